@@ -1,0 +1,139 @@
+//! The closed list of ledger events: which stream each belongs to, and which services may append it.
+//!
+//! The number of a type is the field number of its body in `servo.v1.Event`, and what the ledger stores.
+//! Grants (`ledger.writers`), docs and the proto check are all derived from [`EventType::ALL`].
+
+use crate::service::Service;
+
+/// An independent order of events. Positions are dense per (stream, shard).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i16)]
+pub enum Stream {
+    /// Runs and their tasks, by run.
+    Execution = 1,
+    /// Schedules, sensors and their ticks.
+    Automation = 2,
+    Backfill = 3,
+    /// Deployments.
+    Catalog = 4,
+    Quota = 5,
+    /// Pauses and worker commands, by tenant; its shards are the dispatcher's admission shards.
+    Dispatch = 6,
+}
+
+impl Stream {
+    pub const ALL: [Stream; 6] = [
+        Stream::Execution,
+        Stream::Automation,
+        Stream::Backfill,
+        Stream::Catalog,
+        Stream::Quota,
+        Stream::Dispatch,
+    ];
+
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    pub fn from_code(code: i16) -> Option<Stream> {
+        Stream::ALL.into_iter().find(|s| s.code() == code)
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stream::Execution => "execution",
+            Stream::Automation => "automation",
+            Stream::Backfill => "backfill",
+            Stream::Catalog => "catalog",
+            Stream::Quota => "quota",
+            Stream::Dispatch => "dispatch",
+        }
+    }
+
+    pub const fn shards(self) -> i16 {
+        match self {
+            Stream::Execution => 64,
+            Stream::Dispatch => 16,
+            Stream::Automation | Stream::Backfill | Stream::Catalog | Stream::Quota => 4,
+        }
+    }
+
+    /// The service whose instances lease this stream's shards and fold its events.
+    pub const fn owner(self) -> Service {
+        match self {
+            Stream::Execution => Service::Scheduler,
+            Stream::Automation => Service::Automation,
+            Stream::Backfill => Service::Backfill,
+            Stream::Catalog => Service::Planner,
+            Stream::Quota => Service::Quota,
+            Stream::Dispatch => Service::Dispatcher,
+        }
+    }
+}
+
+macro_rules! event_types {
+    ($($name:ident = $code:literal, $stream:ident, [$($writer:ident),+];)+) => {
+        /// What happened. The discriminant is the field number of the body in `servo.v1.Event`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(i16)]
+        pub enum EventType { $($name = $code),+ }
+
+        impl EventType {
+            pub const ALL: &'static [EventType] = &[$(EventType::$name),+];
+
+            /// The name of the body message in `servo.v1`.
+            pub const fn name(self) -> &'static str {
+                match self { $(EventType::$name => stringify!($name)),+ }
+            }
+
+            pub const fn stream(self) -> Stream {
+                match self { $(EventType::$name => Stream::$stream),+ }
+            }
+
+            /// The services that may append it; the ledger refuses everybody else.
+            pub const fn writers(self) -> &'static [Service] {
+                match self { $(EventType::$name => &[$(Service::$writer),+]),+ }
+            }
+        }
+    };
+}
+
+event_types! {
+    RunRequested = 20, Execution, [Scheduler, Automation, Backfill];
+    PlanCreated = 21, Execution, [Scheduler];
+    PlanFailed = 22, Execution, [Scheduler];
+    DispatchRequested = 23, Execution, [Dispatcher];
+    DispatchEnqueued = 24, Execution, [Dispatcher];
+    // The shard's owner appends what the callback forwards to it; the callback appends by itself
+    // when no owner answers.
+    TaskStarted = 25, Execution, [Callback, Scheduler];
+    TaskFinished = 26, Execution, [Callback, Scheduler];
+    TimerFired = 27, Execution, [Scheduler];
+    RunCancelRequested = 28, Execution, [Scheduler];
+    RunPaused = 29, Execution, [Scheduler];
+    RunResumed = 30, Execution, [Scheduler];
+    TaskForceCancelled = 31, Execution, [Scheduler];
+    QuarantineResolved = 32, Execution, [Scheduler];
+    DispatchPaused = 40, Dispatch, [Dispatcher];
+    DispatchResumed = 41, Dispatch, [Dispatcher];
+    WorkerCommanded = 42, Dispatch, [Dispatcher];
+    ScheduleDefined = 50, Automation, [Automation];
+    ScheduleTicked = 51, Automation, [Automation];
+    SensorDefined = 52, Automation, [Automation];
+    SensorEvaluated = 53, Automation, [Automation];
+    BackfillCreated = 60, Backfill, [Backfill];
+    BackfillChunkPlanned = 61, Backfill, [Backfill];
+    BackfillStateChanged = 62, Backfill, [Backfill];
+    DeploymentRegistered = 70, Catalog, [Planner];
+    QuotaChanged = 80, Quota, [Quota];
+}
+
+impl EventType {
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    pub fn from_code(code: i16) -> Option<EventType> {
+        EventType::ALL.iter().copied().find(|t| t.code() == code)
+    }
+}

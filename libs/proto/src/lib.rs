@@ -1,0 +1,1 @@
+//! Generated servo.v1 types, their file descriptor set, and who may call each method.

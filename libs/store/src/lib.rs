@@ -1,0 +1,1 @@
+//! Postgres: migrations, roles and row security, tenant-scoped transactions, ledger, leases.

@@ -1,0 +1,1 @@
+//! All services in one binary, and the commands that run a mesh on one machine.
