@@ -1,1 +1,20 @@
-//! A private Postgres, a throw-away CA, free ports and child processes for demo, dev, tests, chaos and bench.
+//! What demo, dev, tests, chaos and bench share: a private Postgres, a throw-away CA, free ports, and child
+//! processes that cannot outlive us.
+//!
+//! Real things on one machine, nothing mocked. Start reading at [`Postgres`].
+//! **Stays absent:** anything a production deployment would run.
+
+mod ca;
+mod child;
+mod database;
+mod lock;
+mod ports;
+mod postgres;
+mod unprivileged;
+
+pub use ca::{Ca, Issue, KeyPair};
+pub use child::Child;
+pub use database::TestDatabase;
+pub use lock::DirLock;
+pub use ports::{FreePorts, free_port};
+pub use postgres::{Postgres, PostgresOptions};

@@ -1,0 +1,255 @@
+//! A private Postgres: its own directory, its own port on loopback, never the system's cluster.
+
+use std::fs::{self, File};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
+use rand::Rng;
+use rand::distr::Alphanumeric;
+
+use crate::child::{Child, command, find_in_path};
+use crate::ports::free_port;
+use crate::unprivileged::{self, User};
+
+/// The superuser of a private cluster.
+const ADMIN: &str = "servo_admin";
+
+/// How long a start may take; crash recovery after `kill -9` is part of it.
+const START_LIMIT: Duration = Duration::from_secs(60);
+const STOP_GRACE: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The settings every private cluster runs with.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen_addresses", "127.0.0.1"),
+    ("unix_socket_directories", ""),
+    ("max_connections", "200"),
+    ("shared_buffers", "256MB"),
+    ("jit", "off"),
+    ("max_wal_size", "4GB"),
+    ("max_prepared_transactions", "0"),
+    ("password_encryption", "scram-sha-256"),
+];
+
+/// What may differ between clusters.
+#[derive(Debug, Default, Clone)]
+pub struct PostgresOptions {
+    /// Extra server settings; they win over the defaults.
+    pub settings: Vec<(String, String)>,
+}
+
+impl PostgresOptions {
+    /// For tests that need no durability: several times faster.
+    pub fn fast_and_forgetful() -> Self {
+        PostgresOptions::default()
+            .with("fsync", "off")
+            .with("synchronous_commit", "off")
+            .with("full_page_writes", "off")
+            .with("max_connections", "500")
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// A running cluster; dropping it stops the server and keeps the data.
+#[derive(Debug)]
+pub struct Postgres {
+    bin: PathBuf,
+    dir: PathBuf,
+    user: Option<User>,
+    options: PostgresOptions,
+    password: String,
+    port: u16,
+    server: Option<Child>,
+}
+
+impl Postgres {
+    /// Starts the cluster in `dir`, making it first when there is none.
+    pub fn start(dir: &Path) -> Result<Postgres> {
+        Postgres::start_with(dir, PostgresOptions::default())
+    }
+
+    pub fn start_with(dir: &Path, options: PostgresOptions) -> Result<Postgres> {
+        let bin = find_binaries()?;
+        let user = unprivileged::user()?;
+        let dir = unprivileged::lend_dir(dir, user)?;
+        let password = password_of(&dir)?;
+        let mut postgres = Postgres { bin, dir, user, options, password, port: free_port()?, server: None };
+        if !postgres.data().join("PG_VERSION").exists() {
+            postgres.init()?;
+        }
+        postgres.launch()?;
+        Ok(postgres)
+    }
+
+    /// The superuser's URL of the database `postgres`.
+    pub fn admin_url(&self) -> String {
+        self.admin_url_of("postgres")
+    }
+
+    /// The superuser's URL of `database`.
+    pub fn admin_url_of(&self, database: &str) -> String {
+        format!("postgres://{ADMIN}:{}@127.0.0.1:{}/{database}", self.password, self.port)
+    }
+
+    /// The one password of this cluster; the service roles get it too.
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The server's log file, for what it refused and why.
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join("postgres.log")
+    }
+
+    /// The postmaster's process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Child::id)
+    }
+
+    /// `kill -9` of the server: no checkpoint, no goodbye. The data stays.
+    pub fn kill_9(&mut self) -> Result<()> {
+        if let Some(mut server) = self.server.take() {
+            server.kill_group()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the server again after [`Postgres::kill_9`] or [`Postgres::stop`], on the same port.
+    pub fn restart(&mut self) -> Result<()> {
+        self.stop()?;
+        self.launch()
+    }
+
+    /// A fast shutdown: open transactions are rolled back, the data is complete.
+    pub fn stop(&mut self) -> Result<()> {
+        if let Some(mut server) = self.server.take() {
+            server.stop(Signal::SIGINT, STOP_GRACE)?;
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    fn init(&self) -> Result<()> {
+        let password_file = self.dir.join("password");
+        let mut initdb = command(&self.bin.join("initdb"), self.user);
+        initdb.arg("-D").arg(self.data()).arg("-U").arg(ADMIN);
+        initdb.arg(format!("--pwfile={}", password_file.display()));
+        initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]);
+        let made = initdb.current_dir(&self.dir).stdin(Stdio::null()).output().context("run initdb")?;
+        if !made.status.success() {
+            bail!(
+                "initdb failed in {}: {}",
+                self.dir.display(),
+                String::from_utf8_lossy(&made.stderr).trim()
+            );
+        }
+        Ok(())
+    }
+
+    /// Tries until the server answers: after `kill -9` its orphans hold the shared memory for a moment.
+    fn launch(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let mut server = self.spawn()?;
+            if self.wait_until_accepting(&mut server, deadline)? {
+                self.server = Some(server);
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                bail!("Postgres did not start within {START_LIMIT:?}: see {}", self.log_path().display());
+            }
+            std::thread::sleep(LOOK_AGAIN * 10);
+        }
+    }
+
+    fn spawn(&self) -> Result<Child> {
+        let log =
+            File::options().create(true).append(true).open(self.log_path()).context("open Postgres log")?;
+        let mut server = command(&self.bin.join("postgres"), self.user);
+        server.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
+        let own = self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in SETTINGS.iter().copied().chain(own) {
+            server.arg("-c").arg(format!("{name}={value}"));
+        }
+        server.current_dir(&self.dir).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Child::spawn("postgres", server).context("start Postgres")
+    }
+
+    /// False when the server gave up by itself.
+    fn wait_until_accepting(&self, server: &mut Child, deadline: Instant) -> Result<bool> {
+        let ready = self.data().join("postmaster.pid");
+        while Instant::now() < deadline {
+            if server.try_wait()?.is_some() {
+                return Ok(false);
+            }
+            // The last line of the pid file says `ready` once connections are accepted.
+            let says_ready = fs::read_to_string(&ready).is_ok_and(|text| {
+                text.starts_with(&server.id().to_string()) && text.trim_end().ends_with("ready")
+            });
+            if says_ready && TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// The newest installed Postgres: Debian's place first, then the PATH.
+fn find_binaries() -> Result<PathBuf> {
+    let mut debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(major, bin)| *major >= 15 && bin.join("postgres").is_file())
+        .collect();
+    debian.sort();
+    if let Some((_, bin)) = debian.pop() {
+        return Ok(bin);
+    }
+    find_in_path("postgres")
+        .and_then(|path| path.canonicalize().ok()?.parent().map(Path::to_path_buf))
+        .context("no Postgres 15 or newer found: install the package `postgresql`, or set SERVO_DATABASE_URL")
+}
+
+/// Made at first use, readable by nobody else.
+fn password_of(dir: &Path) -> Result<String> {
+    let path = dir.join("password");
+    if let Ok(password) = fs::read_to_string(&path) {
+        return Ok(password.trim().to_owned());
+    }
+    let password: String = rand::rng().sample_iter(Alphanumeric).take(32).map(char::from).collect();
+    write_private(&path, &password).with_context(|| format!("write {}", path.display()))?;
+    if let Some(user) = unprivileged::user()? {
+        std::os::unix::fs::chown(&path, Some(user.uid), Some(user.gid))?;
+    }
+    Ok(password)
+}
+
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+}
