@@ -1,1 +1,35 @@
 //! Generated servo.v1 types, their file descriptor set, and who may call each method.
+//!
+//! The source is `proto/`; the build script compiles it without a protoc and refuses an API in which a
+//! method lacks its access rule or a public method its HTTP route ([`access::read_methods`]).
+
+use std::sync::LazyLock;
+
+use prost_reflect::DescriptorPool;
+
+pub mod access;
+
+/// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
+#[allow(clippy::all, clippy::unwrap_used, unreachable_pub, reason = "generated code")]
+pub mod v1 {
+    tonic::include_proto!("servo.v1");
+}
+
+/// The encoded descriptors of servo.v1 and all it imports, comments and extensions included.
+pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb"));
+
+/// [`DESCRIPTOR_SET`], decoded once.
+pub fn descriptors() -> &'static DescriptorPool {
+    static POOL: LazyLock<DescriptorPool> =
+        LazyLock::new(|| DescriptorPool::decode(DESCRIPTOR_SET).expect("the build made this set"));
+    &POOL
+}
+
+/// A request that names the tenant, and mostly the workspace, it speaks about.
+pub trait Scoped {
+    fn tenant(&self) -> &str;
+    /// Empty when the request is about the tenant as a whole.
+    fn workspace(&self) -> &str;
+}
+
+include!(concat!(env!("OUT_DIR"), "/scoped.rs"));

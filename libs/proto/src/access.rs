@@ -1,0 +1,52 @@
+//! Who may call each method, read once from the descriptors that carry the rules.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+mod rules;
+
+pub use rules::{Access, HttpRoute, Method, read_methods};
+
+/// Every method of servo.v1, in the order of the descriptors.
+pub fn methods() -> &'static [Method] {
+    static METHODS: LazyLock<Vec<Method>> =
+        LazyLock::new(|| read_methods(crate::descriptors()).expect("the build checked the rules"));
+    &METHODS
+}
+
+/// The method at a gRPC path such as `/servo.v1.SchedulerService/GetRun`.
+pub fn method_of(path: &str) -> Option<&'static Method> {
+    static BY_PATH: LazyLock<HashMap<&'static str, &'static Method>> =
+        LazyLock::new(|| methods().iter().map(|m| (m.path.as_str(), m)).collect());
+    BY_PATH.get(path).copied()
+}
+
+/// The access rule of the method at a gRPC path; `None` when servo.v1 has no such method.
+pub fn access_of(path: &str) -> Option<&'static Access> {
+    method_of(path).map(|m| &m.access)
+}
+
+/// Every permission that some method asks for: the whole vocabulary of roles.
+pub fn permissions() -> BTreeSet<&'static str> {
+    let asked = methods().iter().filter_map(|m| match &m.access {
+        Access::Permission(permission) => Some(permission.as_str()),
+        Access::Callers(_) | Access::AttemptSignature | Access::Open => None,
+    });
+    asked.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_its_rule() {
+        assert_eq!(access_of("/servo.v1.MeshService/GetServerInfo"), Some(&Access::Open));
+        assert_eq!(access_of("/servo.v1.MeshService/GetNothing"), None);
+    }
+
+    #[test]
+    fn retries_are_allowed_where_the_proto_says_so() {
+        assert!(method_of("/servo.v1.MeshService/GetServerInfo").unwrap().idempotent);
+    }
+}

@@ -1,0 +1,155 @@
+//! The rules that every method of servo.v1 obeys, read from descriptors.
+//!
+//! The build script refuses an API with a fault; the crate reads the same way what the API says.
+
+use prost_reflect::prost_types::method_options::IdempotencyLevel;
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, Value};
+use servo_model::Service;
+
+const PACKAGE: &str = "servo.v1";
+const ACCESS_OPTION: &str = "servo.v1.access";
+const HTTP_OPTION: &str = "google.api.http";
+// Every service answers it beside its own API, so a route could not say whom it means.
+const WITHOUT_ROUTES: &str = "servo.v1.MeshService";
+
+/// A method of servo.v1 and what is declared about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Method {
+    /// `servo.v1.SchedulerService`
+    pub service: String,
+    /// `GetRun`
+    pub name: String,
+    /// `/servo.v1.SchedulerService/GetRun`
+    pub path: String,
+    pub access: Access,
+    /// A repeat does no harm, so a caller may retry it.
+    pub idempotent: bool,
+    pub client_streaming: bool,
+    pub server_streaming: bool,
+    /// Empty for internal methods.
+    pub routes: Vec<HttpRoute>,
+}
+
+/// The one door rule of a method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Public: principals that hold this permission.
+    Permission(String),
+    /// Internal: these services, by certificate.
+    Callers(Vec<Service>),
+    /// Workers: the call carries a presigned path of its attempt.
+    AttemptSignature,
+    /// Anybody who got through the door.
+    Open,
+}
+
+/// Verb, path template and body of one HTTP binding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRoute {
+    /// `GET`, `PUT`, `POST`, `DELETE` or `PATCH`.
+    pub verb: &'static str,
+    /// `/v1/tenants/{tenant}/workspaces/{workspace}/runs/{run_id}`
+    pub template: String,
+    /// The field that the HTTP body fills, `*` for all, empty for none.
+    pub body: String,
+}
+
+/// All methods of servo.v1, or a sentence for each fault.
+pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
+    let services = pool.services().filter(|s| s.package_name() == PACKAGE);
+    let (mut methods, mut faults) = (Vec::new(), Vec::new());
+    for method in services.flat_map(|s| s.methods().collect::<Vec<_>>()) {
+        match read_method(pool, &method) {
+            Ok(method) => methods.push(method),
+            Err(fault) => faults.push(format!("{}: {fault}", method.full_name())),
+        }
+    }
+    if faults.is_empty() { Ok(methods) } else { Err(faults) }
+}
+
+fn read_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Method, String> {
+    let service = method.parent_service().full_name().to_owned();
+    let access = read_access(pool, method)?;
+    let routes = option_of(pool, method, HTTP_OPTION).map(|rule| read_routes(&rule)).unwrap_or_default();
+    check_routes(&service, &access, &routes)?;
+    Ok(Method {
+        path: format!("/{service}/{}", method.name()),
+        name: method.name().to_owned(),
+        service,
+        access,
+        idempotent: is_idempotent(method),
+        client_streaming: method.is_client_streaming(),
+        server_streaming: method.is_server_streaming(),
+        routes,
+    })
+}
+
+fn read_access(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Access, String> {
+    let missing = "has no access rule; add `option (servo.v1.access) = {…}` with one of permission, callers, \
+                   attempt_signature or open";
+    let option = option_of(pool, method, ACCESS_OPTION).ok_or(missing)?;
+    let (field, value) = option.fields().next().ok_or(missing)?;
+    match (field.name(), value) {
+        ("permission", Value::String(name)) => read_permission(name),
+        ("callers", Value::Message(callers)) => read_callers(callers),
+        ("attempt_signature", Value::Bool(true)) => Ok(Access::AttemptSignature),
+        ("open", Value::Bool(true)) => Ok(Access::Open),
+        (rule, _) => Err(format!("its access rule `{rule}` must be true or be left out")),
+    }
+}
+
+fn read_permission(name: &str) -> Result<Access, String> {
+    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    match name.split_once('.') {
+        Some((area, verb)) if word(area) && word(verb) => Ok(Access::Permission(name.to_owned())),
+        _ => Err(format!("its permission `{name}` must be two words in small letters, such as `runs.read`")),
+    }
+}
+
+fn read_callers(callers: &DynamicMessage) -> Result<Access, String> {
+    let services = callers.get_field_by_name("services");
+    let names = services.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
+    if names.is_empty() {
+        return Err("its callers name no service; name at least one".to_owned());
+    }
+    let parse = |name: &Value| name.as_str().unwrap_or_default().parse::<Service>();
+    let services: Result<Vec<_>, _> = names.iter().map(parse).collect();
+    services.map(Access::Callers).map_err(|unknown| format!("among its callers {unknown}"))
+}
+
+fn check_routes(service: &str, access: &Access, routes: &[HttpRoute]) -> Result<(), String> {
+    let internal = matches!(access, Access::Callers(_)) || service == WITHOUT_ROUTES;
+    match (internal, routes.is_empty()) {
+        (false, true) => Err("is public but has no route; add `option (google.api.http) = {…}`".to_owned()),
+        (true, false) => Err("is internal but has a route; remove `option (google.api.http)`".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn read_routes(rule: &DynamicMessage) -> Vec<HttpRoute> {
+    let text = |name: &str| {
+        let value = rule.get_field_by_name(name);
+        value.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned()
+    };
+    let verbs = [("GET", "get"), ("PUT", "put"), ("POST", "post"), ("DELETE", "delete"), ("PATCH", "patch")];
+    let own =
+        verbs.into_iter().map(|(verb, field)| HttpRoute { verb, template: text(field), body: text("body") });
+    let mut routes: Vec<_> = own.filter(|r| !r.template.is_empty()).collect();
+    let more = rule.get_field_by_name("additional_bindings");
+    let more = more.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
+    routes.extend(more.iter().filter_map(Value::as_message).flat_map(read_routes));
+    routes
+}
+
+fn is_idempotent(method: &MethodDescriptor) -> bool {
+    let options = method.method_descriptor_proto().options.as_ref();
+    options.is_some_and(|o| o.idempotency_level() != IdempotencyLevel::IdempotencyUnknown)
+}
+
+fn option_of(pool: &DescriptorPool, method: &MethodDescriptor, name: &str) -> Option<DynamicMessage> {
+    let (options, extension) = (method.options(), pool.get_extension_by_name(name)?);
+    if !options.has_extension(&extension) {
+        return None;
+    }
+    options.get_extension(&extension).as_message().cloned()
+}

@@ -1,0 +1,46 @@
+//! An API that breaks its own rules does not build. The build script calls the same two functions.
+
+use anyhow::{Result, ensure};
+use servo_proto::access::read_methods;
+
+#[path = "../build/compile.rs"]
+mod compile;
+mod tree;
+
+const OPEN: &str = "option (servo.v1.access) = {open: true};";
+
+#[test]
+fn a_method_without_an_access_rule_does_not_build() -> Result<()> {
+    check(OPEN, "", "servo.v1.MeshService.GetServerInfo: has no access rule")
+}
+
+#[test]
+fn a_rule_that_is_switched_off_does_not_build() -> Result<()> {
+    check(OPEN, "option (servo.v1.access) = {open: false};", "`open` must be true")
+}
+
+#[test]
+fn an_unknown_caller_does_not_build() -> Result<()> {
+    let rule = "option (servo.v1.access) = {callers: {services: [\"postman\"]}};";
+    check(OPEN, rule, "GetServerInfo: among its callers `postman` is not a service")
+}
+
+#[test]
+fn callers_without_a_service_do_not_build() -> Result<()> {
+    check(OPEN, "option (servo.v1.access) = {callers: {}};", "GetServerInfo: its callers name no service")
+}
+
+#[test]
+fn an_empty_permission_does_not_build() -> Result<()> {
+    let rule = "option (servo.v1.access) = {permission: \"\"};";
+    check(OPEN, rule, "GetServerInfo: its permission `` must be two words")
+}
+
+// Compiles a copy of the API whose mesh.proto says `after` instead of `before`, and wants one fault.
+fn check(before: &str, after: &str, fault: &str) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    tree::spoil(folder.path(), "servo/v1/mesh.proto", before, after)?;
+    let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool()).err().unwrap_or_default();
+    ensure!(faults.len() == 1 && faults[0].contains(fault), "{faults:?} should say only `{fault}`");
+    Ok(())
+}
