@@ -1,1 +1,29 @@
 //! What crosses crates: end-to-end, chaos, security, tidiness and benches.
+//!
+//! The tests stand in `tests/`; here is only what they share.
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ stands in the root").to_path_buf()
+}
+
+/// Every file below `dir` whose name ends with `suffix`, sorted; build output and hidden folders left out.
+pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                open.push(path);
+            } else if path.is_file() && name.ends_with(suffix) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,61 @@
+# Servo: `make help` explains.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BUF := .venv/bin/buf
+BUILD := cargo build --workspace --bins
+
+.PHONY: help demo dev test lint fmt proto sim chaos bench clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+
+demo: ## start the whole mesh on a private Postgres, show that it is healthy, stop it again
+	@scripts/bootstrap run
+	@$(BUILD)
+	@target/debug/servo-standalone demo
+
+dev: ## the same, but it stays up until Ctrl-C
+	@scripts/bootstrap run
+	@$(BUILD)
+	@target/debug/servo-standalone dev
+
+test: ## all tests, with a sample of the long ones
+	@scripts/bootstrap test
+	@$(BUILD)
+	@target/debug/with-postgres cargo nextest run --workspace --no-fail-fast
+
+lint: ## formatting, clippy, proto rules and breaking changes, licences
+	@scripts/bootstrap lint
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BUF) lint
+	$(BUF) format --diff --exit-code
+	$(BUF) breaking --against proto/baseline.binpb
+	cargo deny --log-level error check licenses bans sources
+
+fmt: ## format Rust and proto files
+	@scripts/bootstrap lint
+	cargo fmt --all
+	$(BUF) format --write
+
+proto: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
+	@scripts/bootstrap lint
+	$(BUF) build -o proto/baseline.binpb
+
+sim: ## the seeded simulations and model comparisons at full length
+	@scripts/bootstrap test
+	SERVO_FULL=1 scripts/long sim
+
+chaos: ## kill -9, SIGSTOP and certificate rotation at full length
+	@scripts/bootstrap test
+	SERVO_FULL=1 scripts/long chaos
+
+bench: ## speed and memory, ending with one line of JSON
+	@scripts/bootstrap run
+	@cargo build --quiet --release -p servo-tests --bins
+	@target/release/bench_append
+
+clean: ## remove what was built and the demo's data
+	cargo clean --quiet
+	rm -rf .servo
