@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 
 pub mod access;
+pub mod scope;
 
 /// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
 #[allow(clippy::all, clippy::unwrap_used, unreachable_pub, reason = "generated code")]
