@@ -1,0 +1,108 @@
+//! What a type cannot say about the common sections: ranges, addresses, log filters.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use http::Uri;
+use servo_model::Service;
+use tracing_subscriber::EnvFilter;
+
+use super::tree::Node;
+use super::{Common, Peers};
+use crate::fault::ConfigFault;
+
+/// The decoder behind every generated server stops here; a larger limit would be a promise nobody keeps.
+const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+pub(super) fn values(common: &Common, tree: &Node) -> Vec<ConfigFault> {
+    let mut check = Check { tree, faults: Vec::new() };
+    let server = &common.server;
+    check.duration("server.grace", server.grace, "0s", ms(0)..=minutes(60));
+    check.duration("server.max_deadline", server.max_deadline, "1ms", ms(1)..=minutes(60));
+    check.duration("server.handshake_timeout", server.handshake_timeout, "1ms", ms(1)..=minutes(1));
+    check.duration("server.ready_every", server.ready_every, "1ms", ms(1)..=minutes(60));
+    check.range("server.max_message", server.max_message, 1024..=MESSAGE_BYTES_MAX, "1KiB to 4MiB");
+    check.range("server.max_requests", server.max_requests, 1..=1_000_000, "1 to 1000000");
+    check.range("server.max_streams", server.max_streams, 1..=1_000_000, "1 to 1000000");
+    check.range("server.max_connections", server.max_connections, 1..=100_000, "1 to 100000");
+    check.duration("tls.reload_every", common.tls.reload_every, "1ms", ms(1)..=minutes(24 * 60));
+    check.peers(&common.peers);
+    check.filter(&common.telemetry.filter);
+    check.faults
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn minutes(count: u64) -> Duration {
+    Duration::from_secs(60 * count)
+}
+
+struct Check<'a> {
+    tree: &'a Node,
+    faults: Vec<ConfigFault>,
+}
+
+impl Check<'_> {
+    fn peers(&mut self, peers: &Peers) {
+        self.duration("peers.connect_timeout", peers.connect_timeout, "1ms", ms(1)..=minutes(1));
+        self.duration("peers.deadline", peers.deadline, "1ms", ms(1)..=minutes(60));
+        self.duration("peers.keep_alive_every", peers.keep_alive_every, "1ms", ms(1)..=minutes(60));
+        self.duration("peers.keep_alive_timeout", peers.keep_alive_timeout, "1ms", ms(1)..=minutes(60));
+        self.range("peers.max_retries", peers.max_retries, 0..=10, "0 to 10");
+        for service in Service::ALL {
+            self.peer_address(service, &peers.address(service));
+        }
+    }
+
+    fn peer_address(&mut self, service: Service, address: &str) {
+        if peer_uri(address).is_none() {
+            let allowed = "https:// with a host and a port is allowed, such as `https://127.0.0.1:7412`";
+            self.fault(&format!("peers.{service}"), format!("`{address}`"), allowed);
+        }
+    }
+
+    fn filter(&mut self, filter: &str) {
+        if let Err(error) = EnvFilter::builder().parse(filter) {
+            let allowed = format!(
+                "a level or target=level pairs are allowed, such as `info,servo_mesh=debug` ({error})"
+            );
+            self.fault("telemetry.filter", format!("`{filter}`"), &allowed);
+        }
+    }
+
+    fn duration(&mut self, key: &str, value: Duration, least: &str, allowed: RangeInclusive<Duration>) {
+        let most = allowed.end().as_secs() / 60;
+        let words = format!("{least} to {most}m is allowed");
+        if !allowed.contains(&value) {
+            self.fault(key, format!("{value:?}"), &words);
+        }
+    }
+
+    fn range<T: PartialOrd + Display>(
+        &mut self,
+        key: &str,
+        value: T,
+        allowed: RangeInclusive<T>,
+        words: &str,
+    ) {
+        if !allowed.contains(&value) {
+            self.fault(key, value.to_string(), &format!("{words} is allowed"));
+        }
+    }
+
+    fn fault(&mut self, key: &str, found: String, allowed: &str) {
+        let origin = self.tree.at(key).map(|node| format!(" ({})", node.origin)).unwrap_or_default();
+        let sentence = format!("found {found}{origin}, but {allowed}");
+        self.faults.push(ConfigFault { key: key.to_owned(), sentence });
+    }
+}
+
+/// A peer's address, if it is one: scheme https, a host, a port, nothing else.
+pub(crate) fn peer_uri(address: &str) -> Option<Uri> {
+    let uri: Uri = address.parse().ok()?;
+    let bare = uri.path() == "/" && uri.query().is_none();
+    (uri.scheme_str() == Some("https") && uri.port_u16().is_some() && bare).then_some(uri)
+}

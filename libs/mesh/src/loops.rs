@@ -1,0 +1,157 @@
+//! Background work: a `run_once` that somebody else repeats. Pace, drain and logging live here.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::Notify;
+use tracing::{debug, info, warn};
+
+use crate::metrics::{LoopLabels, Metrics};
+use crate::shutdown::Shutdown;
+
+const FAILURE_DELAY_MIN: Duration = Duration::from_millis(100);
+const FAILURE_DELAY_MAX: Duration = Duration::from_secs(30);
+
+/// What a pass did: one that worked is repeated at once, one that found nothing waits.
+pub trait Progress {
+    fn worked(&self) -> bool;
+}
+
+impl Progress for () {
+    fn worked(&self) -> bool {
+        false
+    }
+}
+
+impl Progress for bool {
+    fn worked(&self) -> bool {
+        *self
+    }
+}
+
+impl Progress for usize {
+    fn worked(&self) -> bool {
+        *self > 0
+    }
+}
+
+impl Progress for u64 {
+    fn worked(&self) -> bool {
+        *self > 0
+    }
+}
+
+/// How often an idle loop looks by itself, and what wakes it earlier.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    every: Duration,
+    bell: Doorbell,
+}
+
+impl Pace {
+    pub fn every(every: Duration) -> Pace {
+        Pace { every, bell: Doorbell::default() }
+    }
+
+    #[must_use]
+    pub fn woken_by(self, bell: &Doorbell) -> Pace {
+        Pace { bell: bell.clone(), ..self }
+    }
+}
+
+/// Wakes a loop. Rings are not counted: however often it rang, the loop looks once. It is for one loop.
+#[derive(Debug, Clone, Default)]
+pub struct Doorbell(Arc<Notify>);
+
+impl Doorbell {
+    pub fn new() -> Doorbell {
+        Doorbell::default()
+    }
+
+    pub fn ring(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Repeats `run_once` until the process drains; a pass under way is finished.
+pub(crate) async fn repeat<F, Fut, P, E>(name: &'static str, pace: Pace, watch: Watch, mut run_once: F)
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<P, E>>,
+    P: Progress,
+    E: Display,
+{
+    let mut streak = Streak { name, last: None, failures: 0 };
+    while !watch.shutdown.is_draining() {
+        let outcome = AssertUnwindSafe(run_once()).catch_unwind().await;
+        let outcome =
+            outcome.map_or_else(|_| Err("it panicked".to_owned()), |pass| pass.map_err(|e| e.to_string()));
+        watch.count(name, &outcome);
+        let wait = streak.judge(outcome, pace.every);
+        tokio::select! {
+            () = watch.shutdown.draining() => break,
+            () = tokio::time::sleep(wait) => {}
+            // A doorbell does not cut the delay after a failure short: what broke is not mended by more work.
+            () = pace.bell.0.notified(), if streak.failures == 0 => {}
+        }
+    }
+}
+
+pub(crate) struct Watch {
+    pub(crate) shutdown: Shutdown,
+    pub(crate) metrics: Metrics,
+}
+
+impl Watch {
+    fn count<P: Progress>(&self, name: &'static str, outcome: &Result<P, String>) {
+        let outcome = match outcome {
+            Ok(pass) if pass.worked() => "worked",
+            Ok(_) => "idle",
+            Err(_) => "failed",
+        };
+        self.metrics.loop_passes.get_or_create(&LoopLabels { name, outcome }).inc();
+    }
+}
+
+/// Failures in a row, of which only the first of a kind is worth a line.
+struct Streak {
+    name: &'static str,
+    last: Option<String>,
+    failures: u32,
+}
+
+impl Streak {
+    /// How long to wait before the next pass.
+    fn judge<P: Progress>(&mut self, outcome: Result<P, String>, every: Duration) -> Duration {
+        match outcome {
+            Ok(pass) => {
+                self.recovered();
+                if pass.worked() { Duration::ZERO } else { every }
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn recovered(&mut self) {
+        if self.failures > 0 {
+            info!(name = self.name, failures = self.failures, "loop works again");
+            (self.failures, self.last) = (0, None);
+        }
+    }
+
+    fn failed(&mut self, error: String) -> Duration {
+        if self.last.as_ref() == Some(&error) {
+            debug!(name = self.name, error, "loop pass failed again");
+        } else {
+            warn!(name = self.name, error, "loop pass failed, it is repeated with growing delays");
+        }
+        self.last = Some(error);
+        self.failures = self.failures.saturating_add(1);
+        let doubled = FAILURE_DELAY_MIN.saturating_mul(1 << (self.failures - 1).min(16));
+        doubled.min(FAILURE_DELAY_MAX).mul_f64(rand::random_range(0.5..1.0))
+    }
+}

@@ -1,0 +1,113 @@
+//! The handle a service gets at its start: its configuration, its peers, and the way to be served.
+
+use std::convert::Infallible;
+use std::sync::{Arc, MutexGuard};
+use std::time::SystemTime;
+
+use http::{Request, Response};
+use prometheus_client::registry::Registry;
+use servo_model::Service;
+use tonic::body::Body;
+use tonic::server::NamedService;
+
+use crate::config::{Common, Settings};
+use crate::error::Error;
+use crate::health::Readiness;
+use crate::metrics::Metrics;
+use crate::peer::Peer;
+use crate::server::{Handler, Serving};
+use crate::shutdown::Shutdown;
+use crate::tls::{Door, Tls};
+
+/// One service in this process. A process may hold several, each with its own settings.
+pub struct Mesh<C> {
+    core: Arc<Core>,
+    own: Arc<C>,
+}
+
+pub(crate) struct Core {
+    pub(crate) service: Service,
+    pub(crate) common: Common,
+    pub(crate) tls: Tls,
+    pub(crate) metrics: Metrics,
+    pub(crate) readiness: Readiness,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) started_at: SystemTime,
+}
+
+impl<C> Mesh<C> {
+    pub fn new(settings: Settings<C>, shutdown: Shutdown) -> Mesh<C> {
+        let Settings { service, common, own, tls } = settings;
+        let core = Core {
+            service,
+            common,
+            tls,
+            metrics: Metrics::new(service),
+            readiness: Readiness::new(),
+            shutdown,
+            started_at: SystemTime::now(),
+        };
+        Mesh { core: Arc::new(core), own: Arc::new(own) }
+    }
+
+    pub fn service(&self) -> Service {
+        self.core.service
+    }
+
+    /// The service's own sections.
+    pub fn config(&self) -> &C {
+        &self.own
+    }
+
+    pub fn common(&self) -> &Common {
+        &self.core.common
+    }
+
+    pub fn shutdown(&self) -> &Shutdown {
+        &self.core.shutdown
+    }
+
+    pub fn tls(&self) -> &Tls {
+        &self.core.tls
+    }
+
+    /// Where a service registers metrics of its own; every name gets the prefix `servo_`.
+    pub fn metrics(&self) -> MutexGuard<'_, Registry> {
+        self.core.metrics.registry()
+    }
+
+    /// The way to another service, for its generated client: `PlannerServiceClient::new(mesh.peer(…))`.
+    /// It connects at its first call and again whenever it must.
+    pub fn peer(&self, service: Service) -> Peer {
+        let address = self.core.common.peers.address(service);
+        // The address was checked when the configuration was read.
+        Peer::new(self.core.clone(), service, address.parse().unwrap_or_default())
+    }
+
+    /// The way to one instance of a service, such as the holder of a shard. Keep the peer: it holds the connection.
+    pub fn peer_at(&self, service: Service, address: &str) -> Result<Peer, Error> {
+        Ok(Peer::new(self.core.clone(), service, crate::peer::parse_address(service, address)?))
+    }
+
+    /// Serves an API to the mesh: callers show a certificate, and the method's access rule decides.
+    pub fn serve<S>(&self, service: S) -> Serving
+    where
+        S: tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+        S: NamedService + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+    {
+        Serving::new(self.core.clone(), Door::Mesh).and(service)
+    }
+
+    /// Serves everybody: a certificate is optional and `handler` finds out who calls. Caller metadata of
+    /// clients is taken away before `handler` sees the request.
+    pub fn serve_public(&self, handler: Handler) -> Serving {
+        Serving::new(self.core.clone(), Door::Public).leaving_the_rest_to(handler)
+    }
+}
+
+impl<C> Clone for Mesh<C> {
+    fn clone(&self) -> Mesh<C> {
+        Mesh { core: self.core.clone(), own: self.own.clone() }
+    }
+}

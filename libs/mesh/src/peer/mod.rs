@@ -1,0 +1,197 @@
+//! Calls to other services. A [`Peer`] is what generated clients are made of: it connects when needed,
+//! insists on the server's identity, passes deadline and trace on, and repeats what may be repeated.
+
+mod connect;
+mod link;
+mod retry;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
+use servo_model::Service;
+use servo_proto::access;
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::{Code, Status};
+
+use self::connect::{Target, Trouble};
+use self::link::Link;
+use self::retry::Retries;
+use crate::config::check::peer_uri;
+use crate::error::{Error, Reason};
+use crate::mesh::Core;
+use crate::scope;
+use crate::server::deadline::{self, GRPC_TIMEOUT};
+use crate::trace::TraceContext;
+
+/// The way to another service; cheap to clone, all clones share one connection.
+#[derive(Clone)]
+pub struct Peer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    service: Service,
+    link: Link,
+    retries: Retries,
+    default_deadline: Duration,
+}
+
+impl Peer {
+    pub(crate) fn new(core: Arc<Core>, service: Service, address: Uri) -> Peer {
+        let peers = &core.common.peers;
+        let target = Target {
+            service,
+            address,
+            own_identity: core.service.spiffe_id(),
+            tls: core.tls.clone(),
+            timeout: peers.connect_timeout,
+        };
+        let shared = Shared {
+            service,
+            retries: Retries::new(peers.max_retries),
+            default_deadline: peers.deadline,
+            link: Link::new(target, peers.clone()),
+        };
+        Peer { shared: Arc::new(shared) }
+    }
+}
+
+pub(crate) fn parse_address(service: Service, address: &str) -> Result<Uri, Error> {
+    let wrong = || {
+        let message =
+            format!("`{address}` is no address of the {service}; https:// with a host and a port is");
+        Error::new(Reason::InvalidArgument, message)
+    };
+    peer_uri(address).ok_or_else(wrong)
+}
+
+impl tower::Service<Request<Body>> for Peer {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Status>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (shared, deadline) = (self.shared.clone(), self.shared.deadline(&request));
+        let trace = scope::current_trace().map_or_else(TraceContext::root, |trace| trace.child());
+        Box::pin(async move {
+            let call = shared.call(request, deadline, trace);
+            match deadline {
+                Some(deadline) => {
+                    tokio::time::timeout_at(deadline, call).await.unwrap_or_else(|_| Err(shared.late()))
+                }
+                None => call.await,
+            }
+        })
+    }
+}
+
+impl Shared {
+    async fn call(
+        &self,
+        mut request: Request<Body>,
+        deadline: Option<Instant>,
+        trace: TraceContext,
+    ) -> Result<Response<Body>, Status> {
+        trace.inject(request.headers_mut());
+        let method = access::method_of(request.uri().path());
+        if method.is_none_or(|method| method.client_streaming) {
+            set_timeout(&mut request, deadline);
+            return self.link.send(request).await.map_err(|failure| status(failure.trouble));
+        }
+        let idempotent = method.is_some_and(|method| method.idempotent);
+        self.call_repeatedly(Kept::of(request).await?, deadline, idempotent).await
+    }
+
+    /// A request that cannot have been seen may be sent again whatever it does; one that may have been seen
+    /// only if a repeat does no harm.
+    async fn call_repeatedly(
+        &self,
+        kept: Kept,
+        deadline: Option<Instant>,
+        idempotent: bool,
+    ) -> Result<Response<Body>, Status> {
+        self.retries.first_try();
+        for tries in 1.. {
+            let outcome = self.link.send(kept.request(deadline)).await;
+            let repeatable = match &outcome {
+                Ok(response) => idempotent && is_unavailable(response),
+                Err(failure) => idempotent || failure.never_sent,
+            };
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let delay = repeatable.then(|| self.retries.next_try(tries, left, rand::random())).flatten();
+            let Some(delay) = delay else { return outcome.map_err(|failure| status(failure.trouble)) };
+            tokio::time::sleep(delay).await;
+        }
+        unreachable!("tries are counted up until there is no next one")
+    }
+
+    /// The earliest of what the call asks for and what the call being served has left. A call that inherits
+    /// nothing and ends with one answer gets the configured deadline.
+    fn deadline(&self, request: &Request<Body>) -> Option<Instant> {
+        let asked =
+            request.headers().get(GRPC_TIMEOUT).and_then(|value| deadline::parse(value.to_str().ok()?));
+        let earliest = [asked, scope::time_left()].into_iter().flatten().min();
+        let streams = access::method_of(request.uri().path()).is_some_and(|method| method.server_streaming);
+        let timeout = earliest.or((!streams).then_some(self.default_deadline))?;
+        Instant::now().checked_add(timeout)
+    }
+
+    fn late(&self) -> Status {
+        Error::new(
+            Reason::DeadlineExceeded,
+            format!("the {} did not answer before the deadline", self.service),
+        )
+        .into()
+    }
+}
+
+/// A request that can be sent more than once.
+struct Kept {
+    head: http::request::Parts,
+    body: Bytes,
+}
+
+impl Kept {
+    async fn of(request: Request<Body>) -> Result<Kept, Status> {
+        let (head, body) = request.into_parts();
+        Ok(Kept { head, body: body.collect().await?.to_bytes() })
+    }
+
+    fn request(&self, deadline: Option<Instant>) -> Request<Body> {
+        let mut request = Request::from_parts(self.head.clone(), Body::new(Full::new(self.body.clone())));
+        set_timeout(&mut request, deadline);
+        request
+    }
+}
+
+/// Tells the peer what is left, which shrinks from try to try.
+fn set_timeout(request: &mut Request<Body>, deadline: Option<Instant>) {
+    let left = deadline.map(|at| deadline::format(at.saturating_duration_since(Instant::now())));
+    match left.and_then(|left| HeaderValue::try_from(left).ok()) {
+        Some(left) => request.headers_mut().insert(GRPC_TIMEOUT, left),
+        None => request.headers_mut().remove(GRPC_TIMEOUT),
+    };
+}
+
+fn is_unavailable(response: &Response<Body>) -> bool {
+    Status::from_header_map(response.headers()).is_some_and(|status| status.code() == Code::Unavailable)
+}
+
+fn status(trouble: Trouble) -> Status {
+    let reason = match trouble {
+        Trouble::Unreachable(_) => Reason::PeerUnavailable,
+        Trouble::NotTrusted(_) => Reason::PeerNotTrusted,
+    };
+    Error::new(reason, trouble.to_string()).into()
+}

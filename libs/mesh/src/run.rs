@@ -1,0 +1,52 @@
+//! The life of a service process, from its configuration to its exit code.
+
+use std::future::Future;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use servo_model::Service;
+use tokio::runtime::Builder;
+
+use crate::config::{Settings, Sources};
+use crate::fault::Fault;
+use crate::mesh::Mesh;
+use crate::shutdown::Shutdown;
+use crate::telemetry;
+
+/// What still runs after the drain is given this long to notice.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Runs one service to its end. The exit code is 0 after an orderly stop, 1 for a fault of the running
+/// service, 2 for a wrong configuration; a fault is told in a sentence on stderr.
+pub fn run<C, F, Fut>(service: Service, start: F) -> ExitCode
+where
+    C: DeserializeOwned,
+    F: FnOnce(Mesh<C>) -> Fut,
+    Fut: Future<Output = Result<(), Fault>>,
+{
+    match boot(service, start) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("servo-{service}: {fault}");
+            fault.exit_code()
+        }
+    }
+}
+
+fn boot<C, F, Fut>(service: Service, start: F) -> Result<(), Fault>
+where
+    C: DeserializeOwned,
+    F: FnOnce(Mesh<C>) -> Fut,
+    Fut: Future<Output = Result<(), Fault>>,
+{
+    let settings = Settings::read(service, &Sources::from_process())?;
+    telemetry::init(&settings.common.telemetry)?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        start(Mesh::new(settings, shutdown)).await
+    });
+    runtime.shutdown_timeout(FAREWELL);
+    outcome
+}

@@ -1,0 +1,227 @@
+//! The listener: accepts, shakes hands in tasks of their own, serves each connection until it ends, the
+//! certificates change or the service drains.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tracing::{debug, info, warn};
+
+use super::gate::Gate;
+use crate::config;
+use crate::fault::Fault;
+use crate::metrics::{Metrics, ShedLabels};
+use crate::shutdown::Shutdown;
+use crate::tls::{Door, PeerIdentity, Tls, identity};
+
+const HANDSHAKES_MAX: usize = 256;
+const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
+const PENDING_RESETS_MAX: usize = 20;
+const STREAMS_PER_CONNECTION_MAX: u32 = 1024;
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// After a failed accept, so that running out of file descriptors does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How much of a refused client's bytes is read, so that it gets to see the alert before the reset.
+const LINGER_BYTES_MAX: u64 = 64 * 1024;
+
+pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, Fault> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let sentence = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("port {} on {} is in use: set {key}", address.port(), address.ip())
+            }
+            io::ErrorKind::PermissionDenied => format!("listening on {address} is not permitted: set {key}"),
+            _ => format!("cannot listen on {address} ({error}): set {key}"),
+        };
+        Fault::Runtime(sentence)
+    })
+}
+
+/// One listener and what its connections share.
+pub(super) struct Listener {
+    pub(super) tcp: TcpListener,
+    pub(super) door: Door,
+    pub(super) tls: Tls,
+    pub(super) gate: Arc<Gate>,
+    pub(super) config: config::Server,
+    pub(super) metrics: Metrics,
+    pub(super) shutdown: Shutdown,
+}
+
+impl Listener {
+    /// Serves until the process drains, then lets what is under way finish within the grace period.
+    pub(super) async fn run(self) -> Result<(), Fault> {
+        let mut connections = JoinSet::new();
+        self.accept(&mut connections).await?;
+        let Listener { tcp, shutdown, config, .. } = self;
+        drop(tcp);
+        let done = async { while connections.join_next().await.is_some() {} };
+        let in_time = tokio::select! {
+            () = done => true,
+            () = tokio::time::sleep(config.grace) => false,
+            () = shutdown.ended() => false,
+        };
+        if !in_time {
+            warn!(connections = connections.len(), "calls were still under way at the end of server.grace");
+        }
+        connections.shutdown().await;
+        Ok(())
+    }
+
+    async fn accept(&self, connections: &mut JoinSet<()>) -> Result<(), Fault> {
+        let places = Arc::new(Semaphore::new(self.config.max_connections as usize));
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        let mut generation = self.tls.generation();
+        let mut acceptor = self.acceptor()?;
+        loop {
+            tokio::select! {
+                () = self.shutdown.draining() => return Ok(()),
+                Ok(()) = generation.changed() => acceptor = self.acceptor()?,
+                Some(_) = connections.join_next() => {}
+                accepted = self.tcp.accept() => {
+                    let Some(stream) = accepted_or_pause(accepted).await else { continue };
+                    let Some(permits) = self.permits(&places, &handshakes) else { continue };
+                    connections.spawn(self.connection(stream, acceptor.clone(), permits));
+                }
+            }
+        }
+    }
+
+    fn acceptor(&self) -> Result<TlsAcceptor, Fault> {
+        let config: ServerConfig = self.tls.server_config(self.door)?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    fn permits(&self, places: &Arc<Semaphore>, handshakes: &Arc<Semaphore>) -> Option<Permits> {
+        let take = |from: &Arc<Semaphore>, limit| {
+            from.clone()
+                .try_acquire_owned()
+                .map_err(|_| self.metrics.shed.get_or_create(&ShedLabels { limit }).inc())
+        };
+        let connection = take(places, "max_connections").ok()?;
+        let handshake = take(handshakes, "handshakes").ok()?;
+        Some(Permits { connection, handshake })
+    }
+
+    fn connection(
+        &self,
+        stream: TcpStream,
+        acceptor: TlsAcceptor,
+        permits: Permits,
+    ) -> impl Future<Output = ()> + use<> {
+        let (gate, shutdown, door) = (self.gate.clone(), self.shutdown.clone(), self.door);
+        let (timeout, generation) = (self.config.handshake_timeout, self.tls.generation());
+        async move {
+            let Some(stream) = shake_hands(stream, &acceptor, timeout).await else { return };
+            drop(permits.handshake);
+            serve(stream, gate, door, shutdown, generation).await;
+            drop(permits.connection);
+        }
+    }
+}
+
+struct Permits {
+    connection: OwnedSemaphorePermit,
+    handshake: OwnedSemaphorePermit,
+}
+
+async fn accepted_or_pause(accepted: io::Result<(TcpStream, SocketAddr)>) -> Option<TcpStream> {
+    match accepted {
+        Ok((stream, _)) => stream.set_nodelay(true).ok().map(|()| stream),
+        Err(error) => {
+            warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+async fn shake_hands(
+    stream: TcpStream,
+    acceptor: &TlsAcceptor,
+    timeout: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    let from = stream.peer_addr().ok();
+    match tokio::time::timeout(timeout, acceptor.accept(stream).into_fallible()).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err((error, stream))) => {
+            info!(?from, %error, "a client was refused in the TLS handshake");
+            let _ = tokio::time::timeout(timeout, linger(stream)).await;
+            None
+        }
+        Err(_) => {
+            debug!(?from, "a client took too long for the TLS handshake");
+            None
+        }
+    }
+}
+
+/// Closing with unread bytes resets the connection, and the reset may overtake the alert that says why.
+async fn linger(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let _ = tokio::io::copy(&mut stream.take(LINGER_BYTES_MAX), &mut tokio::io::sink()).await;
+}
+
+async fn serve(
+    stream: TlsStream<TcpStream>,
+    gate: Arc<Gate>,
+    door: Door,
+    shutdown: Shutdown,
+    mut generation: watch::Receiver<u64>,
+) {
+    let peer = peer_of(&stream);
+    let service = service_fn(move |request| gate.clone().answer(peer.clone(), request));
+    let builder = connection_builder(door);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = shutdown.draining() => None,
+        _ = generation.changed() => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%error, "connection ended");
+    }
+}
+
+fn peer_of(stream: &TlsStream<TcpStream>) -> PeerIdentity {
+    let (_, session) = stream.get_ref();
+    let leaf = session.peer_certificates().and_then(|chain| chain.first());
+    leaf.map_or(PeerIdentity::Anonymous, identity::of_certificate)
+}
+
+fn connection_builder(door: Door) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    if door == Door::Mesh {
+        builder = builder.http2_only();
+    }
+    builder.http1().timer(TokioTimer::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+        .max_header_list_size(HEADER_LIST_BYTES_MAX)
+        .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
+        .keep_alive_interval(KEEP_ALIVE_EVERY)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
+    builder
+}

@@ -1,0 +1,89 @@
+//! May this peer call this method? The method's access rule and the peer's certificate decide.
+
+use http::HeaderMap;
+use servo_model::Service;
+use servo_proto::access::{Access, Method};
+
+use crate::caller::Caller;
+use crate::error::{Error, Reason};
+use crate::tls::PeerIdentity;
+
+const PRESIGNED: &str = "servo-presigned";
+const WORKER_PERMISSIONS: &str = "work.";
+
+/// The caller of an admitted call, or why it is refused.
+pub(super) fn authorise(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
+    match &method.access {
+        Access::Open => open(method, peer, headers),
+        Access::Callers(services) => internal(method, services, peer),
+        Access::Permission(permission) => public(method, permission, peer, headers),
+        Access::AttemptSignature => signed(method, peer, headers),
+    }
+}
+
+fn open(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
+    match peer {
+        PeerIdentity::Service(Service::Gateway) => Ok(gateway_caller(peer, headers)),
+        PeerIdentity::Service(_) | PeerIdentity::Worker { .. } => Ok(Caller::for_itself(peer)),
+        PeerIdentity::Other(_) | PeerIdentity::Anonymous => {
+            Err(refused(method, peer, "identities of the mesh"))
+        }
+    }
+}
+
+fn internal(method: &Method, services: &[Service], peer: &PeerIdentity) -> Result<Caller, Error> {
+    match peer {
+        PeerIdentity::Service(service) if services.contains(service) => Ok(Caller::for_itself(peer)),
+        _ => Err(refused(method, peer, &names(services))),
+    }
+}
+
+fn public(
+    method: &Method,
+    permission: &str,
+    peer: &PeerIdentity,
+    headers: &HeaderMap,
+) -> Result<Caller, Error> {
+    let for_workers = permission.starts_with(WORKER_PERMISSIONS);
+    match peer {
+        PeerIdentity::Service(Service::Gateway) => {
+            Caller::from_gateway(headers).ok_or_else(|| nobody(method))
+        }
+        PeerIdentity::Worker { .. } if for_workers => Ok(Caller::for_itself(peer)),
+        _ if for_workers => Err(refused(method, peer, "the gateway and workers")),
+        _ => Err(refused(method, peer, "the gateway")),
+    }
+}
+
+/// The signature itself is the service's to check: it holds the keys.
+fn signed(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
+    let caller = match peer {
+        PeerIdentity::Service(Service::Gateway) => gateway_caller(peer, headers),
+        PeerIdentity::Worker { .. } => Caller::for_itself(peer),
+        _ => return Err(refused(method, peer, "the gateway and workers")),
+    };
+    if headers.contains_key(PRESIGNED) {
+        return Ok(caller);
+    }
+    let message = format!("{} needs the attempt's signature in the metadata {PRESIGNED}", method.path);
+    Err(Error::new(Reason::SignatureRefused, message))
+}
+
+fn gateway_caller(peer: &PeerIdentity, headers: &HeaderMap) -> Caller {
+    Caller::from_gateway(headers).unwrap_or_else(|| Caller::for_itself(peer))
+}
+
+fn refused(method: &Method, peer: &PeerIdentity, allowed: &str) -> Error {
+    let message = format!("{} may be called by {allowed}, not by {peer}", method.path);
+    Error::new(Reason::CallerNotAllowed, message).with("method", &method.path).with("peer", peer.to_string())
+}
+
+fn nobody(method: &Method) -> Error {
+    let message = format!("the gateway passed on {} without saying for whom (servo-principal)", method.path);
+    Error::new(Reason::CallerNotAllowed, message)
+}
+
+fn names(services: &[Service]) -> String {
+    let names: Vec<_> = services.iter().map(|service| service.name()).collect();
+    names.join(", ")
+}

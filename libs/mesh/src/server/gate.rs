@@ -1,0 +1,243 @@
+//! The one path every incoming call takes, from its headers to its answer.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use http::{HeaderMap, Request, Response};
+use hyper::body::Incoming;
+use servo_model::Service;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tower::ServiceExt;
+use tracing::field::Empty;
+use tracing::{Instrument, Span, info_span};
+
+use super::access::authorise;
+use super::body::{Ends, UnderWay, follow};
+use super::deadline;
+use super::message::Limited;
+use super::routes::{Handler, Routes, Target};
+use crate::caller::{self, Caller};
+use crate::config;
+use crate::error::{Error, Reason};
+use crate::health::{Readiness, waiting_for};
+use crate::metrics::{Metrics, ShedLabels};
+use crate::scope::Scope;
+use crate::shutdown::Shutdown;
+use crate::tls::{Door, PeerIdentity};
+use crate::trace::TraceContext;
+
+/// How long a caller that was shed should wait before it tries again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+pub(super) struct Gate {
+    service: Service,
+    door: Door,
+    config: config::Server,
+    routes: Routes,
+    requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    metrics: Metrics,
+    readiness: Readiness,
+    shutdown: Shutdown,
+}
+
+/// What the gate needs to know about the process.
+pub(super) struct Surroundings {
+    pub(super) service: Service,
+    pub(super) config: config::Server,
+    pub(super) metrics: Metrics,
+    pub(super) readiness: Readiness,
+    pub(super) shutdown: Shutdown,
+}
+
+impl Gate {
+    pub(super) fn new(around: Surroundings, routes: Routes, door: Door) -> Gate {
+        Gate {
+            requests: Arc::new(Semaphore::new(around.config.max_requests as usize)),
+            streams: Arc::new(Semaphore::new(around.config.max_streams as usize)),
+            service: around.service,
+            door,
+            config: around.config,
+            routes,
+            metrics: around.metrics,
+            readiness: around.readiness,
+            shutdown: around.shutdown,
+        }
+    }
+
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        peer: PeerIdentity,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
+        let target = Target::of(request.uri().path());
+        let trace =
+            TraceContext::extract(request.headers()).map_or_else(TraceContext::root, |caller| caller.child());
+        let span = self.span(&peer, request.uri().path(), &trace);
+        let mut call =
+            UnderWay { meter: self.metrics.begin(target.label()), span: span.clone(), permit: None };
+        let admitted = span.in_scope(|| self.admit(&peer, target, request, trace));
+        let mut admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(error) => return Ok(follow(Status::from(error).into_http(), call, None)),
+        };
+        call.permit = admitted.permit.take();
+        let (deadline, draining) = (admitted.scope.deadline, self.shutdown.drain_token());
+        let ends = target.is_stream().then_some(Ends { deadline, draining });
+        let response = admitted.run().instrument(span).await;
+        Ok(follow(response, call, ends))
+    }
+
+    /// Everything that can be decided before the handler runs, cheapest first.
+    fn admit(
+        &self,
+        peer: &PeerIdentity,
+        target: Target,
+        request: Request<Incoming>,
+        trace: TraceContext,
+    ) -> Result<Admitted, Error> {
+        let path = request.uri().path().to_owned();
+        let handler = self.routes.handler(&path).ok_or_else(|| unknown(&path, self.service))?;
+        let caller = self.caller(peer, target, request.headers())?;
+        self.check_ready(target)?;
+        let deadline = self.deadline(target, request.headers())?;
+        let permit = self.permit(target)?;
+        let mut request = request.map(|body| Body::new(Limited::new(body, self.config.max_message)));
+        caller::strip(request.headers_mut());
+        request.extensions_mut().insert(peer.clone());
+        if let Some(caller) = caller {
+            record(&caller);
+            request.extensions_mut().insert(caller);
+        }
+        Ok(Admitted {
+            handler,
+            request,
+            permit,
+            scope: Scope { deadline, trace },
+            one_answer: !target.is_stream(),
+            path,
+        })
+    }
+
+    /// On the public door the handler finds out who calls; health and reflection do not ask.
+    fn caller(
+        &self,
+        peer: &PeerIdentity,
+        target: Target,
+        headers: &HeaderMap,
+    ) -> Result<Option<Caller>, Error> {
+        match target {
+            Target::Method(method) if self.door == Door::Mesh => authorise(method, peer, headers).map(Some),
+            Target::Method(_) | Target::BuiltIn => Ok(None),
+            Target::Unknown if self.door == Door::Public => Ok(None),
+            Target::Unknown => Err(unknown("this path", self.service)),
+        }
+    }
+
+    fn check_ready(&self, target: Target) -> Result<(), Error> {
+        if target.is_about_the_service() || self.readiness.was_ready() {
+            return Ok(());
+        }
+        let reason = waiting_for(self.readiness.state());
+        let message = format!("the {} is not ready and waits: {reason}", self.service);
+        Err(Error::new(Reason::NotReady, message).retry_after(RETRY_AFTER))
+    }
+
+    fn deadline(&self, target: Target, headers: &HeaderMap) -> Result<Option<Instant>, Error> {
+        deadline::deadline(headers, target.wait(), self.door, self.config.max_deadline, Instant::now())
+    }
+
+    /// A place among the calls under way. Nobody queues: a refused caller knows it and can go elsewhere.
+    fn permit(&self, target: Target) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        if target.is_about_the_service() {
+            return Ok(None);
+        }
+        let (places, limit) = match target.is_stream() {
+            true => (&self.streams, "max_streams"),
+            false => (&self.requests, "max_requests"),
+        };
+        places.clone().try_acquire_owned().map(Some).map_err(|_| {
+            self.metrics.shed.get_or_create(&ShedLabels { limit }).inc();
+            let message = format!("the {} has too many calls under way (server.{limit})", self.service);
+            Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
+        })
+    }
+
+    fn span(&self, peer: &PeerIdentity, path: &str, trace: &TraceContext) -> Span {
+        info_span!(
+            "rpc",
+            service = self.service.name(),
+            method = path,
+            %peer,
+            trace_id = trace.trace_id(),
+            span_id = trace.span_id(),
+            tenant = Empty,
+            principal = Empty,
+            request_id = Empty,
+        )
+    }
+}
+
+/// A call with everything it needs to run.
+struct Admitted {
+    handler: Handler,
+    request: Request<Body>,
+    permit: Option<OwnedSemaphorePermit>,
+    scope: Scope,
+    one_answer: bool,
+    path: String,
+}
+
+impl Admitted {
+    async fn run(self) -> Response<Body> {
+        let deadline = self.scope.deadline.filter(|_| self.one_answer);
+        let answer = self.scope.run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
+        let answer = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
+            None => Ok(answer.await),
+        };
+        match answer {
+            Ok(Ok(Ok(response))) => with_reason(response, &self.path),
+            Ok(Ok(Err(never))) => match never {},
+            Ok(Err(_panic)) => Status::from(panicked()).into_http(),
+            Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
+        }
+    }
+}
+
+/// A generated server says UNIMPLEMENTED without a reason; callers find one in every refusal of ours.
+fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::Unimplemented && status.details().is_empty() => {
+            let error =
+                Error::new(Reason::NotImplemented, format!("{path} is part of the API but not built yet"));
+            Status::from(error).into_http()
+        }
+        _ => response,
+    }
+}
+
+fn record(caller: &Caller) {
+    let span = Span::current();
+    for (field, value) in
+        [("tenant", &caller.tenant), ("principal", &caller.principal), ("request_id", &caller.request_id)]
+    {
+        if !value.is_empty() {
+            span.record(field, value.as_str());
+        }
+    }
+}
+
+fn panicked() -> Error {
+    Error::new(Reason::Internal, "the service hit a fault of its own; its log tells more")
+}
+
+fn unknown(path: &str, service: Service) -> Error {
+    Error::new(Reason::NotImplemented, format!("the {service} does not know {path}"))
+}

@@ -1,0 +1,100 @@
+//! Who stands at the other end of a connection: the SPIFFE URI in its certificate.
+
+use std::fmt;
+
+use rustls::pki_types::CertificateDer;
+use servo_model::Service;
+use servo_model::service::TRUST_DOMAIN;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+/// The identity that a verified certificate proves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerIdentity {
+    /// `spiffe://servo/<service>`
+    Service(Service),
+    /// `spiffe://servo/worker/<tenant>`
+    Worker { tenant: String },
+    /// A certificate of our authorities that names nobody we know.
+    Other(String),
+    /// No certificate at all, which only a public listener lets in.
+    Anonymous,
+}
+
+impl PeerIdentity {
+    pub fn parse(spiffe_id: &str) -> PeerIdentity {
+        let other = || PeerIdentity::Other(spiffe_id.to_owned());
+        let Some(name) = spiffe_id.strip_prefix(TRUST_DOMAIN) else { return other() };
+        if let Some(tenant) = name.strip_prefix("worker/").filter(|tenant| is_plain(tenant)) {
+            return PeerIdentity::Worker { tenant: tenant.to_owned() };
+        }
+        name.parse().map_or_else(|_| other(), PeerIdentity::Service)
+    }
+
+    pub fn is(&self, service: Service) -> bool {
+        *self == PeerIdentity::Service(service)
+    }
+}
+
+impl fmt::Display for PeerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerIdentity::Service(service) => f.write_str(&service.spiffe_id()),
+            PeerIdentity::Worker { tenant } => write!(f, "{TRUST_DOMAIN}worker/{tenant}"),
+            PeerIdentity::Other(id) if id.is_empty() => f.write_str("a certificate without a SPIFFE id"),
+            PeerIdentity::Other(id) => f.write_str(id),
+            PeerIdentity::Anonymous => f.write_str("nobody (no certificate)"),
+        }
+    }
+}
+
+/// The identity in a certificate. SPIFFE allows exactly one URI; with none or several it proves nothing.
+pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> PeerIdentity {
+    match spiffe_ids(certificate).as_deref() {
+        Some([only]) => PeerIdentity::parse(only),
+        Some(several) => PeerIdentity::Other(several.join(" ")),
+        None => PeerIdentity::Other(String::new()),
+    }
+}
+
+pub(crate) fn spiffe_ids(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
+    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+    let names = parsed.subject_alternative_name().ok()??;
+    let uris = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::URI(uri) => Some((*uri).to_owned()),
+        _ => None,
+    });
+    Some(uris.collect())
+}
+
+// A tenant from a certificate is compared with tenants in requests; nothing else may hide in it.
+fn is_plain(tenant: &str) -> bool {
+    !tenant.is_empty() && tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_a_service_a_worker_or_nobody_we_know() {
+        let check = |id: &str, expected: PeerIdentity| assert_eq!(PeerIdentity::parse(id), expected);
+        for service in Service::ALL {
+            check(&service.spiffe_id(), PeerIdentity::Service(service));
+        }
+        check("spiffe://servo/worker/acme", PeerIdentity::Worker { tenant: "acme".into() });
+        for id in [
+            "",
+            "spiffe://servo/",
+            "spiffe://servo/Planner",
+            "spiffe://servo/planner/",
+            "spiffe://servo/worker",
+            "spiffe://servo/worker/",
+            "spiffe://servo/worker/acme/other",
+            "spiffe://servo/worker/acme%2fother",
+            "spiffe://elsewhere/planner",
+            "https://servo/planner",
+        ] {
+            check(id, PeerIdentity::Other(id.into()));
+        }
+    }
+}

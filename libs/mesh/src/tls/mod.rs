@@ -1,0 +1,156 @@
+//! The service's own certificate and the authorities it trusts, for both ends of every connection.
+//!
+//! TLS 1.3 only. The three files are looked at while the service runs: new connections use what they hold,
+//! connections made with the old ones are asked to go once their calls are done. Files that do not fit
+//! together (somebody is halfway through replacing them) are logged and the old ones kept.
+
+pub(crate) mod identity;
+mod load;
+mod verify;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ServerConfig, client, sign};
+use servo_model::Service;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+pub use identity::PeerIdentity;
+pub(crate) use verify::WrongIdentity;
+
+use crate::config;
+use crate::fault::{ConfigFault, Fault};
+use load::{Credentials, Files};
+
+/// Who may connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Only holders of a certificate of our authorities.
+    Mesh,
+    /// Everybody; a certificate, if one is shown, must be of our authorities.
+    Public,
+}
+
+impl Door {
+    fn protocols(self) -> Vec<Vec<u8>> {
+        match self {
+            Door::Mesh => vec![b"h2".to_vec()],
+            Door::Public => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        }
+    }
+}
+
+/// A cheap handle on the current certificates.
+#[derive(Clone)]
+pub struct Tls {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    service: Service,
+    config: config::Tls,
+    provider: Arc<CryptoProvider>,
+    current: ArcSwap<Credentials>,
+    generation: watch::Sender<u64>,
+}
+
+impl Tls {
+    /// Reads the files, or tells everything that is wrong with them.
+    pub fn load(service: Service, config: &config::Tls) -> Result<Tls, Vec<ConfigFault>> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let credentials = load::parse(&Files::read(config)?, config, service, &provider)?;
+        let shared = Shared {
+            service,
+            config: config.clone(),
+            provider,
+            current: ArcSwap::from_pointee(credentials),
+            generation: watch::Sender::new(0),
+        };
+        Ok(Tls { shared: Arc::new(shared) })
+    }
+
+    /// Looks at the files now. Whether they held something new that could be used.
+    pub fn reload(&self) -> bool {
+        match self.read_changed() {
+            Ok(None) => false,
+            Ok(Some(credentials)) => {
+                self.shared.current.store(Arc::new(credentials));
+                self.shared.generation.send_modify(|generation| *generation += 1);
+                info!("certificates were replaced and are in use from now on");
+                true
+            }
+            Err(faults) => {
+                warn!(fault = %Fault::Config(faults), "new certificates cannot be used, the old ones stay");
+                false
+            }
+        }
+    }
+
+    /// Looks at the files at the configured pace, forever.
+    pub(crate) async fn watch_files(self) {
+        let mut ticks = tokio::time::interval(self.shared.config.reload_every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.reload();
+        }
+    }
+
+    /// Changes whenever new certificates are in use.
+    pub(crate) fn generation(&self) -> watch::Receiver<u64> {
+        self.shared.generation.subscribe()
+    }
+
+    /// Seconds since 1970 at which the certificate in use ends.
+    pub(crate) fn expires_at(&self) -> i64 {
+        self.shared.current.load().expires_at
+    }
+
+    pub(crate) fn server_config(&self, door: Door) -> Result<ServerConfig, rustls::Error> {
+        let (provider, current) = (&self.shared.provider, self.shared.current.load());
+        let verifier = WebPkiClientVerifier::builder_with_provider(current.roots.clone(), provider.clone());
+        let verifier = match door {
+            Door::Mesh => verifier.build(),
+            Door::Public => verifier.allow_unauthenticated().build(),
+        };
+        let verifier = verifier.map_err(|error| rustls::Error::General(error.to_string()))?;
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&TLS13])?
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(Arc::new(sign::SingleCertAndKey::from(current.own.clone())));
+        config.alpn_protocols = door.protocols();
+        // A resumed session would carry an identity past the rotation that withdrew it.
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
+    pub(crate) fn client_config(&self, expected: Service) -> Result<ClientConfig, rustls::Error> {
+        let (provider, current) = (&self.shared.provider, self.shared.current.load());
+        let verifier = verify::ExpectService {
+            service: expected,
+            roots: current.roots.clone(),
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let mut config = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_client_cert_resolver(Arc::new(sign::SingleCertAndKey::from(current.own.clone())));
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.resumption = client::Resumption::disabled();
+        Ok(config)
+    }
+
+    fn read_changed(&self) -> Result<Option<Credentials>, Vec<ConfigFault>> {
+        let Shared { config, provider, service, current, .. } = &*self.shared;
+        let files = Files::read(config)?;
+        if files.digest() == current.load().digest {
+            return Ok(None);
+        }
+        load::parse(&files, config, *service, provider).map(Some)
+    }
+}
