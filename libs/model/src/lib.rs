@@ -3,7 +3,11 @@
 //! Pure: no IO, no clock, no randomness, no prost. What stands here is spoken by more than one service.
 
 pub mod event;
+pub mod hash;
+pub mod json;
+pub mod limits;
 pub mod service;
 
 pub use event::{EventType, Stream};
+pub use hash::Digest;
 pub use service::Service;

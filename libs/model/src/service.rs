@@ -83,7 +83,9 @@ impl fmt::Display for Service {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a service; the services are gateway, planner, scheduler, dispatcher, callback, backfill, automation, quota and console")]
+#[error(
+    "`{0}` is not a service; the services are gateway, planner, scheduler, dispatcher, callback, backfill, automation, quota and console"
+)]
 pub struct UnknownService(pub String);
 
 impl FromStr for Service {
