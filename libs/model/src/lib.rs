@@ -3,13 +3,18 @@
 //! Pure: no IO, no clock, no randomness, no prost. What stands here is spoken by more than one service.
 
 pub mod asset;
+pub mod closed;
 pub mod dispatch_id;
 pub mod event;
+pub mod graph;
 pub mod hash;
 pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod partition;
+pub mod plan;
+pub mod request;
+pub mod retry;
 pub mod run_key;
 pub mod service;
 pub mod task_key;

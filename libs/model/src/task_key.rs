@@ -6,6 +6,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::asset::{AssetKey, AssetKeyError};
 use crate::ids::TaskId;
@@ -24,10 +25,13 @@ pub enum Operation {
     Evaluate,
 }
 
-/// Equality, order and hash are those of its text.
+/// Equality, order and hash are those of its text. Shared, because a plan names a key on every edge.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaskKey {
-    // First, because comparing it decides about the parts as well.
+pub struct TaskKey(Arc<Parts>);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Parts {
+    // First, because comparing it decides about the others as well.
     text: String,
     asset: AssetKey,
     partition: Option<PartitionKey>,
@@ -42,29 +46,29 @@ impl TaskKey {
 
     /// The key of this mapped task's child for one item.
     pub fn child(&self, index: u32) -> TaskKey {
-        TaskKey::build(self.asset.clone(), self.partition.clone(), Some(index), self.operation)
+        TaskKey::build(self.0.asset.clone(), self.0.partition.clone(), Some(index), self.0.operation)
     }
 
     /// The canonical text.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     pub fn asset(&self) -> &AssetKey {
-        &self.asset
+        &self.0.asset
     }
 
     pub fn partition(&self) -> Option<&PartitionKey> {
-        self.partition.as_ref()
+        self.0.partition.as_ref()
     }
 
     /// Which item of a mapped task this is.
     pub fn map_index(&self) -> Option<u32> {
-        self.map_index
+        self.0.map_index
     }
 
     pub fn operation(&self) -> Operation {
-        self.operation
+        self.0.operation
     }
 
     pub fn id(&self) -> TaskId {
@@ -78,7 +82,7 @@ impl TaskKey {
         operation: Operation,
     ) -> TaskKey {
         let text = format!("{}{}:{operation}", asset.canonical(), brackets(partition.as_ref(), map_index));
-        TaskKey { text, asset, partition, map_index, operation }
+        TaskKey(Arc::new(Parts { text, asset, partition, map_index, operation }))
     }
 }
 
@@ -128,7 +132,7 @@ fn parse_brackets(text: &str) -> Result<(Option<PartitionKey>, Option<u32>), Tas
 
 impl fmt::Display for TaskKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }
 
@@ -136,7 +140,7 @@ written_as_text!(TaskKey);
 
 impl Hash for TaskKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        self.0.text.hash(state);
     }
 }
 
