@@ -26,20 +26,20 @@ const REQUEST_ID: &str = "servo-request-id";
 
 /// The way through the gateway.
 #[derive(Clone)]
-pub struct Pass {
+pub(crate) struct Pass {
     keys: Arc<ApiKeys>,
     peers: Arc<HashMap<Service, Peer>>,
     access: AccessServiceServer<Access>,
 }
 
 impl Pass {
-    pub fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
+    pub(crate) fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
         let peers = Service::ALL.into_iter().filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
         Pass { keys, peers: Arc::new(peers), access }
     }
 
-    pub fn into_handler(self) -> Handler {
+    pub(crate) fn into_handler(self) -> Handler {
         BoxCloneSyncService::new(service_fn(move |request| {
             let pass = self.clone();
             async move {
@@ -77,14 +77,18 @@ impl Pass {
 }
 
 /// Reads what the first message says about tenant and workspace; the request stays as it was.
-async fn read_scope(request: Request<Body>, method: &Method) -> Result<(Request<Body>, Option<Scope>), Status> {
+async fn read_scope(
+    request: Request<Body>,
+    method: &Method,
+) -> Result<(Request<Body>, Option<Scope>), Status> {
     let kind = scope::kind_of(&method.path).unwrap_or(ScopeKind::Unscoped);
     if kind == ScopeKind::Unscoped {
         return Ok((request, None));
     }
     let (head, body) = request.into_parts();
     let first = FirstMessage::read(body).await?;
-    let scope = scope::read(kind, &first.message).map_err(|bad| Error::new(Reason::InvalidArgument, bad.to_string()))?;
+    let scope = scope::read(kind, &first.message)
+        .map_err(|bad| Error::new(Reason::InvalidArgument, bad.to_string()))?;
     Ok((Request::from_parts(head, first.body), Some(scope)))
 }
 

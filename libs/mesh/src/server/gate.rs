@@ -9,6 +9,7 @@ use futures::FutureExt;
 use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use servo_model::Service;
+use servo_proto::access::Method;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -22,6 +23,7 @@ use super::body::{Ends, UnderWay, follow};
 use super::deadline;
 use super::message::Limited;
 use super::routes::{Handler, Routes, Target};
+use super::wall;
 use crate::caller::{self, Caller};
 use crate::config;
 use crate::error::{Error, Reason};
@@ -121,6 +123,10 @@ impl Gate {
             permit,
             scope: Scope { deadline, trace },
             one_answer: !target.is_stream(),
+            walled: match target {
+                Target::Method(method) => Some(method),
+                Target::BuiltIn | Target::Unknown => None,
+            },
             path,
         })
     }
@@ -191,23 +197,36 @@ struct Admitted {
     permit: Option<OwnedSemaphorePermit>,
     scope: Scope,
     one_answer: bool,
+    walled: Option<&'static Method>,
     path: String,
 }
 
 impl Admitted {
     async fn run(self) -> Response<Body> {
         let deadline = self.scope.deadline.filter(|_| self.one_answer);
-        let answer = self.scope.run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
+        let answer = pass(self.request, self.walled, self.handler);
+        let answer = self.scope.run(AssertUnwindSafe(answer).catch_unwind());
         let answer = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
             None => Ok(answer.await),
         };
         match answer {
-            Ok(Ok(Ok(response))) => with_reason(response, &self.path),
-            Ok(Ok(Err(never))) => match never {},
+            Ok(Ok(response)) => with_reason(response, &self.path),
             Ok(Err(_panic)) => Status::from(panicked()).into_http(),
             Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
         }
+    }
+}
+
+/// Through the wall, then to the handler.
+async fn pass(request: Request<Body>, walled: Option<&'static Method>, handler: Handler) -> Response<Body> {
+    let request = match walled {
+        Some(method) => wall::check(request, method).await,
+        None => Ok(request),
+    };
+    match request {
+        Ok(request) => handler.oneshot(request).await.unwrap_or_else(|never| match never {}),
+        Err(status) => status.into_http(),
     }
 }
 

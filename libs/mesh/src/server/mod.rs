@@ -8,6 +8,7 @@ mod gate;
 mod message;
 mod probe;
 mod routes;
+mod wall;
 
 use std::convert::Infallible;
 use std::fmt::Display;

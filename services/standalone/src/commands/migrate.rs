@@ -16,7 +16,8 @@ pub struct Migrate {
 impl Migrate {
     pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-        let report = runtime.block_on(servo_store::migrate::migrate(&self.database_url, &self.role_password))?;
+        let report =
+            runtime.block_on(servo_store::migrate::migrate(&self.database_url, &self.role_password))?;
         println!("{report}");
         Ok(())
     }
