@@ -4,9 +4,13 @@
 //! else. What it may read elsewhere stands in [`READS`], column by column. `ledger` and `store` belong to nobody who
 //! logs in: their rows are changed by the functions in [`FUNCTIONS`] and by the migration.
 
+mod page;
+
 use std::time::Duration;
 
 use servo_model::{EventType, Service, Stream};
+
+pub use page::markdown;
 
 /// What every login role is bound to. All of it is below the shortest lease, so that a stopped process' open
 /// transaction is gone before its lease is, and set on the role, so that it also holds behind a transaction pooler.
