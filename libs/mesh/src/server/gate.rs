@@ -9,6 +9,7 @@ use futures::FutureExt;
 use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use servo_model::Service;
+use servo_proto::scope::{self, ScopeKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -20,7 +21,7 @@ use tracing::{Instrument, Span, info_span};
 use super::access::authorise;
 use super::body::{Ends, UnderWay, follow};
 use super::deadline;
-use super::message::Limited;
+use super::messages::{Messages, Wall};
 use super::routes::{Handler, Routes, Target};
 use crate::caller::{self, Caller};
 use crate::config;
@@ -108,7 +109,8 @@ impl Gate {
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
         let permit = self.permit(target)?;
-        let mut request = request.map(|body| Body::new(Limited::new(body, self.config.max_message)));
+        let wall = caller.as_ref().and_then(|caller| wall(caller, &path));
+        let mut request = request.map(|body| Body::new(Messages::new(body, self.config.max_message, wall)));
         caller::strip(request.headers_mut());
         request.extensions_mut().insert(peer.clone());
         if let Some(caller) = caller {
@@ -209,6 +211,12 @@ impl Admitted {
             Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
         }
     }
+}
+
+/// What the messages of a call may speak about, unless the mesh itself calls or they name no tenant.
+fn wall(caller: &Caller, path: &str) -> Option<Wall> {
+    let kind = scope::kind_of(path).filter(|kind| *kind != ScopeKind::Unscoped)?;
+    (!caller.acts_for_the_mesh()).then(|| Wall { caller: caller.clone(), kind })
 }
 
 /// A generated server says UNIMPLEMENTED without a reason; callers find one in every refusal of ours.

@@ -5,7 +5,7 @@ mod access;
 mod body;
 pub(crate) mod deadline;
 mod gate;
-mod message;
+mod messages;
 mod probe;
 mod routes;
 
