@@ -11,7 +11,7 @@ use rcgen::{
 };
 use time::{Duration, OffsetDateTime};
 
-use crate::postgres::write_private;
+use crate::secret::write_private;
 
 const CA_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 90;

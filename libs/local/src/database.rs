@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rand::Rng;
-use rand::distr::Alphanumeric;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::postgres::{Postgres, PostgresOptions};
+use crate::secret::random_word;
 
 /// Names the cluster that tests share: the URL of a superuser.
 const CLUSTER_VARIABLE: &str = "SERVO_TEST_DATABASE_URL";
@@ -154,5 +153,5 @@ fn password_in(url: &str) -> Result<String> {
 }
 
 fn random_suffix() -> String {
-    rand::rng().sample_iter(Alphanumeric).take(12).map(|c| char::from(c).to_ascii_lowercase()).collect()
+    random_word(12).to_ascii_lowercase()
 }

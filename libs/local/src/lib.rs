@@ -8,13 +8,16 @@ mod ca;
 mod child;
 mod database;
 mod lock;
+mod mesh;
 mod ports;
 mod postgres;
+mod secret;
 mod unprivileged;
 
 pub use ca::{Ca, Issue, KeyPair};
 pub use child::Child;
 pub use database::TestDatabase;
 pub use lock::DirLock;
+pub use mesh::{LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
 pub use ports::{FreePorts, free_port};
 pub use postgres::{Postgres, PostgresOptions};

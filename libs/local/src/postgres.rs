@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
-use rand::Rng;
-use rand::distr::Alphanumeric;
 
 use crate::child::{Child, command, find_in_path};
 use crate::ports::free_port;
+use crate::secret::kept_secret;
 use crate::unprivileged::{self, User};
 
 /// The superuser of a private cluster.
@@ -80,7 +79,7 @@ impl Postgres {
         let bin = find_binaries()?;
         let user = unprivileged::user()?;
         let dir = unprivileged::lend_dir(dir, user)?;
-        let password = password_of(&dir)?;
+        let password = password_of(&dir, user)?;
         let mut postgres = Postgres { bin, dir, user, options, password, port: free_port()?, server: None };
         if !postgres.data().join("PG_VERSION").exists() {
             postgres.init()?;
@@ -234,22 +233,12 @@ fn find_binaries() -> Result<PathBuf> {
         .context("no Postgres 15 or newer found: install the package `postgresql`, or set SERVO_DATABASE_URL")
 }
 
-/// Made at first use, readable by nobody else.
-fn password_of(dir: &Path) -> Result<String> {
+/// Made at first use; initdb reads it as the user that runs Postgres.
+fn password_of(dir: &Path, user: Option<User>) -> Result<String> {
     let path = dir.join("password");
-    if let Ok(password) = fs::read_to_string(&path) {
-        return Ok(password.trim().to_owned());
-    }
-    let password: String = rand::rng().sample_iter(Alphanumeric).take(32).map(char::from).collect();
-    write_private(&path, &password).with_context(|| format!("write {}", path.display()))?;
-    if let Some(user) = unprivileged::user()? {
+    let password = kept_secret(&path, "")?;
+    if let Some(user) = user {
         std::os::unix::fs::chown(&path, Some(user.uid), Some(user.gid))?;
     }
     Ok(password)
-}
-
-pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }

@@ -2,8 +2,33 @@
 //!
 //! Pure: no IO, no clock, no randomness, no prost. What stands here is spoken by more than one service.
 
+pub mod asset;
+pub mod closed;
+pub mod dispatch_id;
 pub mod event;
+pub mod graph;
+pub mod hash;
+pub mod ids;
+pub mod json;
+pub mod limits;
+pub mod partition;
+pub mod plan;
+pub mod request;
+pub mod retry;
+pub mod run_key;
 pub mod service;
+pub mod task_key;
+mod text;
 
+pub use asset::AssetKey;
+pub use dispatch_id::{DispatchId, QueueId, TimerId};
 pub use event::{EventType, Stream};
+pub use hash::Digest;
+pub use ids::{
+    AttemptId, BackfillId, DeploymentId, EventId, RunId, ScheduleId, SensorId, TaskId, TenantId, WorkerId,
+    WorkspaceId,
+};
+pub use partition::{PartitionKey, PartitionValue};
+pub use run_key::{RunIdSecret, RunKey};
 pub use service::Service;
+pub use task_key::{Operation, TaskKey};

@@ -1,1 +1,13 @@
-//! The console service.
+//! The console: pages for people, a client of the gateway like any other. It keeps no rows.
+//!
+//! The pages are not built yet; the service already takes its place in the mesh and tells its health.
+
+use servo_mesh::config::NoSections;
+use servo_mesh::{Fault, Mesh};
+
+pub type Config = NoSections;
+
+/// Serves until the process is told to stop.
+pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+    mesh.serve_nothing_else().until_signal().await
+}

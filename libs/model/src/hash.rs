@@ -1,0 +1,123 @@
+//! The hashes that identities are made of, and the lower-case base32 they are written in.
+
+use std::fmt::{self, Write};
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// Characters of 16 bytes in base32. A longer hash is cut to the same length.
+const BASE32_CHARS: usize = 26;
+
+/// A sha256, printed as 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub fn of(bytes: impl AsRef<[u8]>) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    pub const fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first half: what an id of 16 bytes is made of.
+    pub(crate) fn first_half(&self) -> [u8; 16] {
+        *self.0.first_chunk().expect("32 bytes have a first half")
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head(*base32(&self.0).as_bytes().first_chunk().expect("32 bytes are 52 characters"))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The first 26 base32 characters of a digest, kept as characters: they hold two bits more than 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Head([u8; BASE32_CHARS]);
+
+impl Head {
+    pub(crate) fn parse(text: &str) -> Option<Head> {
+        let chars: [u8; BASE32_CHARS] = text.as_bytes().try_into().ok()?;
+        chars.iter().copied().all(is_base32).then_some(Head(chars))
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|&byte| f.write_char(char::from(byte)))
+    }
+}
+
+pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}
+
+/// RFC 4648 base32, lower case, without padding.
+pub(crate) fn base32(bytes: &[u8]) -> String {
+    BASE32_NOPAD.encode(bytes).to_ascii_lowercase()
+}
+
+/// The 16 bytes that print as exactly this text. Upper case and stray bits behind the last byte are refused,
+/// so that no two texts name the same id.
+pub(crate) fn base32_id(text: &str) -> Option<[u8; 16]> {
+    if text.len() != BASE32_CHARS || !text.bytes().all(is_base32) {
+        return None;
+    }
+    let bytes = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok()?;
+    bytes.try_into().ok()
+}
+
+const fn is_base32(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'2'..=b'7')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sha256_of_the_empty_text_is_the_published_one() {
+        assert_eq!(
+            Digest::of("").to_string(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+
+    #[test]
+    fn hmac_matches_rfc_4231_case_2() {
+        let mac = hmac_sha256(b"Jefe", b"what do ya want for nothing?");
+        assert_eq!(HEXLOWER.encode(&mac), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
+
+    #[test]
+    fn base32_has_one_spelling_per_id() {
+        let text = base32(&[0xff; 16]);
+        assert_eq!(text, "77777777777777777777777774");
+        assert_eq!(base32_id(&text), Some([0xff; 16]));
+        for other in
+            ["77777777777777777777777775", "7777777777777777777777777", "A7777777777777777777777774", ""]
+        {
+            assert_eq!(base32_id(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Ids are types: each prints with what it is, and parses only its own canonical text.
+//!
+//! Three families. Slugs ([`TenantId`], [`WorkspaceId`]) are chosen by people. ULIDs ([`EventId`] and its
+//! siblings) are made from a time and random bytes that the caller brings. The rest is derived by hash from
+//! what it names ([`RunId`], [`TaskId`], [`AttemptId`]), so that everybody arrives at the same id.
+
+mod attempt;
+mod run;
+mod slug;
+mod task;
+mod ulids;
+
+pub use attempt::AttemptId;
+pub use run::RunId;
+pub use slug::{TenantId, WorkspaceId};
+pub use task::TaskId;
+pub use ulids::{BackfillId, DeploymentId, EventId, ScheduleId, SensorId, WorkerId};
+
+use crate::text::excerpt;
+
+/// A text that is not an id of the wanted kind, with the rule it broke.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not a {kind}: {rule}")]
+pub struct IdError {
+    pub kind: &'static str,
+    pub given: String,
+    pub rule: &'static str,
+}
+
+impl IdError {
+    pub(crate) fn new(kind: &'static str, given: &str, rule: &'static str) -> IdError {
+        IdError { kind, given: excerpt(given), rule }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! A run's id: the keyed hash of its run key, so that the same request finds the same run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::IdError;
+use crate::event::Stream;
+use crate::hash::{base32, base32_id, hmac_sha256};
+use crate::ids::{TenantId, WorkspaceId};
+use crate::run_key::{RunIdSecret, RunKey};
+use crate::text::written_as_text;
+
+const PREFIX: &str = "run_";
+const RULE: &str = "write `run_` and 26 characters of a-z and 2-7";
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId([u8; 16]);
+
+impl RunId {
+    /// The tenant's secret keeps others from computing ids of runs they may not know.
+    pub fn derive(secret: &RunIdSecret, tenant: &TenantId, workspace: &WorkspaceId, key: &RunKey) -> RunId {
+        let message = format!("{tenant}:{workspace}:{key}");
+        let mac = hmac_sha256(secret.expose(), message.as_bytes());
+        RunId(*mac.first_chunk().expect("32 bytes have 16"))
+    }
+
+    pub const fn from_bytes(bytes: [u8; 16]) -> RunId {
+        RunId(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// The shard of the execution stream that holds this run's events.
+    pub const fn shard(&self) -> i16 {
+        self.0[0] as i16 % Stream::Execution.shards()
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", base32(&self.0))
+    }
+}
+
+impl FromStr for RunId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.strip_prefix(PREFIX)
+            .and_then(base32_id)
+            .map(RunId)
+            .ok_or_else(|| IdError::new("run id", text, RULE))
+    }
+}
+
+written_as_text!(RunId);

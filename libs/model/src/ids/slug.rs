@@ -1,0 +1,76 @@
+//! The names that people give to tenants and workspaces.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::IdError;
+use crate::event::Stream;
+use crate::hash::Digest;
+use crate::limits::SLUG_BYTES_MAX;
+use crate::text::written_as_text;
+
+const RULE: &str =
+    "write 1 to 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`";
+const _: () = assert!(SLUG_BYTES_MAX == 63, "the rule's text names the limit");
+
+macro_rules! slug_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        // Shared text, because every event and row carries a clone.
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                match is_slug(text) {
+                    true => Ok($name(text.into())),
+                    false => Err(IdError::new($kind, text, RULE)),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        written_as_text!($name);
+    };
+}
+
+slug_id!(
+    /// A customer: the wall that no row, call or page crosses.
+    TenantId,
+    "tenant name"
+);
+slug_id!(
+    /// One of a tenant's spaces, such as `prod`.
+    WorkspaceId,
+    "workspace name"
+);
+
+impl TenantId {
+    /// The shard of the dispatch stream whose holder admits this tenant's tasks.
+    pub fn admission_shard(&self) -> i16 {
+        i16::from(Digest::of(self.as_str()).as_bytes()[0]) % Stream::Dispatch.shards()
+    }
+}
+
+// A DNS label: it stands in paths, host names, object names and certificates as it is.
+fn is_slug(text: &str) -> bool {
+    let inner = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    text.len() <= SLUG_BYTES_MAX
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && text.bytes().all(inner)
+}

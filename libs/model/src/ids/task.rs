@@ -1,0 +1,40 @@
+//! A task's id: the hash of its key, short enough for a URL.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::IdError;
+use crate::hash::{Digest, Head};
+use crate::task_key::TaskKey;
+use crate::text::written_as_text;
+
+const PREFIX: &str = "task_";
+const RULE: &str = "write `task_` and 26 characters of a-z and 2-7";
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(Head);
+
+impl TaskId {
+    pub fn of(key: &TaskKey) -> TaskId {
+        TaskId(Digest::of(key.as_str()).head())
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", self.0)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.strip_prefix(PREFIX)
+            .and_then(Head::parse)
+            .map(TaskId)
+            .ok_or_else(|| IdError::new("task id", text, RULE))
+    }
+}
+
+written_as_text!(TaskId);

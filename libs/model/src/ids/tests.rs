@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::SLUG_BYTES_MAX;
+
+#[test]
+fn ids_refuse_each_other() {
+    let run = RunId::from_bytes([7; 16]).to_string();
+    assert!(run.starts_with("run_"));
+    assert!(run.parse::<TaskId>().is_err());
+    assert!(run.parse::<EventId>().is_err());
+    let task = run.replace("run_", "task_");
+    assert!(task.parse::<TaskId>().is_ok());
+    assert_eq!(
+        task.parse::<RunId>().unwrap_err().to_string(),
+        format!("`{task}` is not a run id: write `run_` and 26 characters of a-z and 2-7")
+    );
+}
+
+#[test]
+fn slugs_are_dns_labels() {
+    for slug in ["a", "acme", "acme-eu-1", &"a".repeat(SLUG_BYTES_MAX)] {
+        assert_eq!(slug.parse::<TenantId>().unwrap().as_str(), slug);
+    }
+    for slug in
+        ["", "1a", "-a", "a-", "Acme", "a_b", "a.b", "a:b", "é", "a/b", &"a".repeat(SLUG_BYTES_MAX + 1)]
+    {
+        assert!(slug.parse::<TenantId>().is_err(), "{slug}");
+        assert!(slug.parse::<WorkspaceId>().is_err(), "{slug}");
+    }
+}
+
+#[test]
+fn refusals_repeat_only_the_head_of_a_long_text() {
+    let refused = "X".repeat(10_000).parse::<TenantId>().unwrap_err();
+    assert!(refused.to_string().len() < 250);
+}
+
+#[test]
+fn ulids_follow_the_published_example() {
+    // 01ARZ3NDEKTSV4RRFFQ69G5FAV is the example of the ULID specification; its time part is 1469922850259 ms.
+    let id: EventId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+    assert_eq!(id.millis(), 1_469_922_850_259);
+    let random = *id.as_bytes().last_chunk().unwrap();
+    assert_eq!(EventId::new(1_469_922_850_259, random), id);
+}
+
+#[test]
+fn ulids_have_one_spelling() {
+    for text in [
+        "01arz3ndektsv4rrffq69g5fav",
+        "8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAI",
+        "",
+        "01ARZ3",
+    ] {
+        assert!(text.parse::<EventId>().is_err(), "{text}");
+    }
+    assert_eq!("7ZZZZZZZZZZZZZZZZZZZZZZZZZ".parse(), Ok(WorkerId::from_bytes([0xff; 16])));
+}
+
+#[test]
+fn shards_follow_the_first_byte() {
+    let shard = |first| RunId::from_bytes([first, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9]).shard();
+    assert_eq!([shard(0), shard(63), shard(64), shard(255)], [0, 63, 0, 63]);
+}
+
+#[test]
+fn tenants_spread_over_the_admission_shards() {
+    // The first byte of sha256("acme") is 0x82.
+    let acme: TenantId = "acme".parse().unwrap();
+    assert_eq!(acme.admission_shard(), 2);
+    let mut shards: Vec<i16> =
+        (0..400).map(|i| format!("tenant-{i}").parse::<TenantId>().unwrap().admission_shard()).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    assert_eq!(shards, (0..16).collect::<Vec<i16>>());
+}
+
+proptest! {
+    #[test]
+    fn ids_read_back(bytes: [u8; 16], millis in 0u64..1 << 48, random: [u8; 10]) {
+        let run = RunId::from_bytes(bytes);
+        prop_assert_eq!(run.to_string().parse(), Ok(run));
+        let attempt = AttemptId::from_bytes(bytes);
+        prop_assert_eq!(attempt.to_string().parse(), Ok(attempt));
+        let event = EventId::new(millis, random);
+        prop_assert_eq!(event.to_string().parse(), Ok(event));
+        prop_assert_eq!(event.millis(), millis);
+    }
+
+    #[test]
+    fn ulids_sort_by_time(early in 0u64..1 << 47, later in 1u64..1 << 47, a: [u8; 10], b: [u8; 10]) {
+        let (first, second) = (EventId::new(early, a), EventId::new(early + later, b));
+        prop_assert!(first < second && first.to_string() < second.to_string());
+    }
+
+    #[test]
+    fn ids_pass_through_serde(bytes: [u8; 16]) {
+        let run = RunId::from_bytes(bytes);
+        let text = serde_json::to_string(&run).unwrap();
+        prop_assert_eq!(&text, &format!("\"{run}\""));
+        prop_assert_eq!(serde_json::from_str::<RunId>(&text).unwrap(), run);
+        prop_assert!(serde_json::from_str::<EventId>(&text).is_err());
+    }
+}

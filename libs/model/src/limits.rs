@@ -1,0 +1,74 @@
+//! Every limit by name. Unit and qualifier come last; the compiler checks how they relate.
+//!
+//! Limits that several services must agree on stand here; a pace or a pool size is configuration.
+
+use std::time::Duration;
+
+// Plans and runs.
+pub const TASKS_PER_RUN_MAX: usize = 50_000;
+pub const EDGES_PER_PLAN_MAX: usize = 500_000;
+pub const MAPPED_ITEMS_PER_TASK_MAX: usize = 10_000;
+
+// The ledger and what travels between services.
+pub const EVENTS_PER_BATCH_MAX: usize = 512;
+/// Envelopes or outcomes in one message between services and workers.
+pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;
+pub const EVENT_BYTES_MAX: usize = 256 * KIB;
+pub const ENVELOPE_BYTES_MAX: usize = 128 * KIB;
+/// Larger resolved inputs go into a blob that the envelope names.
+pub const ENVELOPE_INPUT_BYTES_MAX: usize = 64 * KIB;
+/// A manifest above this is handed over by URI.
+pub const MANIFEST_INLINE_BYTES_MAX: usize = MIB;
+/// One gRPC message. A sender of many small things cuts by bytes as well as by count.
+pub const MESSAGE_BYTES_MAX: usize = 4 * MIB;
+
+// Pages of lists.
+pub const PAGE_SIZE_DEFAULT: usize = 20;
+pub const PAGE_SIZE_MAX: usize = 100;
+
+// Texts.
+/// A tenant or workspace name is a DNS label.
+pub const SLUG_BYTES_MAX: usize = 63;
+/// Each part of an asset key, and each name of a partition dimension.
+pub const NAME_BYTES_MAX: usize = 128;
+pub const PARTITION_DIMENSIONS_MAX: usize = 8;
+pub const PARTITION_KEY_BYTES_MAX: usize = 1024;
+pub const RUN_KEY_BYTES_MAX: usize = 512;
+pub const KEY_ID_BYTES_MAX: usize = 32;
+pub const PRESIGNED_BYTES_MAX: usize = 1024;
+/// Secrets that ids and signatures are keyed with.
+pub const SECRET_BYTES_MIN: usize = 32;
+pub const JSON_DEPTH_MAX: usize = 64;
+
+// Times that more than one service counts with. Assets and configuration may choose others for the first three.
+pub const DISPATCH_ACK_TIMEOUT: Duration = Duration::from_secs(30);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
+pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// How far clocks may differ before a signature counts as expired.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
+/// How long after its deadline an attempt may still deliver an outcome that it had to keep.
+pub const FINISH_SIGNATURE_GRACE: Duration = Duration::from_secs(24 * HOUR_SECONDS);
+pub const REQUEST_IDEMPOTENCY_TTL: Duration = Duration::from_secs(24 * HOUR_SECONDS);
+pub const EVENT_IDEMPOTENCY_TTL: Duration = Duration::from_secs(7 * 24 * HOUR_SECONDS);
+/// A plan that no retained run names goes after this.
+pub const UNUSED_PLAN_TTL: Duration = Duration::from_secs(30 * 24 * HOUR_SECONDS);
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+const HOUR_SECONDS: u64 = 3600;
+
+const _: () = assert!(TASKS_PER_RUN_MAX <= u32::MAX as usize, "a plan's ordinals are u32");
+const _: () = assert!(MAPPED_ITEMS_PER_TASK_MAX <= TASKS_PER_RUN_MAX);
+const _: () = assert!(EVENTS_PER_BATCH_MAX <= TASKS_PER_RUN_MAX);
+const _: () =
+    assert!(ENVELOPES_PER_MESSAGE_MAX <= EVENTS_PER_BATCH_MAX, "one message's outcomes fit one batch");
+const _: () = assert!(ENVELOPE_INPUT_BYTES_MAX < ENVELOPE_BYTES_MAX);
+const _: () = assert!(ENVELOPE_BYTES_MAX < MESSAGE_BYTES_MAX && EVENT_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(MANIFEST_INLINE_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX);
+const _: () =
+    assert!(PARTITION_KEY_BYTES_MAX + 3 * NAME_BYTES_MAX < 2704, "a task key fits a Postgres index row");
+const _: () =
+    assert!(2 * HEARTBEAT_INTERVAL.as_secs() < HEARTBEAT_TIMEOUT.as_secs(), "one lost beat loses nobody");
+const _: () = assert!(CLOCK_SKEW_MAX.as_secs() < HEARTBEAT_TIMEOUT.as_secs());
+const _: () = assert!(REQUEST_IDEMPOTENCY_TTL.as_secs() <= EVENT_IDEMPOTENCY_TTL.as_secs());

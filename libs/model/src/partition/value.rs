@@ -1,0 +1,74 @@
+//! One typed value of a dimension.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
+
+use super::ValueFault;
+use super::percent;
+use crate::text::excerpt;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PartitionValue {
+    Text(String),
+    Integer(i64),
+    Bool(bool),
+    /// From year 0001 on, the first that every language's calendar has.
+    Date(Date),
+    /// In whole seconds: a fraction could be spelled in many ways.
+    Instant(Timestamp),
+}
+
+impl PartitionValue {
+    /// Parses what stands on both sides of the first `:`.
+    pub(super) fn parse(tag: &str, text: &str) -> Result<PartitionValue, ValueFault> {
+        let (value, fault): (Option<PartitionValue>, fn(String) -> ValueFault) = match tag {
+            "s" => (percent::decode(text).map(PartitionValue::Text), ValueFault::NotEncoded),
+            "i" => (text.parse().ok().map(PartitionValue::Integer), ValueFault::NotAnInteger),
+            "b" => (text.parse().ok().map(PartitionValue::Bool), ValueFault::NotABool),
+            "d" => (text.parse().ok().map(PartitionValue::Date), ValueFault::NotADate),
+            "t" => (text.parse().ok().map(PartitionValue::Instant), ValueFault::NotAnInstant),
+            _ => return Err(ValueFault::UnknownTag(excerpt(tag))),
+        };
+        value
+            .filter(|value| value.check().is_ok() && value.is_written(tag, text))
+            .ok_or_else(|| fault(excerpt(text)))
+    }
+
+    /// The types can hold more than the text can say.
+    pub(super) fn check(&self) -> Result<(), ValueFault> {
+        match self {
+            PartitionValue::Date(date) if date.year() < 1 => Err(ValueFault::NotADate(date.to_string())),
+            PartitionValue::Instant(at) if at.subsec_nanosecond() != 0 || utc_year(*at) < 1 => {
+                Err(ValueFault::NotAnInstant(at.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    // The parsers above also read `+1`, `20250101` or another offset than UTC.
+    fn is_written(&self, tag: &str, text: &str) -> bool {
+        self.to_string().split_once(':') == Some((tag, text))
+    }
+}
+
+impl fmt::Display for PartitionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PartitionValue::Text(text) => {
+                f.write_str("s:")?;
+                percent::write_encoded(f, text)
+            }
+            PartitionValue::Integer(value) => write!(f, "i:{value}"),
+            PartitionValue::Bool(value) => write!(f, "b:{value}"),
+            PartitionValue::Date(date) => write!(f, "d:{date}"),
+            PartitionValue::Instant(at) => write!(f, "t:{at}"),
+        }
+    }
+}
+
+fn utc_year(at: Timestamp) -> i16 {
+    Offset::UTC.to_datetime(at).year()
+}

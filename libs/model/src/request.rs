@@ -1,0 +1,80 @@
+//! What a run request asks for, reduced to what shapes the run. Two requests under one run key are the same
+//! request exactly when their fingerprints are equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::hash::Digest;
+use crate::json::{Json, JsonError};
+use crate::partition::PartitionKey;
+
+/// Sets and maps, because the order in which a user names things means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RequestShape {
+    /// Selection expressions as given, such as `+raw.events`.
+    pub selection: BTreeSet<String>,
+    pub partitions: BTreeSet<PartitionKey>,
+    pub labels: BTreeMap<String, String>,
+    /// The digest of the configuration's bytes: users may write floats there.
+    pub config_sha256: Option<Digest>,
+}
+
+impl RequestShape {
+    pub fn fingerprint(&self) -> Result<RequestFingerprint, JsonError> {
+        Ok(RequestFingerprint(Json::from_serialize(self)?.digest()))
+    }
+}
+
+/// Printed as 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestFingerprint(Digest);
+
+impl RequestFingerprint {
+    pub const fn from_digest(digest: Digest) -> RequestFingerprint {
+        RequestFingerprint(digest)
+    }
+
+    pub const fn digest(&self) -> &Digest {
+        &self.0
+    }
+}
+
+impl fmt::Display for RequestFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(selection: &[&str], config: Option<&str>) -> RequestShape {
+        RequestShape {
+            selection: selection.iter().map(ToString::to_string).collect(),
+            partitions: BTreeSet::from(["day=d:2025-01-01".parse().unwrap()]),
+            labels: BTreeMap::from([("team".into(), "core".into())]),
+            config_sha256: config.map(Digest::of),
+        }
+    }
+
+    #[test]
+    fn is_the_hash_of_the_canonical_request() {
+        let canonical = concat!(
+            r#"{"config_sha256":null,"labels":{"team":"core"},"#,
+            r#""partitions":["day=d:2025-01-01"],"selection":["+raw.a","raw.b"]}"#
+        );
+        let fingerprint = shape(&["raw.b", "+raw.a"], None).fingerprint().unwrap();
+        assert_eq!(fingerprint.digest(), &Digest::of(canonical));
+        assert_eq!(fingerprint.to_string().len(), 64);
+    }
+
+    #[test]
+    fn configuration_may_hold_what_has_no_canonical_form() {
+        let (one, other) = (shape(&[], Some("rate: 0.5")), shape(&[], Some("rate: 0.50")));
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        assert_ne!(one.fingerprint(), shape(&[], None).fingerprint());
+    }
+}

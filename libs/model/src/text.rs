@@ -1,0 +1,36 @@
+//! Types with one written form: they debug, serialise and deserialise as that text, by the same rule.
+
+/// Debugs and serialises by `Display`, deserialises by `FromStr`.
+macro_rules! written_as_text {
+    ($name:ty) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use written_as_text;
+
+/// What an error repeats of the text it refuses: enough to find it, never a page.
+pub(crate) fn excerpt(text: &str) -> String {
+    const CHARS_MAX: usize = 64;
+    if text.chars().count() <= CHARS_MAX {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(CHARS_MAX).collect();
+    format!("{head}…")
+}

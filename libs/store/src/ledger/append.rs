@@ -1,0 +1,76 @@
+//! The one statement that appends.
+
+use servo_model::Stream;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{FromRow, PgConnection, Postgres};
+use uuid::Uuid;
+
+use super::{AppendError, Appended, NewEvent, Outcome, validate};
+use crate::time::Timestamp;
+
+const NEW: i16 = 1;
+const DUPLICATE: i16 = 2;
+const CONFLICT: i16 = 3;
+
+/// One answer per event, in the order given. Runs in the connection's transaction, or as one by itself.
+pub(crate) async fn append_on(
+    connection: &mut PgConnection,
+    events: &[NewEvent],
+) -> Result<Vec<Appended>, AppendError> {
+    validate(events)?;
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch: Vec<&NewEvent> = events.iter().collect();
+    Ok(append_validated(connection, &batch).await?)
+}
+
+/// Like [`append_on`], for events that were validated one batch at a time.
+pub(super) async fn append_validated(
+    connection: &mut PgConnection,
+    events: &[&NewEvent],
+) -> Result<Vec<Appended>, sqlx::Error> {
+    let rows = statement(events).fetch_all(connection).await?;
+    rows.iter().zip(events).map(|(row, event)| answer(Row::from_row(row)?, event)).collect()
+}
+
+/// outcome, stream, shard, position, event id and time of the event that the ledger keeps.
+type Row = (i16, i16, i16, i64, Uuid, Timestamp);
+
+fn statement(events: &[&NewEvent]) -> Query<'static, Postgres, PgArguments> {
+    sqlx::query(include_str!("../sql/append.sql"))
+        .bind(column(events, |e| e.kind.stream().code()))
+        .bind(column(events, |e| e.shard))
+        .bind(column(events, |e| e.event_id))
+        .bind(column(events, |e| e.kind.code()))
+        .bind(column(events, |e| e.version))
+        .bind(column(events, |e| e.tenant.as_str()))
+        .bind(column(events, |e| e.workspace.as_str()))
+        .bind(column(events, |e| e.idempotency_key.as_str()))
+        .bind(column(events, |e| e.correlation_id))
+        .bind(column(events, |e| e.causation_id))
+        .bind(column(events, |e| e.payload.as_slice()))
+}
+
+fn column<'e, T>(events: &[&'e NewEvent], field: impl Fn(&'e NewEvent) -> T) -> Vec<T> {
+    events.iter().map(|event| field(event)).collect()
+}
+
+fn answer(
+    (code, stream, shard, position, event_id, recorded_at): Row,
+    event: &NewEvent,
+) -> Result<Appended, sqlx::Error> {
+    let unknown =
+        |what: &str, code: i16| sqlx::Error::Decode(format!("ledger.append answered {what} {code}").into());
+    let outcome = match code {
+        NEW => Outcome::New,
+        // Our own append, of which we did not learn the outcome.
+        DUPLICATE if event_id == event.event_id => Outcome::New,
+        DUPLICATE => Outcome::Duplicate { event_id },
+        CONFLICT => Outcome::Conflict { event_id },
+        other => return Err(unknown("outcome", other)),
+    };
+    let stream = Stream::from_code(stream).ok_or_else(|| unknown("stream", stream))?;
+    Ok(Appended { outcome, stream, shard, position, recorded_at })
+}

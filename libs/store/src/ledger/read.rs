@@ -1,0 +1,119 @@
+//! Reading a shard in order, without skipping.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use servo_model::{EventType, Stream};
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::generation::Generation;
+use crate::store::LoopStore;
+use crate::time::Timestamp;
+
+/// What one read answers at most.
+pub const EVENTS_PER_READ_MAX: i64 = 1_000;
+
+/// An event as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Event {
+    pub position: i64,
+    pub event_id: Uuid,
+    /// Kept as a number: another version may have appended a type this one does not know.
+    #[sqlx(rename = "type")]
+    pub type_code: i16,
+    pub version: i16,
+    pub tenant: String,
+    pub workspace: String,
+    pub recorded_at: Timestamp,
+    /// The service that appended it, as the database saw it.
+    pub source: String,
+    pub idempotency_key: String,
+    pub correlation_id: Option<Uuid>,
+    pub causation_id: Option<Uuid>,
+    pub payload: Vec<u8>,
+}
+
+impl Event {
+    /// What happened, if this version knows it.
+    pub fn kind(&self) -> Option<EventType> {
+        EventType::from_code(self.type_code)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Must never happen. Whoever meets it stops the shard and raises an alarm.
+    #[error(
+        "{} shard {shard} has a hole: position {found} follows {after}; stop folding it and look for lost partitions",
+        stream.name()
+    )]
+    Gap { stream: Stream, shard: i16, after: i64, found: i64 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads shards for folds, rebuilds and streams. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LedgerReader {
+    loops: LoopStore,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// Up to where each shard was read and when that event was recorded; only a hint for the query, and worth nothing
+/// once Postgres may have forgotten that event.
+type Seen = HashMap<(Stream, i16), (Generation, i64, Timestamp)>;
+
+impl LedgerReader {
+    pub(crate) fn new(loops: LoopStore) -> Self {
+        LedgerReader { loops, seen: Arc::default() }
+    }
+
+    /// The events that follow position `after`, in order and without a hole; fewer than `limit` only if there
+    /// are no more.
+    pub async fn read(
+        &self,
+        stream: Stream,
+        shard: i16,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<Event>, ReadError> {
+        let generation = self.loops.pool.generations.current();
+        let query = sqlx::query(include_str!("../sql/read.sql"))
+            .bind(stream.code())
+            .bind(shard)
+            .bind(after)
+            .bind(self.recorded_from(stream, shard, after))
+            .bind(limit.clamp(0, EVENTS_PER_READ_MAX));
+        let events: Vec<Event> = self.loops.all(query).await?;
+        check_dense(stream, shard, after, &events)?;
+        if let Some(last) = events.last() {
+            self.lock().insert((stream, shard), (generation, last.position, last.recorded_at));
+        }
+        Ok(events)
+    }
+
+    /// A time that is not after that of any event behind `after`.
+    fn recorded_from(&self, stream: Stream, shard: i16, after: i64) -> Timestamp {
+        let current = self.loops.pool.generations.current();
+        match self.lock().get(&(stream, shard)) {
+            Some((generation, position, at)) if *generation == current && *position <= after => *at,
+            _ => Timestamp::from_unix_us(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+fn check_dense(stream: Stream, shard: i16, after: i64, events: &[Event]) -> Result<(), ReadError> {
+    let mut last = after;
+    for event in events {
+        if event.position != last + 1 {
+            return Err(ReadError::Gap { stream, shard, after: last, found: event.position });
+        }
+        last = event.position;
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Shared commits: while one flush is under way the next gathers, so that callers share the cost of a commit
+//! without waiting for each other on purpose.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rand::Rng;
+use servo_model::Service;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use super::append::append_validated;
+use super::{AppendError, Appended, BadEvent, EVENTS_PER_BATCH_MAX, NewEvent, validate};
+use crate::error::StoreError;
+use crate::store::LoopStore;
+
+/// What may wait in memory; a caller beyond it waits for room.
+const EVENTS_QUEUED_MAX: usize = 8_192;
+/// What one commit carries at most.
+const EVENTS_PER_FLUSH_MAX: usize = 1_024;
+const PAYLOAD_BYTES_PER_FLUSH_MAX: usize = 4 << 20;
+/// How long a flush is repeated before its callers are told that the store is unavailable.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE_MIN: Duration = Duration::from_millis(2);
+const PAUSE_MAX: Duration = Duration::from_millis(250);
+
+const _: () =
+    assert!(EVENTS_PER_BATCH_MAX <= EVENTS_PER_FLUSH_MAX && EVENTS_PER_FLUSH_MAX <= EVENTS_QUEUED_MAX);
+
+type Answer = Result<Vec<Appended>, AppendError>;
+
+/// Appends events of many callers in few commits. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    service: Service,
+    inbox: mpsc::UnboundedSender<Batch>,
+    room: Arc<Semaphore>,
+    counts: Arc<Counts>,
+}
+
+/// What a ledger has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerCounts {
+    pub commits: u64,
+    pub events: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    commits: AtomicU64,
+    events: AtomicU64,
+}
+
+/// What one caller appends, all of it in one commit.
+#[derive(Debug)]
+struct Batch {
+    events: Vec<NewEvent>,
+    reply: oneshot::Sender<Answer>,
+    /// Gives the room back when the batch is answered.
+    _room: OwnedSemaphorePermit,
+}
+
+impl Ledger {
+    pub(crate) fn start(loops: LoopStore, service: Service) -> Ledger {
+        let (inbox, batches) = mpsc::unbounded_channel();
+        let counts = Arc::new(Counts::default());
+        let flusher = Flusher { loops, counts: counts.clone() };
+        tokio::spawn(flusher.run(batches));
+        Ledger { service, inbox, room: Arc::new(Semaphore::new(EVENTS_QUEUED_MAX)), counts }
+    }
+
+    /// Appends all of `events` in one commit, and answers for each in order once they are durable.
+    ///
+    /// After [`StoreError::Unavailable`] the outcome is unknown: append the same events again, ids included, and
+    /// what was stored answers [`Outcome::New`](super::Outcome::New) again.
+    pub async fn append(&self, events: Vec<NewEvent>) -> Answer {
+        validate(&events)?;
+        self.check_writer(&events)?;
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let count = u32::try_from(events.len()).map_err(|_| AppendError::TooManyEvents(events.len()))?;
+        let room = self.room.clone().acquire_many_owned(count).await.map_err(|_| stopped())?;
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Batch { events, reply, _room: room }).map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    pub fn counts(&self) -> LedgerCounts {
+        LedgerCounts {
+            commits: self.counts.commits.load(Ordering::Relaxed),
+            events: self.counts.events.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The database would refuse it too, but with it the whole flush.
+    fn check_writer(&self, events: &[NewEvent]) -> Result<(), BadEvent> {
+        let foreign =
+            events.iter().enumerate().find(|(_, event)| !event.kind.writers().contains(&self.service));
+        match foreign {
+            Some((ordinal, event)) => {
+                let fault = format!("is not for service {} to append", self.service);
+                Err(BadEvent { ordinal, kind: event.kind, field: "kind", fault })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn stopped() -> AppendError {
+    AppendError::Store(StoreError::Unavailable("the ledger of this process has stopped".to_owned()))
+}
+
+struct Flusher {
+    loops: LoopStore,
+    counts: Arc<Counts>,
+}
+
+impl Flusher {
+    /// Ends when the last handle is dropped and everything queued is answered.
+    async fn run(self, mut inbox: mpsc::UnboundedReceiver<Batch>) {
+        let mut held_over = None;
+        loop {
+            let first = match held_over.take() {
+                Some(batch) => batch,
+                None => match inbox.recv().await {
+                    Some(batch) => batch,
+                    None => return,
+                },
+            };
+            let (batches, next) = gather(first, &mut inbox);
+            held_over = next;
+            self.flush(batches).await;
+        }
+    }
+
+    async fn flush(&self, batches: Vec<Batch>) {
+        match self.append_patiently(&batches).await {
+            Ok(answers) => answer_each(batches, answers),
+            // Nobody's fault: all are told, and may repeat.
+            Err(StoreError::Unavailable(why)) => {
+                for batch in batches {
+                    let _ = batch.reply.send(Err(StoreError::Unavailable(why.clone()).into()));
+                }
+            }
+            // Somebody's fault: each by itself finds out whose.
+            Err(_) => {
+                for batch in batches {
+                    let answer = self.append_patiently(std::slice::from_ref(&batch)).await;
+                    let _ = batch.reply.send(answer.map_err(AppendError::from));
+                }
+            }
+        }
+    }
+
+    /// Repeats what was raced, and what may or may not have been committed: the event ids tell which.
+    async fn append_patiently(&self, batches: &[Batch]) -> Result<Vec<Appended>, StoreError> {
+        let events: Vec<&NewEvent> = batches.iter().flat_map(|batch| &batch.events).collect();
+        let deadline = Instant::now() + FLUSH_PATIENCE;
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.append_once(&events).await {
+                Err(error) if error.is_transient() && Instant::now() < deadline => {
+                    tracing::debug!(%error, "flush is repeated");
+                    let jitter = rand::rng().random_range(0.5..1.0);
+                    tokio::time::sleep(pause.mul_f64(jitter)).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                Err(StoreError::Raced(why)) => return Err(StoreError::Unavailable(why)),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// One statement, hence one transaction.
+    async fn append_once(&self, events: &[&NewEvent]) -> Result<Vec<Appended>, StoreError> {
+        let mut connection = self.loops.pool.acquire().await?;
+        let answers = append_validated(&mut connection, events).await;
+        let answers = answers.inspect_err(|error| self.loops.pool.generations.note(error))?;
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.events.fetch_add(events.len() as u64, Ordering::Relaxed);
+        Ok(answers)
+    }
+}
+
+/// Everything that waits, up to the limits of a flush; and the batch that no longer fitted.
+fn gather(first: Batch, inbox: &mut mpsc::UnboundedReceiver<Batch>) -> (Vec<Batch>, Option<Batch>) {
+    let (mut events, mut bytes) = first.size();
+    let mut batches = vec![first];
+    while let Ok(batch) = inbox.try_recv() {
+        // A caller that is gone wants no answer; it could not tell whether its events were stored anyway.
+        if batch.reply.is_closed() {
+            continue;
+        }
+        let (more_events, more_bytes) = batch.size();
+        if events + more_events > EVENTS_PER_FLUSH_MAX || bytes + more_bytes > PAYLOAD_BYTES_PER_FLUSH_MAX {
+            return (batches, Some(batch));
+        }
+        events += more_events;
+        bytes += more_bytes;
+        batches.push(batch);
+    }
+    (batches, None)
+}
+
+/// Answers come in the order of the events, hence in the order of the batches.
+fn answer_each(batches: Vec<Batch>, answers: Vec<Appended>) {
+    let mut answers = answers.into_iter();
+    for batch in batches {
+        let own = answers.by_ref().take(batch.events.len()).collect();
+        let _ = batch.reply.send(Ok(own));
+    }
+}
+
+impl Batch {
+    fn size(&self) -> (usize, usize) {
+        (self.events.len(), self.events.iter().map(|event| event.payload.len()).sum())
+    }
+}

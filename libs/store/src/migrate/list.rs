@@ -1,0 +1,68 @@
+//! The numbered migrations, in order. Each file starts with its reason and never changes once it was released.
+
+use sha2::{Digest, Sha256};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// `NNNN_owner_deed`
+    pub name: &'static str,
+    pub sql: &'static str,
+}
+
+impl Migration {
+    pub fn checksum(&self) -> [u8; 32] {
+        Sha256::digest(self.sql.as_bytes()).into()
+    }
+}
+
+macro_rules! migrations {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Migration { name: $name, sql: include_str!(concat!("../../migrations/", $name, ".sql")) }),+]
+    };
+}
+
+/// The number of a migration is its place in this list, from 1.
+pub const MIGRATIONS: &[Migration] = migrations![
+    "0001_store_migrations",
+    "0002_ledger_tables",
+    "0003_ledger_append",
+    "0004_ledger_leases",
+    "0005_ledger_retention",
+    "0006_gateway_tenants",
+    "0007_planner_plans",
+    "0008_scheduler_runs",
+    "0009_dispatcher_workers",
+    "0010_callback_beats",
+    "0011_automation_schedules",
+    "0012_backfill_chunks",
+    "0013_quota_quotas",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::ownership::schemas;
+
+    #[test]
+    fn every_file_is_listed_and_numbered_by_its_place() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
+        let on_disk: BTreeSet<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let listed: Vec<String> = MIGRATIONS.iter().map(|m| format!("{}.sql", m.name)).collect();
+        assert_eq!(on_disk.into_iter().collect::<Vec<_>>(), listed);
+        for (index, migration) in MIGRATIONS.iter().enumerate() {
+            assert!(migration.name.starts_with(&format!("{:04}_", index + 1)), "{}", migration.name);
+        }
+    }
+
+    #[test]
+    fn every_migration_names_its_owner_and_its_reason() {
+        for migration in MIGRATIONS {
+            let owner = migration.name.split('_').nth(1).unwrap();
+            assert!(schemas().contains(&owner), "{} names no owner", migration.name);
+            assert!(migration.sql.starts_with("-- Why: "), "{} gives no reason", migration.name);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Who may touch what, as one table: grants, policies, `docs/ownership.md` and the matrix test come from it.
+//!
+//! Each service owns the schema of its name: both its roles select, insert, update and delete there and nowhere
+//! else. What it may read elsewhere stands in [`READS`], column by column. `ledger` and `store` belong to nobody who
+//! logs in: their rows are changed by the functions in [`FUNCTIONS`] and by the migration.
+
+use std::time::Duration;
+
+use servo_model::{EventType, Service, Stream};
+
+/// What every login role is bound to. All of it is below the shortest lease, so that a stopped process' open
+/// transaction is gone before its lease is, and set on the role, so that it also holds behind a transaction pooler.
+pub mod timeouts {
+    use super::Duration;
+
+    pub const STATEMENT_MAX: Duration = Duration::from_millis(2_500);
+    pub const LOCK_MAX: Duration = Duration::from_millis(2_000);
+    pub const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_millis(2_000);
+    /// Dropping a day or expiring keys may take a while and holds no lease.
+    pub const RETENTION_STATEMENT_MAX: Duration = Duration::from_secs(60);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Serves a service's request handlers; sees the tenant that `servo.tenant` names.
+    Requests(Service),
+    /// Serves a service's loops; sees all tenants.
+    Loops(Service),
+    /// Makes and drops the ledger's partitions and expires its keys, by functions only.
+    Retention,
+    /// All request roles; row security is written for it. Nobody logs in as it.
+    AllRequests,
+    /// All loop roles; row security is written for it. Nobody logs in as it.
+    AllLoops,
+    /// What the ledger's functions run as. Nobody logs in as it.
+    Definer,
+    /// Owns every schema and table. Nobody logs in as it.
+    Owner,
+}
+
+impl Role {
+    /// Every role, those that others are members of first.
+    pub fn all() -> Vec<Role> {
+        let mut roles = vec![Role::Owner, Role::Definer, Role::AllRequests, Role::AllLoops];
+        roles.extend(Role::logins());
+        roles
+    }
+
+    /// Those that can log in.
+    pub fn logins() -> Vec<Role> {
+        let both = storing_services().flat_map(|service| [Role::Requests(service), Role::Loops(service)]);
+        both.chain([Role::Retention]).collect()
+    }
+
+    pub fn name(self) -> String {
+        match self {
+            Role::Requests(service) => format!("servo_{service}"),
+            Role::Loops(service) => format!("servo_{service}_loop"),
+            Role::Retention => "servo_retention".to_owned(),
+            Role::AllRequests => "servo_requests".to_owned(),
+            Role::AllLoops => "servo_loops".to_owned(),
+            Role::Definer => "servo_definer".to_owned(),
+            Role::Owner => "servo_owner".to_owned(),
+        }
+    }
+
+    pub fn can_log_in(self) -> bool {
+        matches!(self, Role::Requests(_) | Role::Loops(_) | Role::Retention)
+    }
+
+    /// The role whose row security applies to this one.
+    pub fn group(self) -> Option<Role> {
+        match self {
+            Role::Requests(_) => Some(Role::AllRequests),
+            Role::Loops(_) => Some(Role::AllLoops),
+            _ => None,
+        }
+    }
+}
+
+/// The schemas that nobody who logs in owns.
+pub const SHARED_SCHEMAS: [&str; 2] = ["ledger", "store"];
+
+pub fn storing_services() -> impl Iterator<Item = Service> {
+    Service::ALL.into_iter().filter(|service| service.has_store())
+}
+
+pub fn schemas() -> Vec<&'static str> {
+    SHARED_SCHEMAS.into_iter().chain(storing_services().map(Service::name)).collect()
+}
+
+/// Who reads a foreign table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Both roles of every service.
+    Everyone,
+    Both(Service),
+    Requests(Service),
+    Loops(Service),
+}
+
+impl Reader {
+    pub fn roles(self) -> Vec<Role> {
+        match self {
+            Reader::Everyone => storing_services().flat_map(|s| Reader::Both(s).roles()).collect(),
+            Reader::Both(service) => vec![Role::Requests(service), Role::Loops(service)],
+            Reader::Requests(service) => vec![Role::Requests(service)],
+            Reader::Loops(service) => vec![Role::Loops(service)],
+        }
+    }
+}
+
+/// A reason to read columns of a table that another owns.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    pub reader: Reader,
+    pub table: &'static str,
+    pub columns: &'static [&'static str],
+    pub why: &'static str,
+}
+
+const EVENT_COLUMNS: &[&str] = &[
+    "stream",
+    "shard",
+    "type",
+    "version",
+    "position",
+    "recorded_at",
+    "event_id",
+    "correlation_id",
+    "causation_id",
+    "tenant",
+    "workspace",
+    "source",
+    "idempotency_key",
+    "payload",
+];
+
+const fn fold(reader: Reader, why: &'static str) -> Read {
+    Read { reader, table: "ledger.events", columns: EVENT_COLUMNS, why }
+}
+
+/// Every read across schemas. Everything else is an RPC.
+pub const READS: &[Read] = &[
+    Read {
+        reader: Reader::Everyone,
+        table: "store.migrations",
+        columns: &["number", "checksum"],
+        why: "to tell whether the schema is the one this binary needs",
+    },
+    Read {
+        reader: Reader::Everyone,
+        table: "ledger.shards",
+        columns: &[
+            "stream",
+            "shard",
+            "head",
+            "recorded_at",
+            "epoch",
+            "watermark",
+            "lease_until",
+            "holder",
+            "address",
+        ],
+        why: "to find a shard's holder and how far it has folded",
+    },
+    fold(Reader::Both(Service::Scheduler), "loops fold runs; handlers stream a run's events to its tenant"),
+    fold(Reader::Loops(Service::Planner), "rebuilds deployments"),
+    fold(Reader::Loops(Service::Dispatcher), "folds pauses and worker commands"),
+    fold(Reader::Loops(Service::Automation), "rebuilds schedules, sensors and ticks"),
+    fold(Reader::Loops(Service::Backfill), "rebuilds backfills and chunks"),
+    fold(Reader::Loops(Service::Quota), "rebuilds quotas"),
+    Read {
+        reader: Reader::Loops(Service::Scheduler),
+        table: "planner.plans",
+        columns: &["tenant", "workspace", "plan_id", "plan"],
+        why: "a fold takes a run's tasks from its plan",
+    },
+    Read {
+        reader: Reader::Loops(Service::Scheduler),
+        table: "callback.heartbeats",
+        columns: &["attempt_id", "tenant", "beat_at"],
+        why: "liveness is judged on the last beat",
+    },
+    Read {
+        reader: Reader::Loops(Service::Dispatcher),
+        table: "scheduler.tasks",
+        columns: &[
+            "run_number",
+            "ordinal",
+            "tenant",
+            "state",
+            "attempt",
+            "attempt_id",
+            "changed_at",
+            "due_at",
+        ],
+        why: "a new holder fills its ready set and live attempts",
+    },
+];
+
+/// Who may call a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// Both roles of every service that appends some event type.
+    Writers,
+    /// The loop role of every service that owns a stream.
+    Lessees,
+    One(Role),
+}
+
+impl Caller {
+    pub fn roles(self) -> Vec<Role> {
+        match self {
+            Caller::Writers => storing_services()
+                .filter(|service| EventType::ALL.iter().any(|kind| kind.writers().contains(service)))
+                .flat_map(|service| Reader::Both(service).roles())
+                .collect(),
+            Caller::Lessees => Stream::ALL.map(|stream| Role::Loops(stream.owner())).to_vec(),
+            Caller::One(role) => vec![role],
+        }
+    }
+}
+
+/// A function that runs as somebody else, and who may call it.
+#[derive(Debug, Clone, Copy)]
+pub struct Function {
+    pub name: &'static str,
+    pub runs_as: Role,
+    pub callers: &'static [Caller],
+    pub does: &'static str,
+}
+
+const fn function(
+    name: &'static str,
+    runs_as: Role,
+    callers: &'static [Caller],
+    does: &'static str,
+) -> Function {
+    Function { name, runs_as, callers, does }
+}
+
+const RETENTION: &[Caller] = &[Caller::One(Role::Retention)];
+const LESSEES: &[Caller] = &[Caller::Lessees];
+
+/// Every function of the shared schemas. Those without callers are called by the others.
+pub const FUNCTIONS: &[Function] = &[
+    function(
+        "ledger.append",
+        Role::Definer,
+        &[Caller::Writers],
+        "appends events of the types the caller may write",
+    ),
+    function("ledger.check_append", Role::Definer, &[], "refuses what the caller may not append"),
+    function("ledger.acquire", Role::Definer, LESSEES, "takes free shards of the caller's stream"),
+    function("ledger.renew", Role::Definer, LESSEES, "prolongs leases that are still held"),
+    function("ledger.release", Role::Definer, LESSEES, "gives a lease back"),
+    function("ledger.fence", Role::Definer, LESSEES, "proves a lease and moves its shard's watermark"),
+    function("ledger.check_lessee", Role::Definer, &[], "refuses who may not lease"),
+    function(
+        "ledger.make_partitions",
+        Role::Owner,
+        &[Caller::One(Role::Retention), Caller::One(Role::Loops(Service::Scheduler))],
+        "makes the partitions of the days ahead",
+    ),
+    function("ledger.partition_of", Role::Owner, &[], "names a day's partition"),
+    function("ledger.note_archived", Role::Owner, RETENTION, "notes that a day is archived"),
+    function("ledger.drop_partition", Role::Owner, RETENTION, "drops a day that is archived and folded"),
+    function("ledger.expire_keys", Role::Owner, RETENTION, "deletes idempotency keys older than seven days"),
+];
+
+/// What the ledger's functions need to do their work, and no more: they cannot change or delete an event.
+pub const DEFINER_GRANTS: &[(&str, &str)] = &[
+    ("ledger.events", "SELECT, INSERT"),
+    ("ledger.keys", "SELECT, INSERT"),
+    ("ledger.shards", "SELECT, UPDATE"),
+    ("ledger.writers", "SELECT"),
+    ("ledger.lessees", "SELECT"),
+];
+
+/// Whether `role` may insert into, update and delete from `table` (`schema.name`), and select all of it.
+pub fn owns(role: Role, table: &str) -> bool {
+    let schema = table.split('.').next();
+    matches!(role, Role::Requests(service) | Role::Loops(service) if schema == Some(service.name()))
+}
+
+/// Whether `role` may select `column` of `table`.
+pub fn reads(role: Role, table: &str, column: &str) -> bool {
+    let granted = |read: &&Read| read.table == table && read.columns.contains(&column);
+    owns(role, table) || READS.iter().filter(granted).any(|read| read.reader.roles().contains(&role))
+}
+
+/// Whether `role` may call `function`.
+pub fn calls(role: Role, function: &Function) -> bool {
+    function.callers.iter().any(|caller| caller.roles().contains(&role))
+}

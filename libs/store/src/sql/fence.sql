@@ -1,0 +1,2 @@
+-- Called first in every FencedTx, by FencedTx::enter, and again by FencedTx::advance.
+SELECT ledger.fence($1, $2, $3, $4, $5, $6)

@@ -1,0 +1,2 @@
+-- Called by the migration.
+SELECT ledger.make_partitions($1)

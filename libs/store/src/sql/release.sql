@@ -1,0 +1,2 @@
+-- Called by Leases::release.
+SELECT ledger.release($1, $2, $3, $4)

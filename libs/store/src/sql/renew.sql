@@ -1,0 +1,2 @@
+-- Called by Leases::renew.
+SELECT shard FROM ledger.renew($1, $2, $3, $4, $5)

@@ -1,0 +1,10 @@
+//! `servo.v1.AutomationService`, one file per method.
+
+use servo_proto::v1::automation_service_server::AutomationService;
+
+/// What it does not override answers UNIMPLEMENTED.
+#[derive(Debug, Clone, Copy)]
+pub struct Automation;
+
+#[tonic::async_trait]
+impl AutomationService for Automation {}

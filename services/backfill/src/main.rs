@@ -1,0 +1,9 @@
+//! The backfill service as a process of its own.
+
+use std::process::ExitCode;
+
+use servo_model::Service;
+
+fn main() -> ExitCode {
+    servo_mesh::run(Service::Backfill, servo_backfill::start)
+}

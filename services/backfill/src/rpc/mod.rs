@@ -1,0 +1,10 @@
+//! `servo.v1.BackfillService`, one file per method.
+
+use servo_proto::v1::backfill_service_server::BackfillService;
+
+/// What it does not override answers UNIMPLEMENTED.
+#[derive(Debug, Clone, Copy)]
+pub struct Backfill;
+
+#[tonic::async_trait]
+impl BackfillService for Backfill {}

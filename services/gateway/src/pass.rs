@@ -1,0 +1,145 @@
+//! Passing a call on: the ticket, the scope, the metadata, the service behind.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request, Response};
+use servo_mesh::{Caller, Error, FirstMessage, Handler, Mesh, Peer, PeerIdentity, Reason};
+use servo_model::Service;
+use servo_proto::access::{self, Method};
+use servo_proto::scope::{self, Scope, ScopeKind};
+use servo_proto::v1::access_service_server::AccessServiceServer;
+use tonic::Status;
+use tonic::body::Body;
+use tower::util::BoxCloneSyncService;
+use tower::{ServiceExt, service_fn};
+
+use crate::Config;
+use crate::core::door::{self, Shut, Ticket};
+use crate::core::keys::{ApiKeys, Principal};
+use crate::rpc::Access;
+
+/// Where clients send their own id of a request, for logs and traces.
+const REQUEST_ID: &str = "servo-request-id";
+
+/// The way through the gateway.
+#[derive(Clone)]
+pub struct Pass {
+    keys: Arc<ApiKeys>,
+    peers: Arc<HashMap<Service, Peer>>,
+    access: AccessServiceServer<Access>,
+}
+
+impl Pass {
+    pub fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
+        let peers = Service::ALL.into_iter().filter(|service| *service != Service::Gateway);
+        let peers = peers.map(|service| (service, mesh.peer(service))).collect();
+        Pass { keys, peers: Arc::new(peers), access }
+    }
+
+    pub fn into_handler(self) -> Handler {
+        BoxCloneSyncService::new(service_fn(move |request| {
+            let pass = self.clone();
+            async move {
+                Ok::<_, Infallible>(pass.answer(request).await.unwrap_or_else(|status| status.into_http()))
+            }
+        }))
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
+        let path = request.uri().path().to_owned();
+        let method = access::method_of(&path);
+        let ticket = door::ticket(method).map_err(|shut| refusal(shut, &path))?;
+        let principal = self.principal(ticket, request.headers())?;
+        let method = method.ok_or_else(|| refusal(Shut::Unknown, &path))?;
+        let (request, scope) = read_scope(request, method).await?;
+        let request = with_caller(request, principal, scope)?;
+        self.send(method, request).await
+    }
+
+    /// Whom the ticket stands for; nobody in particular for signed and open calls.
+    fn principal(&self, ticket: Ticket, headers: &HeaderMap) -> Result<Option<&Principal>, Error> {
+        if ticket != Ticket::ApiKey {
+            return Ok(None);
+        }
+        let shown = bearer(headers).ok_or_else(|| unauthenticated("the call carries no API key"))?;
+        self.keys.find(shown).map(Some).ok_or_else(|| unauthenticated("the API key is not known"))
+    }
+
+    async fn send(&self, method: &Method, request: Request<Body>) -> Result<Response<Body>, Status> {
+        match self.peers.get(&door::target(method)) {
+            Some(peer) => peer.clone().oneshot(request).await,
+            None => self.access.clone().oneshot(request).await.map_err(|never| match never {}),
+        }
+    }
+}
+
+/// Reads what the first message says about tenant and workspace; the request stays as it was.
+async fn read_scope(request: Request<Body>, method: &Method) -> Result<(Request<Body>, Option<Scope>), Status> {
+    let kind = scope::kind_of(&method.path).unwrap_or(ScopeKind::Unscoped);
+    if kind == ScopeKind::Unscoped {
+        return Ok((request, None));
+    }
+    let (head, body) = request.into_parts();
+    let first = FirstMessage::read(body).await?;
+    let scope = scope::read(kind, &first.message).map_err(|bad| Error::new(Reason::InvalidArgument, bad.to_string()))?;
+    Ok((Request::from_parts(head, first.body), Some(scope)))
+}
+
+/// Says for whom the call is made. Whatever the client said about that itself was taken away at the door.
+fn with_caller(
+    mut request: Request<Body>,
+    principal: Option<&Principal>,
+    scope: Option<Scope>,
+) -> Result<Request<Body>, Error> {
+    let Some(principal) = principal else { return Ok(request) };
+    let scope = scope.unwrap_or_else(|| Scope { tenant: principal.tenant.clone(), ..Scope::default() });
+    check_scope(principal, &scope)?;
+    let caller = Caller {
+        peer: PeerIdentity::Service(Service::Gateway),
+        tenant: scope.tenant,
+        workspace: scope.workspace,
+        principal: principal.id.clone(),
+        roles: principal.roles.clone(),
+        request_id: String::new(),
+    };
+    caller.write(request.headers_mut())?;
+    request.headers_mut().remove(AUTHORIZATION);
+    request.extensions_mut().insert(caller);
+    Ok(request)
+}
+
+/// The answer is the same for what is not open and for what does not exist.
+fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
+    let closed = |what: &str, name: &str| {
+        let message = format!("{what} `{name}` does not exist or is not open to this API key");
+        Err(Error::new(Reason::TenantMismatch, message))
+    };
+    if scope.tenant != principal.tenant {
+        return closed("tenant", &scope.tenant);
+    }
+    if !scope.workspace.is_empty() && !principal.may_enter(&scope.workspace) {
+        return closed("workspace", &scope.workspace);
+    }
+    Ok(())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+fn unauthenticated(why: &str) -> Error {
+    let message = format!("{why}: send `authorization: Bearer <API key>`");
+    Error::new(Reason::Unauthenticated, message)
+}
+
+fn refusal(shut: Shut, path: &str) -> Error {
+    match shut {
+        Shut::Unknown => Error::new(Reason::NotImplemented, format!("{path} is no method of servo.v1")),
+        Shut::Internal => {
+            Error::new(Reason::CallerNotAllowed, format!("{path} may be called by services of the mesh only"))
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! `servo.v1.AccessService`: tenants, workspaces, API keys and roles.
+
+use servo_proto::v1::access_service_server::AccessService;
+
+/// What it does not override answers UNIMPLEMENTED.
+#[derive(Debug, Clone, Copy)]
+pub struct Access;
+
+#[tonic::async_trait]
+impl AccessService for Access {}

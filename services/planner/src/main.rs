@@ -1,0 +1,9 @@
+//! The planner service as a process of its own.
+
+use std::process::ExitCode;
+
+use servo_model::Service;
+
+fn main() -> ExitCode {
+    servo_mesh::run(Service::Planner, servo_planner::start)
+}

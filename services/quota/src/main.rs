@@ -1,0 +1,9 @@
+//! The quota service as a process of its own.
+
+use std::process::ExitCode;
+
+use servo_model::Service;
+
+fn main() -> ExitCode {
+    servo_mesh::run(Service::Quota, servo_quota::start)
+}

@@ -1,0 +1,98 @@
+//! `demo` and `dev`: the whole mesh as nine processes.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use servo_local::{LocalMesh, MeshOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::show;
+
+#[derive(Debug, Args)]
+pub struct Local {
+    /// Where data, certificates, configuration and logs are kept
+    #[arg(long, default_value = ".servo")]
+    dir: PathBuf,
+    /// An existing Postgres, of a user who may create roles; without it a private one is started
+    #[arg(long, env = "SERVO_DATABASE_URL", hide_env_values = true)]
+    database_url: Option<String>,
+    /// Print what was started as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Local {
+    /// Starts the mesh, shows it, stops it.
+    pub fn demo(self) -> Result<()> {
+        self.run(false)
+    }
+
+    /// Starts the mesh, shows it, and keeps it until a signal comes or a service ends by itself.
+    pub fn dev(self) -> Result<()> {
+        self.run(true)
+    }
+
+    fn run(self, stay: bool) -> Result<()> {
+        let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+        runtime.block_on(self.start_show_stop(stay))
+    }
+
+    async fn start_show_stop(&self, stay: bool) -> Result<()> {
+        let mut progress = show::Progress::start(self.json);
+        // What is half started when a signal comes is dropped, and thereby stopped.
+        let mut mesh = tokio::select! {
+            mesh = LocalMesh::start(self.options()?, |step| progress.done(step)) => mesh?,
+            signal = stop_signal() => return signal,
+        };
+        self.show(&mesh).await?;
+        let kept = if stay { self.keep(&mut mesh).await } else { Ok(()) };
+        stop(mesh, self.json).and(kept)
+    }
+
+    async fn show(&self, mesh: &LocalMesh) -> Result<()> {
+        let status = mesh.status().await;
+        if self.json {
+            println!("{}", show::json(mesh, &status)?);
+        } else {
+            println!("{}", show::table(&status));
+            println!("{}", show::places(mesh));
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, mesh: &mut LocalMesh) -> Result<()> {
+        if !self.json {
+            println!("  Ctrl-C stops it.");
+        }
+        tokio::select! {
+            signal = stop_signal() => signal,
+            ended = mesh.until_one_ends() => ended,
+        }
+    }
+
+    fn options(&self) -> Result<MeshOptions> {
+        let own = std::env::current_exe().context("find the service binaries")?;
+        let binaries = own.parent().context("find the service binaries")?.to_path_buf();
+        Ok(MeshOptions { dir: self.dir.clone(), binaries, database_url: self.database_url.clone() })
+    }
+}
+
+fn stop(mesh: LocalMesh, quiet: bool) -> Result<()> {
+    let began = Instant::now();
+    mesh.stop()?;
+    if !quiet {
+        println!("  stopped everything in {:.1} s", began.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// SIGINT or SIGTERM.
+async fn stop_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
+    tokio::select! {
+        interrupt = tokio::signal::ctrl_c() => interrupt.context("listen for SIGINT"),
+        _ = terminate.recv() => Ok(()),
+    }
+}

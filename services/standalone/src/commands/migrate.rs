@@ -1,0 +1,23 @@
+//! `migrate`: the only thing that changes a schema.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// postgres://user:password@host:port/database, of a user who may create roles
+    #[arg(long, env = "SERVO_DATABASE_URL", hide_env_values = true)]
+    database_url: String,
+    /// The password that the service roles get
+    #[arg(long, env = "SERVO_ROLE_PASSWORD", hide_env_values = true)]
+    role_password: String,
+}
+
+impl Migrate {
+    pub fn run(self) -> Result<()> {
+        let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+        let report = runtime.block_on(servo_store::migrate::migrate(&self.database_url, &self.role_password))?;
+        println!("{report}");
+        Ok(())
+    }
+}

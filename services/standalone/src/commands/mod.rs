@@ -1,0 +1,5 @@
+//! One file per command.
+
+pub mod local;
+pub mod migrate;
+pub mod serve;
