@@ -21,10 +21,10 @@ const CALLER_HEADERS: [&str; 5] = [TENANT, WORKSPACE, PRINCIPAL, ROLES, REQUEST_
 pub struct Caller {
     /// Who holds the other end of the connection.
     pub peer: PeerIdentity,
-    /// Empty when the peer is a service that acts for itself.
     pub tenant: String,
     /// Empty when the principal is not confined to one workspace.
     pub workspace: String,
+    /// Empty, like the tenant, when a service of the mesh acts for itself.
     pub principal: String,
     pub roles: Vec<String>,
     pub request_id: String,
@@ -37,21 +37,26 @@ impl Caller {
         extensions.get::<Caller>().ok_or_else(absent)
     }
 
-    /// Checks that the request is about the caller's own tenant and workspace. A service of the mesh that acts
-    /// for itself was admitted by the method's list of callers and speaks about any tenant. The answer does
-    /// not tell whether the other tenant exists.
+    /// Checks that the request is about the caller's own tenant and workspace. The gate has already done so
+    /// for every message on the wire; this is for what a handler builds itself. A service of the mesh that
+    /// acts for itself was admitted by the method's list of callers and speaks about any tenant. The answer
+    /// does not tell whether the other tenant exists.
     pub fn admit(&self, request: &impl Scoped) -> Result<(), Error> {
-        if self.is_internal() {
+        self.admit_to(request.tenant(), request.workspace())
+    }
+
+    pub(crate) fn admit_to(&self, tenant: &str, workspace: &str) -> Result<(), Error> {
+        if self.acts_for_the_mesh() {
             return Ok(());
         }
-        if self.tenant.is_empty() || request.tenant() != self.tenant {
-            return Err(mismatch("tenant", request.tenant()));
+        if self.tenant.is_empty() || tenant != self.tenant {
+            return Err(closed(Reason::TenantMismatch, "tenant", tenant));
         }
-        let everywhere = self.workspace.is_empty() || request.workspace().is_empty();
-        if everywhere || request.workspace() == self.workspace {
+        // A tenant-level request has no workspace; whether the principal may make it is its permission's matter.
+        if self.workspace.is_empty() || workspace.is_empty() || workspace == self.workspace {
             return Ok(());
         }
-        Err(mismatch("workspace", request.workspace()))
+        Err(closed(Reason::WorkspaceMismatch, "workspace", workspace))
     }
 
     /// Writes the metadata that the gateway sends along.
@@ -69,31 +74,29 @@ impl Caller {
         let values = [&self.tenant, &self.workspace, &self.principal, &roles, &self.request_id];
         for (name, value) in CALLER_HEADERS.into_iter().zip(values) {
             let written = HeaderValue::from_str(value).map_err(|_| {
-                Error::new(
-                    Reason::InvalidArgument,
-                    format!("{name}: only visible ASCII characters can be sent"),
-                )
+                Error::new(Reason::InvalidField, format!("{name}: only visible ASCII characters can be sent"))
             })?;
             headers.insert(name, written);
         }
         Ok(())
     }
 
-    fn is_internal(&self) -> bool {
-        matches!(self.peer, PeerIdentity::Service(service) if service != Service::Gateway)
+    /// Only the mesh makes callers without a principal, and only for services.
+    pub(crate) fn acts_for_the_mesh(&self) -> bool {
+        matches!(self.peer, PeerIdentity::Service(_)) && self.principal.is_empty()
     }
 
     /// A peer that speaks for itself: a service, or a worker of its tenant.
     pub(crate) fn for_itself(peer: &PeerIdentity) -> Caller {
-        let tenant = match peer {
-            PeerIdentity::Worker { tenant } => tenant.clone(),
-            _ => String::new(),
+        let (tenant, principal) = match peer {
+            PeerIdentity::Worker { tenant } => (tenant.clone(), peer.to_string()),
+            _ => (String::new(), String::new()),
         };
         Caller {
             peer: peer.clone(),
             tenant,
             workspace: String::new(),
-            principal: peer.to_string(),
+            principal,
             roles: Vec::new(),
             request_id: String::new(),
         }
@@ -123,7 +126,6 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-fn mismatch(what: &str, name: &str) -> Error {
-    let message = format!("{what} `{name}` does not exist or is not open to this caller");
-    Error::new(Reason::TenantMismatch, message)
+fn closed(reason: Reason, what: &str, name: &str) -> Error {
+    Error::new(reason, format!("{what} `{name}` does not exist or is not open to this caller"))
 }

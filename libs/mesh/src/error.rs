@@ -35,42 +35,19 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// A field of the request is wrong; the violations say which and why.
-    InvalidArgument = "INVALID_ARGUMENT", InvalidArgument;
-    NotFound = "NOT_FOUND", NotFound;
-    AlreadyExists = "ALREADY_EXISTS", AlreadyExists;
-    /// The state of the thing does not allow it.
-    FailedPrecondition = "FAILED_PRECONDITION", FailedPrecondition;
-    /// The version given is not the current one.
-    VersionMismatch = "VERSION_MISMATCH", Aborted;
-    /// Nobody proved who is calling.
-    Unauthenticated = "UNAUTHENTICATED", Unauthenticated;
-    /// The certificate of the caller is not among those that may call this.
+    SignatureInvalid = "SIGNATURE_INVALID", Unauthenticated;
     CallerNotAllowed = "CALLER_NOT_ALLOWED", PermissionDenied;
-    /// The principal lacks the permission.
-    PermissionDenied = "PERMISSION_DENIED", PermissionDenied;
-    /// The request is about another tenant or workspace than the caller's. Also said when it does not exist.
     TenantMismatch = "TENANT_MISMATCH", PermissionDenied;
-    /// The attempt's signature is absent, forged or expired.
-    SignatureRefused = "SIGNATURE_REFUSED", PermissionDenied;
+    WorkspaceMismatch = "WORKSPACE_MISMATCH", PermissionDenied;
     DeadlineRequired = "DEADLINE_REQUIRED", InvalidArgument;
     DeadlineExceeded = "DEADLINE_EXCEEDED", DeadlineExceeded;
-    MessageTooLarge = "MESSAGE_TOO_LARGE", ResourceExhausted;
-    /// Too many calls under way; the same call will be taken a little later.
     Overloaded = "OVERLOADED", ResourceExhausted;
-    QuotaExceeded = "QUOTA_EXCEEDED", ResourceExhausted;
-    /// The service has not what it needs yet.
     NotReady = "NOT_READY", Unavailable;
-    /// The service is going away; another instance takes the call.
-    Draining = "DRAINING", Unavailable;
-    /// A service behind this one does not answer.
-    PeerUnavailable = "PEER_UNAVAILABLE", Unavailable;
-    /// A service behind this one and we do not accept each other's certificate.
-    PeerNotTrusted = "PEER_NOT_TRUSTED", Unavailable;
-    StoreUnavailable = "STORE_UNAVAILABLE", Unavailable;
+    DependencyUnavailable = "DEPENDENCY_UNAVAILABLE", Unavailable;
     NotImplemented = "NOT_IMPLEMENTED", Unimplemented;
-    /// A fault of ours that the caller cannot put right.
     Internal = "INTERNAL", Internal;
+    InvalidField = "INVALID_FIELD", InvalidArgument;
+    MessageTooLarge = "MESSAGE_TOO_LARGE", InvalidArgument;
 }
 
 /// A refusal: the reason, a sentence, and what helps the caller.
@@ -103,7 +80,7 @@ impl Error {
     /// A request whose `field` is wrong.
     pub fn bad_field(field: impl Into<String>, sentence: impl Into<String>) -> Error {
         let (field, sentence) = (field.into(), sentence.into());
-        Error::new(Reason::InvalidArgument, format!("{field}: {sentence}")).and_bad_field(field, sentence)
+        Error::new(Reason::InvalidField, format!("{field}: {sentence}")).and_bad_field(field, sentence)
     }
 
     #[must_use]

@@ -96,7 +96,7 @@ impl<C> Mesh<C> {
         S: NamedService + Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
     {
-        Serving::new(self.core.clone(), Door::Mesh).and(service)
+        self.serving(Door::Mesh).and(service)
     }
 
     /// Serves what every service answers: health, reflection and what it says about itself.
@@ -107,7 +107,12 @@ impl<C> Mesh<C> {
     /// Serves everybody: a certificate is optional and `handler` finds out who calls. Caller metadata of
     /// clients is taken away before `handler` sees the request.
     pub fn serve_public(&self, handler: Handler) -> Serving {
-        Serving::new(self.core.clone(), Door::Public).leaving_the_rest_to(handler)
+        self.serving(Door::Public).leaving_the_rest_to(handler)
+    }
+
+    /// Behind which door, and nothing served there yet but what every service answers.
+    pub fn serving(&self, door: Door) -> Serving {
+        Serving::new(self.core.clone(), door)
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt;
 use std::vec;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::forward_to_deserialize_any;
 
 use super::read::Notes;
@@ -38,6 +40,15 @@ impl de::Error for Stop {
 
     fn missing_field(field: &'static str) -> Self {
         Stop::Missing(field.to_owned())
+    }
+
+    // What was found is told from the tree, with its origin.
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Stop::Unplaced(format!("{expected} is allowed"))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Stop::Unplaced(format!("{expected} is allowed"))
     }
 
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {

@@ -3,34 +3,48 @@
 //! For fields of a service's own section:
 //! `#[serde(deserialize_with = "servo_mesh::config::duration")] every: Duration`.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserializer;
+use serde::de::{self, Unexpected, Visitor};
 
 /// Reads a duration such as `"250ms"`; a bare number has no unit and is refused.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).ok_or_else(|| {
-        de::Error::custom("a duration is allowed, a whole number with ms, s, m or h, such as `250ms` or `5s`")
-    })
+    let expected = "a duration, a whole number with ms, s, m or h, such as `250ms` or `5s`,";
+    deserializer.deserialize_any(Text { parse: parse_duration, expected })
 }
 
 /// Reads a size such as `"4MiB"` in bytes.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_size(&text).ok_or_else(|| {
-        de::Error::custom("a size is allowed, a whole number with B, KiB or MiB, such as `64KiB` or `4MiB`")
-    })
+    let expected = "a size, a whole number with B, KiB or MiB, such as `64KiB` or `4MiB`,";
+    deserializer.deserialize_any(Text { parse: parse_size, expected })
 }
 
 /// Reads an address to listen on.
 pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let address = text.parse().map_err(|_| {
-        de::Error::custom("an IP address with a port is allowed, such as `127.0.0.1:7412` or `[::]:7412`")
-    })?;
+    let expected = "an IP address with a port, such as `127.0.0.1:7412` or `[::]:7412`,";
+    let address = deserializer.deserialize_any(Text { parse: |text| text.parse().ok(), expected })?;
     Ok(Some(address))
+}
+
+/// Takes text that `parse` understands.
+struct Text<T> {
+    parse: fn(&str) -> Option<T>,
+    expected: &'static str,
+}
+
+impl<T> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.parse)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {

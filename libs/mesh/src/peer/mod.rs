@@ -67,7 +67,7 @@ pub(crate) fn parse_address(service: Service, address: &str) -> Result<Uri, Erro
     let wrong = || {
         let message =
             format!("`{address}` is no address of the {service}; https:// with a host and a port is");
-        Error::new(Reason::InvalidArgument, message)
+        Error::new(Reason::InvalidField, message)
     };
     peer_uri(address).ok_or_else(wrong)
 }
@@ -189,9 +189,5 @@ fn is_unavailable(response: &Response<Body>) -> bool {
 }
 
 fn status(trouble: Trouble) -> Status {
-    let reason = match trouble {
-        Trouble::Unreachable(_) => Reason::PeerUnavailable,
-        Trouble::NotTrusted(_) => Reason::PeerNotTrusted,
-    };
-    Error::new(reason, trouble.to_string()).into()
+    Error::new(Reason::DependencyUnavailable, trouble.to_string()).into()
 }

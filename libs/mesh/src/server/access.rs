@@ -66,7 +66,7 @@ fn signed(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<C
         return Ok(caller);
     }
     let message = format!("{} needs the attempt's signature in the metadata {PRESIGNED}", method.path);
-    Err(Error::new(Reason::SignatureRefused, message))
+    Err(Error::new(Reason::SignatureInvalid, message))
 }
 
 fn gateway_caller(peer: &PeerIdentity, headers: &HeaderMap) -> Caller {

@@ -91,7 +91,7 @@ impl Followed {
             return Some(deadline::exceeded());
         }
         let draining = self.draining.as_mut().is_some_and(|f| f.as_mut().poll(cx).is_ready());
-        draining.then(|| Error::new(Reason::Draining, "the service is going away; open the stream again"))
+        draining.then(|| Error::new(Reason::NotReady, "the service is going away; open the stream again"))
     }
 
     fn end(&mut self, error: Error) -> Frame<Bytes> {

@@ -51,7 +51,7 @@ fn asked(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
     let parsed = value.to_str().ok().and_then(parse);
     let unreadable = || {
         let message = format!("{GRPC_TIMEOUT} is up to eight digits and one of H, M, S, m, u, n");
-        Error::new(Reason::InvalidArgument, message)
+        Error::new(Reason::InvalidField, message)
     };
     parsed.map(Some).ok_or_else(unreadable)
 }
@@ -136,6 +136,6 @@ mod tests {
         check(Some("50S"), Wait::ForAStream, Door::Mesh, Ok(Some(50)));
         check(None, Wait::ForAStream, Door::Mesh, Ok(None));
         check(None, Wait::Unlimited, Door::Mesh, Ok(None));
-        check(Some("soon"), Wait::ForAStream, Door::Mesh, Err(Reason::InvalidArgument));
+        check(Some("soon"), Wait::ForAStream, Door::Mesh, Err(Reason::InvalidField));
     }
 }

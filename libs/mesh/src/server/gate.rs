@@ -9,7 +9,7 @@ use futures::FutureExt;
 use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use servo_model::Service;
-use servo_proto::access::Method;
+use servo_proto::scope::{self, ScopeKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -21,9 +21,8 @@ use tracing::{Instrument, Span, info_span};
 use super::access::authorise;
 use super::body::{Ends, UnderWay, follow};
 use super::deadline;
-use super::message::Limited;
+use super::messages::{Messages, Wall};
 use super::routes::{Handler, Routes, Target};
-use super::wall;
 use crate::caller::{self, Caller};
 use crate::config;
 use crate::error::{Error, Reason};
@@ -110,7 +109,8 @@ impl Gate {
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
         let permit = self.permit(target)?;
-        let mut request = request.map(|body| Body::new(Limited::new(body, self.config.max_message)));
+        let wall = caller.as_ref().and_then(|caller| wall(caller, &path));
+        let mut request = request.map(|body| Body::new(Messages::new(body, self.config.max_message, wall)));
         caller::strip(request.headers_mut());
         request.extensions_mut().insert(peer.clone());
         if let Some(caller) = caller {
@@ -123,10 +123,6 @@ impl Gate {
             permit,
             scope: Scope { deadline, trace },
             one_answer: !target.is_stream(),
-            walled: match target {
-                Target::Method(method) => Some(method),
-                Target::BuiltIn | Target::Unknown => None,
-            },
             path,
         })
     }
@@ -197,37 +193,30 @@ struct Admitted {
     permit: Option<OwnedSemaphorePermit>,
     scope: Scope,
     one_answer: bool,
-    walled: Option<&'static Method>,
     path: String,
 }
 
 impl Admitted {
     async fn run(self) -> Response<Body> {
         let deadline = self.scope.deadline.filter(|_| self.one_answer);
-        let answer = pass(self.request, self.walled, self.handler);
-        let answer = self.scope.run(AssertUnwindSafe(answer).catch_unwind());
+        let answer = self.scope.run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
         let answer = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
             None => Ok(answer.await),
         };
         match answer {
-            Ok(Ok(response)) => with_reason(response, &self.path),
+            Ok(Ok(Ok(response))) => with_reason(response, &self.path),
+            Ok(Ok(Err(never))) => match never {},
             Ok(Err(_panic)) => Status::from(panicked()).into_http(),
             Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
         }
     }
 }
 
-/// Through the wall, then to the handler.
-async fn pass(request: Request<Body>, walled: Option<&'static Method>, handler: Handler) -> Response<Body> {
-    let request = match walled {
-        Some(method) => wall::check(request, method).await,
-        None => Ok(request),
-    };
-    match request {
-        Ok(request) => handler.oneshot(request).await.unwrap_or_else(|never| match never {}),
-        Err(status) => status.into_http(),
-    }
+/// What the messages of a call may speak about, unless the mesh itself calls or they name no tenant.
+fn wall(caller: &Caller, path: &str) -> Option<Wall> {
+    let kind = scope::kind_of(path).filter(|kind| *kind != ScopeKind::Unscoped)?;
+    (!caller.acts_for_the_mesh()).then(|| Wall { caller: caller.clone(), kind })
 }
 
 /// A generated server says UNIMPLEMENTED without a reason; callers find one in every refusal of ours.

@@ -5,10 +5,9 @@ mod access;
 mod body;
 pub(crate) mod deadline;
 mod gate;
-mod message;
+mod messages;
 mod probe;
 mod routes;
-mod wall;
 
 use std::convert::Infallible;
 use std::fmt::Display;

@@ -1,0 +1,13 @@
+//! The mesh over real sockets and real TLS.
+
+mod config;
+mod deadlines;
+mod drain;
+mod identity;
+mod limits;
+mod matrix;
+mod observe;
+mod peers;
+mod rotation;
+mod support;
+mod tenants;

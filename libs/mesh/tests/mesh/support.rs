@@ -1,0 +1,211 @@
+//! A world with its own authority, in which any of the nine services can be served and called.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt, Full};
+use serde::de::DeserializeOwned;
+use servo_local::{Ca, Issue};
+use servo_mesh::{Door, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources};
+use servo_model::Service;
+use servo_proto::access::{self, Method};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tonic::body::Body;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status};
+use tower::ServiceExt;
+use tower::util::BoxCloneSyncService;
+
+/// Long enough for any machine, so that a test that hangs ends.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct World {
+    pub(crate) ca: Ca,
+    dir: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let world = World { ca: Ca::new().unwrap(), dir: TempDir::new().unwrap() };
+        std::fs::write(world.path("ca.crt"), world.ca.certificate()).unwrap();
+        world
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes `<name>.crt` and `<name>.key` as the authority issues them.
+    pub(crate) fn issue(&self, name: &str, issue: &Issue) {
+        self.ca.issue(issue).unwrap().write(self.dir.path(), name).unwrap();
+    }
+
+    /// Configuration of a service on any free port, with a certificate of its own.
+    pub(crate) fn sources(&self, service: Service) -> Sources {
+        if !self.path(&format!("{service}.crt")).exists() {
+            self.issue(service.name(), &Issue::identity(&service.spiffe_id()));
+        }
+        Sources::new()
+            .set("server.listen", "127.0.0.1:0")
+            .set("server.metrics_listen", "127.0.0.1:0")
+            .set("tls.certificate", self.path(&format!("{service}.crt")).display())
+            .set("tls.key", self.path(&format!("{service}.key")).display())
+            .set("tls.ca", self.path("ca.crt").display())
+    }
+
+    pub(crate) fn mesh(&self, service: Service) -> Mesh<NoSections> {
+        mesh_of(service, &self.sources(service))
+    }
+
+    /// A client that calls `address` as `service`.
+    pub(crate) fn peer(&self, service: Service, server: Service, address: SocketAddr) -> servo_mesh::Peer {
+        self.mesh(service).peer_at(server, &format!("https://{address}")).unwrap()
+    }
+
+    /// A client that is no service of ours, with the certificate `name` or none.
+    pub(crate) fn stranger(&self, name: Option<&str>, address: SocketAddr) -> Channel {
+        let ca = Certificate::from_pem(self.ca.certificate());
+        let mut tls = ClientTlsConfig::new().ca_certificate(ca).domain_name("localhost");
+        if let Some(name) = name {
+            let read = |suffix| std::fs::read(self.path(&format!("{name}.{suffix}"))).unwrap();
+            tls = tls.identity(Identity::from_pem(read("crt"), read("key")));
+        }
+        let endpoint = Endpoint::from_shared(format!("https://{address}")).unwrap();
+        endpoint.tls_config(tls).unwrap().connect_lazy()
+    }
+}
+
+pub(crate) fn settings<C: DeserializeOwned>(
+    service: Service,
+    sources: &Sources,
+) -> Result<Settings<C>, Fault> {
+    Settings::read(service, sources)
+}
+
+pub(crate) fn mesh_of(service: Service, sources: &Sources) -> Mesh<NoSections> {
+    let settings = settings(service, sources).unwrap_or_else(|fault| panic!("{fault}"));
+    Mesh::new(settings, Shutdown::new())
+}
+
+/// A service being served in this process.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: SocketAddr,
+    pub(crate) shutdown: Shutdown,
+    task: JoinHandle<Result<(), Fault>>,
+}
+
+impl Running {
+    pub(crate) async fn start(shutdown: Shutdown, serving: Serving) -> Running {
+        let bound = serving.bind().await.unwrap_or_else(|fault| panic!("{fault}"));
+        let (address, metrics) = (bound.address().unwrap(), bound.metrics_address().unwrap());
+        Running { address, metrics, shutdown, task: tokio::spawn(bound.until_signal()) }
+    }
+
+    /// Waits for its end, which must be an orderly one.
+    pub(crate) async fn ended(self) {
+        let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it does not end");
+        ended.unwrap().unwrap_or_else(|fault| panic!("{fault}"));
+    }
+}
+
+/// Serves every method of the API with one handler behind the door of the mesh.
+pub(crate) async fn serve(mesh: &Mesh<NoSections>, handler: Handler) -> Running {
+    let serving = mesh.serving(Door::Mesh).leaving_the_rest_to(handler);
+    Running::start(mesh.shutdown().clone(), serving).await
+}
+
+pub(crate) fn handler<F, Fut>(answer: F) -> Handler
+where
+    F: Fn(Request<Body>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Response<Body>> + Send + 'static,
+{
+    BoxCloneSyncService::new(tower::service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    }))
+}
+
+/// Answers OK with an empty message to everything.
+pub(crate) fn yes() -> Handler {
+    handler(|request| async move {
+        match request.into_body().collect().await {
+            Ok(_) => ok(),
+            Err(status) => status.into_http(),
+        }
+    })
+}
+
+pub(crate) fn ok() -> Response<Body> {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", "0".parse().unwrap());
+    let empty = Full::new(Bytes::from_static(&[0; 5])).with_trailers(std::future::ready(Some(Ok(trailers))));
+    Response::builder().header("content-type", "application/grpc").body(Body::new(empty)).unwrap()
+}
+
+/// One request with an empty message to `path`.
+pub(crate) fn request(path: &str) -> Request<Body> {
+    request_with(path, &[])
+}
+
+pub(crate) fn request_with(path: &str, message: &[u8]) -> Request<Body> {
+    let mut frame = vec![0];
+    frame.extend((message.len() as u32).to_be_bytes());
+    frame.extend(message);
+    Request::post(path)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .header("grpc-timeout", "30S")
+        .body(Body::new(Full::new(Bytes::from(frame))))
+        .unwrap()
+}
+
+/// The status a call ends with.
+pub(crate) async fn status_of<S, B>(client: S, request: Request<Body>) -> Status
+where
+    S: tower::Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body<Data = Bytes, Error = Status> + Unpin,
+{
+    let called = tokio::time::timeout(PATIENCE, client.oneshot(request)).await.expect("no answer");
+    let response = match called {
+        Ok(response) => response,
+        Err(error) => return Status::from_error(error.into()),
+    };
+    if let Some(status) = Status::from_header_map(response.headers()) {
+        return status;
+    }
+    match tokio::time::timeout(PATIENCE, response.into_body().collect()).await.expect("no end") {
+        Ok(body) => body
+            .trailers()
+            .and_then(Status::from_header_map)
+            .unwrap_or_else(|| Status::unknown("no trailers")),
+        Err(status) => status,
+    }
+}
+
+pub(crate) async fn code_of<S, B>(client: S, request: Request<Body>) -> Code
+where
+    S: tower::Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body<Data = Bytes, Error = Status> + Unpin,
+{
+    status_of(client, request).await.code()
+}
+
+pub(crate) const SERVER_INFO: &str = "/servo.v1.MeshService/GetServerInfo";
+
+/// Some method of the API that fits.
+pub(crate) fn method(fits: impl Fn(&Method) -> bool) -> &'static Method {
+    access::methods().iter().find(|method| fits(method)).expect("the API has such a method")
+}
