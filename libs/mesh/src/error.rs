@@ -35,6 +35,8 @@ macro_rules! reasons {
 }
 
 reasons! {
+    CredentialsMissing = "CREDENTIALS_MISSING", Unauthenticated;
+    CredentialsInvalid = "CREDENTIALS_INVALID", Unauthenticated;
     SignatureInvalid = "SIGNATURE_INVALID", Unauthenticated;
     CallerNotAllowed = "CALLER_NOT_ALLOWED", PermissionDenied;
     TenantMismatch = "TENANT_MISMATCH", PermissionDenied;

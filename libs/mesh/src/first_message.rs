@@ -57,7 +57,7 @@ fn first_of(held: &BytesMut) -> Result<Option<Bytes>, Error> {
 }
 
 fn torn() -> Error {
-    Error::new(Reason::InvalidArgument, "the request ends in the middle of its first message")
+    Error::new(Reason::InvalidField, "the request ends in the middle of its first message")
 }
 
 /// What was read already, then the rest.

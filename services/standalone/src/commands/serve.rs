@@ -61,7 +61,7 @@ impl Services<'_> {
         F: FnOnce(Mesh<C>) -> Fut,
         Fut: Future<Output = Result<(), Fault>> + Send + 'static,
     {
-        let sources = Sources::from_file(&self.dir.join(format!("{service}.toml")));
+        let sources = Sources::new().file(self.dir.join(format!("{service}.toml")));
         let settings = Settings::read(service, &sources)?;
         if self.running.is_empty() {
             servo_mesh::telemetry::init(&settings.common.telemetry)?;

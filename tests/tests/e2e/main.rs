@@ -1,0 +1,8 @@
+//! The real binaries as separate processes over mutual TLS on a real Postgres.
+
+mod commands;
+mod configuration;
+mod gateway;
+mod outage;
+mod streams;
+mod support;
