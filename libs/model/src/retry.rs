@@ -49,9 +49,9 @@ closed_list! {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RetryPolicy {
     pub backoff: Backoff,
+    pub initial_delay_ms: u64,
     /// Failures that end the task. Dispatches that nobody picked up and interruptions are no failures.
     pub max_attempts: u32,
-    pub initial_delay_ms: u64,
     pub max_delay_ms: u64,
     /// The categories that are tried again.
     pub retry_on: BTreeSet<ErrorCategory>,
