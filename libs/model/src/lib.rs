@@ -5,18 +5,22 @@
 pub mod asset;
 pub mod closed;
 pub mod dispatch_id;
+pub mod edges;
 pub mod event;
 pub mod graph;
 pub mod hash;
+pub mod idempotency;
 pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod partition;
 pub mod plan;
+pub mod presign;
 pub mod request;
 pub mod retry;
 pub mod run_key;
 pub mod service;
+pub mod states;
 pub mod task_key;
 mod text;
 
