@@ -1,6 +1,12 @@
 //! The values everybody speaks about: ids, canonical forms, graph, plan, states, retry delays.
 //!
 //! Pure: no IO, no clock, no randomness, no prost. What stands here is spoken by more than one service.
+//!
+//! - Names: [`ids`], [`asset`], [`partition`], [`task_key`], [`run_key`], [`dispatch_id`]. Each has one written form
+//!   and parses no other.
+//! - What is hashed or signed: [`json`], [`request`], [`plan`], [`presign`], [`idempotency`].
+//! - What moves: [`states`], [`edges`], [`retry`], over the order of [`graph`].
+//! - The closed lists: [`service`], [`event`], and the [`limits`] of everything.
 
 pub mod asset;
 pub mod closed;

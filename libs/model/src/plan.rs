@@ -4,6 +4,11 @@
 //! only the shape (tasks, edges, priorities, resources), for telling whether two plans do the same; it is never
 //! a key.
 
+mod shape;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -19,8 +24,6 @@ use crate::retry::RetryPolicy;
 use crate::task_key::TaskKey;
 use crate::text::written_as_text;
 
-mod shape;
-
 const FINGERPRINT_PREFIX: &str = "v1:sha256:";
 
 /// A task's place in its plan: topological order, ties by key. Hot rows name the task by it.
@@ -30,7 +33,7 @@ pub type Ordinal = u32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTask<Link> {
     pub key: TaskKey,
-    /// In a plan sorted by key, each once.
+    /// In a plan ascending, each once.
     pub upstream: Vec<Link>,
     /// The upstream whose result names the items that this task is mapped over.
     pub map_over: Option<Link>,
@@ -202,7 +205,11 @@ impl Links {
         }
         let find =
             |key: &TaskKey| tasks.binary_search_by(|task| task.key.cmp(key)).ok().map(|node| ordinals[node]);
-        let all = |nodes: &Vec<u32>| nodes.iter().map(|&node| ordinals[node as usize]).collect();
+        let all = |nodes: &Vec<u32>| {
+            let mut upstream: Vec<Ordinal> = nodes.iter().map(|&node| ordinals[node as usize]).collect();
+            upstream.sort_unstable();
+            upstream
+        };
         Ok(Links {
             upstream: graph.upstream().iter().map(all).collect(),
             map_over: tasks.iter().map(|task| task.map_over.as_ref().and_then(find)).collect(),
@@ -226,6 +233,3 @@ impl PlanTask<TaskKey> {
         PlanTask { key, upstream, map_over, priority, resources, retry, settings }
     }
 }
-
-#[cfg(test)]
-mod tests;

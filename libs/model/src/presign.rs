@@ -171,7 +171,7 @@ impl<'a> Parts<'a> {
         let (expires, rest) = query.split_once("&kid=")?;
         let (kid, signature) = rest.split_once("&sig=")?;
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).ok()?.try_into().ok()?;
-        is_path(path).then_some(Parts { path, expires: second(expires)?, kid, signature })
+        Some(Parts { path, expires: second(expires)?, kid, signature })
     }
 }
 

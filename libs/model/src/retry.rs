@@ -166,7 +166,7 @@ mod tests {
             let policy = RetryPolicy { backoff, initial_delay_ms, max_delay_ms, ..RetryPolicy::default() };
             let attempt = AttemptId::from_bytes(bytes);
             let (full, delay) = (policy.full_delay_ms(failures), policy.delay_ms(failures, &attempt));
-            prop_assert!(full <= max_delay_ms && delay <= full && delay >= full / 2);
+            prop_assert!(full <= max_delay_ms && delay <= full && u128::from(delay) * 2 >= u128::from(full));
             let later = failures.saturating_add(1);
             prop_assert!(policy.full_delay_ms(later) >= full && policy.delay_ms(later, &attempt) >= delay);
         }

@@ -30,8 +30,8 @@ const HEAD: &str = "\
 <!-- Generated from libs/model/src/states by `SERVO_BLESS=1 cargo test -p servo-model`; do not edit. -->
 
 Every change of state is a row below: in this state, for this cause, to that state, with that reason. A cause
-without a row changes nothing; terminal states have no rows. The event column names the ledger events that may
-bring the cause.
+without a row changes nothing; terminal states have no rows. The events are those of the ledger that may bring the
+cause. Where a machine is small, its causes are its reasons.
 ";
 
 fn page() -> String {
@@ -42,25 +42,21 @@ fn page() -> String {
     machine::<MaterializationState>(&mut page);
     machine::<QueueEntryState>(&mut page);
     page.push_str("\n## Reasons of tasks and runs\n\n");
-    list(&mut page, "reason | number", TransitionReason::ALL, |reason| reason.code().to_string());
+    list(&mut page, ["reason", "number"], TransitionReason::ALL, |reason| reason.code().to_string());
     page
 }
 
 fn machine<S: Machine>(page: &mut String) {
     write!(page, "\n## {}\n\n", S::NAME).unwrap();
     diagram::<S>(page);
-    list(
-        page,
-        "state",
-        S::ITEMS,
-        |state| if state.is_terminal() { "terminal".into() } else { String::new() },
-    );
+    list(page, ["state", "terminal"], S::ITEMS, |state| {
+        if state.is_terminal() { "yes" } else { "" }.to_owned()
+    });
     page.push('\n');
     transitions::<S>(page);
     page.push('\n');
-    list(page, "cause | events", S::Cause::ITEMS, |cause| {
-        joined(S::events(cause).iter().map(|event| event.name()))
-    });
+    let events = |cause| joined(S::events(cause).iter().map(|event| event.name()));
+    list(page, ["cause", "events"], S::Cause::ITEMS, events);
 }
 
 /// One arrow per pair of states; the table has the causes.
@@ -91,8 +87,8 @@ fn transitions<S: Machine>(page: &mut String) {
     }
 }
 
-fn list<T: Listed>(page: &mut String, head: &str, items: &[T], note: impl Fn(T) -> String) {
-    write!(page, "| {head} | meaning |\n|---|---|---|\n").unwrap();
+fn list<T: Listed>(page: &mut String, head: [&str; 2], items: &[T], note: impl Fn(T) -> String) {
+    write!(page, "| {} | {} | meaning |\n|---|---|---|\n", head[0], head[1]).unwrap();
     for item in items {
         writeln!(page, "| {item} | {} | {} |", note(*item), item.about()).unwrap();
     }

@@ -102,7 +102,9 @@ fn whole_task<'a>(tasks: &'a [PlanTask<Ordinal>], task: &'a PlanTask<Ordinal>) -
 }
 
 fn upstream_keys<'a>(tasks: &'a [PlanTask<Ordinal>], task: &PlanTask<Ordinal>) -> Vec<&'a TaskKey> {
-    task.upstream.iter().map(|&ordinal| key_of(tasks, ordinal)).collect()
+    let mut keys: Vec<&TaskKey> = task.upstream.iter().map(|&ordinal| key_of(tasks, ordinal)).collect();
+    keys.sort_unstable();
+    keys
 }
 
 fn key_of(tasks: &[PlanTask<Ordinal>], ordinal: Ordinal) -> &TaskKey {
