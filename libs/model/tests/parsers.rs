@@ -58,7 +58,7 @@ const SEEDS: [&str; 10] = [
     "raw/events[_map=i:3,day=d:2025-01-01,name=s:a%20b]:materialize",
     "hour=t:2025-03-30T01:00:00Z,n=i:-7,ok=b:true",
     r#"{"a":[1,-2,"\u00e9\ud83c\udf89"],"b":{"c":null,"d":true}}"#,
-    "/v1/tenants/acme/workspaces/prod/runs/run_44t4hsnmma47salboo3udjhgfm/attempts/01ARZ3NDEKTSV4RRFFQ69G5FAV/beat",
+    "/v1/tenants/acme/workspaces/prod/runs/run_44t4hsnmma47salboo3udjhgfm/attempts/01ARZ3NDEKTSV4RRFFQ69G5FAV/heartbeat",
 ];
 
 fn damaged() -> impl Strategy<Value = String> {

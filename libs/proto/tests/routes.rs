@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use servo_model::presign::CallbackVerb;
 use servo_proto::access::{HttpRoute, Method, methods};
 
 #[test]
@@ -73,12 +74,13 @@ fn the_body_of_a_route_is_a_field_of_the_request() -> Result<()> {
 fn callbacks_use_the_presigned_paths() {
     let base = "/v1/tenants/{tenant}/workspaces/{workspace}/runs/{run_id}/attempts/{attempt_id}/";
     let verbs = [
-        ("StartAttempt", "start"),
-        ("Heartbeat", "heartbeat"),
-        ("AppendLogs", "logs"),
-        ("FinishAttempt", "finished"),
+        ("StartAttempt", CallbackVerb::Start),
+        ("Heartbeat", CallbackVerb::Heartbeat),
+        ("AppendLogs", CallbackVerb::Logs),
+        ("FinishAttempt", CallbackVerb::Finished),
     ];
     for (name, verb) in verbs {
+        let verb = verb.name();
         let expected = HttpRoute { verb: "POST", template: format!("{base}{verb}"), body: "*".to_owned() };
         let method = methods().iter().find(|m| m.name == name).unwrap();
         assert_eq!(method.routes, [expected]);

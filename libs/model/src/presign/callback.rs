@@ -25,21 +25,21 @@ impl CallbackPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallbackVerb {
     Start,
-    Beat,
+    Heartbeat,
     Logs,
-    Finish,
+    Finished,
 }
 
 impl CallbackVerb {
     pub const ALL: [CallbackVerb; 4] =
-        [CallbackVerb::Start, CallbackVerb::Beat, CallbackVerb::Logs, CallbackVerb::Finish];
+        [CallbackVerb::Start, CallbackVerb::Heartbeat, CallbackVerb::Logs, CallbackVerb::Finished];
 
     pub const fn name(self) -> &'static str {
         match self {
             CallbackVerb::Start => "start",
-            CallbackVerb::Beat => "beat",
+            CallbackVerb::Heartbeat => "heartbeat",
             CallbackVerb::Logs => "logs",
-            CallbackVerb::Finish => "finish",
+            CallbackVerb::Finished => "finished",
         }
     }
 }
@@ -54,7 +54,7 @@ impl fmt::Display for CallbackPath {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a callback path: write \
-     /v1/tenants/TENANT/workspaces/WORKSPACE/runs/RUN/attempts/ATTEMPT/VERB with a verb of start, beat, logs or finish"
+     /v1/tenants/TENANT/workspaces/WORKSPACE/runs/RUN/attempts/ATTEMPT/VERB with a verb of start, heartbeat, logs or finished"
 )]
 pub struct NotACallback(pub String);
 

@@ -33,7 +33,7 @@ fn what_was_signed_verifies() {
 
 #[test]
 fn every_changed_byte_is_refused() {
-    let presigned = ring().sign_callback(&callback(CallbackVerb::Finish), EXPIRES);
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Finished), EXPIRES);
     let mut tried = 0;
     for at in 0..presigned.len() {
         for byte in (0..=127).filter(|byte| *byte != presigned.as_bytes()[at]) {
@@ -49,7 +49,7 @@ fn every_changed_byte_is_refused() {
 
 #[test]
 fn every_cut_and_every_addition_is_refused() {
-    let presigned = ring().sign_callback(&callback(CallbackVerb::Beat), EXPIRES);
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
     for at in 0..presigned.len() {
         assert!(ring().verify("POST", &presigned[..at], EXPIRES).is_err());
         let (head, tail) = presigned.split_at(at);
@@ -67,7 +67,7 @@ fn every_cut_and_every_addition_is_refused() {
 fn a_signature_serves_one_method_and_one_path() {
     let start = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     assert_eq!(ring().verify("PUT", &start, EXPIRES), Err(PresignError::BadSignature));
-    let finish = start.replace("/start?", "/finish?");
+    let finish = start.replace("/start?", "/finished?");
     assert_eq!(ring().verify_callback(&finish, EXPIRES), Err(PresignError::BadSignature));
     let longer = start.replace(&EXPIRES.to_string(), &(EXPIRES + 1).to_string());
     assert_eq!(ring().verify_callback(&longer, EXPIRES), Err(PresignError::BadSignature));
@@ -85,7 +85,7 @@ fn keys_rotate() {
 
 #[test]
 fn clocks_may_differ_by_a_minute() {
-    let presigned = ring().sign_callback(&callback(CallbackVerb::Beat), EXPIRES);
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
     for now in [i64::MIN, 0, EXPIRES, EXPIRES + 60] {
         assert!(ring().verify_callback(&presigned, now).is_ok(), "{now}");
     }
