@@ -181,7 +181,8 @@ async fn a_two_way_stream_answers_message_by_message() {
         let answer = tokio::time::timeout(Duration::from_secs(30), answers.message()).await;
         assert!(answer.expect("the gateway holds messages back").unwrap().is_some());
         let credits = pull_tasks_request::Message::Credits(Default::default());
-        send.send(PullTasksRequest { message: Some(credits), ..Default::default() }).await.unwrap();
+        let next = PullTasksRequest { tenant: TENANT.into(), message: Some(credits), ..Default::default() };
+        send.send(next).await.unwrap();
     }
     drop(send);
     ground.shutdown.drain();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
-use servo_proto::scope::{self, Scope, ScopeKind};
+use servo_proto::scope::{self, ScopeKind};
 use tonic::Status;
 
 use crate::caller::Caller;
@@ -32,13 +32,11 @@ pub(super) struct Messages<B> {
 struct Check {
     max: usize,
     wall: Option<Wall>,
-    /// The first message of a stream said whom the stream is about; the rest need not repeat it.
-    named: bool,
 }
 
 impl<B> Messages<B> {
     pub(super) fn new(inner: B, max: usize, wall: Option<Wall>) -> Self {
-        Messages { inner, check: Check { max, wall, named: false }, gathered: BytesMut::new(), inner_ended: false }
+        Messages { inner, check: Check { max, wall }, gathered: BytesMut::new(), inner_ended: false }
     }
 }
 
@@ -54,17 +52,13 @@ impl Check {
         Err(Error::new(Reason::MessageTooLarge, message))
     }
 
-    fn admit(&mut self, frame: &[u8]) -> Result<(), Error> {
+    fn admit(&self, frame: &[u8]) -> Result<(), Error> {
         let Some(Wall { caller, kind }) = &self.wall else { return Ok(()) };
         if frame[0] != 0 {
             return Err(Error::new(Reason::NotImplemented, "compressed messages are not taken"));
         }
         let scope = scope::read(*kind, &frame[PREFIX_BYTES..])
             .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
-        if self.named && scope == Scope::default() {
-            return Ok(());
-        }
-        self.named = true;
         caller.admit_to(&scope.tenant, &scope.workspace)
     }
 }
@@ -190,9 +184,6 @@ mod tests {
         check(&[scoped("acme", "w1"), scoped("acme", "w2")], wall("acme", ""), Ok(()));
         check(&[scoped("acme", "w1"), scoped("evil", "w1")], wall("acme", ""), Err(Reason::TenantMismatch));
         check(&[scoped("acme", "w2")], wall("acme", "w1"), Err(Reason::WorkspaceMismatch));
-        // Only the first message of a stream must say it.
-        check(&[scoped("acme", "w1"), vec![], vec![]], wall("acme", ""), Ok(()));
-        check(&[vec![], scoped("acme", "w1")], wall("acme", ""), Err(Reason::TenantMismatch));
         check(&[vec![]], wall("acme", ""), Err(Reason::TenantMismatch));
         // The last of a repeated field counts, as in the decoder.
         check(
