@@ -1,4 +1,5 @@
 //! Leases: who may take what, and what a holder may rely on.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
