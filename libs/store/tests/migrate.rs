@@ -1,4 +1,5 @@
 //! Migrations: twice, at once, by a plain administrator, and never over an edited one.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

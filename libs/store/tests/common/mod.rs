@@ -90,8 +90,15 @@ impl OwnPostgres {
 
     /// As if Postgres listened on another port, for a proxy in between.
     pub(crate) fn config_at(&self, port: u16) -> DatabaseConfig {
-        let url = format!("postgres://127.0.0.1:{port}/{}", Self::DATABASE);
-        DatabaseConfig::new(url, self.postgres.password().to_owned())
+        DatabaseConfig::new(self.url_at(port), self.postgres.password().to_owned())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.url_at(self.postgres.port())
+    }
+
+    fn url_at(&self, port: u16) -> String {
+        format!("postgres://127.0.0.1:{port}/{}", Self::DATABASE)
     }
 }
 
