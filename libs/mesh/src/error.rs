@@ -7,49 +7,91 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+pub use servo_proto::v1::ErrorReason as Reason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 /// The domain of every ErrorInfo.
 pub const ERROR_DOMAIN: &str = "servo";
 
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident = $wire:literal, $code:ident;)+) => {
-        /// Why a call was refused.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Reason { $($(#[$doc])* $name),+ }
-
-        impl Reason {
-            pub const ALL: &'static [Reason] = &[$(Reason::$name),+];
-
-            /// As in ErrorInfo.
-            pub const fn name(self) -> &'static str {
-                match self { $(Reason::$name => $wire),+ }
-            }
-
-            pub const fn code(self) -> Code {
-                match self { $(Reason::$name => Code::$code),+ }
-            }
-        }
-    };
+/// As in ErrorInfo (`RUN_NOT_FOUND`).
+pub fn name(reason: Reason) -> &'static str {
+    let full = reason.as_str_name();
+    full.strip_prefix("ERROR_REASON_").unwrap_or(full)
 }
 
-reasons! {
-    CredentialsMissing = "CREDENTIALS_MISSING", Unauthenticated;
-    CredentialsInvalid = "CREDENTIALS_INVALID", Unauthenticated;
-    SignatureInvalid = "SIGNATURE_INVALID", Unauthenticated;
-    CallerNotAllowed = "CALLER_NOT_ALLOWED", PermissionDenied;
-    TenantMismatch = "TENANT_MISMATCH", PermissionDenied;
-    WorkspaceMismatch = "WORKSPACE_MISMATCH", PermissionDenied;
-    DeadlineRequired = "DEADLINE_REQUIRED", InvalidArgument;
-    DeadlineExceeded = "DEADLINE_EXCEEDED", DeadlineExceeded;
-    Overloaded = "OVERLOADED", ResourceExhausted;
-    NotReady = "NOT_READY", Unavailable;
-    DependencyUnavailable = "DEPENDENCY_UNAVAILABLE", Unavailable;
-    NotImplemented = "NOT_IMPLEMENTED", Unimplemented;
-    Internal = "INTERNAL", Internal;
-    InvalidField = "INVALID_FIELD", InvalidArgument;
-    MessageTooLarge = "MESSAGE_TOO_LARGE", InvalidArgument;
+/// The one status code of a reason.
+pub const fn code(reason: Reason) -> Code {
+    match reason {
+        Reason::CredentialsMissing
+        | Reason::CredentialsInvalid
+        | Reason::CredentialsExpired
+        | Reason::CredentialsRevoked
+        | Reason::SignatureInvalid
+        | Reason::SignatureExpired => Code::Unauthenticated,
+        Reason::PermissionDenied
+        | Reason::CallerNotAllowed
+        | Reason::TenantMismatch
+        | Reason::WorkspaceMismatch
+        | Reason::TenantSuspended
+        | Reason::WorkspaceSuspended => Code::PermissionDenied,
+        Reason::DeadlineRequired
+        | Reason::InvalidField
+        | Reason::InvalidFilter
+        | Reason::InvalidPageToken
+        | Reason::MessageTooLarge
+        | Reason::RequestIdRequired
+        | Reason::RequestIdReused
+        | Reason::ManifestInvalid
+        | Reason::CycleDetected
+        | Reason::DigestMismatch
+        | Reason::SelectionInvalid
+        | Reason::PartitionInvalid => Code::InvalidArgument,
+        Reason::DeadlineExceeded | Reason::WaitTimeout => Code::DeadlineExceeded,
+        Reason::Overloaded | Reason::RateLimited | Reason::QuotaExceeded | Reason::BudgetSpent => {
+            Code::ResourceExhausted
+        }
+        Reason::NotReady | Reason::DependencyUnavailable | Reason::NotHolder => Code::Unavailable,
+        Reason::NotImplemented => Code::Unimplemented,
+        Reason::Unspecified | Reason::Internal => Code::Internal,
+        Reason::CallerCancelled => Code::Cancelled,
+        Reason::ResumeTokenExpired | Reason::PartitionOutOfRange => Code::OutOfRange,
+        Reason::TenantNotFound
+        | Reason::WorkspaceNotFound
+        | Reason::DeploymentNotFound
+        | Reason::AssetNotFound
+        | Reason::PlanNotFound
+        | Reason::RunNotFound
+        | Reason::TaskNotFound
+        | Reason::AttemptUnknown
+        | Reason::MaterializationNotFound
+        | Reason::ArtifactNotFound
+        | Reason::WorkerNotFound
+        | Reason::ScheduleNotFound
+        | Reason::SensorNotFound
+        | Reason::BackfillNotFound
+        | Reason::PoolNotFound
+        | Reason::BudgetNotFound
+        | Reason::ApiKeyNotFound
+        | Reason::RoleNotFound
+        | Reason::RoleBindingNotFound
+        | Reason::ProjectionNotFound
+        | Reason::RebuildNotFound
+        | Reason::MessageNotFound
+        | Reason::EventNotFound => Code::NotFound,
+        Reason::SelectionEmpty
+        | Reason::InvalidState
+        | Reason::InUse
+        | Reason::StaleAttempt
+        | Reason::AlreadyStarted
+        | Reason::AttemptCancelled
+        | Reason::OutcomeConflict
+        | Reason::OutputNotCommitted
+        | Reason::HeartbeatRecent
+        | Reason::RebuildRunning => Code::FailedPrecondition,
+        Reason::AlreadyExists | Reason::RunKeyConflict => Code::AlreadyExists,
+        Reason::VersionConflict => Code::Aborted,
+    }
 }
 
 /// A refusal: the reason, a sentence, and what helps the caller.
@@ -125,7 +167,7 @@ impl std::error::Error for Error {}
 
 impl From<Error> for Status {
     fn from(Error(error): Error) -> Status {
-        let mut details = ErrorDetails::with_error_info(error.reason.name(), ERROR_DOMAIN, error.metadata);
+        let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, error.metadata);
         for (field, sentence) in error.violations {
             details.add_bad_request_violation(field, sentence);
         }
@@ -135,12 +177,50 @@ impl From<Error> for Status {
         if error.retry_after.is_some() {
             details.set_retry_info(error.retry_after);
         }
-        Status::with_error_details(error.reason.code(), error.message, details)
+        Status::with_error_details(code(error.reason), error.message, details)
     }
 }
 
 /// The reason in a status that a service of ours answered.
 pub fn reason_of(status: &Status) -> Option<Reason> {
     let info = status.get_details_error_info().filter(|info| info.domain == ERROR_DOMAIN)?;
-    Reason::ALL.iter().copied().find(|reason| reason.name() == info.reason)
+    Reason::from_str_name(&format!("ERROR_REASON_{}", info.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::code_name;
+
+    /// The comments are what users read, the table is what services answer.
+    #[test]
+    fn every_reason_answers_the_code_its_comment_promises() {
+        let list = servo_proto::descriptors().get_enum_by_name("servo.v1.ErrorReason").unwrap();
+        let file = list.parent_file();
+        let comments = file.file_descriptor_proto().source_code_info.as_ref().unwrap();
+        for value in list.values().filter(|value| value.number() != 0) {
+            let place = comments.location.iter().find(|location| location.path == value.path()).unwrap();
+            let reason = Reason::try_from(value.number()).unwrap();
+            let promise = place.leading_comments().trim().split(':').next().unwrap();
+            assert_eq!(code_name(code(reason)), promise, "{}", value.name());
+        }
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_reason_and_its_help_on_the_wire() {
+        let error = Error::bad_field("run_id", "is not a run id")
+            .and_bad_field("page_size", "is above 100")
+            .over_quota("tenant:acme", "10 of 10 runs")
+            .retry_after(Duration::from_millis(1500))
+            .with("limit", "100");
+        let status = Status::from(error);
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert_eq!(reason_of(&status), Some(Reason::InvalidField));
+        let details = status.get_error_details();
+        assert_eq!(details.error_info().unwrap().metadata["limit"], "100");
+        assert_eq!(details.bad_request().unwrap().field_violations[1].field, "page_size");
+        assert_eq!(details.quota_failure().unwrap().violations[0].subject, "tenant:acme");
+        assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_millis(1500)));
+        assert_eq!(reason_of(&Status::internal("no details")), None);
+    }
 }

@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::fault::with_causes;
 use crate::tls::{Tls, WrongIdentity};
 
 /// Why there is no connection.
@@ -42,15 +43,16 @@ pub(super) struct Target {
     pub(super) timeout: Duration,
 }
 
-/// The last word of a connection about its end.
-pub(super) type LastWord = Arc<Mutex<Option<Trouble>>>;
+/// Why the latest connection broke, if it did. It only explains; what may be repeated is never judged by it.
+pub(super) type LastEnd = Arc<Mutex<Option<Trouble>>>;
 
 impl Target {
-    pub(super) async fn connect(self, last_word: LastWord) -> Result<TokioIo<Observed>, Trouble> {
+    pub(super) async fn connect(self, last_end: LastEnd) -> Result<TokioIo<Observed>, Trouble> {
         let connected = tokio::time::timeout(self.timeout, self.shake_hands()).await;
         let timed_out = || self.unreachable(&format!("no TLS connection within {:?}", self.timeout));
         let stream = connected.unwrap_or_else(|_| Err(timed_out()))?;
-        Ok(TokioIo::new(Observed { stream, target: self, last_word, heard: false }))
+        *last_end.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(TokioIo::new(Observed { stream, target: self, last_end, heard: false }))
     }
 
     async fn shake_hands(&self) -> Result<TlsStream<TcpStream>, Trouble> {
@@ -117,6 +119,10 @@ impl Target {
         })
     }
 
+    pub(super) fn unexplained(&self, error: &dyn std::error::Error) -> Trouble {
+        self.unreachable(&with_causes(error))
+    }
+
     fn unreachable(&self, why: &str) -> Trouble {
         Trouble::Unreachable(format!("{} at {} cannot be reached: {why}", self.service, self.authority()))
     }
@@ -138,14 +144,14 @@ impl Target {
 pub(super) struct Observed {
     stream: TlsStream<TcpStream>,
     target: Target,
-    last_word: LastWord,
+    last_end: LastEnd,
     heard: bool,
 }
 
 impl Observed {
     /// A first read that fails is the server's judgement of our certificate, if it said one.
     fn note(&mut self, trouble: Trouble) {
-        *self.last_word.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
     }
 }
 

@@ -8,7 +8,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 use tower::{Service, ServiceExt, service_fn};
 
-use super::connect::{LastWord, Target, Trouble};
+use super::connect::{LastEnd, Target, Trouble};
 use crate::config::Peers;
 
 /// Headers are small everywhere in the mesh; a peer that sends more is broken.
@@ -17,8 +17,18 @@ const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
 /// A call that got no answer.
 pub(super) struct Failure {
     pub(super) trouble: Trouble,
-    /// The peer cannot have seen the request.
-    pub(super) never_sent: bool,
+    pub(super) fate: Fate,
+}
+
+/// How far a request came that got no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// There was no connection to send it on.
+    NoConnection,
+    /// The connection was being closed, in good order, and the request was not taken any more.
+    NotTaken,
+    /// Perhaps it was served.
+    Unknown,
 }
 
 pub(super) struct Link {
@@ -31,7 +41,7 @@ pub(super) struct Link {
 struct Live {
     generation: u64,
     channel: Channel,
-    last_word: LastWord,
+    last_end: LastEnd,
 }
 
 impl Link {
@@ -59,11 +69,11 @@ impl Link {
 
     /// Costs nothing until a call goes through. Calls on the old channel finish there.
     fn open(&self, generation: u64) -> Live {
-        let last_word = LastWord::default();
-        let (target, word) = (self.target.clone(), last_word.clone());
-        let connector = service_fn(move |_: Uri| target.clone().connect(word.clone()));
+        let last_end = LastEnd::default();
+        let (target, end) = (self.target.clone(), last_end.clone());
+        let connector = service_fn(move |_: Uri| target.clone().connect(end.clone()));
         let channel = self.endpoint().connect_with_connector_lazy(connector);
-        Live { generation, channel, last_word }
+        Live { generation, channel, last_end }
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -82,19 +92,22 @@ impl Link {
 
     fn failure(&self, error: &tonic::transport::Error, live: &Live) -> Failure {
         if let Some(trouble) = cause::<Trouble>(error) {
-            return Failure { trouble: trouble.clone(), never_sent: true };
+            return Failure { trouble: trouble.clone(), fate: Fate::NoConnection };
         }
-        let never_sent = cause::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
-        let word = live.last_word.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let unexplained = || {
-            let why = crate::fault::with_causes(error);
-            Trouble::Unreachable(format!(
-                "{} at {} did not answer: {why}",
-                self.target.service, self.target.address
-            ))
-        };
-        Failure { trouble: word.unwrap_or_else(unexplained), never_sent }
+        let end = live.last_end.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Failure { trouble: end.unwrap_or_else(|| self.target.unexplained(error)), fate: fate(error) }
     }
+}
+
+/// Hyper cancels what it did not send; a GOAWAY without an error names the last request that was taken and
+/// ends the later ones; REFUSED_STREAM says it outright.
+fn fate(error: &tonic::transport::Error) -> Fate {
+    let cancelled = cause::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
+    let turned_away = cause::<h2::Error>(error).is_some_and(|error| {
+        let good_order = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        error.is_remote() && (good_order || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    });
+    if cancelled || turned_away { Fate::NotTaken } else { Fate::Unknown }
 }
 
 /// The first error of type `E` in the chain of causes.

@@ -21,7 +21,7 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 use self::connect::{Target, Trouble};
-use self::link::Link;
+use self::link::{Failure, Fate, Link};
 use self::retry::Retries;
 use crate::config::check::peer_uri;
 use crate::error::{Error, Reason};
@@ -29,6 +29,9 @@ use crate::mesh::Core;
 use crate::scope;
 use crate::server::deadline::{self, GRPC_TIMEOUT};
 use crate::trace::TraceContext;
+
+/// How many closing connections in a row one request may meet.
+const NOT_TAKEN_MAX: usize = 3;
 
 /// The way to another service; cheap to clone, all clones share one connection.
 #[derive(Clone)]
@@ -113,8 +116,8 @@ impl Shared {
         self.call_repeatedly(Kept::of(request).await?, deadline, idempotent).await
     }
 
-    /// A request that cannot have been seen may be sent again whatever it does; one that may have been seen
-    /// only if a repeat does no harm.
+    /// A request that cannot have been served may be sent again whatever it does; one that may have been only
+    /// if a repeat does no harm.
     async fn call_repeatedly(
         &self,
         kept: Kept,
@@ -122,18 +125,38 @@ impl Shared {
         idempotent: bool,
     ) -> Result<Response<Body>, Status> {
         self.retries.first_try();
-        for tries in 1.. {
-            let outcome = self.link.send(kept.request(deadline)).await;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let outcome = self.send_until_taken(&kept, deadline).await;
             let repeatable = match &outcome {
                 Ok(response) => idempotent && is_unavailable(response),
-                Err(failure) => idempotent || failure.never_sent,
+                Err(failure) => idempotent || failure.fate != Fate::Unknown,
             };
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let delay = repeatable.then(|| self.retries.next_try(tries, left, rand::random())).flatten();
             let Some(delay) = delay else { return outcome.map_err(|failure| status(failure.trouble)) };
             tokio::time::sleep(delay).await;
         }
-        unreachable!("tries are counted up until there is no next one")
+    }
+
+    /// A peer that renews its certificates or goes away closes its connections in good order. A request that
+    /// met one of them is sent again at once; that is no retry, since nobody has taken it yet.
+    async fn send_until_taken(
+        &self,
+        kept: &Kept,
+        deadline: Option<Instant>,
+    ) -> Result<Response<Body>, Failure> {
+        let mut outcome = self.link.send(kept.request(deadline)).await;
+        for _ in 0..NOT_TAKEN_MAX {
+            match &outcome {
+                Err(failure) if failure.fate == Fate::NotTaken => {
+                    outcome = self.link.send(kept.request(deadline)).await;
+                }
+                _ => break,
+            }
+        }
+        outcome
     }
 
     /// The earliest of what the call asks for and what the call being served has left. A call that inherits

@@ -199,6 +199,7 @@ struct Admitted {
 impl Admitted {
     async fn run(self) -> Response<Body> {
         let deadline = self.scope.deadline.filter(|_| self.one_answer);
+        let trace_id = self.scope.trace.trace_id();
         let answer = self.scope.run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
         let answer = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
@@ -207,7 +208,7 @@ impl Admitted {
         match answer {
             Ok(Ok(Ok(response))) => with_reason(response, &self.path),
             Ok(Ok(Err(never))) => match never {},
-            Ok(Err(_panic)) => Status::from(panicked()).into_http(),
+            Ok(Err(_panic)) => Status::from(panicked(&trace_id)).into_http(),
             Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
         }
     }
@@ -242,8 +243,11 @@ fn record(caller: &Caller) {
     }
 }
 
-fn panicked() -> Error {
-    Error::new(Reason::Internal, "the service hit a fault of its own; its log tells more")
+fn panicked(trace_id: &str) -> Error {
+    Error::new(
+        Reason::Internal,
+        format!("the service hit a fault of its own; its log tells more under trace {trace_id}"),
+    )
 }
 
 fn unknown(path: &str, service: Service) -> Error {

@@ -8,7 +8,7 @@ pub(crate) mod identity;
 mod load;
 mod verify;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -56,6 +56,7 @@ struct Shared {
     provider: Arc<CryptoProvider>,
     current: ArcSwap<Credentials>,
     generation: watch::Sender<u64>,
+    reloading: Mutex<()>,
 }
 
 impl Tls {
@@ -69,12 +70,15 @@ impl Tls {
             provider,
             current: ArcSwap::from_pointee(credentials),
             generation: watch::Sender::new(0),
+            reloading: Mutex::new(()),
         };
         Ok(Tls { shared: Arc::new(shared) })
     }
 
     /// Looks at the files now. Whether they held something new that could be used.
     pub fn reload(&self) -> bool {
+        // One at a time: what was read earlier must not be put in place later.
+        let _turn = self.shared.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         match self.read_changed() {
             Ok(None) => false,
             Ok(Some(credentials)) => {
@@ -92,10 +96,8 @@ impl Tls {
 
     /// Looks at the files at the configured pace, forever.
     pub(crate) async fn watch_files(self) {
-        let mut ticks = tokio::time::interval(self.shared.config.reload_every);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
+            tokio::time::sleep(self.shared.config.reload_every).await;
             self.reload();
         }
     }

@@ -1,1 +1,147 @@
-//! later
+//! Certificates and authorities replaced while calls are under way: not one call may notice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use servo_local::{Ca, Issue};
+use servo_mesh::{Mesh, NoSections, Peer};
+use servo_model::Service;
+use tokio::task::JoinSet;
+use tonic::Code;
+
+use crate::support::{PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, yes};
+
+const CALLERS: usize = 8;
+const CALLS: usize = 10_000;
+
+/// Two services under load, and what is replaced beneath them.
+struct Load {
+    world: World,
+    both: [Mesh<NoSections>; 2],
+    done: Arc<AtomicUsize>,
+    callers: JoinSet<()>,
+}
+
+impl Load {
+    fn start(world: World, both: [Mesh<NoSections>; 2], peer: &Peer) -> Load {
+        let done = Arc::new(AtomicUsize::new(0));
+        let mut callers = JoinSet::new();
+        for _ in 0..CALLERS {
+            callers.spawn(call_forever(peer.clone(), done.clone()));
+        }
+        Load { world, both, done, callers }
+    }
+
+    /// Leaves first, then the authority itself: trust both, issue from the new one, trust only the new one.
+    async fn rotate(&mut self, old: &Ca) -> Arc<Ca> {
+        self.renew(old).await;
+        let new = Ca::new().unwrap();
+        self.trust(&[old, &new]).await;
+        self.renew(&new).await;
+        self.trust(&[&new]).await;
+        Arc::new(new)
+    }
+
+    async fn renew(&mut self, ca: &Ca) {
+        for mesh in &self.both {
+            let issue = Issue::identity(&mesh.service().spiffe_id());
+            ca.issue(&issue).unwrap().write(self.world.dir(), mesh.service().name()).unwrap();
+            assert!(mesh.tls().reload(), "a new certificate must be noticed");
+        }
+        self.settle().await;
+    }
+
+    async fn trust(&mut self, authorities: &[&Ca]) {
+        let bundle: String = authorities.iter().map(|ca| ca.certificate()).collect();
+        std::fs::write(self.world.path("ca.crt"), bundle).unwrap();
+        for mesh in &self.both {
+            assert!(mesh.tls().reload(), "a new bundle must be noticed");
+        }
+        self.settle().await;
+    }
+
+    /// As an operator would, lets every caller finish a call before the next step, and fails with any of them.
+    async fn settle(&mut self) {
+        let target = self.done.load(Ordering::Relaxed) + 2 * CALLERS;
+        let settled = async {
+            while self.done.load(Ordering::Relaxed) < target {
+                if let Some(ended) = self.callers.try_join_next() {
+                    ended.unwrap();
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, settled).await.expect("calls stand still");
+    }
+}
+
+async fn call_forever(peer: Peer, done: Arc<AtomicUsize>) {
+    loop {
+        let status = status_of(peer.clone(), request(SERVER_INFO)).await;
+        assert_eq!(status.code(), Code::Ok, "{status}");
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
+    let world = World::new();
+    // Without retries, so that none can hide a failure; the files are read when the test says so.
+    let mesh = |service| {
+        let sources = world.sources(service).set("peers.max_retries", 0).set("tls.reload_every", "60m");
+        mesh_of(service, &sources)
+    };
+    let (planner, scheduler) = (mesh(Service::Planner), mesh(Service::Scheduler));
+    let running = serve(&planner, yes()).await;
+    world.issue("left-behind", &Issue::identity("spiffe://servo/scheduler"));
+    let left_behind = world.stranger(Some("left-behind"), running.address);
+    let peer = scheduler.peer_at(Service::Planner, &format!("https://{}", running.address)).unwrap();
+    let (mut ca, mut rotations) = (world.ca.clone(), 0);
+    let mut load = Load::start(world, [planner, scheduler], &peer);
+    while load.done.load(Ordering::Relaxed) < CALLS {
+        ca = load.rotate(&ca).await;
+        rotations += 1;
+    }
+    println!("{} calls, {rotations} rotations of leaves and authority", load.done.load(Ordering::Relaxed));
+    let refused = status_of(left_behind, request(SERVER_INFO)).await;
+    assert_ne!(
+        refused.code(),
+        Code::Ok,
+        "the first authority is out, its certificates open no door any more"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_do_not_fit_together_change_nothing() {
+    let world = World::new();
+    let planner = world.mesh(Service::Planner);
+    let running = serve(&planner, yes()).await;
+    let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
+    assert!(!planner.tls().reload(), "nothing changed");
+    let good_key = std::fs::read(world.path("planner.key")).unwrap();
+    world.issue("other", &Issue::identity("spiffe://servo/planner"));
+    std::fs::copy(world.path("other.key"), world.path("planner.key")).unwrap();
+    assert!(!planner.tls().reload(), "the key belongs to another certificate");
+    assert_eq!(code_of(peer.clone(), request(SERVER_INFO)).await, Code::Ok);
+    std::fs::write(world.path("planner.key"), good_key).unwrap();
+    std::fs::write(world.path("ca.crt"), "no longer a certificate").unwrap();
+    assert!(!planner.tls().reload(), "the bundle is broken");
+    assert_eq!(code_of(peer, request(SERVER_INFO)).await, Code::Ok);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_are_watched() {
+    let world = World::new();
+    let sources = world.sources(Service::Planner).set("tls.reload_every", "5ms");
+    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
+    // The planner is told to trust another authority only; the scheduler's certificate is of the old one.
+    std::fs::write(world.path("ca.crt"), Ca::new().unwrap().certificate()).unwrap();
+    let noticed = async {
+        let stranger = || world.stranger(Some("scheduler"), running.address);
+        while code_of(stranger(), request(SERVER_INFO)).await == Code::Ok {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, noticed).await.expect("the new bundle was not noticed");
+}

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,13 +27,13 @@ use tower::util::BoxCloneSyncService;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct World {
-    pub(crate) ca: Ca,
+    pub(crate) ca: Arc<Ca>,
     dir: TempDir,
 }
 
 impl World {
     pub(crate) fn new() -> World {
-        let world = World { ca: Ca::new().unwrap(), dir: TempDir::new().unwrap() };
+        let world = World { ca: Arc::new(Ca::new().unwrap()), dir: TempDir::new().unwrap() };
         std::fs::write(world.path("ca.crt"), world.ca.certificate()).unwrap();
         world
     }
