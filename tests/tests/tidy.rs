@@ -1,5 +1,7 @@
 //! What review would say, said by a test.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! The real binaries as separate processes over mutual TLS on a real Postgres.
 
+#![cfg(test)]
+
 mod commands;
 mod configuration;
 mod gateway;
