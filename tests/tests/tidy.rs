@@ -1,5 +1,7 @@
 //! What review would say, said by a test.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +14,8 @@ fn check(paths: Vec<PathBuf>, fault: impl Fn(&Path, &str) -> Option<String>) {
         .iter()
         .filter_map(|path| {
             let text = fs::read_to_string(path).unwrap();
-            fault(path, &text).map(|fault| format!("{}: {fault}", path.strip_prefix(root()).unwrap().display()))
+            fault(path, &text)
+                .map(|fault| format!("{}: {fault}", path.strip_prefix(root()).unwrap().display()))
         })
         .collect();
     assert!(found.is_empty(), "\n{}", found.join("\n"));
@@ -120,7 +123,9 @@ fn nothing_of_one_machine() {
     let absent = [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"]].map(|parts| parts.concat());
     let texts = [".rs", ".sql", ".proto", ".toml", ".md", ".yaml", "Makefile", "bootstrap", "run"];
     let paths = texts.iter().flat_map(|suffix| files(&root(), suffix)).collect();
-    check(paths, |_, text| absent.iter().find(|word| text.contains(*word)).map(|word| format!("names {word}")));
+    check(paths, |_, text| {
+        absent.iter().find(|word| text.contains(*word)).map(|word| format!("names {word}"))
+    });
 }
 
 /// The text without its comments, which may speak about what must stay absent.

@@ -9,8 +9,16 @@ pub struct UnknownName {
     pub names: Vec<&'static str>,
 }
 
-/// Writes the enum and everything that follows from its list: `ALL`, `code`, `from_code`, `name`, `about` (its
-/// comment, for generated pages), `Display`, `FromStr`, serde.
+/// A list whose items can be enumerated and explain themselves, for generated pages and tests over all of them.
+pub trait Listed: Copy + Eq + std::fmt::Display + std::fmt::Debug + 'static {
+    const ITEMS: &'static [Self];
+
+    /// What it means, in a sentence.
+    fn about(self) -> &'static str;
+}
+
+/// Writes the enum and everything that follows from its list: `ALL`, `code`, `from_code`, `name`, [`Listed`],
+/// `Display`, `FromStr`, serde.
 macro_rules! closed_list {
     (
         $(#[$attr:meta])*
@@ -36,9 +44,12 @@ macro_rules! closed_list {
             pub const fn name(self) -> &'static str {
                 match self { $($list::$item => $name),+ }
             }
+        }
 
-            /// What it means, in a sentence.
-            pub fn about(self) -> &'static str {
+        impl $crate::closed::Listed for $list {
+            const ITEMS: &'static [$list] = $list::ALL;
+
+            fn about(self) -> &'static str {
                 match self { $($list::$item => concat!($($about),+)),+ }.trim()
             }
         }

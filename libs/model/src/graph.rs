@@ -2,6 +2,9 @@
 //!
 //! Nothing here depends on the order in which nodes or edges were given, and nothing recurses.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt::Display;
@@ -138,6 +141,3 @@ fn number_upstreams<K: Ord + Hash + Clone + Display>(
 fn path<K: Display>(keys: &[K]) -> String {
     keys.iter().map(K::to_string).collect::<Vec<_>>().join(" -> ")
 }
-
-#[cfg(test)]
-mod tests;

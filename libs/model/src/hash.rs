@@ -1,17 +1,20 @@
 //! The hashes that identities are made of, and the lower-case base32 they are written in.
 
 use std::fmt::{self, Write};
+use std::str::FromStr;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit, Mac};
-use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
+
+use crate::ids::IdError;
+use crate::text::written_as_text;
 
 /// Characters of 16 bytes in base32. A longer hash is cut to the same length.
 const BASE32_CHARS: usize = 26;
 
 /// A sha256, printed as 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -43,11 +46,18 @@ impl fmt::Display for Digest {
     }
 }
 
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl FromStr for Digest {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes
+            .map(Digest)
+            .ok_or_else(|| IdError::new("sha256", text, "write 64 lower-case hexadecimal digits"))
     }
 }
+
+written_as_text!(Digest);
 
 /// The first 26 base32 characters of a digest, kept as characters: they hold two bits more than 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +111,15 @@ mod tests {
             Digest::of("").to_string(),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+    }
+
+    #[test]
+    fn digests_read_back() {
+        let digest = Digest::of("x");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        for text in [String::new(), digest.to_string().to_uppercase(), digest.to_string()[1..].to_owned()] {
+            assert!(text.parse::<Digest>().is_err(), "{text}");
+        }
     }
 
     #[test]

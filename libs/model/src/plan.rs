@@ -4,20 +4,27 @@
 //! only the shape (tasks, edges, priorities, resources), for telling whether two plans do the same; it is never
 //! a key.
 
+mod shape;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Serialize;
 
 use crate::graph::{Graph, GraphError};
 use crate::hash::Digest;
-use crate::ids::{TenantId, WorkspaceId};
+use crate::ids::{IdError, TenantId, WorkspaceId};
 use crate::json::{Json, JsonError};
 use crate::limits::{EDGES_PER_PLAN_MAX, TASKS_PER_RUN_MAX};
 use crate::retry::RetryPolicy;
 use crate::task_key::TaskKey;
+use crate::text::written_as_text;
 
-mod shape;
+const FINGERPRINT_PREFIX: &str = "v1:sha256:";
 
 /// A task's place in its plan: topological order, ties by key. Hot rows name the task by it.
 pub type Ordinal = u32;
@@ -26,7 +33,7 @@ pub type Ordinal = u32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTask<Link> {
     pub key: TaskKey,
-    /// In a plan sorted by key, each once.
+    /// In a plan ascending, each once.
     pub upstream: Vec<Link>,
     /// The upstream whose result names the items that this task is mapped over.
     pub map_over: Option<Link>,
@@ -39,23 +46,25 @@ pub struct PlanTask<Link> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Resources {
-    pub memory_bytes: u64,
     pub cpu_millicores: u64,
+    pub memory_bytes: u64,
     pub timeout_ms: u64,
 }
 
-/// Whose plan it is, and of which code.
+/// Whose plan it is, and what holds for all of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanScope {
+pub struct PlanHeader {
     pub tenant: TenantId,
     pub workspace: WorkspaceId,
     /// The digest of the deployment that the plan was made from.
     pub deployment: Digest,
+    /// What else shapes the run, such as its configuration or the outputs it takes over from an earlier run.
+    pub settings: BTreeMap<String, Json>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    scope: PlanScope,
+    header: PlanHeader,
     tasks: Vec<PlanTask<Ordinal>>,
     id: PlanId,
     fingerprint: PlanFingerprint,
@@ -63,15 +72,15 @@ pub struct Plan {
 
 impl Plan {
     /// The order in which tasks and upstreams are given makes no difference.
-    pub fn new(scope: PlanScope, mut tasks: Vec<PlanTask<TaskKey>>) -> Result<Plan, PlanError> {
+    pub fn new(header: PlanHeader, mut tasks: Vec<PlanTask<TaskKey>>) -> Result<Plan, PlanError> {
         check_size(&tasks)?;
         tasks.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         check_mapping(&tasks)?;
         let links = Links::between(&tasks).map_err(GraphError::cloned)?;
         let tasks = links.apply(tasks);
-        let id = PlanId(shape::whole(&scope, &tasks)?.digest());
-        let fingerprint = PlanFingerprint(shape::normalised(&scope, &tasks)?.digest());
-        Ok(Plan { scope, tasks, id, fingerprint })
+        let id = PlanId(Digest::of(shape::whole(&header, &tasks)?));
+        let fingerprint = PlanFingerprint(Digest::of(shape::normalised(&header, &tasks)?));
+        Ok(Plan { header, tasks, id, fingerprint })
     }
 
     pub fn id(&self) -> PlanId {
@@ -82,8 +91,8 @@ impl Plan {
         self.fingerprint
     }
 
-    pub fn scope(&self) -> &PlanScope {
-        &self.scope
+    pub fn header(&self) -> &PlanHeader {
+        &self.header
     }
 
     /// By ordinal: every task stands behind its upstreams.
@@ -93,7 +102,7 @@ impl Plan {
 }
 
 /// The sha256 of the whole plan's canonical JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanId(Digest);
 
 impl PlanId {
@@ -108,15 +117,37 @@ impl fmt::Display for PlanId {
     }
 }
 
+impl FromStr for PlanId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(PlanId)
+    }
+}
+
+written_as_text!(PlanId);
+
 /// Printed `v1:sha256:…`; the version counts changes of what goes into it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanFingerprint(Digest);
 
 impl fmt::Display for PlanFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "v1:sha256:{}", self.0)
+        write!(f, "{FINGERPRINT_PREFIX}{}", self.0)
     }
 }
+
+impl FromStr for PlanFingerprint {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let digest = text.strip_prefix(FINGERPRINT_PREFIX).and_then(|hex| hex.parse().ok());
+        let rule = "write `v1:sha256:` and 64 lower-case hexadecimal digits";
+        digest.map(PlanFingerprint).ok_or_else(|| IdError::new("plan fingerprint", text, rule))
+    }
+}
+
+written_as_text!(PlanFingerprint);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -174,7 +205,11 @@ impl Links {
         }
         let find =
             |key: &TaskKey| tasks.binary_search_by(|task| task.key.cmp(key)).ok().map(|node| ordinals[node]);
-        let all = |nodes: &Vec<u32>| nodes.iter().map(|&node| ordinals[node as usize]).collect();
+        let all = |nodes: &Vec<u32>| {
+            let mut upstream: Vec<Ordinal> = nodes.iter().map(|&node| ordinals[node as usize]).collect();
+            upstream.sort_unstable();
+            upstream
+        };
         Ok(Links {
             upstream: graph.upstream().iter().map(all).collect(),
             map_over: tasks.iter().map(|task| task.map_over.as_ref().and_then(find)).collect(),
@@ -198,6 +233,3 @@ impl PlanTask<TaskKey> {
         PlanTask { key, upstream, map_over, priority, resources, retry, settings }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Serialize;
 
 use crate::hash::Digest;
-use crate::json::{Json, JsonError};
+use crate::ids::IdError;
+use crate::json::{JsonError, to_canonical};
 use crate::partition::PartitionKey;
+use crate::text::written_as_text;
 
 /// Sets and maps, because the order in which a user names things means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -23,12 +26,12 @@ pub struct RequestShape {
 
 impl RequestShape {
     pub fn fingerprint(&self) -> Result<RequestFingerprint, JsonError> {
-        Ok(RequestFingerprint(Json::from_serialize(self)?.digest()))
+        Ok(RequestFingerprint(Digest::of(to_canonical(self)?)))
     }
 }
 
 /// Printed as 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestFingerprint(Digest);
 
 impl RequestFingerprint {
@@ -46,6 +49,16 @@ impl fmt::Display for RequestFingerprint {
         self.0.fmt(f)
     }
 }
+
+impl FromStr for RequestFingerprint {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(RequestFingerprint)
+    }
+}
+
+written_as_text!(RequestFingerprint);
 
 #[cfg(test)]
 mod tests {

@@ -49,9 +49,9 @@ closed_list! {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RetryPolicy {
     pub backoff: Backoff,
+    pub initial_delay_ms: u64,
     /// Failures that end the task. Dispatches that nobody picked up and interruptions are no failures.
     pub max_attempts: u32,
-    pub initial_delay_ms: u64,
     pub max_delay_ms: u64,
     /// The categories that are tried again.
     pub retry_on: BTreeSet<ErrorCategory>,
@@ -166,7 +166,7 @@ mod tests {
             let policy = RetryPolicy { backoff, initial_delay_ms, max_delay_ms, ..RetryPolicy::default() };
             let attempt = AttemptId::from_bytes(bytes);
             let (full, delay) = (policy.full_delay_ms(failures), policy.delay_ms(failures, &attempt));
-            prop_assert!(full <= max_delay_ms && delay <= full && delay >= full / 2);
+            prop_assert!(full <= max_delay_ms && delay <= full && u128::from(delay) * 2 >= u128::from(full));
             let later = failures.saturating_add(1);
             prop_assert!(policy.full_delay_ms(later) >= full && policy.delay_ms(later, &attempt) >= delay);
         }

@@ -49,6 +49,11 @@ impl RunKey {
         RunKey::first_of(format!("sensor:{sensor}:key:{key}"))
     }
 
+    /// The run that carries a sensor's poll.
+    pub fn sensor_poll(sensor: SensorId, epoch: u64) -> RunKey {
+        RunKey { base: format!("sensor:{sensor}:poll:{epoch}"), generation: 1 }
+    }
+
     pub fn backfill_chunk(backfill: BackfillId, chunk: u32) -> RunKey {
         RunKey { base: format!("backfill:{backfill}:chunk:{chunk}"), generation: 1 }
     }
@@ -165,6 +170,7 @@ mod tests {
             RunKey::schedule(ScheduleId::from_bytes([0; 16]), 1_736_935_200),
             RunKey::sensor_message(SensorId::from_bytes([0; 16]), "m1").unwrap(),
             RunKey::sensor_request(SensorId::from_bytes([0; 16]), "file.csv").unwrap(),
+            RunKey::sensor_poll(SensorId::from_bytes([0; 16]), 5),
             RunKey::backfill_chunk(BackfillId::from_bytes([0; 16]), 7),
         ];
         assert_eq!(
@@ -174,6 +180,7 @@ mod tests {
                 "sched:00000000000000000000000000:1736935200",
                 "sensor:00000000000000000000000000:msg:m1",
                 "sensor:00000000000000000000000000:key:file.csv",
+                "sensor:00000000000000000000000000:poll:5",
                 "backfill:00000000000000000000000000:chunk:7",
             ]
         );

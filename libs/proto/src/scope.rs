@@ -32,6 +32,16 @@ pub struct Scope {
     pub workspace: String,
 }
 
+impl crate::Scoped for Scope {
+    fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request is not a well-formed protobuf message")]
 pub struct Malformed;
@@ -41,7 +51,9 @@ pub fn kind_of(path: &str) -> Option<ScopeKind> {
     static BY_PATH: LazyLock<HashMap<String, ScopeKind>> = LazyLock::new(|| {
         let services = crate::descriptors().services().filter(|s| s.package_name() == "servo.v1");
         let methods = services.flat_map(|s| s.methods().collect::<Vec<_>>());
-        methods.map(|m| (format!("/{}/{}", m.parent_service().full_name(), m.name()), kind(&m.input()))).collect()
+        methods
+            .map(|m| (format!("/{}/{}", m.parent_service().full_name(), m.name()), kind(&m.input())))
+            .collect()
     });
     BY_PATH.get(path).copied()
 }
@@ -52,7 +64,9 @@ pub fn read(kind: ScopeKind, mut message: &[u8]) -> Result<Scope, Malformed> {
     while message.has_remaining() {
         let (field, wire) = decode_key(&mut message).map_err(|_| Malformed)?;
         match (field, kind) {
-            (TENANT_FIELD, ScopeKind::Tenant | ScopeKind::Workspace) => scope.tenant = text(wire, &mut message)?,
+            (TENANT_FIELD, ScopeKind::Tenant | ScopeKind::Workspace) => {
+                scope.tenant = text(wire, &mut message)?
+            }
             (WORKSPACE_FIELD, ScopeKind::Workspace) => scope.workspace = text(wire, &mut message)?,
             _ => skip_field(wire, field, &mut message, DecodeContext::default()).map_err(|_| Malformed)?,
         }
@@ -73,7 +87,9 @@ fn text(wire: WireType, message: &mut &[u8]) -> Result<String, Malformed> {
 
 fn kind(request: &MessageDescriptor) -> ScopeKind {
     let is_string = |number, name| {
-        request.get_field(number).is_some_and(|f| f.name() == name && f.kind() == Kind::String && !f.is_list())
+        request
+            .get_field(number)
+            .is_some_and(|f| f.name() == name && f.kind() == Kind::String && !f.is_list())
     };
     match (is_string(TENANT_FIELD, "tenant"), is_string(WORKSPACE_FIELD, "workspace")) {
         (true, true) => ScopeKind::Workspace,

@@ -36,10 +36,29 @@ fn an_empty_permission_does_not_build() -> Result<()> {
     check(OPEN, rule, "GetServerInfo: its permission `` must be two words")
 }
 
-// Compiles a copy of the API whose mesh.proto says `after` instead of `before`, and wants one fault.
+#[test]
+fn a_public_method_without_a_route_does_not_build() -> Result<()> {
+    let route = "    option (google.api.http) = {get: \"/v1/whoAmI\"};\n";
+    let fault = "servo.v1.AccessService.WhoAmI: is public but has no route";
+    check_in("servo/v1/access.proto", route, "", fault)
+}
+
+#[test]
+fn an_internal_method_with_a_route_does_not_build() -> Result<()> {
+    let public = "{permission: \"self.read\"}";
+    let internal = "{callers: {services: [\"console\"]}}";
+    let fault = "servo.v1.AccessService.WhoAmI: is internal but has a route";
+    check_in("servo/v1/access.proto", public, internal, fault)
+}
+
 fn check(before: &str, after: &str, fault: &str) -> Result<()> {
+    check_in("servo/v1/mesh.proto", before, after, fault)
+}
+
+// Compiles a copy of the API whose `file` says `after` instead of `before`, and wants one fault.
+fn check_in(file: &str, before: &str, after: &str, fault: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    tree::spoil(folder.path(), "servo/v1/mesh.proto", before, after)?;
+    tree::spoil(folder.path(), file, before, after)?;
     let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool()).err().unwrap_or_default();
     ensure!(faults.len() == 1 && faults[0].contains(fault), "{faults:?} should say only `{fault}`");
     Ok(())

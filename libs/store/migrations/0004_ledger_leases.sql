@@ -3,8 +3,7 @@
 -- it holds, and the row lock that the fence takes lasts to the end of the fold's transaction.
 
 -- Appenders lock the same rows for the length of their commit, and a stopped one for as long as its role's
--- timeouts allow. So that one such row delays no other, both functions below skip locked rows when given
--- many shards, and wait (as long as lock_timeout allows) when given one.
+-- timeouts allow. So that one such row delays no other, locked rows are passed over unless the caller will wait.
 
 CREATE FUNCTION ledger.check_lessee(a_stream smallint) RETURNS void
 LANGUAGE plpgsql
@@ -20,7 +19,8 @@ $$;
 
 -- Takes up to at_most of these shards if they are free or their lease has run out.
 CREATE FUNCTION ledger.acquire(
-    a_stream smallint, a_shards smallint[], a_holder text, an_address text, ttl interval, at_most integer
+    a_stream smallint, a_shards smallint[], a_holder text, an_address text, ttl interval, at_most integer,
+    wait boolean
 ) RETURNS TABLE (shard smallint, epoch bigint, head bigint, watermark bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -30,18 +30,21 @@ DECLARE
     free smallint[];
 BEGIN
     PERFORM ledger.check_lessee(a_stream);
-    free := CASE WHEN cardinality(a_shards) = 1 THEN ARRAY(
-        SELECT s.shard FROM ledger.shards s
-        WHERE s.stream = a_stream AND s.shard = a_shards[1]
-            AND (s.lease_until IS NULL OR s.lease_until <= clock_timestamp())
-        FOR NO KEY UPDATE
-    ) ELSE ARRAY(
-        SELECT s.shard FROM ledger.shards s
-        WHERE s.stream = a_stream AND s.shard = ANY (a_shards)
-            AND (s.lease_until IS NULL OR s.lease_until <= clock_timestamp())
-        ORDER BY s.shard LIMIT at_most
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) END;
+    IF wait THEN
+        free := ARRAY(
+            SELECT s.shard FROM ledger.shards s
+            WHERE s.stream = a_stream AND s.shard = ANY (a_shards)
+                AND (s.lease_until IS NULL OR s.lease_until <= clock_timestamp())
+            ORDER BY s.shard LIMIT at_most
+            FOR NO KEY UPDATE);
+    ELSE
+        free := ARRAY(
+            SELECT s.shard FROM ledger.shards s
+            WHERE s.stream = a_stream AND s.shard = ANY (a_shards)
+                AND (s.lease_until IS NULL OR s.lease_until <= clock_timestamp())
+            ORDER BY s.shard LIMIT at_most
+            FOR NO KEY UPDATE SKIP LOCKED);
+    END IF;
     RETURN QUERY
     UPDATE ledger.shards s
     SET holder = a_holder, address = an_address, epoch = s.epoch + 1, lease_until = clock_timestamp() + ttl
@@ -50,9 +53,9 @@ BEGIN
 END
 $$;
 
--- Prolongs these leases if they are still held. A shard that is not answered was lost or is locked just now.
+-- Prolongs these leases if they are still held. A shard that is not answered was lost or passed over.
 CREATE FUNCTION ledger.renew(
-    a_stream smallint, a_shards smallint[], epochs bigint[], a_holder text, ttl interval
+    a_stream smallint, a_shards smallint[], epochs bigint[], a_holder text, ttl interval, wait boolean
 ) RETURNS TABLE (shard smallint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -62,18 +65,21 @@ DECLARE
     held smallint[];
 BEGIN
     PERFORM ledger.check_lessee(a_stream);
-    held := CASE WHEN cardinality(a_shards) = 1 THEN ARRAY(
-        SELECT s.shard FROM ledger.shards s
-        WHERE s.stream = a_stream AND s.shard = a_shards[1] AND s.epoch = epochs[1]
-            AND s.holder = a_holder AND s.lease_until > clock_timestamp()
-        FOR NO KEY UPDATE
-    ) ELSE ARRAY(
-        SELECT s.shard FROM ledger.shards s
-        JOIN unnest(a_shards, epochs) AS l (shard, epoch) ON l.shard = s.shard AND l.epoch = s.epoch
-        WHERE s.stream = a_stream AND s.holder = a_holder AND s.lease_until > clock_timestamp()
-        ORDER BY s.shard
-        FOR NO KEY UPDATE OF s SKIP LOCKED
-    ) END;
+    IF wait THEN
+        held := ARRAY(
+            SELECT s.shard FROM ledger.shards s
+            JOIN unnest(a_shards, epochs) AS l (shard, epoch) ON l.shard = s.shard AND l.epoch = s.epoch
+            WHERE s.stream = a_stream AND s.holder = a_holder AND s.lease_until > clock_timestamp()
+            ORDER BY s.shard
+            FOR NO KEY UPDATE OF s);
+    ELSE
+        held := ARRAY(
+            SELECT s.shard FROM ledger.shards s
+            JOIN unnest(a_shards, epochs) AS l (shard, epoch) ON l.shard = s.shard AND l.epoch = s.epoch
+            WHERE s.stream = a_stream AND s.holder = a_holder AND s.lease_until > clock_timestamp()
+            ORDER BY s.shard
+            FOR NO KEY UPDATE OF s SKIP LOCKED);
+    END IF;
     RETURN QUERY
     UPDATE ledger.shards s SET lease_until = clock_timestamp() + ttl
     WHERE s.stream = a_stream AND s.shard = ANY (held)

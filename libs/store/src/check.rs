@@ -1,5 +1,7 @@
 //! Is the database there, new enough, migrated, and large enough for us?
 
+use std::pin::Pin;
+
 use crate::config::CONNECTIONS_RESERVED;
 use crate::error::StoreError;
 use crate::migrate::MIGRATIONS;
@@ -46,6 +48,17 @@ struct Facts {
 }
 
 impl Store {
+    /// [`Store::check`] as something to be asked again and again.
+    pub fn readiness(
+        &self,
+    ) -> impl FnMut() -> Pin<Box<dyn Future<Output = Result<(), NotReady>> + Send>> + Send + use<> {
+        let store = self.clone();
+        move || {
+            let store = store.clone();
+            Box::pin(async move { store.check().await })
+        }
+    }
+
     /// Whether this service can work on this database; if not, why not and what to do.
     pub async fn check(&self) -> Result<(), NotReady> {
         let facts = self.facts().await.map_err(not_reached)?;

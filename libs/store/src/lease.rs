@@ -1,6 +1,5 @@
 //! Leases on shards: database time, epochs that only rise, and a fence (see [`FencedTx`](crate::FencedTx)).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,9 +36,9 @@ impl LeaseTtl {
 const _: () = assert!(IDLE_IN_TRANSACTION_MAX.as_millis() < LeaseTtl::MIN.as_millis());
 
 /// How long an acquisition or renewal waits for one shard whose row an appender holds just now.
-const ROW_WAIT_MS: &str = "200ms";
+const ROW_WAIT: &str = "200ms";
 /// How many such shards one acquisition waits for; the next one looks at the rest.
-const ROW_WAITS_MAX: usize = 8;
+const ROW_WAITS_MAX: usize = 4;
 
 /// One shard, held. Worth nothing once the epoch has moved on: only the fence decides.
 #[derive(Debug, Clone)]
@@ -121,11 +120,10 @@ impl Leases {
         if shards.is_empty() || at_most == 0 {
             return Ok(Vec::new());
         }
-        let mut taken = if shards.len() > 1 { self.acquire_free(shards, at_most).await? } else { Vec::new() };
+        let tx = self.loops.begin().await?;
+        let mut taken = self.acquire_in(tx, shards, at_most, Rows::PassOver).await?;
         if taken.len() < at_most {
-            let wanted: Vec<i16> =
-                shards.iter().copied().filter(|shard| taken.iter().all(|t| t.shard != *shard)).collect();
-            self.acquire_busy(&wanted, at_most, &mut taken).await?;
+            self.acquire_locked(shards, at_most, &mut taken).await?;
         }
         Ok(taken)
     }
@@ -133,12 +131,10 @@ impl Leases {
     /// Prolongs these leases, and says which of them are lost.
     pub async fn renew(&self, leases: Vec<Lease>) -> Result<Renewed, StoreError> {
         let mut renewed = Renewed::default();
-        let answered = if leases.len() > 1 { self.renew_rows(&leases).await? } else { HashMap::new() };
-        for lease in leases {
-            match answered.get(&lease.shard) {
-                Some(expires) => renewed.held.push(Lease { expires: *expires, ..lease }),
-                None => self.renew_waiting(lease, &mut renewed).await?,
-            }
+        let tx = self.loops.begin().await?;
+        let passed_over = self.renew_in(tx, leases, Rows::PassOver, &mut renewed.held).await?;
+        if !passed_over.is_empty() {
+            self.renew_locked(passed_over, &mut renewed).await?;
         }
         Ok(renewed)
     }
@@ -155,32 +151,21 @@ impl Leases {
         tx.commit().await
     }
 
-    /// Passes over every row that somebody has locked.
-    async fn acquire_free(&self, shards: &[i16], at_most: usize) -> Result<Vec<Lease>, StoreError> {
-        let mut tx = self.loops.begin().await?;
-        let taken = self.acquire_in(&mut tx, shards, at_most).await?;
-        tx.commit().await?;
-        Ok(taken)
-    }
-
     /// Waits a moment for each shard that is free but locked, one transaction each: an appender under load
     /// always holds the row, and a queue gets its turn where passing over never would.
-    async fn acquire_busy(
+    async fn acquire_locked(
         &self,
-        wanted: &[i16],
+        shards: &[i16],
         at_most: usize,
         taken: &mut Vec<Lease>,
     ) -> Result<(), StoreError> {
-        for shard in self.free_among(wanted).await?.into_iter().take(ROW_WAITS_MAX) {
+        for shard in self.free_among(shards).await?.into_iter().take(ROW_WAITS_MAX) {
             if taken.len() == at_most {
                 break;
             }
-            let mut tx = self.begin_waiting().await?;
-            match self.acquire_in(&mut tx, &[shard], 1).await {
-                Ok(lease) => {
-                    tx.commit().await?;
-                    taken.extend(lease);
-                }
+            let tx = self.begin_waiting().await?;
+            match self.acquire_in(tx, &[shard], 1, Rows::WaitFor).await {
+                Ok(lease) => taken.extend(lease),
                 Err(StoreError::Raced(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -190,9 +175,10 @@ impl Leases {
 
     async fn acquire_in(
         &self,
-        tx: &mut LoopTx,
+        mut tx: LoopTx,
         shards: &[i16],
         at_most: usize,
+        locked: Rows,
     ) -> Result<Vec<Lease>, StoreError> {
         let expires = Instant::now() + self.ttl;
         let generation = self.loops.pool.generations.current();
@@ -202,8 +188,10 @@ impl Leases {
             .bind(&*self.holder)
             .bind(&*self.address)
             .bind(self.ttl)
-            .bind(i32::try_from(at_most).unwrap_or(i32::MAX));
+            .bind(i32::try_from(at_most).unwrap_or(i32::MAX))
+            .bind(locked == Rows::WaitFor);
         let rows: Vec<(i16, i64, i64)> = tx.all(acquire).await?;
+        tx.commit().await?;
         let lease = |(shard, epoch, watermark)| Lease {
             stream: self.stream,
             shard,
@@ -217,62 +205,68 @@ impl Leases {
     }
 
     async fn free_among(&self, shards: &[i16]) -> Result<Vec<i16>, StoreError> {
-        let mut tx = self.loops.begin().await?;
         let free = sqlx::query(include_str!("sql/free_shards.sql")).bind(self.stream.code()).bind(shards);
-        let rows: Vec<(i16,)> = tx.all(free).await?;
+        let rows: Vec<(i16,)> = self.loops.all(free).await?;
         Ok(rows.into_iter().map(|(shard,)| shard).collect())
     }
 
-    async fn renew_rows(&self, leases: &[Lease]) -> Result<HashMap<i16, Instant>, StoreError> {
-        let mut tx = self.loops.begin().await?;
-        let renewed = self.renew_in(&mut tx, leases).await?;
-        tx.commit().await?;
-        Ok(renewed)
-    }
-
-    async fn renew_waiting(&self, lease: Lease, renewed: &mut Renewed) -> Result<(), StoreError> {
-        let mut tx = self.begin_waiting().await?;
-        match self.renew_in(&mut tx, std::slice::from_ref(&lease)).await {
-            Ok(answered) => {
-                tx.commit().await?;
-                match answered.get(&lease.shard) {
-                    Some(expires) => renewed.held.push(Lease { expires: *expires, ..lease }),
-                    None => renewed.lost.push(lease),
-                }
+    /// What stays locked is not prolonged, but not lost before it runs out either.
+    async fn renew_locked(&self, leases: Vec<Lease>, renewed: &mut Renewed) -> Result<(), StoreError> {
+        let tx = self.begin_waiting().await?;
+        match self.renew_in(tx, leases.clone(), Rows::WaitFor, &mut renewed.held).await {
+            Ok(lost) => renewed.lost = lost,
+            Err(StoreError::Raced(_)) => {
+                let now = Instant::now();
+                let (held, lost) = leases.into_iter().partition::<Vec<_>, _>(|lease| now < lease.expires);
+                renewed.held.extend(held);
+                renewed.lost = lost;
             }
-            // Still locked: it is not prolonged, but not lost before it runs out either.
-            Err(StoreError::Raced(_)) if Instant::now() < lease.expires => renewed.held.push(lease),
-            Err(StoreError::Raced(_)) => renewed.lost.push(lease),
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    async fn renew_in(&self, tx: &mut LoopTx, leases: &[Lease]) -> Result<HashMap<i16, Instant>, StoreError> {
+    /// Adds what was prolonged to `held` and answers the rest.
+    async fn renew_in(
+        &self,
+        mut tx: LoopTx,
+        leases: Vec<Lease>,
+        locked: Rows,
+        held: &mut Vec<Lease>,
+    ) -> Result<Vec<Lease>, StoreError> {
         let expires = Instant::now() + self.ttl;
-        let shards: Vec<i16> = leases.iter().map(|lease| lease.shard).collect();
-        let epochs: Vec<i64> = leases.iter().map(|lease| lease.epoch).collect();
         let renew = sqlx::query(include_str!("sql/renew.sql"))
             .bind(self.stream.code())
-            .bind(shards)
-            .bind(epochs)
+            .bind(leases.iter().map(|lease| lease.shard).collect::<Vec<_>>())
+            .bind(leases.iter().map(|lease| lease.epoch).collect::<Vec<_>>())
             .bind(&*self.holder)
-            .bind(self.ttl);
-        let rows: Vec<(i16,)> = tx.all(renew).await?;
-        Ok(rows.into_iter().map(|(shard,)| (shard, expires)).collect())
+            .bind(self.ttl)
+            .bind(locked == Rows::WaitFor);
+        let answered: Vec<(i16,)> = tx.all(renew).await?;
+        tx.commit().await?;
+        let (prolonged, rest): (Vec<_>, Vec<_>) =
+            leases.into_iter().partition(|lease| answered.contains(&(lease.shard,)));
+        held.extend(prolonged.into_iter().map(|lease| Lease { expires, ..lease }));
+        Ok(rest)
     }
 
     async fn begin_waiting(&self) -> Result<LoopTx, StoreError> {
         let mut tx = self.loops.begin().await?;
-        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_WAIT_MS)).await?;
+        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_WAIT)).await?;
         Ok(tx)
     }
+}
+
+/// What to do about rows that somebody has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    PassOver,
+    WaitFor,
 }
 
 impl LoopStore {
     /// Who holds which shard of `stream` just now; shards without a living lease are left out.
     pub async fn holders(&self, stream: Stream) -> Result<Vec<Holder>, StoreError> {
-        let mut tx = self.begin().await?;
-        tx.all(sqlx::query(include_str!("sql/holders.sql")).bind(stream.code())).await
+        self.all(sqlx::query(include_str!("sql/holders.sql")).bind(stream.code())).await
     }
 }

@@ -9,7 +9,7 @@ use sqlx::{Execute, Executor, FromRow, Postgres, Transaction};
 use crate::error::StoreError;
 use crate::generation::Generations;
 use crate::lease::Lease;
-use crate::ledger::{AppendError, Appended, NewEvent, append_on};
+use crate::ledger::{AppendError, Appended, NewEvent, append_validated, validate};
 
 /// An open transaction. Dropped without [`commit`](TenantTx::commit) it is rolled back.
 ///
@@ -64,11 +64,13 @@ impl Tx {
     /// Appends events together with this transaction's rows. Once per transaction, or two transactions may wait
     /// for each other; the shards stay locked until it ends, so do it last.
     pub async fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, AppendError> {
-        let answers = append_on(&mut self.transaction, events).await;
-        if let Err(AppendError::Store(_)) = &answers {
-            self.failed = true;
+        validate(events)?;
+        if events.is_empty() {
+            return Ok(Vec::new());
         }
-        answers
+        let batch: Vec<&NewEvent> = events.iter().collect();
+        let answers = append_validated(&mut self.transaction, &batch).await;
+        Ok(self.noted(answers)?)
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {

@@ -1,4 +1,8 @@
-//! The automation service.
+//! The automation turns time and events into run requests.
+//!
+//! It owns schedules, ticks, sensors and evaluations (schema `automation`).
+//!
+//! **Stays absent:** running user code; a poll is an `evaluate` task on a worker.
 
 mod rpc;
 
@@ -18,13 +22,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Automation, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(AutomationServiceServer::new(Automation))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Automation, &mesh.config().database)?;
+    mesh.serve(AutomationServiceServer::new(Automation)).ready_when(store.readiness()).until_signal().await
 }

@@ -1,4 +1,8 @@
-//! The backfill service.
+//! The backfill cuts ranges of partitions into chunks and runs them within limits.
+//!
+//! It owns backfills and chunks (schema `backfill`).
+//!
+//! **Stays absent:** starting tasks by itself; a chunk is a run request like any other.
 
 mod rpc;
 
@@ -18,13 +22,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Backfill, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(BackfillServiceServer::new(Backfill))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Backfill, &mesh.config().database)?;
+    mesh.serve(BackfillServiceServer::new(Backfill)).ready_when(store.readiness()).until_signal().await
 }

@@ -1,4 +1,8 @@
-//! The callback service.
+//! The callback takes what workers report: starts, heartbeats, logs, outcomes.
+//!
+//! It verifies signatures without a database and keeps heartbeats and logs (schema `callback`).
+//!
+//! **Stays absent:** verdicts about liveness; the scheduler judges.
 
 mod rpc;
 
@@ -18,13 +22,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Callback, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(CallbackServiceServer::new(Callback))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Callback, &mesh.config().database)?;
+    mesh.serve(CallbackServiceServer::new(Callback)).ready_when(store.readiness()).until_signal().await
 }

@@ -9,5 +9,5 @@ pub type Config = NoSections;
 
 /// Serves until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    mesh.serve_nothing_else().until_signal().await
+    mesh.serve_only_itself().until_signal().await
 }

@@ -1,4 +1,8 @@
-//! The dispatcher service.
+//! The dispatcher hands ready tasks to workers in fair order.
+//!
+//! It leases admission shards, claims by append, signs envelopes, and keeps the worker registry (schema `dispatcher`).
+//!
+//! **Stays absent:** writes to tasks; a claim is an event like any other.
 
 mod rpc;
 
@@ -18,13 +22,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Dispatcher, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(DispatcherServiceServer::new(Dispatcher))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Dispatcher, &mesh.config().database)?;
+    mesh.serve(DispatcherServiceServer::new(Dispatcher)).ready_when(store.readiness()).until_signal().await
 }

@@ -38,16 +38,9 @@ pub struct Doors {
 
 /// Serves the public door until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Gateway, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
+    let store = Store::connect(Service::Gateway, &mesh.config().database)?;
     let keys = ApiKeys::new(&mesh.config().gateway.api_keys)
         .map_err(|bad| Fault::config(format!("gateway.api_keys[{}]", bad.index), bad.reason))?;
     let pass = Pass::new(&mesh, Arc::new(keys), AccessServiceServer::new(Access));
-    mesh.serve_public(pass.into_handler())
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    mesh.serve_public(pass.into_handler()).ready_when(store.readiness()).until_signal().await
 }

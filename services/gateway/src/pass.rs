@@ -15,31 +15,29 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::util::BoxCloneSyncService;
 use tower::{ServiceExt, service_fn};
+use ulid::Ulid;
 
 use crate::Config;
 use crate::core::door::{self, Shut, Ticket};
 use crate::core::keys::{ApiKeys, Principal};
 use crate::rpc::Access;
 
-/// Where clients send their own id of a request, for logs and traces.
-const REQUEST_ID: &str = "servo-request-id";
-
 /// The way through the gateway.
 #[derive(Clone)]
-pub struct Pass {
+pub(crate) struct Pass {
     keys: Arc<ApiKeys>,
     peers: Arc<HashMap<Service, Peer>>,
     access: AccessServiceServer<Access>,
 }
 
 impl Pass {
-    pub fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
+    pub(crate) fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
         let peers = Service::ALL.into_iter().filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
         Pass { keys, peers: Arc::new(peers), access }
     }
 
-    pub fn into_handler(self) -> Handler {
+    pub(crate) fn into_handler(self) -> Handler {
         BoxCloneSyncService::new(service_fn(move |request| {
             let pass = self.clone();
             async move {
@@ -64,8 +62,11 @@ impl Pass {
         if ticket != Ticket::ApiKey {
             return Ok(None);
         }
-        let shown = bearer(headers).ok_or_else(|| unauthenticated("the call carries no API key"))?;
-        self.keys.find(shown).map(Some).ok_or_else(|| unauthenticated("the API key is not known"))
+        let shown = bearer(headers)
+            .ok_or_else(|| unauthenticated(Reason::CredentialsMissing, "the call carries no API key"))?;
+        let principal = self.keys.find(shown);
+        let unknown = || unauthenticated(Reason::CredentialsInvalid, "the API key is not known");
+        principal.map(Some).ok_or_else(unknown)
     }
 
     async fn send(&self, method: &Method, request: Request<Body>) -> Result<Response<Body>, Status> {
@@ -77,14 +78,18 @@ impl Pass {
 }
 
 /// Reads what the first message says about tenant and workspace; the request stays as it was.
-async fn read_scope(request: Request<Body>, method: &Method) -> Result<(Request<Body>, Option<Scope>), Status> {
+async fn read_scope(
+    request: Request<Body>,
+    method: &Method,
+) -> Result<(Request<Body>, Option<Scope>), Status> {
     let kind = scope::kind_of(&method.path).unwrap_or(ScopeKind::Unscoped);
     if kind == ScopeKind::Unscoped {
         return Ok((request, None));
     }
     let (head, body) = request.into_parts();
     let first = FirstMessage::read(body).await?;
-    let scope = scope::read(kind, &first.message).map_err(|bad| Error::new(Reason::InvalidArgument, bad.to_string()))?;
+    let scope =
+        scope::read(kind, &first.message).map_err(|bad| Error::new(Reason::InvalidField, bad.to_string()))?;
     Ok((Request::from_parts(head, first.body), Some(scope)))
 }
 
@@ -103,7 +108,7 @@ fn with_caller(
         workspace: scope.workspace,
         principal: principal.id.clone(),
         roles: principal.roles.clone(),
-        request_id: String::new(),
+        request_id: Ulid::generate().to_string(),
     };
     caller.write(request.headers_mut())?;
     request.headers_mut().remove(AUTHORIZATION);
@@ -113,15 +118,14 @@ fn with_caller(
 
 /// The answer is the same for what is not open and for what does not exist.
 fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
-    let closed = |what: &str, name: &str| {
-        let message = format!("{what} `{name}` does not exist or is not open to this API key");
-        Err(Error::new(Reason::TenantMismatch, message))
+    let closed = |reason, what: &str, name: &str| {
+        Err(Error::new(reason, format!("{what} `{name}` does not exist or is not open to this API key")))
     };
     if scope.tenant != principal.tenant {
-        return closed("tenant", &scope.tenant);
+        return closed(Reason::TenantMismatch, "tenant", &scope.tenant);
     }
     if !scope.workspace.is_empty() && !principal.may_enter(&scope.workspace) {
-        return closed("workspace", &scope.workspace);
+        return closed(Reason::WorkspaceMismatch, "workspace", &scope.workspace);
     }
     Ok(())
 }
@@ -130,9 +134,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-fn unauthenticated(why: &str) -> Error {
-    let message = format!("{why}: send `authorization: Bearer <API key>`");
-    Error::new(Reason::Unauthenticated, message)
+fn unauthenticated(reason: Reason, why: &str) -> Error {
+    Error::new(reason, format!("{why}: send `authorization: Bearer <API key>`"))
 }
 
 fn refusal(shut: Shut, path: &str) -> Error {

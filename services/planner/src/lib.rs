@@ -1,4 +1,9 @@
-//! The planner service.
+//! The planner registers what tenants declare and turns selections into plans.
+//!
+//! It owns deployments, assets and plans (schema `planner`). A plan is a value: made once, stored under its content's hash,
+//! never changed.
+//!
+//! **Stays absent:** writes to runs or tasks; a planner may die at any point and nothing is lost.
 
 mod rpc;
 
@@ -18,13 +23,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Planner, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(PlannerServiceServer::new(Planner))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Planner, &mesh.config().database)?;
+    mesh.serve(PlannerServiceServer::new(Planner)).ready_when(store.readiness()).until_signal().await
 }

@@ -1,4 +1,8 @@
-//! The quota service.
+//! The quota is the authority on limits, usage and cost.
+//!
+//! It owns quotas, pools, prices and budgets (schema `quota`) and streams the effective limits to those who enforce them.
+//!
+//! **Stays absent:** being asked on the hot path.
 
 mod rpc;
 
@@ -18,13 +22,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Quota, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(QuotaServiceServer::new(Quota))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Quota, &mesh.config().database)?;
+    mesh.serve(QuotaServiceServer::new(Quota)).ready_when(store.readiness()).until_signal().await
 }

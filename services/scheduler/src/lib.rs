@@ -1,4 +1,9 @@
-//! The scheduler service.
+//! The scheduler owns runs and tasks.
+//!
+//! Its instances lease the shards of the execution stream, append and fold events, and answer the run API (schema
+//! `scheduler`).
+//!
+//! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
 
 mod rpc;
 
@@ -18,13 +23,6 @@ pub struct Config {
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Scheduler, &mesh.config().database)
-        .map_err(|bad| Fault::config(format!("database.{}", bad.key), bad.fault))?;
-    mesh.serve(SchedulerServiceServer::new(Scheduler))
-        .ready_when(move || {
-            let store = store.clone();
-            async move { store.check().await }
-        })
-        .until_signal()
-        .await
+    let store = Store::connect(Service::Scheduler, &mesh.config().database)?;
+    mesh.serve(SchedulerServiceServer::new(Scheduler)).ready_when(store.readiness()).until_signal().await
 }

@@ -19,7 +19,10 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn start(quiet: bool) -> Progress {
         if !quiet {
-            println!("Servo {} on this machine: throw-away certificates, loopback only", env!("CARGO_PKG_VERSION"));
+            println!(
+                "Servo {} on this machine: throw-away certificates, loopback only",
+                env!("CARGO_PKG_VERSION")
+            );
         }
         Progress { quiet, last: Instant::now() }
     }

@@ -23,8 +23,8 @@ use crate::ports::FreePorts;
 use crate::postgres::Postgres;
 use crate::secret::kept_secret;
 use database::Database;
-pub use probe::ServiceStatus;
 use probe::Probe;
+pub use probe::ServiceStatus;
 
 /// The tenant whose workspaces the API key opens.
 pub const TENANT: &str = "demo";
@@ -140,12 +140,14 @@ impl LocalMesh {
     pub fn launch(&mut self, service: Service) -> Result<()> {
         let log_path = self.log_path(service);
         fs::create_dir_all(self.dir.join("logs"))?;
-        let log = File::options().create(true).append(true).open(&log_path).context("open a service's log")?;
+        let log =
+            File::options().create(true).append(true).open(&log_path).context("open a service's log")?;
         let program = self.binaries.join(format!("servo-{service}"));
         let mut command = Child::command(&program);
         command.env("SERVO_CONFIG", self.config_path(service));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child = Child::spawn(service.name(), command).with_context(|| format!("start {}", program.display()))?;
+        let child =
+            Child::spawn(service.name(), command).with_context(|| format!("start {}", program.display()))?;
         self.services.insert(service, child);
         Ok(())
     }

@@ -1,71 +1,114 @@
-//! The arrays and objects that [`ToJson`] builds up piece by piece.
+//! Arrays and objects, written piece by piece as serde brings them.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::ser::{self, Serialize};
 
-use super::serialize::{ToJson, tagged};
+use super::serialize::{Writer, to_canonical};
 use super::{Fault, Json, JsonError};
 
-pub(super) struct Items {
-    each: ToJson,
-    items: Vec<Json>,
-    variant: Option<&'static str>,
+pub(super) struct Items<'a> {
+    out: &'a mut String,
+    depth: usize,
+    count: usize,
+    close: &'static str,
 }
 
-impl Items {
-    pub(super) fn new(each: ToJson, variant: Option<&'static str>) -> Items {
-        Items { each, items: Vec::new(), variant }
+impl<'a> Items<'a> {
+    pub(super) fn new(inner: Writer<'a>, close: &'static str) -> Items<'a> {
+        Items { out: inner.out, depth: inner.depth, count: 0, close }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), JsonError> {
-        let index = self.items.len();
-        self.items.push(value.serialize(self.each).map_err(|e| e.inside(format_args!("[{index}]")))?);
-        Ok(())
-    }
-
-    fn finish(self) -> Result<Json, JsonError> {
-        Ok(tagged(self.variant, Json::Array(self.items)))
-    }
-}
-
-pub(super) struct Members {
-    each: ToJson,
-    members: BTreeMap<String, Json>,
-    key: String,
-    variant: Option<&'static str>,
-}
-
-impl Members {
-    pub(super) fn new(each: ToJson, variant: Option<&'static str>) -> Members {
-        Members { each, members: BTreeMap::new(), key: String::new(), variant }
-    }
-
-    fn insert<T: Serialize + ?Sized>(&mut self, key: String, value: &T) -> Result<(), JsonError> {
-        let value = value.serialize(self.each).map_err(|e| e.inside(format_args!(".{key}")))?;
-        if self.members.contains_key(&key) {
-            return Err(Fault::RepeatedKey(key).into());
+        if self.count > 0 {
+            self.out.push(',');
         }
-        self.members.insert(key, value);
+        let writer = Writer { out: self.out, depth: self.depth };
+        value.serialize(writer).map_err(|e| e.inside(format_args!("[{}]", self.count)))?;
+        self.count += 1;
         Ok(())
     }
 
-    fn finish(self) -> Result<Json, JsonError> {
-        Ok(tagged(self.variant, Json::Object(self.members)))
+    fn finish(self) -> Result<(), JsonError> {
+        self.out.push_str(self.close);
+        Ok(())
+    }
+}
+
+/// Members are written as they come and put in order at the end, if they did not come in order.
+pub(super) struct Members<'a> {
+    out: &'a mut String,
+    depth: usize,
+    start: usize,
+    members: Vec<Member>,
+    key: Cow<'static, str>,
+    close: &'static str,
+}
+
+struct Member {
+    key: Cow<'static, str>,
+    /// Where `"key":value` stands, counted from the object's start.
+    written: Range<usize>,
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn new(inner: Writer<'a>, close: &'static str) -> Members<'a> {
+        let start = inner.out.len();
+        Members { out: inner.out, depth: inner.depth, start, members: Vec::new(), key: Cow::default(), close }
+    }
+
+    fn insert<T: Serialize + ?Sized>(&mut self, key: Cow<'static, str>, value: &T) -> Result<(), JsonError> {
+        if !self.members.is_empty() {
+            self.out.push(',');
+        }
+        let begin = self.out.len() - self.start;
+        self.writer().text(&key)?;
+        self.out.push(':');
+        value.serialize(self.writer()).map_err(|e| e.inside(format_args!(".{key}")))?;
+        self.members.push(Member { key, written: begin..self.out.len() - self.start });
+        Ok(())
+    }
+
+    fn writer(&mut self) -> Writer<'_> {
+        Writer { out: self.out, depth: self.depth }
+    }
+
+    fn finish(mut self) -> Result<(), JsonError> {
+        if !self.members.is_sorted_by(|a, b| a.key < b.key) {
+            self.sort()?;
+        }
+        self.out.push_str(self.close);
+        Ok(())
+    }
+
+    fn sort(&mut self) -> Result<(), JsonError> {
+        self.members.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        if let Some(pair) = self.members.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            return Err(Fault::RepeatedKey(pair[0].key.to_string()).into());
+        }
+        let unsorted = self.out.split_off(self.start);
+        for (index, member) in self.members.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            self.out.push_str(&unsorted[member.written.clone()]);
+        }
+        Ok(())
     }
 }
 
 macro_rules! collects_items {
     ($($trait:ident::$method:ident),+) => {
-        $(impl ser::$trait for Items {
-            type Ok = Json;
+        $(impl ser::$trait for Items<'_> {
+            type Ok = ();
             type Error = JsonError;
 
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), JsonError> {
                 self.push(value)
             }
 
-            fn end(self) -> Result<Json, JsonError> {
+            fn end(self) -> Result<(), JsonError> {
                 self.finish()
             }
         })+
@@ -81,15 +124,15 @@ collects_items! {
 
 macro_rules! collects_fields {
     ($($trait:ident),+) => {
-        $(impl ser::$trait for Members {
-            type Ok = Json;
+        $(impl ser::$trait for Members<'_> {
+            type Ok = ();
             type Error = JsonError;
 
             fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), JsonError> {
-                self.insert(key.to_owned(), value)
+                self.insert(Cow::Borrowed(key), value)
             }
 
-            fn end(self) -> Result<Json, JsonError> {
+            fn end(self) -> Result<(), JsonError> {
                 self.finish()
             }
         })+
@@ -98,15 +141,15 @@ macro_rules! collects_fields {
 
 collects_fields!(SerializeStruct, SerializeStructVariant);
 
-impl ser::SerializeMap for Members {
-    type Ok = Json;
+impl ser::SerializeMap for Members<'_> {
+    type Ok = ();
     type Error = JsonError;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), JsonError> {
-        let Json::Text(key) = key.serialize(self.each)? else {
+        let Json::Text(key) = Json::parse(&to_canonical(key)?)? else {
             return Err(Fault::KeyNotText.into());
         };
-        self.key = key;
+        self.key = Cow::Owned(key);
         Ok(())
     }
 
@@ -115,7 +158,7 @@ impl ser::SerializeMap for Members {
         self.insert(key, value)
     }
 
-    fn end(self) -> Result<Json, JsonError> {
+    fn end(self) -> Result<(), JsonError> {
         self.finish()
     }
 }

@@ -1,18 +1,20 @@
-//! Takes over any serde value, with the same refusals as the reader.
+//! Writes any serde value in its canonical form, with the same refusals as the reader.
 //!
-//! Going through `serde_json::to_value` would turn a NaN into null and keep the last of two equal keys.
+//! Going through `serde_json` would turn a NaN into null and keep the last of two equal keys.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::ser::{self, Serialize, Serializer};
 
 use super::collect::{Items, Members};
-use super::{Fault, Integer, Json, JsonError};
+use super::write::write_text;
+use super::{Fault, Integer, JsonError};
 use crate::limits::JSON_DEPTH_MAX;
 
-pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, JsonError> {
-    value.serialize(ToJson { depth: 0 })
+pub(super) fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, JsonError> {
+    let mut out = String::new();
+    value.serialize(Writer { out: &mut out, depth: 0 })?;
+    Ok(out)
 }
 
 impl ser::Error for JsonError {
@@ -21,115 +23,120 @@ impl ser::Error for JsonError {
     }
 }
 
-/// `depth` counts the arrays and objects around the value.
-#[derive(Clone, Copy)]
-pub(super) struct ToJson {
-    depth: usize,
+/// Writes one value at the end of `out`. `depth` counts the arrays and objects around it.
+pub(super) struct Writer<'a> {
+    pub(super) out: &'a mut String,
+    pub(super) depth: usize,
 }
 
-impl ToJson {
-    fn inner(self) -> Result<ToJson, JsonError> {
+impl<'a> Writer<'a> {
+    fn plain(self, text: &str) -> Result<(), JsonError> {
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    pub(super) fn text(self, text: &str) -> Result<(), JsonError> {
+        write_text(self.out, text).map_err(ser::Error::custom)
+    }
+
+    fn integer(self, value: Option<i128>) -> Result<(), JsonError> {
+        let Some(Integer(value)) = value.and_then(Integer::new) else {
+            return Err(Fault::IntegerRange.into());
+        };
+        write!(self.out, "{value}").map_err(ser::Error::custom)
+    }
+
+    /// Opens a bracket; what stands inside is one deeper.
+    fn open(self, bracket: &str) -> Result<Writer<'a>, JsonError> {
         if self.depth >= JSON_DEPTH_MAX {
             return Err(Fault::TooDeep.into());
         }
-        Ok(ToJson { depth: self.depth + 1 })
+        self.out.push_str(bracket);
+        Ok(Writer { out: self.out, depth: self.depth + 1 })
     }
 
-    fn items(self) -> Result<Items, JsonError> {
-        Ok(Items::new(self.inner()?, None))
-    }
-
-    fn members(self) -> Result<Members, JsonError> {
-        Ok(Members::new(self.inner()?, None))
-    }
-}
-
-/// Wraps the content of an enum's variant as `{"Variant": content}`.
-pub(super) fn tagged(variant: Option<&'static str>, content: Json) -> Json {
-    match variant {
-        None => content,
-        Some(variant) => Json::Object(BTreeMap::from([(variant.to_owned(), content)])),
+    /// Begins `{"Variant":`, which is how an enum's content is told apart.
+    fn variant(self, variant: &str) -> Result<Writer<'a>, JsonError> {
+        let inner = self.open("{")?;
+        Writer { out: &mut *inner.out, depth: inner.depth }.text(variant)?;
+        inner.out.push(':');
+        Ok(inner)
     }
 }
 
 macro_rules! integers {
     ($($method:ident: $type:ty),+) => {
-        $(fn $method(self, value: $type) -> Result<Json, JsonError> {
-            i128::try_from(value).ok().and_then(Integer::new).map(Json::Integer).ok_or(Fault::IntegerRange.into())
+        $(fn $method(self, value: $type) -> Result<(), JsonError> {
+            self.integer(i128::try_from(value).ok())
         })+
     };
 }
 
-impl Serializer for ToJson {
-    type Ok = Json;
+impl<'a> Serializer for Writer<'a> {
+    type Ok = ();
     type Error = JsonError;
-    type SerializeSeq = Items;
-    type SerializeTuple = Items;
-    type SerializeTupleStruct = Items;
-    type SerializeTupleVariant = Items;
-    type SerializeMap = Members;
-    type SerializeStruct = Members;
-    type SerializeStructVariant = Members;
+    type SerializeSeq = Items<'a>;
+    type SerializeTuple = Items<'a>;
+    type SerializeTupleStruct = Items<'a>;
+    type SerializeTupleVariant = Items<'a>;
+    type SerializeMap = Members<'a>;
+    type SerializeStruct = Members<'a>;
+    type SerializeStructVariant = Members<'a>;
 
     integers! {
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128,
         serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_u128: u128
     }
 
-    fn serialize_f32(self, _: f32) -> Result<Json, JsonError> {
+    fn serialize_f32(self, _: f32) -> Result<(), JsonError> {
         Err(Fault::Float.into())
     }
 
-    fn serialize_f64(self, _: f64) -> Result<Json, JsonError> {
+    fn serialize_f64(self, _: f64) -> Result<(), JsonError> {
         Err(Fault::Float.into())
     }
 
-    fn serialize_bool(self, value: bool) -> Result<Json, JsonError> {
-        Ok(Json::Bool(value))
+    fn serialize_bool(self, value: bool) -> Result<(), JsonError> {
+        self.plain(if value { "true" } else { "false" })
     }
 
-    fn serialize_char(self, value: char) -> Result<Json, JsonError> {
-        Ok(Json::Text(value.into()))
+    fn serialize_char(self, value: char) -> Result<(), JsonError> {
+        self.text(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Json, JsonError> {
-        Ok(Json::Text(value.to_owned()))
+    fn serialize_str(self, value: &str) -> Result<(), JsonError> {
+        self.text(value)
     }
 
-    fn serialize_bytes(self, bytes: &[u8]) -> Result<Json, JsonError> {
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), JsonError> {
         bytes.serialize(self)
     }
 
-    fn serialize_none(self) -> Result<Json, JsonError> {
-        Ok(Json::Null)
+    fn serialize_none(self) -> Result<(), JsonError> {
+        self.plain("null")
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Json, JsonError> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), JsonError> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Json, JsonError> {
-        Ok(Json::Null)
+    fn serialize_unit(self) -> Result<(), JsonError> {
+        self.plain("null")
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Json, JsonError> {
-        Ok(Json::Null)
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), JsonError> {
+        self.plain("null")
     }
 
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<Json, JsonError> {
-        self.serialize_str(variant)
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), JsonError> {
+        self.text(variant)
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Json, JsonError> {
+    ) -> Result<(), JsonError> {
         value.serialize(self)
     }
 
@@ -139,20 +146,22 @@ impl Serializer for ToJson {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<Json, JsonError> {
-        Ok(tagged(Some(variant), value.serialize(self.inner()?)?))
+    ) -> Result<(), JsonError> {
+        let inner = self.variant(variant)?;
+        value.serialize(Writer { out: &mut *inner.out, depth: inner.depth })?;
+        inner.plain("}")
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Items, JsonError> {
-        self.items()
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'a>, JsonError> {
+        Ok(Items::new(self.open("[")?, "]"))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Items, JsonError> {
-        self.items()
+    fn serialize_tuple(self, _: usize) -> Result<Items<'a>, JsonError> {
+        self.serialize_seq(None)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items, JsonError> {
-        self.items()
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'a>, JsonError> {
+        self.serialize_seq(None)
     }
 
     fn serialize_tuple_variant(
@@ -161,16 +170,16 @@ impl Serializer for ToJson {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Items, JsonError> {
-        Ok(Items::new(self.inner()?.inner()?, Some(variant)))
+    ) -> Result<Items<'a>, JsonError> {
+        Ok(Items::new(self.variant(variant)?.open("[")?, "]}"))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members, JsonError> {
-        self.members()
+    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, JsonError> {
+        Ok(Members::new(self.open("{")?, "}"))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members, JsonError> {
-        self.members()
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, JsonError> {
+        self.serialize_map(None)
     }
 
     fn serialize_struct_variant(
@@ -179,7 +188,7 @@ impl Serializer for ToJson {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Members, JsonError> {
-        Ok(Members::new(self.inner()?.inner()?, Some(variant)))
+    ) -> Result<Members<'a>, JsonError> {
+        Ok(Members::new(self.variant(variant)?.open("{")?, "}}"))
     }
 }

@@ -40,7 +40,7 @@ fn write_list<T>(
     f.write_char(close)
 }
 
-fn write_text(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+pub(super) fn write_text(f: &mut impl Write, text: &str) -> fmt::Result {
     f.write_char('"')?;
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate().filter(|&(_, byte)| needs_escape(byte)) {
@@ -56,7 +56,7 @@ fn needs_escape(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-fn write_escape(f: &mut Formatter<'_>, byte: u8) -> fmt::Result {
+fn write_escape(f: &mut impl Write, byte: u8) -> fmt::Result {
     match byte {
         b'"' => f.write_str("\\\""),
         b'\\' => f.write_str("\\\\"),

@@ -18,29 +18,30 @@ fn task(name: &str, upstream: &[&str]) -> PlanTask<TaskKey> {
     }
 }
 
-fn scope() -> PlanScope {
-    PlanScope {
+fn header() -> PlanHeader {
+    PlanHeader {
         tenant: "acme".parse().unwrap(),
         workspace: "prod".parse().unwrap(),
         deployment: Digest::of("deployment"),
+        settings: BTreeMap::new(),
     }
 }
 
 fn plan(tasks: Vec<PlanTask<TaskKey>>) -> Plan {
-    Plan::new(scope(), tasks).unwrap()
+    Plan::new(header(), tasks).unwrap()
 }
 
 fn refusal(tasks: Vec<PlanTask<TaskKey>>) -> String {
-    Plan::new(scope(), tasks).unwrap_err().to_string()
+    Plan::new(header(), tasks).unwrap_err().to_string()
 }
 
 #[test]
 fn tasks_stand_behind_their_upstreams() {
-    let mapped = PlanTask { map_over: Some(key("z")), ..task("a", &["z", "c", "z"]) };
-    let plan = plan(vec![mapped, task("z", &[]), task("c", &[])]);
+    let mapped = PlanTask { map_over: Some(key("z")), ..task("a", &["b", "z", "b"]) };
+    let plan = plan(vec![mapped, task("b", &["z"]), task("z", &[])]);
     let names: Vec<&str> = plan.tasks().iter().map(|task| task.key.asset().name()).collect();
-    assert_eq!(names, ["c", "z", "a"]);
-    assert_eq!((plan.tasks()[2].upstream.as_slice(), plan.tasks()[2].map_over), (&[0, 1][..], Some(1)));
+    assert_eq!(names, ["z", "b", "a"]);
+    assert_eq!((plan.tasks()[2].upstream.as_slice(), plan.tasks()[2].map_over), (&[0, 1][..], Some(0)));
 }
 
 #[test]
@@ -75,31 +76,34 @@ fn broken_plans_are_refused() {
 #[test]
 fn plans_have_a_limit() {
     let tasks: Vec<_> = (0..=TASKS_PER_RUN_MAX).map(|n| task(&format!("t{n}"), &[])).collect();
-    assert_eq!(Plan::new(scope(), tasks[1..].to_vec()).unwrap().tasks().len(), TASKS_PER_RUN_MAX);
-    assert_eq!(Plan::new(scope(), tasks), Err(PlanError::TooManyTasks(TASKS_PER_RUN_MAX + 1)));
+    assert_eq!(Plan::new(header(), tasks[1..].to_vec()).unwrap().tasks().len(), TASKS_PER_RUN_MAX);
+    assert_eq!(Plan::new(header(), tasks), Err(PlanError::TooManyTasks(TASKS_PER_RUN_MAX + 1)));
 }
 
-type Change = fn(&mut PlanScope, &mut PlanTask<TaskKey>);
+type Change = fn(&mut PlanHeader, &mut PlanTask<TaskKey>);
 
 #[test]
 fn the_id_sees_everything_and_the_fingerprint_the_shape() {
     let base = plan(vec![task("a", &["b"]), task("b", &[])]);
-    let changes: [(&str, bool, Change); 8] = [
-        ("tenant", true, |scope, _| scope.tenant = "other".parse().unwrap()),
+    let changes: [(&str, bool, Change); 9] = [
+        ("tenant", true, |header, _| header.tenant = "other".parse().unwrap()),
         ("priority", true, |_, task| task.priority = 1),
         ("resources", true, |_, task| task.resources.timeout_ms = 4),
         ("upstream", true, |_, task| task.upstream.clear()),
-        ("deployment", false, |scope, _| scope.deployment = Digest::of("other")),
+        ("deployment", false, |header, _| header.deployment = Digest::of("other")),
         ("retry", false, |_, task| task.retry.max_attempts = 9),
         ("map over", false, |_, task| task.map_over = Some(key("b"))),
-        ("settings", false, |_, task| {
+        ("run settings", false, |header, _| {
+            header.settings = BTreeMap::from([("config".into(), Json::Null)])
+        }),
+        ("task settings", false, |_, task| {
             task.settings = BTreeMap::from([("pool".into(), Json::Text("gpu".into()))])
         }),
     ];
     for (what, shapes, change) in changes {
-        let (mut scope, mut first) = (scope(), task("a", &["b"]));
-        change(&mut scope, &mut first);
-        let changed = Plan::new(scope, vec![first, task("b", &[])]).unwrap();
+        let (mut header, mut first) = (header(), task("a", &["b"]));
+        change(&mut header, &mut first);
+        let changed = Plan::new(header, vec![first, task("b", &[])]).unwrap();
         assert_ne!(changed.id(), base.id(), "{what}");
         assert_eq!(changed.fingerprint() != base.fingerprint(), shapes, "{what}");
     }

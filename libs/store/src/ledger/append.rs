@@ -6,28 +6,16 @@ use sqlx::query::Query;
 use sqlx::{FromRow, PgConnection, Postgres};
 use uuid::Uuid;
 
-use super::{AppendError, Appended, NewEvent, Outcome, validate};
+use super::{Appended, NewEvent, Outcome};
 use crate::time::Timestamp;
 
 const NEW: i16 = 1;
 const DUPLICATE: i16 = 2;
 const CONFLICT: i16 = 3;
 
-/// One answer per event, in the order given. Runs in the connection's transaction, or as one by itself.
-pub(crate) async fn append_on(
-    connection: &mut PgConnection,
-    events: &[NewEvent],
-) -> Result<Vec<Appended>, AppendError> {
-    validate(events)?;
-    if events.is_empty() {
-        return Ok(Vec::new());
-    }
-    let batch: Vec<&NewEvent> = events.iter().collect();
-    Ok(append_validated(connection, &batch).await?)
-}
-
-/// Like [`append_on`], for events that were validated one batch at a time.
-pub(super) async fn append_validated(
+/// One answer per event, in the order given. The events are valid and at least one. Runs in the connection's
+/// transaction, or as one by itself.
+pub(crate) async fn append_validated(
     connection: &mut PgConnection,
     events: &[&NewEvent],
 ) -> Result<Vec<Appended>, sqlx::Error> {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::time::Timestamp;
 
-pub(crate) use append::append_on;
+pub(crate) use append::append_validated;
 pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
 
@@ -63,12 +63,6 @@ pub enum AppendError {
     TooManyEvents(usize),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<sqlx::Error> for AppendError {
-    fn from(error: sqlx::Error) -> Self {
-        AppendError::Store(error.into())
-    }
 }
 
 /// The ledger's answer for one event.

@@ -4,7 +4,7 @@ use servo_proto::v1::automation_service_server::AutomationService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Automation;
+pub(crate) struct Automation;
 
 #[tonic::async_trait]
 impl AutomationService for Automation {}

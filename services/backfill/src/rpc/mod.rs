@@ -4,7 +4,7 @@ use servo_proto::v1::backfill_service_server::BackfillService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Backfill;
+pub(crate) struct Backfill;
 
 #[tonic::async_trait]
 impl BackfillService for Backfill {}

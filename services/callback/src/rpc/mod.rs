@@ -4,7 +4,7 @@ use servo_proto::v1::callback_service_server::CallbackService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Callback;
+pub(crate) struct Callback;
 
 #[tonic::async_trait]
 impl CallbackService for Callback {}

@@ -67,7 +67,10 @@ impl ApiKeys {
             let bad = |reason| BadKey { index, reason };
             let (hash, principal) = read(key).map_err(bad)?;
             if let Some(other) = by_hash.insert(hash, principal) {
-                return Err(bad(format!("the same sha256 as key `{}`: give every key its own secret", other.id)));
+                return Err(bad(format!(
+                    "the same sha256 as key `{}`: give every key its own secret",
+                    other.id
+                )));
             }
         }
         Ok(ApiKeys { by_hash })

@@ -4,7 +4,7 @@ use servo_proto::v1::access_service_server::AccessService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Access;
+pub(crate) struct Access;
 
 #[tonic::async_trait]
 impl AccessService for Access {}

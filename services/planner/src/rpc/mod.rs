@@ -4,7 +4,7 @@ use servo_proto::v1::planner_service_server::PlannerService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Planner;
+pub(crate) struct Planner;
 
 #[tonic::async_trait]
 impl PlannerService for Planner {}

@@ -4,7 +4,7 @@ use servo_proto::v1::quota_service_server::QuotaService;
 
 /// What it does not override answers UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
-pub struct Quota;
+pub(crate) struct Quota;
 
 #[tonic::async_trait]
 impl QuotaService for Quota {}

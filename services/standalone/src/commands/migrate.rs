@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
+use servo_store::migrate::{MigrationReport, migrate};
 
 #[derive(Debug, Args)]
 pub struct Migrate {
@@ -16,8 +17,17 @@ pub struct Migrate {
 impl Migrate {
     pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-        let report = runtime.block_on(servo_store::migrate::migrate(&self.database_url, &self.role_password))?;
-        println!("{report}");
+        let report = runtime.block_on(migrate(&self.database_url, &self.role_password))?;
+        println!("{}", words(&report));
         Ok(())
+    }
+}
+
+fn words(report: &MigrationReport) -> String {
+    match report.applied.as_slice() {
+        [] => format!("the schema is at version {}; nothing was to be done", report.version),
+        applied => {
+            format!("the schema is at version {}; applied now:\n  {}", report.version, applied.join("\n  "))
+        }
     }
 }

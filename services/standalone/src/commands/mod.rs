@@ -1,5 +1,5 @@
 //! One file per command.
 
-pub mod local;
-pub mod migrate;
-pub mod serve;
+pub(crate) mod local;
+pub(crate) mod migrate;
+pub(crate) mod serve;

@@ -32,7 +32,8 @@ impl Serve {
     fn serve(&self) -> Result<(), Fault> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut services = Services { dir: &self.config, shutdown: Shutdown::on_signals()?, running: JoinSet::new() };
+            let mut services =
+                Services { dir: &self.config, shutdown: Shutdown::on_signals()?, running: JoinSet::new() };
             services.add(Service::Planner, servo_planner::start)?;
             services.add(Service::Scheduler, servo_scheduler::start)?;
             services.add(Service::Dispatcher, servo_dispatcher::start)?;
@@ -60,7 +61,7 @@ impl Services<'_> {
         F: FnOnce(Mesh<C>) -> Fut,
         Fut: Future<Output = Result<(), Fault>> + Send + 'static,
     {
-        let sources = Sources::from_file(&self.dir.join(format!("{service}.toml")));
+        let sources = Sources::new().file(self.dir.join(format!("{service}.toml")));
         let settings = Settings::read(service, &sources)?;
         if self.running.is_empty() {
             servo_mesh::telemetry::init(&settings.common.telemetry)?;

@@ -28,8 +28,6 @@ use serde::Serialize;
 
 pub use error::{Fault, JsonError, Place};
 
-use crate::hash::Digest;
-
 /// A value that has a canonical form. `Display` writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Json {
@@ -47,16 +45,11 @@ impl Json {
     pub fn parse(text: &str) -> Result<Json, JsonError> {
         parse::parse(text)
     }
+}
 
-    /// Takes over any value that serde can describe.
-    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Json, JsonError> {
-        serialize::to_json(value)
-    }
-
-    /// The sha256 of the canonical text.
-    pub fn digest(&self) -> Digest {
-        Digest::of(self.to_string())
-    }
+/// The canonical text of any value that serde can describe.
+pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, JsonError> {
+    serialize::to_canonical(value)
 }
 
 /// A whole number from `i64::MIN` to `u64::MAX`.

@@ -10,6 +10,9 @@ mod slug;
 mod task;
 mod ulids;
 
+#[cfg(test)]
+mod tests;
+
 pub use attempt::AttemptId;
 pub use run::RunId;
 pub use slug::{TenantId, WorkspaceId};
@@ -32,6 +35,3 @@ impl IdError {
         IdError { kind, given: excerpt(given), rule }
     }
 }
-
-#[cfg(test)]
-mod tests;

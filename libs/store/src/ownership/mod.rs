@@ -4,9 +4,13 @@
 //! else. What it may read elsewhere stands in [`READS`], column by column. `ledger` and `store` belong to nobody who
 //! logs in: their rows are changed by the functions in [`FUNCTIONS`] and by the migration.
 
+mod page;
+
 use std::time::Duration;
 
 use servo_model::{EventType, Service, Stream};
+
+pub use page::markdown;
 
 /// What every login role is bound to. All of it is below the shortest lease, so that a stopped process' open
 /// transaction is gone before its lease is, and set on the role, so that it also holds behind a transaction pooler.
@@ -251,6 +255,7 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::Writers],
         "appends events of the types the caller may write",
     ),
+    function("ledger.hash_body", Role::Definer, &[], "what two events must share to be the same"),
     function("ledger.check_append", Role::Definer, &[], "refuses what the caller may not append"),
     function("ledger.acquire", Role::Definer, LESSEES, "takes free shards of the caller's stream"),
     function("ledger.renew", Role::Definer, LESSEES, "prolongs leases that are still held"),

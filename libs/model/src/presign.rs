@@ -1,0 +1,193 @@
+//! Presigned callbacks: a path, until when it counts, and a signature over both, verified without a database.
+//!
+//! What is signed is `v1\nMETHOD\npath\nexpires\nkid`; what travels is `path?expires=…&kid=…&sig=…`, in a URL or in
+//! the gRPC metadata `servo-presigned`. Only that spelling is accepted. Keys rotate by `kid`: a ring signs with
+//! one key and still accepts the others.
+
+mod callback;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use data_encoding::BASE64URL_NOPAD;
+use subtle::ConstantTimeEq;
+
+pub use callback::{CallbackPath, CallbackVerb};
+
+use crate::hash::hmac_sha256;
+use crate::limits::{CLOCK_SKEW_MAX, KEY_ID_BYTES_MAX, PRESIGNED_BYTES_MAX, SECRET_BYTES_MIN};
+use crate::text::excerpt;
+
+/// One named secret. It signs callbacks and nothing else.
+#[derive(Clone)]
+pub struct SigningKey {
+    kid: String,
+    secret: Vec<u8>,
+}
+
+impl SigningKey {
+    pub fn new(kid: &str, secret: impl Into<Vec<u8>>) -> Result<SigningKey, KeyError> {
+        let secret = secret.into();
+        if !is_kid(kid) {
+            return Err(KeyError::BadKid(excerpt(kid)));
+        }
+        if secret.len() < SECRET_BYTES_MIN {
+            return Err(KeyError::TooShort { kid: kid.to_owned(), bytes: secret.len() });
+        }
+        Ok(SigningKey { kid: kid.to_owned(), secret })
+    }
+
+    fn signature(&self, method: &str, path: &str, expires: i64) -> [u8; 32] {
+        let message = format!("v1\n{method}\n{path}\n{expires}\n{}", self.kid);
+        hmac_sha256(&self.secret, message.as_bytes())
+    }
+}
+
+/// Shows its name only.
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.kid)
+    }
+}
+
+/// The keys that count now: the first one signs, all of them verify.
+#[derive(Debug, Clone)]
+pub struct KeyRing(Vec<SigningKey>);
+
+impl KeyRing {
+    pub fn new(
+        current: SigningKey,
+        others: impl IntoIterator<Item = SigningKey>,
+    ) -> Result<KeyRing, KeyError> {
+        let mut ring = KeyRing(vec![current]);
+        for key in others {
+            if ring.key(&key.kid).is_some() {
+                return Err(KeyError::RepeatedKid(key.kid));
+            }
+            ring.0.push(key);
+        }
+        Ok(ring)
+    }
+
+    /// `expires` is a second since 1970.
+    pub fn sign(&self, method: &str, path: &str, expires: i64) -> Result<String, CannotSign> {
+        let signed = self.signed(method, path, expires);
+        let fits = is_method(method) && is_path(path) && expires >= 0 && signed.len() <= PRESIGNED_BYTES_MAX;
+        fits.then_some(signed).ok_or_else(|| CannotSign(excerpt(path)))
+    }
+
+    /// Signs a worker's call; every verb has a signature of its own.
+    pub fn sign_callback(&self, path: &CallbackPath, expires: i64) -> String {
+        self.signed(CallbackPath::METHOD, &path.to_string(), expires.max(0))
+    }
+
+    /// The path that was signed, if it was, and if `now` is not past its time.
+    pub fn verify<'a>(
+        &self,
+        method: &str,
+        presigned: &'a str,
+        now: i64,
+    ) -> Result<Verified<'a>, PresignError> {
+        let parts = Parts::parse(presigned).ok_or(PresignError::Malformed)?;
+        let key = self.key(parts.kid).ok_or(PresignError::UnknownKey)?;
+        let expected = key.signature(method, parts.path, parts.expires);
+        if !bool::from(expected.ct_eq(&parts.signature)) {
+            return Err(PresignError::BadSignature);
+        }
+        if now.saturating_sub(parts.expires) > CLOCK_SKEW_MAX.as_secs().cast_signed() {
+            return Err(PresignError::Expired);
+        }
+        Ok(Verified { path: parts.path, expires: parts.expires })
+    }
+
+    /// Which worker's call was signed.
+    pub fn verify_callback(&self, presigned: &str, now: i64) -> Result<CallbackPath, PresignError> {
+        let verified = self.verify(CallbackPath::METHOD, presigned, now)?;
+        verified.path.parse().map_err(|_| PresignError::Malformed)
+    }
+
+    fn key(&self, kid: &str) -> Option<&SigningKey> {
+        self.0.iter().find(|key| key.kid == kid)
+    }
+
+    fn signed(&self, method: &str, path: &str, expires: i64) -> String {
+        let key = &self.0[0];
+        let signature = BASE64URL_NOPAD.encode(&key.signature(method, path, expires));
+        format!("{path}?expires={expires}&kid={}&sig={signature}", key.kid)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified<'a> {
+    pub path: &'a str,
+    pub expires: i64,
+}
+
+/// Why a presigned path is refused. Nothing in it tells a forger how close he came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PresignError {
+    #[error("the presigned path is malformed; send it exactly as it was received")]
+    Malformed,
+    #[error("the presigned path names a key that is not known (any more); ask for a new one")]
+    UnknownKey,
+    #[error("the signature does not belong to this method and path; send them exactly as they were received")]
+    BadSignature,
+    #[error("the presigned path has expired; each heartbeat answers with a new one")]
+    Expired,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("the key id `{0}` is refused: write 1 to {KEY_ID_BYTES_MAX} letters, digits, `-` and `_`")]
+    BadKid(String),
+    #[error("the key `{kid}` has {bytes} bytes; use at least {SECRET_BYTES_MIN} random bytes")]
+    TooShort { kid: String, bytes: usize },
+    #[error("the key id `{0}` stands twice; give every key its own")]
+    RepeatedKid(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` cannot be signed: the method is upper-case letters, the path printable ASCII beginning with `/` without \
+     `?` and `#`, the expiry not negative, the whole at most {PRESIGNED_BYTES_MAX} bytes"
+)]
+pub struct CannotSign(pub String);
+
+struct Parts<'a> {
+    path: &'a str,
+    expires: i64,
+    kid: &'a str,
+    signature: [u8; 32],
+}
+
+impl<'a> Parts<'a> {
+    fn parse(presigned: &'a str) -> Option<Parts<'a>> {
+        if presigned.len() > PRESIGNED_BYTES_MAX {
+            return None;
+        }
+        let (path, query) = presigned.split_once("?expires=")?;
+        let (expires, rest) = query.split_once("&kid=")?;
+        let (kid, signature) = rest.split_once("&sig=")?;
+        let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).ok()?.try_into().ok()?;
+        Some(Parts { path, expires: second(expires)?, kid, signature })
+    }
+}
+
+fn second(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|second: &i64| *second >= 0 && second.to_string() == text)
+}
+
+fn is_method(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
+}
+
+fn is_kid(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=KEY_ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(inner)
+}

@@ -1,0 +1,146 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::ids::{AttemptId, RunId};
+
+const EXPIRES: i64 = 1_736_942_400;
+
+fn key(kid: &str) -> SigningKey {
+    SigningKey::new(kid, kid.repeat(32)).unwrap()
+}
+
+fn ring() -> KeyRing {
+    KeyRing::new(key("k2"), [key("k1")]).unwrap()
+}
+
+fn callback(verb: CallbackVerb) -> CallbackPath {
+    CallbackPath {
+        tenant: "acme".parse().unwrap(),
+        workspace: "prod".parse().unwrap(),
+        run: RunId::from_bytes([1; 16]),
+        attempt: AttemptId::from_bytes([2; 16]),
+        verb,
+    }
+}
+
+#[test]
+fn what_was_signed_verifies() {
+    for verb in CallbackVerb::ALL {
+        let presigned = ring().sign_callback(&callback(verb), EXPIRES);
+        assert_eq!(ring().verify_callback(&presigned, EXPIRES), Ok(callback(verb)));
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Finished), EXPIRES);
+    let mut tried = 0;
+    for at in 0..presigned.len() {
+        for byte in (0..=127).filter(|byte| *byte != presigned.as_bytes()[at]) {
+            let mut forged = presigned.clone().into_bytes();
+            forged[at] = byte;
+            let forged = String::from_utf8(forged).unwrap();
+            assert!(ring().verify("POST", &forged, EXPIRES).is_err(), "{forged}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, presigned.len() * 127);
+}
+
+#[test]
+fn every_cut_and_every_addition_is_refused() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
+    for at in 0..presigned.len() {
+        assert!(ring().verify("POST", &presigned[..at], EXPIRES).is_err());
+        let (head, tail) = presigned.split_at(at);
+        for inserted in ["0", "/", "&", "?", "é", "&sig=x", " "] {
+            assert!(
+                ring().verify("POST", &format!("{head}{inserted}{tail}"), EXPIRES).is_err(),
+                "{inserted} at {at}"
+            );
+        }
+    }
+    assert_eq!(ring().verify("POST", &format!("{presigned}A"), EXPIRES), Err(PresignError::Malformed));
+}
+
+#[test]
+fn a_signature_serves_one_method_and_one_path() {
+    let start = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
+    assert_eq!(ring().verify("PUT", &start, EXPIRES), Err(PresignError::BadSignature));
+    let finish = start.replace("/start?", "/finished?");
+    assert_eq!(ring().verify_callback(&finish, EXPIRES), Err(PresignError::BadSignature));
+    let longer = start.replace(&EXPIRES.to_string(), &(EXPIRES + 1).to_string());
+    assert_eq!(ring().verify_callback(&longer, EXPIRES), Err(PresignError::BadSignature));
+}
+
+#[test]
+fn keys_rotate() {
+    let (old, new) = (KeyRing::new(key("k1"), []).unwrap(), KeyRing::new(key("k2"), []).unwrap());
+    let before = old.sign_callback(&callback(CallbackVerb::Start), EXPIRES);
+    assert!(ring().verify_callback(&before, EXPIRES).is_ok());
+    assert_eq!(new.verify_callback(&before, EXPIRES), Err(PresignError::UnknownKey));
+    let renamed = before.replace("kid=k1", "kid=k2");
+    assert_eq!(ring().verify_callback(&renamed, EXPIRES), Err(PresignError::BadSignature));
+}
+
+#[test]
+fn clocks_may_differ_by_a_minute() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
+    for now in [i64::MIN, 0, EXPIRES, EXPIRES + 60] {
+        assert!(ring().verify_callback(&presigned, now).is_ok(), "{now}");
+    }
+    for now in [EXPIRES + 61, i64::MAX] {
+        assert_eq!(ring().verify_callback(&presigned, now), Err(PresignError::Expired), "{now}");
+    }
+}
+
+#[test]
+fn a_signed_path_that_is_no_callback_is_refused() {
+    let other = ring().sign("POST", "/v1/tenants/acme", EXPIRES).unwrap();
+    assert!(ring().verify("POST", &other, EXPIRES).is_ok());
+    assert_eq!(ring().verify_callback(&other, EXPIRES), Err(PresignError::Malformed));
+}
+
+#[test]
+fn only_unambiguous_paths_are_signed() {
+    for (method, path, expires) in [
+        ("post", "/a", 1),
+        ("", "/a", 1),
+        ("POST", "a", 1),
+        ("POST", "/a?b=c", 1),
+        ("POST", "/a#b", 1),
+        ("POST", "/a\nb", 1),
+        ("POST", "/é", 1),
+        ("POST", "/a", -1),
+    ] {
+        assert!(ring().sign(method, path, expires).is_err(), "{method} {path} {expires}");
+    }
+    assert!(ring().sign("POST", &format!("/{}", "a".repeat(PRESIGNED_BYTES_MAX)), 1).is_err());
+}
+
+#[test]
+fn keys_are_long_named_and_silent() {
+    assert!(matches!(SigningKey::new("k1", [0; 31]), Err(KeyError::TooShort { bytes: 31, .. })));
+    for kid in ["", "a&b", "ü", "a b", &"k".repeat(KEY_ID_BYTES_MAX + 1)] {
+        assert!(matches!(SigningKey::new(kid, [0; 32]), Err(KeyError::BadKid(_))), "{kid}");
+    }
+    assert!(matches!(KeyRing::new(key("k1"), [key("k1")]), Err(KeyError::RepeatedKid(_))));
+    assert_eq!(format!("{:?}", ring()), "KeyRing([SigningKey(k2), SigningKey(k1)])");
+}
+
+proptest! {
+    #[test]
+    fn callback_paths_read_back(run: [u8; 16], attempt: [u8; 16], verb in prop::sample::select(&CallbackVerb::ALL[..])) {
+        let path = CallbackPath {
+            run: RunId::from_bytes(run),
+            attempt: AttemptId::from_bytes(attempt),
+            ..callback(verb)
+        };
+        prop_assert_eq!(path.to_string().parse(), Ok(path));
+    }
+
+    #[test]
+    fn noise_is_refused(noise in "[/a-z0-9?&=_-]{0,40}", now: i64) {
+        prop_assert!(ring().verify("POST", &noise, now).is_err());
+    }
+}

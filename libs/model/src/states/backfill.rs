@@ -1,0 +1,68 @@
+//! A backfill: a run per chunk, and a version with every change.
+
+use super::{Machine, Transition, transitions};
+use crate::closed::closed_list;
+use crate::event::EventType;
+
+closed_list! {
+    BackfillState {
+        /// Accepted; no chunk is cut yet.
+        Pending = 1, "PENDING";
+        /// Cuts chunks and waits for their runs.
+        Running = 2, "RUNNING";
+        /// Cuts no chunk; runs under way go on, and their failures do not fail it.
+        Paused = 3, "PAUSED";
+        /// Every chunk ended and not too much failed.
+        Succeeded = 4, "SUCCEEDED";
+        /// Too much failed.
+        Failed = 5, "FAILED";
+        /// Stopped on request.
+        Cancelled = 6, "CANCELLED";
+    }
+}
+
+closed_list! {
+    /// Why a backfill changed its state.
+    BackfillReason {
+        /// Its first chunk was cut.
+        Started = 1, "STARTED";
+        /// Every chunk ended and not too much failed.
+        AllChunksEnded = 2, "ALL_CHUNKS_ENDED";
+        /// A failure threshold was passed.
+        ThresholdPassed = 3, "THRESHOLD_PASSED";
+        /// Somebody paused it.
+        Paused = 4, "PAUSED";
+        /// Somebody resumed it.
+        Resumed = 5, "RESUMED";
+        /// Somebody cancelled it.
+        Cancelled = 6, "CANCELLED";
+        /// Its chunks cannot be planned.
+        PlanFailed = 7, "PLAN_FAILED";
+    }
+}
+
+impl Machine for BackfillState {
+    type Cause = BackfillReason;
+    type Reason = BackfillReason;
+
+    const NAME: &'static str = "Backfill";
+    const INITIAL: BackfillState = BackfillState::Pending;
+    const TABLE: &'static [Transition<BackfillState>] = transitions! { BackfillState, BackfillReason, BackfillReason:
+        [Pending] Started => Running, Started;
+        [Running] Paused => Paused, Paused;
+        [Paused] Resumed => Running, Resumed;
+        [Running, Paused] AllChunksEnded => Succeeded, AllChunksEnded;
+        // Not while paused: whoever paused it may be mending what failed. Resuming asks again.
+        [Running] ThresholdPassed => Failed, ThresholdPassed;
+        [Pending, Running] PlanFailed => Failed, PlanFailed;
+        [Pending, Running, Paused] Cancelled => Cancelled, Cancelled;
+    };
+
+    fn is_terminal(self) -> bool {
+        matches!(self, BackfillState::Succeeded | BackfillState::Failed | BackfillState::Cancelled)
+    }
+
+    fn events(_: BackfillReason) -> &'static [EventType] {
+        &[EventType::BackfillStateChanged]
+    }
+}

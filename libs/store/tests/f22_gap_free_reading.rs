@@ -1,0 +1,238 @@
+//! Readers skip nothing: whatever commits late, dies before it commits, or stays open elsewhere, every committed event
+//! is read exactly once and in order. (F22)
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{OwnPostgres, connect, count, event, is_full, new_id};
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use servo_local::PostgresOptions;
+use servo_model::{EventType, Service, Stream};
+use servo_store::{LedgerReader, LoopTx, NewEvent, Outcome, Store, StoreError, query};
+use sqlx::{Connection, PgConnection};
+use tokio::sync::{Mutex, watch};
+use uuid::Uuid;
+
+const WRITERS: usize = 32;
+const READERS: usize = 4;
+const SHARDS: i16 = Stream::Execution.shards();
+const KIND: EventType = EventType::TaskFinished;
+
+/// Where each committed event stands, as its writer was told.
+type Committed = HashMap<Uuid, (i16, i64)>;
+
+/// What each reader saw of a shard, in the order it saw it.
+type Seen = HashMap<i16, Vec<Uuid>>;
+
+async fn own_store(loops_connections: u32) -> (OwnPostgres, Store) {
+    let own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+    let mut config = own.config();
+    config.loops_connections = loops_connections;
+    config.acquire_timeout_ms = 30_000;
+    let store = Store::connect(Service::Scheduler, &config).unwrap();
+    (own, store)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_every_committed_event_is_read_once_and_in_order() {
+    let (own, store) = own_store(48).await;
+    let events = count(200_000, 4_000);
+    let (passes, on_pass) = watch::channel(0u64);
+    let (end, ended) = watch::channel(false);
+    let readers: Vec<_> = (0..READERS)
+        .map(|n| tokio::spawn(read_until_end(store.reader(), n, passes.clone(), ended.clone())))
+        .collect();
+    let committed = Arc::new(Mutex::new(Committed::new()));
+    let writers = (0..WRITERS).map(|n| {
+        let writer = Writer {
+            store: store.clone(),
+            admin_url: own.postgres.admin_url(),
+            random: StdRng::seed_from_u64(n as u64),
+            reader_passes: on_pass.clone(),
+            committed: committed.clone(),
+        };
+        tokio::spawn(writer.write(events / WRITERS))
+    });
+    for writer in join_all(writers).await {
+        writer.unwrap();
+    }
+    end.send(true).unwrap();
+    let mut seen = Seen::new();
+    for reader in readers {
+        seen.extend(reader.await.unwrap());
+    }
+    let committed = committed.lock().await;
+    assert!(committed.len() >= events, "{} of {events} events committed", committed.len());
+    assert_same(&seen, &committed);
+}
+
+/// The readers' view, position by position, against what the writers were told.
+fn assert_same(seen: &Seen, committed: &Committed) {
+    assert_eq!(seen.values().map(Vec::len).sum::<usize>(), committed.len());
+    for (shard, ids) in seen {
+        for (index, id) in ids.iter().enumerate() {
+            let told = committed.get(id).unwrap_or_else(|| panic!("{id} was read but never committed"));
+            assert_eq!(*told, (*shard, index as i64 + 1), "{id}");
+        }
+    }
+}
+
+/// Reads its share of the shards over and over; after the end once more, so that nothing is left.
+async fn read_until_end(
+    reader: LedgerReader,
+    first: usize,
+    passes: watch::Sender<u64>,
+    ended: watch::Receiver<bool>,
+) -> Seen {
+    let mut seen = Seen::new();
+    loop {
+        let last_pass = *ended.borrow();
+        for shard in (0..SHARDS).filter(|shard| *shard as usize % READERS == first) {
+            let ids = seen.entry(shard).or_default();
+            loop {
+                // A hole is an error of its own, so this also checks that positions are consecutive.
+                let events = reader.read(Stream::Execution, shard, ids.len() as i64, 500).await.unwrap();
+                if events.is_empty() {
+                    break;
+                }
+                ids.extend(events.iter().map(|event| event.event_id));
+            }
+        }
+        passes.send_modify(|passes| *passes += 1);
+        if last_pass {
+            return seen;
+        }
+    }
+}
+
+struct Writer {
+    store: Store,
+    admin_url: String,
+    random: StdRng,
+    reader_passes: watch::Receiver<u64>,
+    committed: Arc<Mutex<Committed>>,
+}
+
+impl Writer {
+    async fn write(mut self, events: usize) {
+        let mut admin = connect(&self.admin_url).await;
+        let mut left = events;
+        while left > 0 {
+            let batch = self.batch(left);
+            let Ok(mut tx) = self.store.loops().begin().await else { continue };
+            let Ok(answers) = tx.append(&batch).await else { continue };
+            assert!(answers.iter().all(|answer| answer.outcome == Outcome::New));
+            match self.random.random_range(0..10) {
+                0 => self.wait_for_readers().await,
+                1 => {
+                    kill(&mut admin, &mut tx).await;
+                    assert!(matches!(tx.commit().await.unwrap_err(), StoreError::Unavailable(_)));
+                    continue;
+                }
+                2 => continue,
+                _ => {}
+            }
+            // A writer that waited too long was ended by its role's timeout; nothing of it was committed.
+            let Ok(()) = tx.commit().await else { continue };
+            left -= batch.len();
+            let places = answers.iter().map(|answer| (answer.shard, answer.position));
+            self.committed.lock().await.extend(batch.iter().map(|event| event.event_id).zip(places));
+        }
+    }
+
+    fn batch(&mut self, most: usize) -> Vec<NewEvent> {
+        let size = self.random.random_range(1..=most.min(20));
+        (0..size)
+            .map(|_| {
+                let shard = self.random.random_range(0..SHARDS);
+                event(KIND, shard, "acme", &new_id().to_string())
+            })
+            .collect()
+    }
+
+    /// Commits only after readers have come by again and have not seen it.
+    async fn wait_for_readers(&mut self) {
+        let now = *self.reader_passes.borrow();
+        self.reader_passes.wait_for(|passes| *passes > now + READERS as u64).await.unwrap();
+    }
+}
+
+async fn kill(admin: &mut PgConnection, tx: &mut LoopTx) {
+    let (pid,): (i32,) = tx.one(query("SELECT pg_backend_pid()")).await.unwrap();
+    sqlx::query("SELECT pg_terminate_backend($1, 5000)").bind(pid).execute(admin).await.unwrap();
+}
+
+/// A transaction that stays open elsewhere, with rows and locks of its own, holds back no reader of other shards.
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_an_open_transaction_elsewhere_delays_no_reader() {
+    let (own, store) = own_store(8).await;
+    // An administrator's session is bound to no timeout.
+    let mut admin = connect(&own.postgres.admin_url()).await;
+    let mut open = admin.begin().await.unwrap();
+    sqlx::raw_sql(
+        "SELECT pg_current_xact_id(); INSERT INTO gateway.tenants (tenant, state) VALUES ('late', 1);
+         SELECT FROM ledger.shards WHERE stream = 1 AND shard = 63 FOR UPDATE",
+    )
+    .execute(&mut *open)
+    .await
+    .unwrap();
+    let until = Instant::now() + if is_full() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let reader = store.reader();
+    let mut rounds = 0;
+    while rounds < 100 || Instant::now() < until {
+        let shard = (rounds % 63) as i16;
+        let new = event(KIND, shard, "acme", &format!("round {rounds}"));
+        let answers = store.ledger().append(vec![new.clone()]).await.unwrap();
+        let read = reader.read(Stream::Execution, shard, answers[0].position - 1, 10).await.unwrap();
+        assert_eq!(read.iter().map(|event| event.event_id).collect::<Vec<_>>(), [new.event_id]);
+        rounds += 1;
+    }
+    open.rollback().await.unwrap();
+}
+
+/// The same events appended by racing writers appear once, on whatever shard each writer thought right.
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_racing_writers_append_the_same_events_once() {
+    let (own, store) = own_store(8).await;
+    let rival = Store::connect(Service::Scheduler, &own.config()).unwrap();
+    let events = count(20_000, 1_000);
+    let originals: Vec<NewEvent> =
+        (0..events).map(|n| event(KIND, (n % 64) as i16, "acme", &format!("race {n}"))).collect();
+    let copies = |shift: i16| -> Vec<NewEvent> {
+        let copy = |e: &NewEvent| NewEvent { event_id: new_id(), shard: (e.shard + shift) % 64, ..e.clone() };
+        originals.iter().map(copy).collect()
+    };
+    let racers = [(&store, originals.clone()), (&rival, copies(0)), (&store, copies(1)), (&rival, copies(7))];
+    let answers = join_all(racers.iter().map(|(store, events)| append_in_chunks(store, events))).await;
+    for n in 0..events {
+        let outcomes: Vec<Outcome> = answers.iter().map(|answers| answers[n]).collect();
+        let new: Vec<usize> = (0..4).filter(|racer| outcomes[*racer] == Outcome::New).collect();
+        assert_eq!(new.len(), 1, "event {n}: {outcomes:?}");
+        let winner = racers[new[0]].1[n].event_id;
+        let rest = outcomes.iter().filter(|outcome| **outcome == Outcome::Duplicate { event_id: winner });
+        assert_eq!(rest.count(), 3, "event {n}: {outcomes:?}");
+    }
+    let other_body = NewEvent { event_id: new_id(), payload: b"other".to_vec(), ..originals[0].clone() };
+    let answer = store.ledger().append(vec![other_body]).await.unwrap();
+    assert!(matches!(answer[0].outcome, Outcome::Conflict { .. }));
+    let stored: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.events")
+        .fetch_one(&mut connect(&own.postgres.admin_url()).await)
+        .await
+        .unwrap();
+    assert_eq!(stored as usize, events);
+}
+
+async fn append_in_chunks(store: &Store, events: &[NewEvent]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for chunk in events.chunks(40) {
+        let answers = store.ledger().append(chunk.to_vec()).await.unwrap();
+        outcomes.extend(answers.iter().map(|answer| answer.outcome));
+    }
+    outcomes
+}

@@ -1,0 +1,177 @@
+//! Leases: who may take what, and what a holder may rely on.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{admin, event, leases, store};
+use servo_local::TestDatabase;
+use servo_model::{EventType, Service, Stream};
+use servo_store::{LeaseTtl, Leases, StoreError, query};
+use sqlx::{Connection, PgConnection};
+
+/// Database time is never faked; a lease runs out by being given a past end.
+async fn expire(admin: &mut PgConnection, shard: i16) {
+    sqlx::query("UPDATE ledger.shards SET lease_until = clock_timestamp() WHERE stream = 1 AND shard = $1")
+        .bind(shard)
+        .execute(admin)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_shard_has_one_holder_and_epochs_only_rise() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let mut admin = admin(&database).await;
+    let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
+    let mut held = anna.acquire(&[0, 1, 2, 3], 3).await.unwrap();
+    held.sort_by_key(|lease| lease.shard());
+    assert_eq!(
+        held.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(),
+        [(0, 1), (1, 1), (2, 1)]
+    );
+    let taken = ben.acquire(&[0, 1, 2, 3], 4).await.unwrap();
+    assert_eq!(taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [3]);
+    expire(&mut admin, 1).await;
+    let taken = ben.acquire(&[0, 1, 2], 4).await.unwrap();
+    assert_eq!(taken.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(), [(1, 2)]);
+    let renewed = anna.renew(held).await.unwrap();
+    assert_eq!(renewed.held.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(renewed.lost.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [1]);
+    for lease in renewed.held {
+        anna.release(lease).await.unwrap();
+    }
+    let taken = ben.acquire(&[0, 2], 4).await.unwrap();
+    assert_eq!(
+        taken.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(),
+        [(0, 2), (2, 2)]
+    );
+    let holders = store.loops().holders(Stream::Execution).await.unwrap();
+    assert_eq!(
+        holders.iter().map(|h| (h.shard, h.holder.as_str())).collect::<Vec<_>>(),
+        [(0, "ben"), (1, "ben"), (2, "ben"), (3, "ben")]
+    );
+}
+
+/// Its holder must acquire it anew, whoever else wanted it or not.
+#[tokio::test]
+async fn an_expired_lease_is_lost_even_if_nobody_took_it() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let anna = leases(&store, "anna");
+    let lease = anna.acquire(&[7], 1).await.unwrap().remove(0);
+    expire(&mut admin(&database).await, 7).await;
+    assert!(matches!(store.loops().fence(&lease, 0, 0).await.unwrap_err(), StoreError::LeaseLost(_)));
+    assert_eq!(anna.renew(vec![lease]).await.unwrap().lost.len(), 1);
+    assert_eq!(anna.acquire(&[7], 1).await.unwrap()[0].epoch(), 2);
+}
+
+#[tokio::test]
+async fn releasing_a_lost_lease_takes_nothing_from_its_new_holder() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
+    let lost = anna.acquire(&[7], 1).await.unwrap().remove(0);
+    expire(&mut admin(&database).await, 7).await;
+    let kept = ben.acquire(&[7], 1).await.unwrap().remove(0);
+    anna.release(lost).await.unwrap();
+    store.loops().fence(&kept, 0, 0).await.unwrap().commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn only_the_streams_owner_leases_it() {
+    let database = TestDatabase::create().await.unwrap();
+    for service in [Service::Planner, Service::Dispatcher, Service::Callback] {
+        let store = store(&database, service);
+        let refused = leases(&store, "anna").acquire(&[0], 1).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Refused(_)), "{service}: {refused}");
+    }
+    let store = store(&database, Service::Dispatcher);
+    let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
+    let own = Leases::new(&store, Stream::Dispatch, "anna", "127.0.0.1:7413", ttl);
+    assert_eq!(own.acquire(&[0, 15], 2).await.unwrap().len(), 2);
+}
+
+#[test]
+fn a_lease_outlives_a_stopped_holders_transaction() {
+    let refused = LeaseTtl::new(std::time::Duration::from_millis(2_999)).unwrap_err();
+    assert!(refused.to_string().contains("lease_ttl"), "{refused}");
+}
+
+/// A row that somebody sits on delays neither the taking nor the renewing of others.
+#[tokio::test]
+async fn a_locked_row_delays_no_other_shard() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
+    let held = anna.acquire(&[0, 1], 2).await.unwrap();
+    let mut admin = admin(&database).await;
+    let mut sitting = admin.begin().await.unwrap();
+    sqlx::query("SELECT FROM ledger.shards WHERE stream = 1 AND shard IN (1, 2) FOR UPDATE")
+        .execute(&mut *sitting)
+        .await
+        .unwrap();
+    let taken = ben.acquire(&[2, 3, 4], 3).await.unwrap();
+    assert_eq!(taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [3, 4]);
+    let renewed = anna.renew(held).await.unwrap();
+    assert_eq!(renewed.held.len(), 2, "a lease that cannot be prolonged just now is not lost yet");
+    sitting.rollback().await.unwrap();
+    assert_eq!(ben.acquire(&[2, 3, 4], 3).await.unwrap().len(), 1);
+}
+
+/// Appenders hold a busy shard's row nearly always; who wants the lease waits in line and gets it.
+#[tokio::test]
+async fn a_busy_shard_can_be_taken() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let busy = tokio::spawn({
+        let store = store.clone();
+        async move {
+            for n in 0.. {
+                let batch = (0..50).map(|k| event(EventType::TaskFinished, 5, "acme", &format!("{n}/{k}")));
+                store.ledger().append(batch.collect()).await.unwrap();
+            }
+        }
+    });
+    let anna = leases(&store, "anna");
+    let mut lease = None;
+    while lease.is_none() {
+        lease = anna.acquire(&[4, 5], 2).await.unwrap().into_iter().find(|lease| lease.shard() == 5);
+    }
+    busy.abort();
+}
+
+#[tokio::test]
+async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let lease = leases(&store, "anna").acquire(&[9], 1).await.unwrap().remove(0);
+    let append = (0..3).map(|n| event(EventType::TaskFinished, 9, "acme", &format!("{n}"))).collect();
+    store.ledger().append(append).await.unwrap();
+    let fenced = store.loops().fence(&lease, 0, 2).await.unwrap();
+    assert_eq!(fenced.head(), 3);
+    fenced.commit().await.unwrap();
+    let again = store.loops().fence(&lease, 0, 2).await.unwrap_err();
+    assert!(matches!(again, StoreError::LeaseLost(_)), "{again}");
+    assert!(store.loops().fence(&lease, 2, 4).await.is_err(), "there is no position 4");
+    assert!(store.loops().fence(&lease, 2, 1).await.is_err(), "a watermark never goes back");
+    store.loops().fence(&lease, 2, 3).await.unwrap().commit().await.unwrap();
+}
+
+/// The fast path: the owner appends, folds and moves the watermark in one transaction.
+#[tokio::test]
+async fn an_owner_appends_and_folds_in_one_transaction() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let lease = leases(&store, "anna").acquire(&[9], 1).await.unwrap().remove(0);
+    let mut fenced = store.loops().fence(&lease, 0, 0).await.unwrap();
+    let answers = fenced.append(&[event(EventType::TaskFinished, 9, "acme", "k")]).await.unwrap();
+    fenced.advance(answers[0].position).await.unwrap();
+    fenced.commit().await.unwrap();
+    let marks: Vec<(i64, i64)> = store
+        .loops()
+        .all(query("SELECT head, watermark FROM ledger.shards WHERE stream = 1 AND shard = 9"))
+        .await
+        .unwrap();
+    assert_eq!(marks, [(1, 1)]);
+}

@@ -1,0 +1,128 @@
+//! A tiny model of the ledger, compared with the real one over random sequences of appends.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::{is_full, new_id, store};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use servo_local::TestDatabase;
+use servo_model::{EventType, Service, Stream};
+use servo_store::{Appended, NewEvent, Outcome, Store};
+use uuid::Uuid;
+
+const SHARDS: i16 = 3;
+
+/// The contract in its simplest form: keys are remembered, positions are counted.
+#[derive(Default)]
+struct Model {
+    keys: HashMap<(String, String, String), Kept>,
+    shards: HashMap<i16, Vec<Uuid>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Kept {
+    body: (EventType, i16, Vec<u8>),
+    event_id: Uuid,
+    shard: i16,
+    position: i64,
+}
+
+impl Model {
+    fn append(&mut self, event: &NewEvent) -> (Outcome, i16, i64) {
+        let key = (event.tenant.clone(), event.workspace.clone(), event.idempotency_key.clone());
+        let body = (event.kind, event.version, event.payload.clone());
+        if let Some(kept) = self.keys.get(&key) {
+            let outcome = match kept {
+                Kept { event_id, .. } if kept.body != body => Outcome::Conflict { event_id: *event_id },
+                Kept { event_id, .. } if *event_id == event.event_id => Outcome::New,
+                Kept { event_id, .. } => Outcome::Duplicate { event_id: *event_id },
+            };
+            return (outcome, kept.shard, kept.position);
+        }
+        let ids = self.shards.entry(event.shard).or_default();
+        ids.push(event.event_id);
+        let kept = Kept { body, event_id: event.event_id, shard: event.shard, position: ids.len() as i64 };
+        self.keys.insert(key, kept.clone());
+        (Outcome::New, kept.shard, kept.position)
+    }
+}
+
+/// Few tenants, keys and bodies, so that they meet often.
+fn any_event() -> impl Strategy<Value = NewEvent> {
+    let kinds = prop::sample::select(vec![EventType::TaskStarted, EventType::TaskFinished]);
+    (kinds, 1..3i16, 0..SHARDS, 0..2u8, 0..2u8, 0..6u8, 0..2u8).prop_map(
+        |(kind, version, shard, tenant, workspace, key, body)| NewEvent {
+            event_id: new_id(),
+            kind,
+            version,
+            shard,
+            tenant: format!("tenant{tenant}"),
+            workspace: if workspace == 0 { String::new() } else { "main".to_owned() },
+            idempotency_key: format!("key{key}"),
+            correlation_id: None,
+            causation_id: None,
+            payload: vec![body],
+        },
+    )
+}
+
+/// A batch of new events, or an earlier batch once more with its ids.
+#[derive(Debug, Clone)]
+enum Op {
+    Append(Vec<NewEvent>),
+    Repeat(prop::sample::Index),
+}
+
+fn any_op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => prop::collection::vec(any_event(), 1..8).prop_map(Op::Append),
+        1 => any::<prop::sample::Index>().prop_map(Op::Repeat),
+    ]
+}
+
+#[test]
+fn the_ledger_answers_like_its_model() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    // A cluster lives as long as one of its databases does.
+    let _cluster = runtime.block_on(TestDatabase::create()).unwrap();
+    let cases = if is_full() { 500 } else { 12 };
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let ops = prop::collection::vec(any_op(), 1..20);
+    runner.run(&ops, |ops| runtime.block_on(compare(ops))).unwrap();
+}
+
+async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let mut model = Model::default();
+    let mut batches: Vec<Vec<NewEvent>> = Vec::new();
+    for op in ops {
+        let batch = match op {
+            Op::Append(batch) => batch,
+            Op::Repeat(_) if batches.is_empty() => continue,
+            Op::Repeat(earlier) => earlier.get(&batches).clone(),
+        };
+        let answers = store.ledger().append(batch.clone()).await.unwrap();
+        let told: Vec<(Outcome, i16, i64)> = answers.iter().map(place).collect();
+        let expected: Vec<(Outcome, i16, i64)> = batch.iter().map(|event| model.append(event)).collect();
+        prop_assert_eq!(told, expected);
+        batches.push(batch);
+    }
+    for shard in 0..SHARDS {
+        let ids = read_ids(&store, shard).await;
+        prop_assert_eq!(ids, model.shards.remove(&shard).unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn place(answer: &Appended) -> (Outcome, i16, i64) {
+    (answer.outcome, answer.shard, answer.position)
+}
+
+async fn read_ids(store: &Store, shard: i16) -> Vec<Uuid> {
+    let events = store.reader().read(Stream::Execution, shard, 0, 1_000).await.unwrap();
+    events.iter().map(|event| event.event_id).collect()
+}

@@ -1,0 +1,154 @@
+//! `servo-standalone demo | dev | migrate | serve`, as a person would type them.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use servo_local::{Child, Postgres, PostgresOptions};
+use tempfile::TempDir;
+
+use crate::support::{binaries, processes_naming};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn standalone() -> Command {
+    let mut command = Command::new(binaries().join("servo-standalone"));
+    command.env_remove("SERVO_DATABASE_URL").stdin(Stdio::null());
+    command
+}
+
+fn demo(dir: &Path) -> Output {
+    standalone().args(["demo", "--json", "--dir"]).arg(dir).output().unwrap()
+}
+
+/// What `demo --json` printed, after checking that it went well and left nothing behind.
+fn demo_well(dir: &Path) -> Value {
+    let output = demo(dir);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn demo_starts_nine_healthy_services_twice_and_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    for _ in 0..2 {
+        let shown = demo_well(dir.path());
+        let services = shown["services"].as_array().unwrap();
+        assert_eq!(services.len(), 9);
+        for service in services {
+            assert_eq!(service["healthy"], true, "{service}");
+            let name = service["service"].as_str().unwrap();
+            assert_eq!(service["identity"], format!("spiffe://servo/{name}"));
+            assert_eq!(service["version"], env!("CARGO_PKG_VERSION"));
+            assert!(!service["start_time"].as_str().unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
+fn busy_ports_move_on() {
+    let Ok(_busy) = TcpListener::bind(("127.0.0.1", 7400)) else { return busy_ports_move_on_from_elsewhere() };
+    busy_ports_move_on_from_elsewhere();
+}
+
+/// Port 7400 is taken, by this test or by somebody else.
+fn busy_ports_move_on_from_elsewhere() {
+    let dir = TempDir::new().unwrap();
+    let shown = demo_well(dir.path());
+    let gateway = shown["services"].as_array().unwrap().iter().find(|one| one["service"] == "gateway").unwrap();
+    assert_ne!(gateway["address"], "https://127.0.0.1:7400");
+    assert_eq!(gateway["healthy"], true);
+}
+
+/// Starts `dev` and waits until it has shown its services.
+fn dev(dir: &Path) -> Child {
+    use std::fs::File;
+    std::fs::create_dir_all(dir).unwrap();
+    let shown = dir.join("shown");
+    let mut command = Child::command(&binaries().join("servo-standalone"));
+    command.args(["dev", "--json", "--dir"]).arg(dir).env_remove("SERVO_DATABASE_URL");
+    command.stdin(Stdio::null()).stdout(File::create(&shown).unwrap());
+    let mut child = Child::spawn("dev", command).unwrap();
+    let complete = || serde_json::from_str::<Value>(&std::fs::read_to_string(&shown).unwrap()).is_ok();
+    wait_until("dev shows its services", || {
+        assert!(child.try_wait().unwrap().is_none(), "dev ended");
+        complete()
+    });
+    child
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "waited too long: {what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn dev_stays_until_interrupted_and_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let mut dev = dev(dir.path());
+    dev.signal(Signal::SIGINT).unwrap();
+    let status = dev.wait_for(PATIENCE).unwrap().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(processes_naming(dir.path()), Vec::<u32>::new(), "still running");
+}
+
+#[test]
+fn a_killed_dev_leaves_nothing_either() {
+    let dir = TempDir::new().unwrap();
+    let mut dev = dev(dir.path());
+    // Only the process itself, not its group: what it started must notice by itself.
+    kill(Pid::from_raw(dev.id().cast_signed()), Signal::SIGKILL).unwrap();
+    dev.wait_for(PATIENCE).unwrap();
+    wait_until("everything it started is gone", || processes_naming(dir.path()).is_empty());
+    demo_well(dir.path());
+}
+
+#[test]
+fn two_at_once_in_one_directory_are_refused_with_the_reason() {
+    let dir = TempDir::new().unwrap();
+    let _first = dev(dir.path());
+    let second = demo(dir.path());
+    assert!(!second.status.success());
+    let words = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(words.contains("is in use by another Servo"), "{words}");
+}
+
+#[test]
+fn an_existing_postgres_is_used_when_its_url_is_given() {
+    let dir = TempDir::new().unwrap();
+    let postgres =
+        Postgres::start_with(&dir.path().join("pg"), PostgresOptions::fast_and_forgetful()).unwrap();
+    let own = dir.path().join("servo");
+    let output = standalone()
+        .args(["demo", "--json", "--dir"])
+        .arg(&own)
+        .env("SERVO_DATABASE_URL", postgres.admin_url())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!own.join("postgres").exists(), "no second Postgres was made");
+}
+
+#[test]
+fn migrate_says_what_it_did_and_what_is_wrong() {
+    let dir = TempDir::new().unwrap();
+    let postgres = Postgres::start_with(dir.path(), PostgresOptions::fast_and_forgetful()).unwrap();
+    let migrate = |url: &str| {
+        standalone().args(["migrate", "--role-password", "secret", "--database-url", url]).output().unwrap()
+    };
+    let first = String::from_utf8(migrate(&postgres.admin_url()).stdout).unwrap();
+    assert!(first.contains("applied now"), "{first}");
+    let second = String::from_utf8(migrate(&postgres.admin_url()).stdout).unwrap();
+    assert!(second.contains("nothing was to be done"), "{second}");
+    let wrong = migrate("postgres://nobody:wrong@127.0.0.1:1/servo");
+    assert!(!wrong.status.success());
+    assert_eq!(String::from_utf8_lossy(&wrong.stderr).lines().count(), 1, "one sentence");
+}

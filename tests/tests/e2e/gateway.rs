@@ -1,0 +1,87 @@
+//! The public door, from outside: with a real client, over real TLS.
+
+use servo_local::TENANT;
+use servo_model::Service;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::v1::{GetRunRequest, MakePlansRequest, WatchRunRequest};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt;
+
+use crate::support::Running;
+
+/// A client as a user would make one: the CA, an address, an API key.
+async fn channel(running: &Running, service: Service) -> Channel {
+    let ca = std::fs::read_to_string(running.mesh.ca_path()).unwrap();
+    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
+    let address = running.mesh.address(service).replace("127.0.0.1", "localhost");
+    Endpoint::from_shared(address).unwrap().tls_config(tls).unwrap().connect_lazy()
+}
+
+fn request<T>(message: T, key: Option<&str>) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(std::time::Duration::from_secs(10));
+    if let Some(key) = key {
+        request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+    }
+    request
+}
+
+fn get_run(tenant: &str) -> GetRunRequest {
+    GetRunRequest {
+        tenant: tenant.into(),
+        workspace: "default".into(),
+        run_id: "run_aaaaaaaaaaaaaaaaaaaaaaaaaa".into(),
+        ..GetRunRequest::default()
+    }
+}
+
+#[track_caller]
+fn check(status: &Status, code: Code, reason: &str) {
+    assert_eq!(status.code(), code, "{status:?}");
+    let info = status.get_details_error_info().unwrap_or_else(|| panic!("no ErrorInfo: {status:?}"));
+    assert_eq!((info.domain.as_str(), info.reason.as_str()), ("servo", reason), "{status:?}");
+    assert!(!status.message().is_empty());
+}
+
+#[tokio::test]
+async fn the_door_asks_who_you_are_and_passes_on() {
+    let running = Running::start().await;
+    let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
+    let key = Some(running.mesh.api_key());
+
+    let unbuilt = runs.get_run(request(get_run(TENANT), key)).await.unwrap_err();
+    check(&unbuilt, Code::Unimplemented, "NOT_IMPLEMENTED");
+    let nobody = runs.get_run(request(get_run(TENANT), None)).await.unwrap_err();
+    check(&nobody, Code::Unauthenticated, "CREDENTIALS_MISSING");
+    let stranger = runs.get_run(request(get_run(TENANT), Some("servo_guess"))).await.unwrap_err();
+    check(&stranger, Code::Unauthenticated, "CREDENTIALS_INVALID");
+    let foreign = runs.get_run(request(get_run("other"), key)).await.unwrap_err();
+    check(&foreign, Code::PermissionDenied, "TENANT_MISMATCH");
+
+    let watch = WatchRunRequest { tenant: TENANT.into(), workspace: "default".into(), ..Default::default() };
+    let stream = runs.watch_run(request(watch, key)).await.unwrap_err();
+    check(&stream, Code::Unimplemented, "NOT_IMPLEMENTED");
+
+    let mut plans = PlannerServiceClient::new(channel(&running, Service::Gateway).await);
+    let inside = plans.make_plans(request(MakePlansRequest::default(), key)).await.unwrap_err();
+    check(&inside, Code::PermissionDenied, "CALLER_NOT_ALLOWED");
+
+    // Behind the door nobody without a certificate gets a word in.
+    let mut direct = SchedulerServiceClient::new(channel(&running, Service::Scheduler).await);
+    let refused = direct.get_run(request(get_run(TENANT), key)).await.unwrap_err();
+    assert!(matches!(refused.code(), Code::Unavailable | Code::Unknown), "{refused:?}");
+    running.mesh.stop().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_cannot_say_who_it_is_by_itself() {
+    let running = Running::start().await;
+    let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
+    let mut forged = request(get_run("other"), Some(running.mesh.api_key()));
+    for (name, value) in [("servo-tenant", "other"), ("servo-principal", "root"), ("servo-roles", "admin")] {
+        forged.metadata_mut().insert(name, value.parse().unwrap());
+    }
+    check(&runs.get_run(forged).await.unwrap_err(), Code::PermissionDenied, "TENANT_MISMATCH");
+}

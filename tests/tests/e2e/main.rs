@@ -1,0 +1,10 @@
+//! The real binaries as separate processes over mutual TLS on a real Postgres.
+
+#![cfg(test)]
+
+mod commands;
+mod configuration;
+mod gateway;
+mod outage;
+mod streams;
+mod support;
