@@ -9,13 +9,13 @@ use servo_model::Service;
 use tracing_subscriber::EnvFilter;
 
 use super::tree::Node;
-use super::{Common, Peers};
+use super::{Common, Peers, Tls};
 use crate::fault::ConfigFault;
 
 /// The decoder behind every generated server stops here; a larger limit would be a promise nobody keeps.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-pub(super) fn values(common: &Common, tree: &Node) -> Vec<ConfigFault> {
+pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     let mut check = Check { tree, faults: Vec::new() };
     let server = &common.server;
     check.duration("server.grace", server.grace, "0s", ms(0)..=minutes(60));
@@ -26,9 +26,14 @@ pub(super) fn values(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     check.range("server.max_requests", server.max_requests, 1..=1_000_000, "1 to 1000000");
     check.range("server.max_streams", server.max_streams, 1..=1_000_000, "1 to 1000000");
     check.range("server.max_connections", server.max_connections, 1..=100_000, "1 to 100000");
-    check.duration("tls.reload_every", common.tls.reload_every, "1ms", ms(1)..=minutes(24 * 60));
     check.peers(&common.peers);
     check.filter(&common.telemetry.filter);
+    check.faults
+}
+
+pub(super) fn tls(tls: &Tls, tree: &Node) -> Vec<ConfigFault> {
+    let mut check = Check { tree, faults: Vec::new() };
+    check.duration("tls.reload_every", tls.reload_every, "1ms", ms(1)..=minutes(24 * 60));
     check.faults
 }
 

@@ -43,16 +43,12 @@ pub struct Settings<C> {
 #[serde(deny_unknown_fields)]
 pub struct NoSections {}
 
-/// The sections that every service has.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The sections that every service has, beside `tls`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Common {
-    #[serde(default)]
     pub server: Server,
-    pub tls: Tls,
-    #[serde(default)]
     pub peers: Peers,
-    #[serde(default)]
     pub telemetry: Telemetry,
 }
 
@@ -235,31 +231,38 @@ impl<C: DeserializeOwned> Settings<C> {
     pub fn read(service: Service, sources: &Sources) -> Result<Settings<C>, Fault> {
         let tree = sources.tree().map_err(Fault::Config)?;
         let (common_part, own_part) = tree.split(&COMMON_SECTIONS);
+        let (tls_part, common_part) = common_part.split(&["tls"]);
+        let tls = read::read(&tls_part, &Neighbours::default()).and_then(|part| load(service, part, &tree));
+        let common = read::read(&common_part, &Neighbours::default()).and_then(|part| checked(part, &tree));
         let neighbours = Neighbours { known: &COMMON_SECTIONS, ignored: &foreign_sections(service) };
-        let own = read::read::<C>(&own_part, &neighbours);
-        let common = read::read::<Common>(&common_part, &Neighbours::default());
-        let common = common.and_then(|common| check(service, common, &tree));
-        match (common, own) {
-            (Ok((common, tls)), Ok(own)) => Ok(Settings { service, common, own, tls }),
-            (common, own) => Err(all_of(common.err(), own.err())),
+        let own = read::read(&own_part, &neighbours);
+        match (common, tls, own) {
+            (Ok(common), Ok(tls), Ok(own)) => Ok(Settings { service, common, own, tls }),
+            (common, tls, own) => Err(all_of([common.err(), tls.err(), own.err()])),
         }
     }
 }
 
-/// What types cannot say, and the files that the section `tls` names.
-fn check(
-    service: Service,
-    common: Common,
-    tree: &Node,
-) -> Result<(Common, crate::tls::Tls), Vec<ConfigFault>> {
-    let mut faults = check::values(&common, tree);
-    match crate::tls::Tls::load(service, &common.tls) {
-        Ok(tls) if faults.is_empty() => Ok((common, tls)),
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsPart {
+    tls: Tls,
+}
+
+fn load(service: Service, part: TlsPart, tree: &Node) -> Result<crate::tls::Tls, Vec<ConfigFault>> {
+    let mut faults = check::tls(&part.tls, tree);
+    match crate::tls::Tls::load(service, part.tls) {
+        Ok(tls) if faults.is_empty() => Ok(tls),
         loaded => {
             faults.extend(loaded.err().into_iter().flatten());
             Err(faults)
         }
     }
+}
+
+fn checked(common: Common, tree: &Node) -> Result<Common, Vec<ConfigFault>> {
+    let faults = check::common(&common, tree);
+    if faults.is_empty() { Ok(common) } else { Err(faults) }
 }
 
 /// Sections that this service leaves to others. Its own are known to its type.
@@ -268,8 +271,8 @@ fn foreign_sections(service: Service) -> Vec<&'static str> {
     others.chain(SHARED_SECTIONS).collect()
 }
 
-fn all_of(common: Option<Vec<ConfigFault>>, own: Option<Vec<ConfigFault>>) -> Fault {
-    let mut all: Vec<ConfigFault> = common.into_iter().chain(own).flatten().collect();
+fn all_of<const N: usize>(faults: [Option<Vec<ConfigFault>>; N]) -> Fault {
+    let mut all: Vec<ConfigFault> = faults.into_iter().flatten().flatten().collect();
     all.sort();
     Fault::Config(all)
 }

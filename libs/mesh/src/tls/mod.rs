@@ -61,12 +61,12 @@ struct Shared {
 
 impl Tls {
     /// Reads the files, or tells everything that is wrong with them.
-    pub fn load(service: Service, config: &config::Tls) -> Result<Tls, Vec<ConfigFault>> {
+    pub fn load(service: Service, config: config::Tls) -> Result<Tls, Vec<ConfigFault>> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let credentials = load::parse(&Files::read(config)?, config, service, &provider)?;
+        let credentials = load::parse(&Files::read(&config)?, &config, service, &provider)?;
         let shared = Shared {
             service,
-            config: config.clone(),
+            config,
             provider,
             current: ArcSwap::from_pointee(credentials),
             generation: watch::Sender::new(0),

@@ -1,1 +1,131 @@
-//! later
+//! Everything has a limit, and beyond it there is a clear answer, not a queue.
+
+use std::time::Duration;
+
+use servo_mesh::{Reason, error};
+use servo_model::Service;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::observe::get;
+use crate::support::{
+    Held, MAKE_PLANS, PATIENCE, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler, mesh_of, request,
+    request_with, say, serve, silence, status_of, until, yes,
+};
+
+fn assert_shed(status: &Status) {
+    let reason = error::reason_of(status);
+    assert_eq!((status.code(), reason), (Code::ResourceExhausted, Some(Reason::Overloaded)), "{status}");
+    let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
+    assert!(retry.is_some_and(|delay| delay > Duration::ZERO), "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_calls_are_shed_and_room_is_used_again() {
+    let world = World::new();
+    let held = Held::new();
+    let sources = world.sources(Service::Planner).set("server.max_requests", 2);
+    let running = serve(&mesh_of(Service::Planner, &sources), held.handler()).await;
+    let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
+    let calls: Vec<_> = (0..2).map(|_| tokio::spawn(code_of(peer.clone(), request(MAKE_PLANS)))).collect();
+    held.one_arrived().await;
+    held.one_arrived().await;
+    assert_shed(&status_of(peer.clone(), request(MAKE_PLANS)).await);
+    assert_eq!(code_of(peer.clone(), request(SERVER_INFO)).await, Code::Ok, "probes are always answered");
+    held.let_go.add_permits(3);
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Code::Ok);
+    }
+    until(async || code_of(peer.clone(), request(MAKE_PLANS)).await == Code::Ok).await;
+    assert!(get(running.metrics, "/metrics").await.contains(r#"servo_rpc_shed_total{limit="max_requests"}"#));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_have_a_limit_of_their_own() {
+    let world = World::new();
+    let sources =
+        world.sources(Service::Scheduler).set("server.max_streams", 1).set("server.max_requests", 1);
+    let running = serve(&mesh_of(Service::Scheduler, &sources), handler(|_| async { silence() })).await;
+    let peer = world.peer(Service::Gateway, Service::Scheduler, running.address);
+    let first = tower::ServiceExt::oneshot(peer.clone(), from_ada(WATCH_RUN)).await.unwrap();
+    assert_shed(&status_of(peer.clone(), from_ada(WATCH_RUN)).await);
+    drop(first);
+    let opens = async || tower::ServiceExt::oneshot(peer.clone(), from_ada(WATCH_RUN)).await.unwrap();
+    until(async || Status::from_header_map(opens().await.headers()).is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_message_is_refused_before_it_is_read() {
+    let world = World::new();
+    let sources = world.sources(Service::Planner).set("server.max_message", "2KiB");
+    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
+    // Field 15, whatever it is, of 2,000 and of 3,000 bytes.
+    let message = |len: u16| {
+        [&[0x7a, (len & 0x7f | 0x80) as u8, (len >> 7) as u8], &vec![b'x'; len.into()][..]].concat()
+    };
+    assert_eq!(code_of(peer.clone(), request_with(MAKE_PLANS, &message(2000))).await, Code::Ok);
+    let status = status_of(peer, request_with(MAKE_PLANS, &message(3000))).await;
+    assert_eq!(
+        (status.code(), error::reason_of(&status)),
+        (Code::InvalidArgument, Some(Reason::MessageTooLarge))
+    );
+    assert_eq!(status.message(), "the message has 3003 bytes, 2048 are allowed (server.max_message)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_connections_are_closed() {
+    let world = World::new();
+    let sources = world.sources(Service::Planner).set("server.max_connections", 1);
+    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let first = world.peer(Service::Scheduler, Service::Planner, running.address);
+    assert_eq!(code_of(first.clone(), request(MAKE_PLANS)).await, Code::Ok);
+    let second = world.peer(Service::Scheduler, Service::Planner, running.address);
+    assert_eq!(code_of(second.clone(), request(MAKE_PLANS)).await, Code::Unavailable);
+    drop(first);
+    until(async || code_of(second.clone(), request(MAKE_PLANS)).await == Code::Ok).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_shake_hands_is_dropped() {
+    let world = World::new();
+    let sources = world.sources(Service::Planner).set("server.handshake_timeout", "20ms");
+    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let mut silent = TcpStream::connect(running.address).await.unwrap();
+    let closed = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut Vec::new())).await;
+    assert_eq!(closed.expect("it was not closed").unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_have_a_limit() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Planner), yes()).await;
+    world.mesh(Service::Scheduler);
+    let mut large = request(MAKE_PLANS);
+    say(&mut large, &[("x-large", &"x".repeat(20_000))]);
+    assert_ne!(code_of(world.stranger(Some("scheduler"), running.address), large).await, Code::Ok);
+    assert_eq!(
+        code_of(world.stranger(Some("scheduler"), running.address), request(MAKE_PLANS)).await,
+        Code::Ok
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_an_answer_and_the_service_goes_on() {
+    let world = World::new();
+    let panics = handler(|request| async move {
+        if request.headers().contains_key("panic") {
+            panic!("a fault in a handler");
+        }
+        crate::support::ok()
+    });
+    let running = serve(&world.mesh(Service::Planner), panics).await;
+    let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
+    let mut bad = request(MAKE_PLANS);
+    say(&mut bad, &[("panic", "please")]);
+    let status = status_of(peer.clone(), bad).await;
+    assert_eq!((status.code(), error::reason_of(&status)), (Code::Internal, Some(Reason::Internal)));
+    assert_eq!(code_of(peer, request(MAKE_PLANS)).await, Code::Ok);
+}

@@ -8,6 +8,7 @@ mod limits;
 mod matrix;
 mod observe;
 mod peers;
+mod process;
 mod rotation;
 mod support;
 mod tenants;

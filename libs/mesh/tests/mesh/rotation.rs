@@ -102,6 +102,7 @@ async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
         ca = load.rotate(&ca).await;
         rotations += 1;
     }
+    load.callers.shutdown().await;
     println!("{} calls, {rotations} rotations of leaves and authority", load.done.load(Ordering::Relaxed));
     let refused = status_of(left_behind, request(SERVER_INFO)).await;
     assert_ne!(

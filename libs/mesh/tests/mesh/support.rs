@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
 use serde::de::DeserializeOwned;
 use servo_local::{Ca, Issue};
 use servo_mesh::{Door, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources};
 use servo_model::Service;
-use servo_proto::access::{self, Method};
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tonic::body::Body;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -206,7 +207,71 @@ where
 
 pub(crate) const SERVER_INFO: &str = "/servo.v1.MeshService/GetServerInfo";
 
-/// Some method of the API that fits.
-pub(crate) fn method(fits: impl Fn(&Method) -> bool) -> &'static Method {
-    access::methods().iter().find(|method| fits(method)).expect("the API has such a method")
+/// Between services, one answer: the scheduler asks the planner.
+pub(crate) const MAKE_PLANS: &str = "/servo.v1.PlannerService/MakePlans";
+/// A response stream, through the gateway.
+pub(crate) const WATCH_RUN: &str = "/servo.v1.SchedulerService/WatchRun";
+
+/// A request of tenant `acme` to `path`, as the gateway passes it on for `ada` of that tenant.
+pub(crate) fn from_ada(path: &str) -> Request<Body> {
+    let mut request = request_with(path, &scoped("acme", "prod"));
+    say(&mut request, &[("servo-tenant", "acme"), ("servo-principal", "ada")]);
+    request
+}
+
+pub(crate) fn say(request: &mut Request<Body>, metadata: &[(&'static str, &str)]) {
+    for (name, value) in metadata {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+}
+
+/// An encoded message with `tenant = 1` and `workspace = 2`.
+pub(crate) fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
+    let text = |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
+    [text(1, tenant), text(2, workspace)].concat()
+}
+
+/// A response stream that never says anything.
+pub(crate) fn silence() -> Response<Body> {
+    let silent = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Status>>());
+    Response::builder().header("content-type", "application/grpc").body(Body::new(silent)).unwrap()
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn until<F: AsyncFnMut() -> bool>(mut condition: F) {
+    let holds = async {
+        while !condition().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, holds).await.expect("it never came true");
+}
+
+/// A handler that tells when a call arrived and answers when it is let go.
+#[derive(Clone)]
+pub(crate) struct Held {
+    pub(crate) arrived: Arc<Semaphore>,
+    pub(crate) let_go: Arc<Semaphore>,
+}
+
+impl Held {
+    pub(crate) fn new() -> Held {
+        Held { arrived: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) }
+    }
+
+    pub(crate) fn handler(&self) -> Handler {
+        let held = self.clone();
+        handler(move |_| {
+            let held = held.clone();
+            async move {
+                held.arrived.add_permits(1);
+                held.let_go.acquire().await.unwrap().forget();
+                ok()
+            }
+        })
+    }
+
+    pub(crate) async fn one_arrived(&self) {
+        tokio::time::timeout(PATIENCE, self.arrived.acquire()).await.expect("no call").unwrap().forget();
+    }
 }

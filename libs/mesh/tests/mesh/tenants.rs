@@ -1,1 +1,131 @@
-//! later
+//! On whose behalf: only the gateway is believed, and only about its caller's own tenant.
+
+use servo_local::Issue;
+use servo_mesh::{Caller, PeerIdentity, Reason, error};
+use servo_model::Service;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Extensions};
+use tower::ServiceExt;
+
+use crate::support::{MAKE_PLANS, World, handler, ok, request_with, say, scoped, serve, status_of, yes};
+
+const GET_RUN: &str = "/servo.v1.SchedulerService/GetRun";
+const REGISTER_WORKER: &str = "/servo.v1.DispatcherService/RegisterWorker";
+const SAID: [(&str, &str); 5] = [
+    ("servo-tenant", "acme"),
+    ("servo-workspace", "prod"),
+    ("servo-principal", "ada"),
+    ("servo-roles", "admin,viewer"),
+    ("servo-request-id", "r-1"),
+];
+
+/// Serves a handler that answers with the caller it was given and what was left of the metadata.
+async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize) {
+    let tell = handler(|request: http::Request<tonic::body::Body>| async move {
+        let (parts, _) = request.into_parts();
+        let caller = parts.extensions.get::<Caller>().cloned().unwrap();
+        let said = parts.headers.keys().filter(|name| SAID.iter().any(|(said, _)| said == name)).count();
+        let mut response = ok();
+        let Caller { peer, tenant, workspace, principal, roles, request_id } = caller;
+        let seen = format!("{peer}|{tenant}|{workspace}|{principal}|{}|{request_id}", roles.join("+"));
+        response.headers_mut().insert("seen", seen.parse().unwrap());
+        response.headers_mut().insert("said", said.into());
+        response
+    });
+    let running = serve(&world.mesh(Service::Scheduler), tell).await;
+    let mut request = request_with(path, &scoped("acme", "prod"));
+    say(&mut request, &SAID);
+    let response = world.stranger(Some(client), running.address).oneshot(request).await.unwrap();
+    let header =
+        |name| response.headers().get(name).unwrap_or_else(|| panic!("{response:?}")).to_str().unwrap();
+    (header("seen").to_owned(), header("said").parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gateway_is_believed_and_nobody_else() {
+    let world = World::new();
+    for service in [Service::Gateway, Service::Scheduler] {
+        world.mesh(service);
+    }
+    world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
+    let seen = caller_seen(&world, "gateway", GET_RUN).await;
+    assert_eq!(seen, ("spiffe://servo/gateway|acme|prod|ada|admin+viewer|r-1".into(), 0));
+    let seen = caller_seen(&world, "scheduler", MAKE_PLANS).await;
+    assert_eq!(seen, ("spiffe://servo/scheduler|||||".into(), 0));
+    let seen = caller_seen(&world, "worker", REGISTER_WORKER).await;
+    assert_eq!(seen, ("spiffe://servo/worker/acme|acme||spiffe://servo/worker/acme||".into(), 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_about_another_tenant_is_refused_without_a_word_about_it() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Scheduler), yes()).await;
+    let gateway = world.peer(Service::Gateway, Service::Scheduler, running.address);
+    let send = async |said: &[(&'static str, &str)], tenant: &str, workspace: &str| {
+        let mut request = request_with(GET_RUN, &scoped(tenant, workspace));
+        say(&mut request, said);
+        let status = status_of(gateway.clone(), request).await;
+        (status.code(), error::reason_of(&status), status.message().to_owned())
+    };
+    let fine = (Code::Ok, None, String::new());
+    let closed = |reason, message: &str| (Code::PermissionDenied, Some(reason), message.to_owned());
+    let everywhere = [SAID[0], SAID[2]];
+    assert_eq!(send(&SAID, "acme", "prod").await, fine);
+    assert_eq!(send(&everywhere, "acme", "prod").await, fine);
+    assert_eq!(
+        send(&SAID, "evil", "prod").await,
+        closed(Reason::TenantMismatch, "tenant `evil` does not exist or is not open to this caller")
+    );
+    assert_eq!(
+        send(&SAID, "acme", "test").await,
+        closed(Reason::WorkspaceMismatch, "workspace `test` does not exist or is not open to this caller")
+    );
+    assert_eq!(
+        send(&SAID[2..3], "acme", "prod").await.1,
+        Some(Reason::TenantMismatch),
+        "a principal of no tenant"
+    );
+    assert_eq!(
+        send(&SAID[..1], "acme", "prod").await.1,
+        Some(Reason::CallerNotAllowed),
+        "a tenant without a principal"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_speaks_about_its_own_tenant_only() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Dispatcher), yes()).await;
+    world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
+    for (tenant, expected) in [("acme", None), ("evil", Some(Reason::TenantMismatch))] {
+        let mut request = request_with(REGISTER_WORKER, &scoped(tenant, ""));
+        say(&mut request, &[("servo-tenant", tenant), ("servo-principal", "ada")]);
+        let status = status_of(world.stranger(Some("worker"), running.address), request).await;
+        assert_eq!(error::reason_of(&status), expected, "{status}");
+    }
+}
+
+#[test]
+fn what_the_gateway_writes_is_what_a_service_reads() {
+    let caller = Caller {
+        peer: PeerIdentity::Service(Service::Gateway),
+        tenant: "acme".into(),
+        workspace: String::new(),
+        principal: "key:1".into(),
+        roles: vec!["worker".into()],
+        request_id: "r-2".into(),
+    };
+    let mut metadata = MetadataMap::new();
+    metadata.insert("servo-tenant", "forged".parse().unwrap());
+    metadata.insert("other", "stays".parse().unwrap());
+    caller.apply(&mut metadata).unwrap();
+    let headers = metadata.into_headers();
+    let text = |name: &str| headers[name].to_str().unwrap().to_owned();
+    assert_eq!(
+        (text("servo-tenant"), text("servo-principal"), text("other")),
+        ("acme".into(), "key:1".into(), "stays".into())
+    );
+    let unsendable = Caller { tenant: "a\nb".into(), ..caller };
+    assert_eq!(unsendable.apply(&mut MetadataMap::new()).unwrap_err().reason(), Reason::InvalidField);
+    assert!(Caller::of(&Extensions::new()).is_err(), "without the door there is no caller");
+}
