@@ -168,17 +168,44 @@ impl std::error::Error for Error {}
 impl From<Error> for Status {
     fn from(Error(error): Error) -> Status {
         let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, error.metadata);
-        for (field, sentence) in error.violations {
+        for (field, sentence) in what_fits(error.violations) {
             details.add_bad_request_violation(field, sentence);
         }
-        for (subject, sentence) in error.quota {
+        for (subject, sentence) in what_fits(error.quota) {
             details.add_quota_failure_violation(subject, sentence);
         }
         if error.retry_after.is_some() {
             details.set_retry_info(error.retry_after);
         }
-        Status::with_error_details(code(error.reason), error.message, details)
+        Status::with_error_details(code(error.reason), shortened(error.message), details)
     }
+}
+
+/// A status travels in headers, of which clients take 8 KiB: the message twice, the details as base64.
+const MESSAGE_BYTES_MAX: usize = 1024;
+const VIOLATIONS_BYTES_MAX: usize = 2048;
+
+/// The violations that fit, and how many did not.
+fn what_fits(mut violations: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut bytes = 0;
+    let fits = |(field, sentence): &(String, String)| {
+        bytes += field.len() + sentence.len();
+        bytes > VIOLATIONS_BYTES_MAX
+    };
+    if let Some(kept) = violations.iter().position(fits) {
+        let left_out = violations.len() - kept;
+        violations.truncate(kept);
+        violations.push((String::new(), format!("and {left_out} more")));
+    }
+    violations
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        message.push('…');
+    }
+    message
 }
 
 /// The reason in a status that a service of ours answered.
@@ -222,5 +249,27 @@ mod tests {
         assert_eq!(details.quota_failure().unwrap().violations[0].subject, "tenant:acme");
         assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_millis(1500)));
         assert_eq!(reason_of(&Status::internal("no details")), None);
+    }
+
+    #[test]
+    fn however_much_is_wrong_it_fits_into_the_headers_of_every_client() {
+        let sentence = "ö".repeat(50);
+        let wrong =
+            |error: Error, n: usize| error.and_bad_field(format!("assets[{n}].name"), sentence.clone());
+        let error = (0..1000).fold(Error::new(Reason::ManifestInvalid, "ö".repeat(5000)), wrong);
+        let headers = Status::from(error).into_http::<()>().into_parts().0.headers;
+        let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
+        assert!(bytes <= 8192, "{bytes} bytes");
+        let status = Status::from_header_map(&headers).unwrap();
+        let violations = status.get_details_bad_request().unwrap().field_violations;
+        let told = violations
+            .last()
+            .unwrap()
+            .description
+            .strip_prefix("and ")
+            .unwrap()
+            .strip_suffix(" more")
+            .unwrap();
+        assert_eq!(violations.len() - 1 + told.parse::<usize>().unwrap(), 1000);
     }
 }

@@ -13,6 +13,11 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
 
+/// A check that hangs is an answer too.
+const CHECK_PATIENCE: Duration = Duration::from_secs(5);
+/// How much slower a service that is ready looks again.
+const CALM: u32 = 5;
+
 /// Whether the service can do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
@@ -67,7 +72,7 @@ impl Readiness {
         });
     }
 
-    /// Asks `check` at the given pace, forever.
+    /// Asks `check` forever: at the given pace while waiting, at a slower one while all is well.
     pub(crate) async fn follow<F, Fut, E>(&self, every: Duration, mut check: F)
     where
         F: FnMut() -> Fut,
@@ -75,8 +80,14 @@ impl Readiness {
         E: Display,
     {
         loop {
-            self.found(check().await.map_err(|error| error.to_string()));
-            tokio::time::sleep(every).await;
+            let checked = tokio::time::timeout(CHECK_PATIENCE, check()).await;
+            let hangs =
+                || Err(format!("the check whether it is ready does not end within {CHECK_PATIENCE:?}"));
+            self.found(
+                checked.map_or_else(|_| hangs(), |checked| checked.map_err(|error| error.to_string())),
+            );
+            let calm = if self.state() == State::Ready { CALM } else { 1 };
+            tokio::time::sleep(every * calm).await;
         }
     }
 

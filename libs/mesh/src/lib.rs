@@ -1,21 +1,32 @@
 //! What every service binary shares: configuration, TLS identity, authorisation, deadlines, telemetry,
 //! health, shutdown, peer clients.
 //!
-//! A service is a function from its [`Mesh`] to its end:
+//! A service is a function from its [`Mesh`] to its end; its `main.rs` is one line,
+//! `servo_mesh::run(Service::Scheduler, servo_scheduler::start)`:
 //!
-//! ```ignore
-//! // main.rs
-//! fn main() -> ExitCode {
-//!     servo_mesh::run(Service::Scheduler, servo_scheduler::start)
+//! ```no_run
+//! use std::time::Duration;
+//! use servo_mesh::{Fault, Mesh, Pace};
+//! use servo_model::Service;
+//! use servo_proto::v1::planner_service_client::PlannerServiceClient;
+//! use servo_proto::v1::scheduler_service_server::{SchedulerService, SchedulerServiceServer};
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! pub struct Config {
+//!     #[serde(deserialize_with = "servo_mesh::config::duration")]
+//!     release_every: Duration,
 //! }
 //!
-//! // lib.rs
+//! struct Scheduler(PlannerServiceClient<servo_mesh::Peer>);
+//!
+//! impl SchedulerService for Scheduler {}
+//!
 //! pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-//!     let store = Store::connect(Service::Scheduler, &mesh.config().database)?;
 //!     let planner = PlannerServiceClient::new(mesh.peer(Service::Planner));
-//!     mesh.serve(SchedulerServiceServer::new(Scheduler::new(store.clone(), planner)))
-//!         .ready_when(move || { let store = store.clone(); async move { store.check().await } })
-//!         .with_loop("release", Pace::every(Duration::from_secs(5)), release_ready)
+//!     mesh.serve(SchedulerServiceServer::new(Scheduler(planner)))
+//!         .ready_when(|| async { Err("the schema is not there; run `servo migrate`") })
+//!         .with_loop("release", Pace::every(mesh.config().release_every), || async { Ok::<_, Fault>(0_u64) })
 //!         .until_signal()
 //!         .await
 //! }

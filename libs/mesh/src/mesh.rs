@@ -101,11 +101,11 @@ impl<C> Mesh<C> {
 
     /// Serves what every service answers: health, reflection and what it says about itself.
     pub fn serve_only_itself(&self) -> Serving {
-        Serving::new(self.core.clone(), Door::Mesh)
+        self.serving(Door::Mesh)
     }
 
-    /// Serves everybody: a certificate is optional and `handler` finds out who calls. Caller metadata of
-    /// clients is taken away before `handler` sees the request.
+    /// Serves everybody: a certificate is optional, no access rule is applied, and `handler` finds out who
+    /// calls. Caller metadata of clients is taken away before `handler` sees the request.
     pub fn serve_public(&self, handler: Handler) -> Serving {
         self.serving(Door::Public).leaving_the_rest_to(handler)
     }

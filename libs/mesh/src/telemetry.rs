@@ -2,6 +2,7 @@
 
 use std::io;
 
+use tracing::error;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, Telemetry};
@@ -15,5 +16,6 @@ pub fn init(config: &Telemetry) -> Result<(), Fault> {
         LogFormat::Json => logs.json().flatten_event(true).with_span_list(false).try_init(),
         LogFormat::Pretty => logs.compact().try_init(),
     };
+    std::panic::set_hook(Box::new(|panic| error!(%panic, "a task panicked")));
     started.map_err(|error| Fault::runtime(format!("logging cannot start: {error}")))
 }

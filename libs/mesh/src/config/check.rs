@@ -13,7 +13,7 @@ use super::{Common, Peers, Tls};
 use crate::fault::ConfigFault;
 
 /// The decoder behind every generated server stops here; a larger limit would be a promise nobody keeps.
-const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     let mut check = Check { tree, faults: Vec::new() };

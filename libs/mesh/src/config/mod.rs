@@ -79,7 +79,7 @@ pub struct Server {
     /// How long a client may take for its TLS handshake.
     #[serde(deserialize_with = "duration")]
     pub handshake_timeout: Duration,
-    /// How often readiness is looked at.
+    /// How often a service that is not ready looks whether it is; once it is, a fifth as often.
     #[serde(deserialize_with = "duration")]
     pub ready_every: Duration,
 }

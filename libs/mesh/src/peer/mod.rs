@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use servo_model::Service;
 use servo_proto::access;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use tonic::{Code, Status};
 use self::connect::{Target, Trouble};
 use self::link::{Failure, Fate, Link};
 use self::retry::Retries;
-use crate::config::check::peer_uri;
+use crate::config::check::{MESSAGE_BYTES_MAX, peer_uri};
 use crate::error::{Error, Reason};
 use crate::mesh::Core;
 use crate::scope;
@@ -32,6 +32,9 @@ use crate::trace::TraceContext;
 
 /// How many closing connections in a row one request may meet.
 const NOT_TAKEN_MAX: usize = 3;
+
+/// One message of the largest size with its prefix: a call that is kept has no second one.
+const KEPT_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 5;
 
 /// The way to another service; cheap to clone, all clones share one connection.
 #[derive(Clone)]
@@ -188,7 +191,8 @@ struct Kept {
 impl Kept {
     async fn of(request: Request<Body>) -> Result<Kept, Status> {
         let (head, body) = request.into_parts();
-        Ok(Kept { head, body: body.collect().await?.to_bytes() })
+        let body = Limited::new(body, KEPT_BYTES_MAX).collect().await.map_err(|error| too_large(&*error))?;
+        Ok(Kept { head, body: body.to_bytes() })
     }
 
     fn request(&self, deadline: Option<Instant>) -> Request<Body> {
@@ -205,6 +209,15 @@ fn set_timeout(request: &mut Request<Body>, deadline: Option<Instant>) {
         Some(left) => request.headers_mut().insert(GRPC_TIMEOUT, left),
         None => request.headers_mut().remove(GRPC_TIMEOUT),
     };
+}
+
+fn too_large(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Status {
+    if error.is::<LengthLimitError>() {
+        let message = format!("the request has more than {KEPT_BYTES_MAX} bytes");
+        return Error::new(Reason::MessageTooLarge, message).into();
+    }
+    let broken = || Error::new(Reason::CallerCancelled, format!("the request broke off: {error}")).into();
+    error.downcast_ref::<Status>().cloned().unwrap_or_else(broken)
 }
 
 fn is_unavailable(response: &Response<Body>) -> bool {

@@ -27,6 +27,8 @@ use crate::tls::{Door, PeerIdentity, Tls, identity};
 
 const HANDSHAKES_MAX: usize = 256;
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
+const HTTP1_HEADERS_TIMEOUT: Duration = Duration::from_secs(10);
+const HTTP1_BUFFER_BYTES_MAX: usize = 64 * 1024;
 const PENDING_RESETS_MAX: usize = 20;
 const STREAMS_PER_CONNECTION_MAX: u32 = 1024;
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
@@ -88,7 +90,7 @@ impl Listener {
         loop {
             tokio::select! {
                 () = self.shutdown.draining() => return Ok(()),
-                Ok(()) = generation.changed() => acceptor = self.acceptor()?,
+                Ok(()) = generation.changed() => acceptor = self.acceptor().unwrap_or(acceptor),
                 Some(_) = connections.join_next() => {}
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
@@ -124,7 +126,7 @@ impl Listener {
         let (gate, shutdown, door) = (self.gate.clone(), self.shutdown.clone(), self.door);
         let (timeout, generation) = (self.config.handshake_timeout, self.tls.generation());
         async move {
-            let Some(stream) = shake_hands(stream, &acceptor, timeout).await else { return };
+            let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else { return };
             drop(permits.handshake);
             serve(stream, gate, door, shutdown, generation).await;
             drop(permits.connection);
@@ -151,13 +153,14 @@ async fn accepted_or_pause(accepted: io::Result<(TcpStream, SocketAddr)>) -> Opt
 async fn shake_hands(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
+    door: Door,
     timeout: Duration,
 ) -> Option<TlsStream<TcpStream>> {
     let from = stream.peer_addr().ok();
     match tokio::time::timeout(timeout, acceptor.accept(stream).into_fallible()).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err((error, stream))) => {
-            info!(?from, %error, "a client was refused in the TLS handshake");
+            refused(door, from, &error);
             let _ = tokio::time::timeout(timeout, linger(stream)).await;
             None
         }
@@ -165,6 +168,14 @@ async fn shake_hands(
             debug!(?from, "a client took too long for the TLS handshake");
             None
         }
+    }
+}
+
+/// In the mesh a refused client is a wrong certificate that somebody looks for; in public it is the weather.
+fn refused(door: Door, from: Option<SocketAddr>, error: &io::Error) {
+    match door {
+        Door::Mesh => info!(?from, %error, "a client was refused in the TLS handshake"),
+        Door::Public => debug!(?from, %error, "a client was refused in the TLS handshake"),
     }
 }
 
@@ -214,7 +225,11 @@ fn connection_builder(door: Door) -> auto::Builder<TokioExecutor> {
     if door == Door::Mesh {
         builder = builder.http2_only();
     }
-    builder.http1().timer(TokioTimer::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HTTP1_HEADERS_TIMEOUT)
+        .max_buf_size(HTTP1_BUFFER_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

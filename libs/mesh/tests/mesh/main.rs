@@ -1,4 +1,5 @@
 //! The mesh over real sockets and real TLS.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod config;
 mod deadlines;
