@@ -49,12 +49,12 @@ proto: ## re-cut the baseline that breaking changes are measured against (in a c
 
 sim: ## property tests and model comparisons at full length
 	@scripts/bootstrap test
-	@$(LONG) PROPTEST_CASES=$(CASES) $(WITH_POSTGRES) cargo nextest run --release \
+	@$(LONG) PROPTEST_CASES=$(CASES) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-model -p servo-store -E 'package(servo-model) or binary(model)'
 
 chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full length
 	@scripts/bootstrap test
-	@$(LONG) $(WITH_POSTGRES) cargo nextest run --release \
+	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-store -p servo-mesh -E 'test(/f09|f22|f23|f24|acknowledged|rotation/)'
 
 bench: ## speed and memory, ending with one line of JSON
