@@ -1,6 +1,7 @@
-//! One Servo per directory.
+//! One Servo per directory, and one at a time that chooses ports.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -23,5 +24,22 @@ impl DirLock {
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
         }
+    }
+}
+
+/// Held from choosing ports until the processes that were told to use them listen on them: two meshes that start at
+/// once on one machine would choose the same ones.
+#[derive(Debug)]
+pub(crate) struct PortsLock {
+    _file: File,
+}
+
+impl PortsLock {
+    /// Waits for its turn.
+    pub(crate) fn take() -> io::Result<PortsLock> {
+        let name = format!("servo-ports-{}.lock", nix::unistd::Uid::effective());
+        let file = File::create(std::env::temp_dir().join(name))?;
+        file.lock()?;
+        Ok(PortsLock { _file: file })
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use servo_model::Service;
 use sqlx::postgres::PgConnectOptions;
 
@@ -17,6 +18,7 @@ pub(crate) const CONNECTIONS_RESERVED: u32 = 10;
 #[serde(deny_unknown_fields)]
 pub struct DatabaseConfig {
     /// `postgres://host:port/database`, with `?sslmode=…` if wanted. The user is the service's own role.
+    #[serde(deserialize_with = "checked_url")]
     pub url: String,
     /// The password of both of the service's roles.
     pub password: SecretString,
@@ -115,6 +117,15 @@ fn parse_url(url: &str) -> Result<PgConnectOptions, BadConfig> {
     match options.get_database() {
         Some(database) if !database.is_empty() => Ok(options),
         _ => Err(bad(format!("names no database; {expected}"))),
+    }
+}
+
+/// A wrong URL is found together with all other faults of the configuration, before anything is opened.
+fn checked_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let url = String::deserialize(deserializer)?;
+    match parse_url(&url) {
+        Ok(_) => Ok(url),
+        Err(bad) => Err(D::Error::custom(format!("it {}", bad.fault))),
     }
 }
 

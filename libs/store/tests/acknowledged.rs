@@ -1,6 +1,7 @@
 //! Acknowledged means durable: Postgres is killed with -9 under append load and started again; no acknowledged event
 //! is missing, none is there twice.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#![cfg(test)]
 
 mod common;
 

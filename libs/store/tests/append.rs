@@ -1,5 +1,6 @@
 //! What `ledger.append` answers, whom it refuses, and that callers who share a commit do not share a fate.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#![cfg(test)]
 
 mod common;
 

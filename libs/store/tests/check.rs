@@ -1,5 +1,6 @@
 //! What a service is told when its database is not ready, and what it forgets when its database was restarted.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#![cfg(test)]
 
 mod common;
 

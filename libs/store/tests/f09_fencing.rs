@@ -1,5 +1,6 @@
 //! Two holders of one lease: whatever the old one does after its lease was taken over, not one row of it gets through. (F9)
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#![cfg(test)]
 
 mod common;
 
@@ -104,7 +105,13 @@ async fn stop_in_fold<T>(
         resume.notify_one();
         done
     };
-    let (folded, done) = tokio::join!(fold(store, lease, case as i64, Some(stop), 0), others);
+    let folding = async {
+        let folded = fold(store, lease, case as i64, Some(stop), 0).await;
+        // A machine so slow that the lease ran out before the stop was reached has no need to stop.
+        paused.notify_one();
+        folded
+    };
+    let (folded, done) = tokio::join!(folding, others);
     (folded.expect_err("a stale fold was committed"), done)
 }
 

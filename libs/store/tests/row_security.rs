@@ -1,6 +1,7 @@
 //! Tenant walls underneath everything: no table without them, nothing seen without a tenant, nothing leaked over a
 //! shared pool. (F24)
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#![cfg(test)]
 
 mod common;
 

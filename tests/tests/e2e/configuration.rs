@@ -84,8 +84,8 @@ fn a_wrong_value_is_named_with_what_is_allowed() {
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let output = Ground::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplanner = 'nowhere'");
-    refused(&output, &["server.grace", "server.listn", "peers.planner"]);
+    let output = Ground::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplaner = 'nowhere'");
+    refused(&output, &["server.grace", "server.listn", "peers.planer", "3 faults"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod commands;
 mod configuration;
+mod docs;
 mod gateway;
 mod outage;
 mod streams;

@@ -18,7 +18,7 @@ use servo_model::service::METRICS_PORT_OFFSET;
 
 use crate::ca::{Ca, Issue};
 use crate::child::Child;
-use crate::lock::DirLock;
+use crate::lock::{DirLock, PortsLock};
 use crate::ports::FreePorts;
 use crate::postgres::Postgres;
 use crate::secret::kept_secret;
@@ -79,6 +79,7 @@ impl LocalMesh {
         database.migrate().await?;
         done(Step::Migrations);
         let api_key = kept_secret(&dir.join(API_KEY_FILE), "servo_")?;
+        let ports_lock = tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
         let (ports, services) = (choose_ports()?, BTreeMap::new());
         let binaries = options.binaries;
         let mut mesh = LocalMesh { dir, binaries, ports, api_key, probe, services, database, _lock: lock };
@@ -88,6 +89,7 @@ impl LocalMesh {
         }
         done(Step::Services);
         mesh.wait_until_healthy().await?;
+        drop(ports_lock);
         done(Step::Healthy);
         Ok(mesh)
     }

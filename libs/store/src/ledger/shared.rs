@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use rand::Rng;
 use servo_model::Service;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::append::append_validated;
@@ -64,7 +66,7 @@ impl Ledger {
     pub(crate) fn start(loops: LoopStore, service: Service) -> Ledger {
         let (inbox, batches) = mpsc::unbounded_channel();
         let counts = Arc::new(Counts::default());
-        let flusher = Flusher { loops, counts: counts.clone() };
+        let flusher = Flusher { loops, counts: counts.clone(), connection: None };
         tokio::spawn(flusher.run(batches));
         Ledger { service, inbox, room: Arc::new(Semaphore::new(EVENTS_QUEUED_MAX)), counts }
     }
@@ -114,11 +116,13 @@ fn stopped() -> AppendError {
 struct Flusher {
     loops: LoopStore,
     counts: Arc<Counts>,
+    /// Kept from flush to flush: one warm session is worth several cold ones.
+    connection: Option<PoolConnection<Postgres>>,
 }
 
 impl Flusher {
     /// Ends when the last handle is dropped and everything queued is answered.
-    async fn run(self, mut inbox: mpsc::UnboundedReceiver<Batch>) {
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Batch>) {
         let mut held_over = None;
         loop {
             let first = match held_over.take() {
@@ -134,7 +138,7 @@ impl Flusher {
         }
     }
 
-    async fn flush(&self, batches: Vec<Batch>) {
+    async fn flush(&mut self, batches: Vec<Batch>) {
         match self.append_patiently(&batches).await {
             Ok(answers) => answer_each(batches, answers),
             // Nobody's fault: all are told, and may repeat.
@@ -154,7 +158,7 @@ impl Flusher {
     }
 
     /// Repeats what was raced, and what may or may not have been committed: the event ids tell which.
-    async fn append_patiently(&self, batches: &[Batch]) -> Result<Vec<Appended>, StoreError> {
+    async fn append_patiently(&mut self, batches: &[Batch]) -> Result<Vec<Appended>, StoreError> {
         let events: Vec<&NewEvent> = batches.iter().flat_map(|batch| &batch.events).collect();
         let deadline = Instant::now() + FLUSH_PATIENCE;
         let mut pause = PAUSE_MIN;
@@ -173,10 +177,14 @@ impl Flusher {
     }
 
     /// One statement, hence one transaction.
-    async fn append_once(&self, events: &[&NewEvent]) -> Result<Vec<Appended>, StoreError> {
-        let mut connection = self.loops.pool.acquire().await?;
+    async fn append_once(&mut self, events: &[&NewEvent]) -> Result<Vec<Appended>, StoreError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.loops.pool.acquire().await?,
+        };
         let answers = append_validated(&mut connection, events).await;
         let answers = answers.inspect_err(|error| self.loops.pool.generations.note(error))?;
+        self.connection = Some(connection);
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.events.fetch_add(events.len() as u64, Ordering::Relaxed);
         Ok(answers)
