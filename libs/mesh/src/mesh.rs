@@ -7,8 +7,10 @@ use std::time::SystemTime;
 use http::{Request, Response};
 use prometheus_client::registry::Registry;
 use servo_model::Service;
+use tokio::task::JoinSet;
 use tonic::body::Body;
 use tonic::server::NamedService;
+use tracing::warn;
 
 use crate::config::{Common, Settings};
 use crate::error::Error;
@@ -113,6 +115,22 @@ impl<C> Mesh<C> {
     /// Behind which door, and nothing served there yet but what every service answers.
     pub fn serving(&self, door: Door) -> Serving {
         Serving::new(self.core.clone(), door)
+    }
+}
+
+impl Core {
+    /// Lets `tasks` end by themselves within the grace period, then ends them; `late` is logged if it must.
+    pub(crate) async fn drain(&self, mut tasks: JoinSet<()>, late: &str) {
+        let done = async { while tasks.join_next().await.is_some() {} };
+        let in_time = tokio::select! {
+            () = done => true,
+            () = tokio::time::sleep(self.common.server.grace) => false,
+            () = self.shutdown.ended() => false,
+        };
+        if !in_time {
+            warn!(left = tasks.len(), "{late}");
+        }
+        tasks.shutdown().await;
     }
 }
 

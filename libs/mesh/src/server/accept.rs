@@ -16,14 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tracing::{debug, info, warn};
+use tracing::{Instrument, debug, info, warn};
 
 use super::gate::Gate;
-use crate::config;
 use crate::fault::Fault;
-use crate::metrics::{Metrics, ShedLabels};
+use crate::mesh::Core;
+use crate::metrics::ShedLabels;
 use crate::shutdown::Shutdown;
-use crate::tls::{Door, PeerIdentity, Tls, identity};
+use crate::tls::{Door, PeerIdentity, identity};
 
 const HANDSHAKES_MAX: usize = 256;
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
@@ -55,11 +55,8 @@ pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, 
 pub(super) struct Listener {
     pub(super) tcp: TcpListener,
     pub(super) door: Door,
-    pub(super) tls: Tls,
     pub(super) gate: Arc<Gate>,
-    pub(super) config: config::Server,
-    pub(super) metrics: Metrics,
-    pub(super) shutdown: Shutdown,
+    pub(super) core: Arc<Core>,
 }
 
 impl Listener {
@@ -67,42 +64,32 @@ impl Listener {
     pub(super) async fn run(self) -> Result<(), Fault> {
         let mut connections = JoinSet::new();
         self.accept(&mut connections).await?;
-        let Listener { tcp, shutdown, config, .. } = self;
-        drop(tcp);
-        let done = async { while connections.join_next().await.is_some() {} };
-        let in_time = tokio::select! {
-            () = done => true,
-            () = tokio::time::sleep(config.grace) => false,
-            () = shutdown.ended() => false,
-        };
-        if !in_time {
-            warn!(connections = connections.len(), "calls were still under way at the end of server.grace");
-        }
-        connections.shutdown().await;
+        drop(self.tcp);
+        self.core.drain(connections, "calls were still under way at the end of server.grace").await;
         Ok(())
     }
 
     async fn accept(&self, connections: &mut JoinSet<()>) -> Result<(), Fault> {
-        let places = Arc::new(Semaphore::new(self.config.max_connections as usize));
+        let places = Arc::new(Semaphore::new(self.core.common.server.max_connections as usize));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-        let mut generation = self.tls.generation();
+        let mut generation = self.core.tls.generation();
         let mut acceptor = self.acceptor()?;
         loop {
             tokio::select! {
-                () = self.shutdown.draining() => return Ok(()),
+                () = self.core.shutdown.draining() => return Ok(()),
                 Ok(()) = generation.changed() => acceptor = self.acceptor().unwrap_or(acceptor),
                 Some(_) = connections.join_next() => {}
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
                     let Some(permits) = self.permits(&places, &handshakes) else { continue };
-                    connections.spawn(self.connection(stream, acceptor.clone(), permits));
+                    connections.spawn(self.connection(stream, acceptor.clone(), permits).in_current_span());
                 }
             }
         }
     }
 
     fn acceptor(&self) -> Result<TlsAcceptor, Fault> {
-        let config: ServerConfig = self.tls.server_config(self.door)?;
+        let config: ServerConfig = self.core.tls.server_config(self.door)?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
@@ -110,7 +97,7 @@ impl Listener {
         let take = |from: &Arc<Semaphore>, limit| {
             from.clone()
                 .try_acquire_owned()
-                .map_err(|_| self.metrics.shed.get_or_create(&ShedLabels { limit }).inc())
+                .map_err(|_| self.core.metrics.shed.get_or_create(&ShedLabels { limit }).inc())
         };
         let connection = take(places, "max_connections").ok()?;
         let handshake = take(handshakes, "handshakes").ok()?;
@@ -123,8 +110,8 @@ impl Listener {
         acceptor: TlsAcceptor,
         permits: Permits,
     ) -> impl Future<Output = ()> + use<> {
-        let (gate, shutdown, door) = (self.gate.clone(), self.shutdown.clone(), self.door);
-        let (timeout, generation) = (self.config.handshake_timeout, self.tls.generation());
+        let (gate, shutdown, door) = (self.gate.clone(), self.core.shutdown.clone(), self.door);
+        let (timeout, generation) = (self.core.common.server.handshake_timeout, self.core.tls.generation());
         async move {
             let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else { return };
             drop(permits.handshake);

@@ -84,13 +84,10 @@ impl Followed {
 
     /// Why the stream ends now, if it does.
     fn ended(&mut self, cx: &mut Context<'_>) -> Option<Error> {
-        let over = |future: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>| {
-            future.as_mut().is_some_and(|f| f.as_mut().poll(cx).is_ready())
-        };
-        if over(&mut self.deadline, cx) {
+        if self.deadline.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready()) {
             return Some(deadline::exceeded());
         }
-        let draining = self.draining.as_mut().is_some_and(|f| f.as_mut().poll(cx).is_ready());
+        let draining = self.draining.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready());
         draining.then(|| Error::new(Reason::NotReady, "the service is going away; open the stream again"))
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::Limited;
 use hyper::body::Incoming;
 use servo_model::Service;
 use servo_proto::scope::{self, ScopeKind};
@@ -24,12 +25,11 @@ use super::deadline;
 use super::messages::{Messages, Wall};
 use super::routes::{Handler, Routes, Target};
 use crate::caller::{self, Caller};
-use crate::config;
 use crate::error::{Error, Reason};
-use crate::health::{Readiness, waiting_for};
-use crate::metrics::{Metrics, ShedLabels};
+use crate::health::waiting_for;
+use crate::mesh::Core;
+use crate::metrics::ShedLabels;
 use crate::scope::Scope;
-use crate::shutdown::Shutdown;
 use crate::tls::{Door, PeerIdentity};
 use crate::trace::TraceContext;
 
@@ -37,38 +37,23 @@ use crate::trace::TraceContext;
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 pub(super) struct Gate {
-    service: Service,
+    core: Arc<Core>,
     door: Door,
-    config: config::Server,
     routes: Routes,
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    metrics: Metrics,
-    readiness: Readiness,
-    shutdown: Shutdown,
-}
-
-/// What the gate needs to know about the process.
-pub(super) struct Surroundings {
-    pub(super) service: Service,
-    pub(super) config: config::Server,
-    pub(super) metrics: Metrics,
-    pub(super) readiness: Readiness,
-    pub(super) shutdown: Shutdown,
 }
 
 impl Gate {
-    pub(super) fn new(around: Surroundings, routes: Routes, door: Door) -> Gate {
+    pub(super) fn new(core: Arc<Core>, routes: Routes, door: Door) -> Gate {
+        let places = |count: u32| Arc::new(Semaphore::new(count as usize));
+        let server = &core.common.server;
         Gate {
-            requests: Arc::new(Semaphore::new(around.config.max_requests as usize)),
-            streams: Arc::new(Semaphore::new(around.config.max_streams as usize)),
-            service: around.service,
+            requests: places(server.max_requests),
+            streams: places(server.max_streams),
+            core,
             door,
-            config: around.config,
             routes,
-            metrics: around.metrics,
-            readiness: around.readiness,
-            shutdown: around.shutdown,
         }
     }
 
@@ -82,14 +67,14 @@ impl Gate {
             TraceContext::extract(request.headers()).map_or_else(TraceContext::root, |caller| caller.child());
         let span = self.span(&peer, request.uri().path(), &trace);
         let mut call =
-            UnderWay { meter: self.metrics.begin(target.label()), span: span.clone(), permit: None };
+            UnderWay { meter: self.core.metrics.begin(target.label()), span: span.clone(), permit: None };
         let admitted = span.in_scope(|| self.admit(&peer, target, request, trace));
         let mut admitted = match admitted {
             Ok(admitted) => admitted,
             Err(error) => return Ok(follow(Status::from(error).into_http(), call, None)),
         };
         call.permit = admitted.permit.take();
-        let (deadline, draining) = (admitted.scope.deadline, self.shutdown.drain_token());
+        let (deadline, draining) = (admitted.scope.deadline, self.core.shutdown.drain_token());
         let ends = target.is_stream().then_some(Ends { deadline, draining });
         let response = admitted.run().instrument(span).await;
         Ok(follow(response, call, ends))
@@ -104,13 +89,18 @@ impl Gate {
         trace: TraceContext,
     ) -> Result<Admitted, Error> {
         let path = request.uri().path().to_owned();
-        let handler = self.routes.handler(&path).ok_or_else(|| unknown(&path, self.service))?;
+        let handler = self.routes.handler(&path).ok_or_else(|| unknown(&path, self.core.service))?;
         let caller = self.caller(peer, target, request.headers())?;
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
         let permit = self.permit(target)?;
         let wall = caller.as_ref().and_then(|caller| wall(caller, &path));
-        let mut request = request.map(|body| Body::new(Messages::new(body, self.config.max_message, wall)));
+        let max = self.core.common.server.max_message;
+        let mut request = if is_grpc(request.headers()) {
+            request.map(|body| Body::new(Messages::new(body, max, wall)))
+        } else {
+            request.map(|body| Body::new(Limited::new(body, max)))
+        };
         caller::strip(request.headers_mut());
         request.extensions_mut().insert(peer.clone());
         if let Some(caller) = caller {
@@ -138,21 +128,27 @@ impl Gate {
             Target::Method(method) if self.door == Door::Mesh => authorise(method, peer, headers).map(Some),
             Target::Method(_) | Target::BuiltIn => Ok(None),
             Target::Unknown if self.door == Door::Public => Ok(None),
-            Target::Unknown => Err(unknown("this path", self.service)),
+            Target::Unknown => Err(unknown("this path", self.core.service)),
         }
     }
 
     fn check_ready(&self, target: Target) -> Result<(), Error> {
-        if target.is_about_the_service() || self.readiness.was_ready() {
+        if target.is_about_the_service() || self.core.readiness.was_ready() {
             return Ok(());
         }
-        let reason = waiting_for(self.readiness.state());
-        let message = format!("the {} is not ready and waits: {reason}", self.service);
+        let reason = waiting_for(self.core.readiness.state());
+        let message = format!("the {} is not ready and waits: {reason}", self.core.service);
         Err(Error::new(Reason::NotReady, message).retry_after(RETRY_AFTER))
     }
 
     fn deadline(&self, target: Target, headers: &HeaderMap) -> Result<Option<Instant>, Error> {
-        deadline::deadline(headers, target.wait(), self.door, self.config.max_deadline, Instant::now())
+        deadline::deadline(
+            headers,
+            target.wait(),
+            self.door,
+            self.core.common.server.max_deadline,
+            Instant::now(),
+        )
     }
 
     /// A place among the calls under way. Nobody queues: a refused caller knows it and can go elsewhere.
@@ -165,8 +161,8 @@ impl Gate {
             false => (&self.requests, "max_requests"),
         };
         places.clone().try_acquire_owned().map(Some).map_err(|_| {
-            self.metrics.shed.get_or_create(&ShedLabels { limit }).inc();
-            let message = format!("the {} has too many calls under way (server.{limit})", self.service);
+            self.core.metrics.shed.get_or_create(&ShedLabels { limit }).inc();
+            let message = format!("the {} has too many calls under way (server.{limit})", self.core.service);
             Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
         })
     }
@@ -174,7 +170,7 @@ impl Gate {
     fn span(&self, peer: &PeerIdentity, path: &str, trace: &TraceContext) -> Span {
         info_span!(
             "rpc",
-            service = self.service.name(),
+            service = self.core.service.name(),
             method = path,
             %peer,
             trace_id = trace.trace_id(),
@@ -212,6 +208,12 @@ impl Admitted {
             Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
         }
     }
+}
+
+/// Anything else, which only a public door takes, is one body without frames.
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
 /// What the messages of a call may speak about, unless the mesh itself calls or they name no tenant.

@@ -23,12 +23,12 @@ use tokio::task::JoinSet;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tower::Service;
-use tracing::{Instrument, info, info_span, warn};
+use tracing::{Instrument, info, info_span};
 
 pub use routes::Handler;
 
 use self::accept::Listener;
-use self::gate::{Gate, Surroundings};
+use self::gate::Gate;
 use self::probe::Probe;
 use self::routes::Routes;
 use crate::fault::Fault;
@@ -149,11 +149,10 @@ impl Bound {
         spawn(&mut beside, probe_server.run(probe));
         spawn(&mut beside, core.tls.clone().watch_files());
         let (listener, loops) = serving.start(api, &mut beside)?;
-        let readiness = core.readiness.clone();
-        let draining = core.shutdown.clone();
+        let told = core.clone();
         spawn(&mut beside, async move {
-            draining.draining().await;
-            readiness.drain();
+            told.shutdown.draining().await;
+            told.readiness.drain();
         });
         tokio::try_join!(listener.run(), drain_loops(loops, &core))?;
         info!("stopped");
@@ -185,16 +184,8 @@ impl Serving {
         for task in self.loops {
             spawn(&mut loops, task);
         }
-        let gate = Gate::new(surroundings(&core), self.routes, self.door);
-        let listener = Listener {
-            tcp: api,
-            door: self.door,
-            tls: core.tls.clone(),
-            gate: Arc::new(gate),
-            config: core.common.server.clone(),
-            metrics: core.metrics.clone(),
-            shutdown: core.shutdown.clone(),
-        };
+        let gate = Arc::new(Gate::new(core.clone(), self.routes, self.door));
+        let listener = Listener { tcp: api, door: self.door, gate, core };
         Ok((listener, loops))
     }
 }
@@ -213,29 +204,10 @@ fn reflection() -> Result<
         .build_v1()?)
 }
 
-fn surroundings(core: &Core) -> Surroundings {
-    Surroundings {
-        service: core.service,
-        config: core.common.server.clone(),
-        metrics: core.metrics.clone(),
-        readiness: core.readiness.clone(),
-        shutdown: core.shutdown.clone(),
-    }
-}
-
 /// A pass under way when the process drains is finished, within the grace period.
-async fn drain_loops(mut loops: JoinSet<()>, core: &Core) -> Result<(), Fault> {
+async fn drain_loops(loops: JoinSet<()>, core: &Core) -> Result<(), Fault> {
     core.shutdown.draining().await;
-    let done = async { while loops.join_next().await.is_some() {} };
-    let in_time = tokio::select! {
-        () = done => true,
-        () = tokio::time::sleep(core.common.server.grace) => false,
-        () = core.shutdown.ended() => false,
-    };
-    if !in_time {
-        warn!(loops = loops.len(), "loop passes were still under way at the end of server.grace");
-    }
-    loops.shutdown().await;
+    core.drain(loops, "loop passes were still under way at the end of server.grace").await;
     Ok(())
 }
 

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use servo_mesh::{Reason, error};
 use servo_model::Service;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
+use tower::ServiceExt;
 
 use crate::observe::get;
 use crate::support::{
-    Held, MAKE_PLANS, PATIENCE, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler, mesh_of, request,
-    request_with, say, serve, silence, status_of, until, yes,
+    Held, MAKE_PLANS, PATIENCE, Running, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler, mesh_of,
+    request, request_with, say, serve, silence, status_of, until, yes,
 };
 
 fn assert_shed(status: &Status) {
@@ -49,10 +52,10 @@ async fn streams_have_a_limit_of_their_own() {
         world.sources(Service::Scheduler).set("server.max_streams", 1).set("server.max_requests", 1);
     let running = serve(&mesh_of(Service::Scheduler, &sources), handler(|_| async { silence() })).await;
     let peer = world.peer(Service::Gateway, Service::Scheduler, running.address);
-    let first = tower::ServiceExt::oneshot(peer.clone(), from_ada(WATCH_RUN)).await.unwrap();
+    let first = peer.clone().oneshot(from_ada(WATCH_RUN)).await.unwrap();
     assert_shed(&status_of(peer.clone(), from_ada(WATCH_RUN)).await);
     drop(first);
-    let opens = async || tower::ServiceExt::oneshot(peer.clone(), from_ada(WATCH_RUN)).await.unwrap();
+    let opens = async || peer.clone().oneshot(from_ada(WATCH_RUN)).await.unwrap();
     until(async || Status::from_header_map(opens().await.headers()).is_none()).await;
 }
 
@@ -128,4 +131,29 @@ async fn a_panic_is_an_answer_and_the_service_goes_on() {
     let status = status_of(peer.clone(), bad).await;
     assert_eq!((status.code(), error::reason_of(&status)), (Code::Internal, Some(Reason::Internal)));
     assert_eq!(code_of(peer, request(MAKE_PLANS)).await, Code::Ok);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
+    let world = World::new();
+    let mesh = mesh_of(Service::Gateway, &world.sources(Service::Gateway).set("server.max_message", "1KiB"));
+    let echo = handler(|request| async move {
+        match request.into_body().collect().await {
+            Ok(body) => http::Response::new(tonic::body::Body::new(body)),
+            Err(status) => status.into_http(),
+        }
+    });
+    let running = Running::start(mesh.shutdown().clone(), mesh.serve_public(echo)).await;
+    let send = async |text: &str| {
+        let body = tonic::body::Body::new(Full::new(Bytes::copy_from_slice(text.as_bytes())));
+        let request = http::Request::post("/v1/anything")
+            .header("content-type", "application/json")
+            .body(body)
+            .unwrap();
+        let response = world.stranger(None, running.address).oneshot(request).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    };
+    let fits = r#"{"not": "a frame"}"#;
+    assert_eq!(send(fits).await, fits.as_bytes());
+    assert_eq!(send(&"x".repeat(1025)).await.len(), 0, "what is too long is not passed on");
 }
