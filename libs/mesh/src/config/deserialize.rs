@@ -203,19 +203,16 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        if self.is_missing() {
-            return visitor.visit_seq(Items {
-                key: self.key,
-                notes: self.notes,
-                items: Vec::new().into_iter(),
-            });
-        }
         let items = match &self.node.value {
+            _ if self.is_missing() => Vec::new(),
             Value::List(items) => items.clone(),
             Value::Untyped(text) => comma_separated(text, self.node),
             _ => return Err(self.refuse("a list is allowed")),
         };
-        visitor.visit_seq(Items { key: self.key, notes: self.notes, items: items.into_iter() })
+        let keyed =
+            items.into_iter().enumerate().map(|(index, item)| (format!("{}[{index}]", self.key), item));
+        let kept: Vec<_> = keyed.filter(|(key, _)| !self.notes.is_left_out(key)).collect();
+        visitor.visit_seq(Items { notes: self.notes, items: kept.into_iter() })
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
@@ -316,19 +313,16 @@ impl<'de> MapAccess<'de> for Entries<'_> {
 }
 
 struct Items<'a> {
-    key: String,
     notes: &'a Notes<'a>,
-    items: vec::IntoIter<Node>,
+    items: vec::IntoIter<(String, Node)>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Stop;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Stop> {
-        let Some(node) = self.items.next() else { return Ok(None) };
-        let reader = NodeReader { node: &node, key: self.key.clone(), notes: self.notes };
-        seed.deserialize(reader)
-            .map(Some)
-            .map_err(|stop| NodeReader::place(&node, &self.key, self.notes, stop))
+        let Some((key, node)) = self.items.next() else { return Ok(None) };
+        let reader = NodeReader { node: &node, key: key.clone(), notes: self.notes };
+        seed.deserialize(reader).map(Some).map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
     }
 }

@@ -82,8 +82,12 @@ impl<'a> Notes<'a> {
     }
 
     pub(crate) fn not_set(&self, key: &str) {
-        let variable = key.to_uppercase().replace('.', "__");
-        self.note(key, format!("not set; set it in the file or as SERVO_{variable}"));
+        // An entry of a list has no variable of its own.
+        let variable = match key.contains('[') {
+            true => String::new(),
+            false => format!(" or as SERVO_{}", key.to_uppercase().replace('.', "__")),
+        };
+        self.note(key, format!("not set; set it in the file{variable}"));
     }
 
     pub(crate) fn is_left_out(&self, key: &str) -> bool {
@@ -140,9 +144,10 @@ fn found(key: &str, value: &Value) -> String {
 
 fn is_secret(key: &str) -> bool {
     let name = key.rsplit('.').next().unwrap_or(key);
+    let name = name.split('[').next().unwrap_or(name);
     ["password", "secret", "token", "pepper", "url"].iter().any(|word| name.contains(word))
-        || name.ends_with("_key")
-        || name.ends_with("_keys")
+        || name.ends_with("key")
+        || name.ends_with("keys")
 }
 
 fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {

@@ -82,7 +82,9 @@ impl Listener {
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
                     let Some(permits) = self.permits(&places, &handshakes) else { continue };
-                    connections.spawn(self.connection(stream, acceptor.clone(), permits).in_current_span());
+                    // The clone has seen what the acceptor was made of: a newer generation sends the connection away.
+                    let made = (acceptor.clone(), generation.clone());
+                    connections.spawn(self.connection(stream, made, permits).in_current_span());
                 }
             }
         }
@@ -107,11 +109,11 @@ impl Listener {
     fn connection(
         &self,
         stream: TcpStream,
-        acceptor: TlsAcceptor,
+        (acceptor, generation): (TlsAcceptor, watch::Receiver<u64>),
         permits: Permits,
     ) -> impl Future<Output = ()> + use<> {
         let (gate, shutdown, door) = (self.gate.clone(), self.core.shutdown.clone(), self.door);
-        let (timeout, generation) = (self.core.common.server.handshake_timeout, self.core.tls.generation());
+        let timeout = self.core.common.server.handshake_timeout;
         async move {
             let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else { return };
             drop(permits.handshake);

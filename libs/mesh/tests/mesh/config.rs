@@ -17,6 +17,15 @@ struct Own {
     database: Database,
     #[serde(default)]
     scheduler: Scheduler,
+    #[serde(default)]
+    doors: Vec<OneDoor>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneDoor {
+    name: String,
+    width: u8,
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,6 +97,9 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
         [scheduler]
         lease = '5s'
         keys = { a = 1, b = 2 }
+        [[doors]]
+        name = 'front'
+        width = 9
         [planner]
         belongs_to = 'another service that reads the same file'
     ";
@@ -106,6 +118,7 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
     assert_eq!(own.database.url, "postgres://from-file/servo");
     assert_eq!(own.database.password, "12345");
     assert_eq!(own.database.replicas, [1, 2]);
+    assert_eq!(own.doors, [OneDoor { name: "front".into(), width: 9 }]);
     assert_eq!(own.scheduler.lease, Duration::from_secs(5));
     assert_eq!((own.scheduler.shards, own.scheduler.eager, own.scheduler.share), (7, true, 0.25));
     assert_eq!(own.scheduler.keys, BTreeMap::from([("a".into(), 1), ("b".into(), 2)]));
@@ -201,6 +214,24 @@ fn everything_missing_is_told_at_once() {
     let keys: Vec<&str> = faults.iter().map(|fault| fault.key.as_str()).collect();
     assert_eq!(keys, ["database.password", "database.url", "tls.ca", "tls.certificate", "tls.key"]);
     assert!(faults.iter().all(|fault| fault.sentence.starts_with("not set")), "{faults:?}");
+}
+
+#[test]
+fn faults_in_a_list_say_which_entry() {
+    check(
+        &format!(
+            "{GOOD}replicas = [1, 'two', 3, 'four']\n[[doors]]\nname = 'front'\n[[doors]]\nnmae = 'back'\nwidth = 300\n"
+        ),
+        &[],
+        &[
+            "database.replicas[1]: found `two` (file {file}), but a whole number from 0 to 65535 is allowed",
+            "database.replicas[3]: found `four` (file {file}), but a whole number from 0 to 65535 is allowed",
+            "doors[0].width: not set; set it in the file",
+            "doors[1].name: not set; set it in the file",
+            "doors[1].nmae: unknown key (file {file}); did you mean `name`?",
+            "doors[1].width: found the number 300 (file {file}), but a whole number from 0 to 255 is allowed",
+        ],
+    );
 }
 
 #[test]

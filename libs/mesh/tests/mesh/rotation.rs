@@ -9,7 +9,7 @@ use servo_model::Service;
 use tokio::task::JoinSet;
 use tonic::Code;
 
-use crate::support::{PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, yes};
+use crate::support::{PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, until, yes};
 
 const CALLERS: usize = 8;
 const CALLS: usize = 10_000;
@@ -145,4 +145,17 @@ async fn the_files_are_watched() {
         }
     };
     tokio::time::timeout(PATIENCE, noticed).await.expect("the new bundle was not noticed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_does_not_outlive_the_authority_that_opened_it() {
+    let world = World::new();
+    let planner = world.mesh(Service::Planner);
+    let running = serve(&planner, yes()).await;
+    world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
+    let connected = world.stranger(Some("scheduler"), running.address);
+    assert_eq!(code_of(connected.clone(), request(SERVER_INFO)).await, Code::Ok);
+    std::fs::write(world.path("ca.crt"), Ca::new().unwrap().certificate()).unwrap();
+    assert!(planner.tls().reload());
+    until(async || code_of(connected.clone(), request(SERVER_INFO)).await != Code::Ok).await;
 }
