@@ -67,6 +67,8 @@ CREATE FUNCTION ledger.append(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+-- Planning for the arrays at hand would cost a small append more than running it.
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -13,18 +13,22 @@ DECLARE
     a_day date;
     made integer := 0;
 BEGIN
+    -- Every instance may call this; they take turns.
+    PERFORM pg_advisory_xact_lock(7401);
     FOR a_day IN SELECT d::date FROM generate_series(current_date, current_date + days_ahead, '1 day') d LOOP
         CONTINUE WHEN to_regclass(ledger.partition_of(a_day)) IS NOT NULL;
         CONTINUE WHEN EXISTS (
             SELECT FROM ledger.events_default e WHERE e.recorded_at >= a_day AND e.recorded_at < a_day + 1);
-        EXECUTE format('CREATE TABLE %s PARTITION OF ledger.events FOR VALUES FROM (%L) TO (%L)',
-            ledger.partition_of(a_day), a_day, a_day + 1);
+        -- Made apart and attached, which stops no append: CREATE TABLE ... PARTITION OF would.
+        EXECUTE format('CREATE TABLE %s (LIKE ledger.events INCLUDING ALL)', ledger.partition_of(a_day));
         -- The policies of ledger.events hold for whoever reads through it; a partition named directly shows
         -- its rows to nobody but these functions.
-        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', ledger.partition_of(a_day));
-        EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', ledger.partition_of(a_day));
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY',
+            ledger.partition_of(a_day));
         EXECUTE format('CREATE POLICY owner_maintains ON %s TO servo_owner USING (true)',
             ledger.partition_of(a_day));
+        EXECUTE format('ALTER TABLE ledger.events ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
+            ledger.partition_of(a_day), a_day, a_day + 1);
         made := made + 1;
     END LOOP;
     RETURN made;

@@ -17,11 +17,11 @@ use servo_store::{DatabaseConfig, FencedTx, Lease, LeaseTtl, Leases, Store, Stor
 const TAKEOVER_MARGIN: Duration = Duration::from_secs(3);
 /// Where the old holder is stopped, in the order of its fold.
 const STATEMENTS: usize = 5;
-const CASES_AT_ONCE: usize = 64;
+const CASES_AT_ONCE: usize = 32;
 
 /// Connections that are the case's own: one killed by a timeout must not end the leases of another case.
 fn own_store(config: &DatabaseConfig) -> Store {
-    let config = DatabaseConfig { loops_connections: 2, requests_connections: 1, ..config.clone() };
+    let config = DatabaseConfig { loops_connections: 2, acquire_timeout_ms: 20_000, ..config.clone() };
     Store::connect(Service::Scheduler, &config).unwrap()
 }
 

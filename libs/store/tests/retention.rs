@@ -5,6 +5,7 @@
 mod common;
 
 use common::{admin, connect, event, leases, store};
+use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::{EventType, Service, Stream};
 use servo_store::{NewEvent, Outcome, ReadError, Store};
@@ -86,6 +87,20 @@ async fn partitions_are_made_ahead_and_once() {
     // The migration made today and fourteen days ahead; the template may be of yesterday.
     assert!(make().await >= 2);
     assert_eq!(make().await, 0);
+}
+
+/// Every scheduler may make them, at the same time and under load.
+#[tokio::test]
+async fn partitions_are_made_while_others_append_and_make_them_too() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let appends = (0..50).map(|n| store.ledger().append(vec![event(KIND, n % 64, "acme", &format!("k{n}"))]));
+    let makers = (0..4).map(|_| async {
+        let mut connection = connect(&database.url_of("servo_scheduler_loop")).await;
+        run(&mut connection, "SELECT ledger.make_partitions(40)").await.unwrap();
+    });
+    let (appended, _) = tokio::join!(join_all(appends), join_all(makers));
+    assert!(appended.into_iter().all(|answer| answer.is_ok()));
 }
 
 #[tokio::test]
