@@ -4,6 +4,10 @@ SHELL := /bin/bash
 
 BUF := .venv/bin/buf
 BUILD := cargo build --workspace --bins
+WITH_POSTGRES := target/debug/with-postgres
+# The full counts instead of the sample that `make test` takes.
+LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
+CASES ?= 100000
 
 .PHONY: help demo dev test lint fmt proto sim chaos bench clean
 
@@ -23,7 +27,7 @@ dev: ## the same, but it stays up until Ctrl-C
 test: ## all tests, with a sample of the long ones
 	@scripts/bootstrap test
 	@$(BUILD)
-	@target/debug/with-postgres cargo nextest run --workspace --no-fail-fast
+	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
 
 lint: ## formatting, clippy, proto rules and breaking changes, licences
 	@scripts/bootstrap lint
@@ -41,15 +45,17 @@ fmt: ## format Rust and proto files
 
 proto: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
 	@scripts/bootstrap lint
-	$(BUF) build -o proto/baseline.binpb
+	$(BUF) build --exclude-source-info -o proto/baseline.binpb
 
-sim: ## the seeded simulations and model comparisons at full length
+sim: ## property tests and model comparisons at full length
 	@scripts/bootstrap test
-	SERVO_FULL=1 scripts/long sim
+	@$(LONG) PROPTEST_CASES=$(CASES) $(WITH_POSTGRES) cargo nextest run --profile full --release \
+		-p servo-model -p servo-store -E 'package(servo-model) or binary(model)'
 
-chaos: ## kill -9, SIGSTOP and certificate rotation at full length
+chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full length
 	@scripts/bootstrap test
-	SERVO_FULL=1 scripts/long chaos
+	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release \
+		-p servo-store -p servo-mesh -E 'test(/f09|f22|f23|f24|acknowledged|rotation/)'
 
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run

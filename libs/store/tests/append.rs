@@ -243,3 +243,12 @@ async fn time_never_goes_back_within_a_shard() {
     let more = store.ledger().append(vec![event(KIND, 0, "acme", "later")]).await.unwrap();
     assert!(more[0].recorded_at >= answers[2].recorded_at);
 }
+
+#[tokio::test]
+async fn a_closed_store_waits_for_nobody_and_says_so() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    store.ledger().append(vec![event(KIND, 0, "acme", "before")]).await.unwrap();
+    store.close().await;
+    assert!(store.ledger().append(vec![event(KIND, 0, "acme", "after")]).await.is_err());
+}

@@ -49,6 +49,8 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
     let readers: Vec<_> = (0..READERS)
         .map(|n| tokio::spawn(read_until_end(store.reader(), n, passes.clone(), ended.clone())))
         .collect();
+    // Whoever waits for a pass learns when there are no readers left.
+    drop(passes);
     let committed = Arc::new(Mutex::new(Committed::new()));
     let writers = (0..WRITERS).map(|n| {
         let writer = Writer {

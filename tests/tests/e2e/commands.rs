@@ -52,7 +52,9 @@ fn demo_starts_nine_healthy_services_twice_and_leaves_nothing() {
 
 #[test]
 fn busy_ports_move_on() {
-    let Ok(_busy) = TcpListener::bind(("127.0.0.1", 7400)) else { return busy_ports_move_on_from_elsewhere() };
+    let Ok(_busy) = TcpListener::bind(("127.0.0.1", 7400)) else {
+        return busy_ports_move_on_from_elsewhere();
+    };
     busy_ports_move_on_from_elsewhere();
 }
 
@@ -60,7 +62,8 @@ fn busy_ports_move_on() {
 fn busy_ports_move_on_from_elsewhere() {
     let dir = TempDir::new().unwrap();
     let shown = demo_well(dir.path());
-    let gateway = shown["services"].as_array().unwrap().iter().find(|one| one["service"] == "gateway").unwrap();
+    let gateway =
+        shown["services"].as_array().unwrap().iter().find(|one| one["service"] == "gateway").unwrap();
     assert_ne!(gateway["address"], "https://127.0.0.1:7400");
     assert_eq!(gateway["healthy"], true);
 }

@@ -72,8 +72,14 @@ fn refused(output: &Output, words: &[&str]) {
 
 #[test]
 fn an_unknown_key_is_named_with_its_likely_meaning() {
-    refused(&Ground::new().run("[server]\nlisten_adress = '127.0.0.1:0'"), &["server.listen_adress", "planner.toml"]);
-    refused(&Ground::new().run("[server]\nlistn = '127.0.0.1:0'"), &["server.listn", "did you mean `listen`"]);
+    refused(
+        &Ground::new().run("[server]\nlisten_adress = '127.0.0.1:0'"),
+        &["server.listen_adress", "planner.toml"],
+    );
+    refused(
+        &Ground::new().run("[server]\nlistn = '127.0.0.1:0'"),
+        &["server.listn", "did you mean `listen`"],
+    );
 }
 
 #[test]

@@ -29,8 +29,6 @@ struct Echo;
 
 #[tonic::async_trait]
 impl DispatcherService for Echo {
-
-
     async fn pull_tasks(
         &self,
         request: Request<Streaming<PullTasksRequest>>,
@@ -47,10 +45,12 @@ struct Ticker;
 
 #[tonic::async_trait]
 impl SchedulerService for Ticker {
-
-
-    async fn watch_run(&self, _: Request<WatchRunRequest>) -> Result<Response<Answers<WatchRunResponse>>, Status> {
-        let tokens = ["1", "2", "3"].map(|token| Ok(WatchRunResponse { resume_token: token.into(), ..Default::default() }));
+    async fn watch_run(
+        &self,
+        _: Request<WatchRunRequest>,
+    ) -> Result<Response<Answers<WatchRunResponse>>, Status> {
+        let tokens = ["1", "2", "3"]
+            .map(|token| Ok(WatchRunResponse { resume_token: token.into(), ..Default::default() }));
         Ok(Response::new(Box::pin(futures::stream::iter(tokens))))
     }
 }
@@ -97,7 +97,8 @@ impl Ground {
 
     async fn start(&self) {
         let scheduler = self.mesh(Service::Scheduler).serve(SchedulerServiceServer::new(Ticker)).bind().await;
-        let dispatcher = self.mesh(Service::Dispatcher).serve(DispatcherServiceServer::new(Echo)).bind().await;
+        let dispatcher =
+            self.mesh(Service::Dispatcher).serve(DispatcherServiceServer::new(Echo)).bind().await;
         tokio::spawn(scheduler.map_err(told).unwrap().until_signal());
         tokio::spawn(dispatcher.map_err(told).unwrap().until_signal());
         let config = self.dir.path().join("gateway.toml");
@@ -150,12 +151,14 @@ async fn a_server_stream_arrives_whole_and_in_order() {
     let ground = Ground::new().await;
     ground.start().await;
     let client = SchedulerServiceClient::new(ground.client().await);
-    let request = || WatchRunRequest { tenant: TENANT.into(), workspace: "main".into(), ..Default::default() };
+    let request =
+        || WatchRunRequest { tenant: TENANT.into(), workspace: "main".into(), ..Default::default() };
     let stream = when_ready(|| {
         let mut client = client.clone();
         async move { client.watch_run(with_key(request())).await }
     });
-    let messages: Vec<_> = stream.await.into_inner().map(|message| message.unwrap().resume_token).collect().await;
+    let messages: Vec<_> =
+        stream.await.into_inner().map(|message| message.unwrap().resume_token).collect().await;
     assert_eq!(messages, ["1", "2", "3"]);
     ground.shutdown.drain();
 }

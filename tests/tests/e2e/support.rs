@@ -22,8 +22,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) async fn start() -> Running {
         let dir = TempDir::new().unwrap();
-        let options =
-            MeshOptions { dir: dir.path().join("servo"), binaries: binaries(), database_url: None };
+        let options = MeshOptions { dir: dir.path().join("servo"), binaries: binaries(), database_url: None };
         Running { mesh: LocalMesh::start(options, |_| ()).await.unwrap(), _dir: dir }
     }
 }
@@ -38,6 +37,8 @@ pub(crate) fn processes_naming(dir: &Path) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
-    ids.filter(|id| *id != own && ["cmdline", "environ"].iter().any(|file| names(format!("/proc/{id}/{file}").into())))
-        .collect()
+    ids.filter(|id| {
+        *id != own && ["cmdline", "environ"].iter().any(|file| names(format!("/proc/{id}/{file}").into()))
+    })
+    .collect()
 }

@@ -79,7 +79,8 @@ impl LocalMesh {
         database.migrate().await?;
         done(Step::Migrations);
         let api_key = kept_secret(&dir.join(API_KEY_FILE), "servo_")?;
-        let ports_lock = tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
+        let ports_lock =
+            tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
         let (ports, services) = (choose_ports()?, BTreeMap::new());
         let binaries = options.binaries;
         let mut mesh = LocalMesh { dir, binaries, ports, api_key, probe, services, database, _lock: lock };

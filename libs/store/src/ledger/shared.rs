@@ -126,16 +126,25 @@ impl Flusher {
         let mut held_over = None;
         loop {
             let first = match held_over.take() {
-                Some(batch) => batch,
-                None => match inbox.recv().await {
-                    Some(batch) => batch,
-                    None => return,
-                },
+                Some(batch) => Some(batch),
+                None => self.next(&mut inbox).await,
             };
+            let Some(first) = first else { return };
             let (batches, next) = gather(first, &mut inbox);
             held_over = next;
             self.flush(batches).await;
         }
+    }
+
+    /// Waits for a batch, and gives the session back if the pool is closed meanwhile.
+    async fn next(&mut self, inbox: &mut mpsc::UnboundedReceiver<Batch>) -> Option<Batch> {
+        if self.connection.is_some() {
+            tokio::select! {
+                batch = inbox.recv() => return batch,
+                () = self.loops.pool.inner.close_event() => self.connection = None,
+            }
+        }
+        inbox.recv().await
     }
 
     async fn flush(&mut self, batches: Vec<Batch>) {
