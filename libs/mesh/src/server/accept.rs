@@ -77,12 +77,15 @@ impl Listener {
         loop {
             tokio::select! {
                 () = self.core.shutdown.draining() => return Ok(()),
-                Ok(()) = generation.changed() => acceptor = self.acceptor().unwrap_or(acceptor),
                 Some(_) = connections.join_next() => {}
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
                     let Some(permits) = self.permits(&places, &handshakes) else { continue };
-                    // The clone has seen what the acceptor was made of: a newer generation sends the connection away.
+                    if generation.has_changed().unwrap_or(false) {
+                        generation.mark_unchanged();
+                        acceptor = self.acceptor().unwrap_or(acceptor);
+                    }
+                    // The clone has seen what the acceptor was made of; a newer generation sends the connection away.
                     let made = (acceptor.clone(), generation.clone());
                     connections.spawn(self.connection(stream, made, permits).in_current_span());
                 }
@@ -182,8 +185,11 @@ async fn serve(
     mut generation: watch::Receiver<u64>,
 ) {
     let peer = peer_of(&stream);
+    // Decided by ALPN rather than by looking at the first bytes: a connection that is asked to go while it is being
+    // looked at would be cut off.
+    let speaks_http2 = door == Door::Mesh || stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let service = service_fn(move |request| gate.clone().answer(peer.clone(), request));
-    let builder = connection_builder(door);
+    let builder = connection_builder(speaks_http2);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -209,11 +215,9 @@ fn peer_of(stream: &TlsStream<TcpStream>) -> PeerIdentity {
     leaf.map_or(PeerIdentity::Anonymous, identity::of_certificate)
 }
 
-fn connection_builder(door: Door) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    if door == Door::Mesh {
-        builder = builder.http2_only();
-    }
+fn connection_builder(speaks_http2: bool) -> auto::Builder<TokioExecutor> {
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = if speaks_http2 { builder.http2_only() } else { builder.http1_only() };
     builder
         .http1()
         .timer(TokioTimer::new())

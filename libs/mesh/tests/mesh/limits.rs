@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use servo_mesh::{Reason, error};
 use servo_model::Service;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -156,4 +156,18 @@ async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
     let fits = r#"{"not": "a frame"}"#;
     assert_eq!(send(fits).await, fits.as_bytes());
     assert_eq!(send(&"x".repeat(1025)).await.len(), 0, "what is too long is not passed on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_door_also_speaks_http_1() {
+    let world = World::new();
+    let mesh = world.mesh(Service::Gateway);
+    let hello =
+        handler(|_| async { http::Response::new(tonic::body::Body::new(Full::new(Bytes::from("hello")))) });
+    let running = Running::start(mesh.shutdown().clone(), mesh.serve_public(hello)).await;
+    let mut stream = world.plain_tls(running.address, b"http/1.1").await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hello"), "{answer}");
 }

@@ -11,13 +11,19 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use serde::de::DeserializeOwned;
 use servo_local::{Ca, Issue};
 use servo_mesh::{Door, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources};
 use servo_model::Service;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tonic::body::Body;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
@@ -84,6 +90,21 @@ impl World {
         }
         let endpoint = Endpoint::from_shared(format!("https://{address}")).unwrap();
         endpoint.tls_config(tls).unwrap().connect_lazy()
+    }
+}
+
+impl World {
+    /// A bare TLS connection of a client without a certificate.
+    pub(crate) async fn plain_tls(&self, address: SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.ca.certificate().as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let stream = TcpStream::connect(address).await.unwrap();
+        TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
     }
 }
 
