@@ -22,7 +22,10 @@ impl LeaseTtl {
 
     pub fn new(ttl: Duration) -> Result<LeaseTtl, BadConfig> {
         if ttl < Self::MIN {
-            let fault = format!("is {ttl:?}; a stopped holder's transaction may last up to {:?}", Self::MIN);
+            let fault = format!(
+                "is {ttl:?}, but the transaction of a stopped holder may live nearly {0:?}; set {0:?} or more",
+                Self::MIN
+            );
             return Err(BadConfig { key: "lease_ttl", fault });
         }
         Ok(LeaseTtl(ttl))
@@ -70,8 +73,7 @@ impl Lease {
         self.watermark
     }
 
-    /// Surely over by this instant of the local clock; the database may think so a little later, never earlier
-    /// than it was asked.
+    /// Unless somebody released it, the database counts it as held at least until this instant of the local clock.
     pub fn expires(&self) -> Instant {
         self.expires
     }
