@@ -101,11 +101,6 @@ impl<C> Mesh<C> {
         self.serving(Door::Mesh).and(service)
     }
 
-    /// Serves what every service answers: health, reflection and what it says about itself.
-    pub fn serve_only_itself(&self) -> Serving {
-        self.serving(Door::Mesh)
-    }
-
     /// Serves everybody: a certificate is optional, no access rule is applied, and `handler` finds out who
     /// calls. Caller metadata of clients is taken away before `handler` sees the request.
     pub fn serve_public(&self, handler: Handler) -> Serving {

@@ -13,10 +13,12 @@ pub const MAPPED_ITEMS_PER_TASK_MAX: usize = 10_000;
 pub const EVENTS_PER_BATCH_MAX: usize = 512;
 /// Envelopes or outcomes in one message between services and workers.
 pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;
-pub const EVENT_BYTES_MAX: usize = 256 * KIB;
-pub const ENVELOPE_BYTES_MAX: usize = 128 * KIB;
+/// The encoded body of an event; the ledger's table holds the same limit.
+pub const EVENT_BYTES_MAX: usize = 64 * KIB;
+/// A signed envelope, all in all.
+pub const ENVELOPE_BYTES_MAX: usize = 64 * KIB;
 /// Larger resolved inputs go into a blob that the envelope names.
-pub const ENVELOPE_INPUT_BYTES_MAX: usize = 64 * KIB;
+pub const ENVELOPE_INPUT_BYTES_MAX: usize = 48 * KIB;
 /// A manifest above this is handed over by URI.
 pub const MANIFEST_INLINE_BYTES_MAX: usize = MIB;
 /// One gRPC message. A sender of many small things cuts by bytes as well as by count.

@@ -3,11 +3,11 @@
 //! The pages are not built yet; the service already takes its place in the mesh and tells its health.
 
 use servo_mesh::config::NoSections;
-use servo_mesh::{Fault, Mesh};
+use servo_mesh::{Door, Fault, Mesh};
 
 pub type Config = NoSections;
 
 /// Serves until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    mesh.serve_only_itself().until_signal().await
+    mesh.serving(Door::Mesh).until_signal().await
 }

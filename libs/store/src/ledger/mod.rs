@@ -15,11 +15,11 @@ pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
 
 /// Larger values belong into a blob that the event names. The same number stands in the table's constraint.
-pub const EVENT_PAYLOAD_BYTES_MAX: usize = 65_536;
+pub const EVENT_PAYLOAD_BYTES_MAX: usize = servo_model::limits::EVENT_BYTES_MAX;
 /// The same number stands in the table's constraint.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 1_024;
 /// What one caller may append at once.
-pub const EVENTS_PER_BATCH_MAX: usize = 512;
+pub const EVENTS_PER_BATCH_MAX: usize = servo_model::limits::EVENTS_PER_BATCH_MAX;
 
 /// An event to append. Position and time are the database's to give, the source is the role that appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
