@@ -34,7 +34,13 @@ BEGIN
 END
 $$;
 
--- Without a search_path of its own, so that the planner can put it in place of a call; its body is bound already.
+-- Both without a search_path of their own, so that the planner can put them in place of a call; their bodies
+-- are bound already. No text contains a zero byte, so it separates.
+CREATE FUNCTION ledger.hash_key(tenant text, workspace text, key text) RETURNS uuid
+LANGUAGE sql IMMUTABLE
+RETURN encode(substr(sha256(textsend(tenant) || '\x00' || textsend(workspace) || '\x00' || textsend(key)), 1, 16),
+    'hex')::uuid;
+
 CREATE FUNCTION ledger.hash_body(type smallint, version smallint, payload bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE
 RETURN substr(sha256(int2send(type) || int2send(version) || payload), 1, 16);
@@ -43,7 +49,7 @@ RETURN substr(sha256(int2send(type) || int2send(version) || payload), 1, 16);
 -- it stands or would stand.
 CREATE FUNCTION ledger.store(
     appender text,
-    hashes bytea[],
+    hashes uuid[],
     fresh boolean[],
     streams smallint[],
     shards smallint[],
@@ -84,9 +90,9 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
 
-    INSERT INTO ledger.keys (hash, body, event_id, position, recorded_at, stream, shard)
-    SELECT e.hash, ledger.hash_body(e.type, e.version, e.payload), e.event_id, e.position, e.recorded_at,
-        e.stream, e.shard
+    INSERT INTO ledger.keys (hash, event_id, position, recorded_at, stream, shard, body)
+    SELECT e.hash, e.event_id, e.position, e.recorded_at, e.stream, e.shard,
+        ledger.hash_body(e.type, e.version, e.payload)
     FROM unnest(hashes, types, versions, payloads, event_ids, positions, times, streams, shards, fresh)
         AS e (hash, type, version, payload, event_id, position, recorded_at, stream, shard, fresh)
     WHERE e.fresh
@@ -149,7 +155,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     appender text := ledger.check_append(streams, types, tenants);
-    hashes bytea[];
+    hashes uuid[];
     fresh boolean[];
 BEGIN
     IF cardinality(streams) = 0 THEN
@@ -160,7 +166,7 @@ BEGIN
     ORDER BY s.stream, s.shard
     FOR NO KEY UPDATE;
     hashes := ARRAY(
-        SELECT substr(sha256(textsend(e.tenant) || '\x00' || textsend(e.workspace) || '\x00' || textsend(e.key)), 1, 16)
+        SELECT ledger.hash_key(e.tenant, e.workspace, e.key)
         FROM unnest(tenants, workspaces, idempotency_keys) AS e (tenant, workspace, key));
 
     BEGIN
