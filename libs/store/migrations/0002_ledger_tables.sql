@@ -44,16 +44,16 @@ CREATE TABLE ledger.events (
 -- Takes what no daily partition takes, so that an append never fails for want of one.
 CREATE TABLE ledger.events_default PARTITION OF ledger.events DEFAULT;
 
--- Idempotency keys of the last seven days as hashes: 16 bytes of sha256 over (tenant, workspace, key)
--- and over (type, version, payload).
+-- Idempotency keys of the last seven days as hashes: 16 bytes of sha256 over (tenant, workspace, key), kept as
+-- uuid because Postgres' index over that fixed size is a third smaller than over bytea; and over (type, version, payload).
 CREATE TABLE ledger.keys (
-    hash bytea PRIMARY KEY,
-    body bytea NOT NULL,
+    hash uuid PRIMARY KEY,
     event_id uuid NOT NULL,
     position bigint NOT NULL,
     recorded_at timestamptz NOT NULL,
     stream smallint NOT NULL,
-    shard smallint NOT NULL
+    shard smallint NOT NULL,
+    body bytea NOT NULL
 );
 CREATE INDEX keys_by_age ON ledger.keys (recorded_at);
 

@@ -34,17 +34,99 @@ BEGIN
 END
 $$;
 
--- Without a search_path of its own, so that the planner can put it in place of a call; its body is bound already.
+-- Both without a search_path of their own, so that the planner can put them in place of a call; their bodies
+-- are bound already. No text contains a zero byte, so it separates.
+CREATE FUNCTION ledger.hash_key(tenant text, workspace text, key text) RETURNS uuid
+LANGUAGE sql IMMUTABLE
+RETURN encode(substr(sha256(textsend(tenant) || '\x00' || textsend(workspace) || '\x00' || textsend(key)), 1, 16),
+    'hex')::uuid;
+
 CREATE FUNCTION ledger.hash_body(type smallint, version smallint, payload bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE
 RETURN substr(sha256(int2send(type) || int2send(version) || payload), 1, 16);
 
+-- Numbers and stores the fresh ones of these events, whose shards the caller has locked. Answers, for each event, where
+-- it stands or would stand.
+CREATE FUNCTION ledger.store(
+    appender text,
+    hashes uuid[],
+    fresh boolean[],
+    streams smallint[],
+    shards smallint[],
+    event_ids uuid[],
+    types smallint[],
+    versions smallint[],
+    tenants text[],
+    workspaces text[],
+    idempotency_keys text[],
+    correlation_ids uuid[],
+    causation_ids uuid[],
+    payloads bytea[]
+) RETURNS TABLE (stream smallint, shard smallint, "position" bigint, event_id uuid, recorded_at timestamptz)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    -- Taken under the locks and never before the shard's last event, so time does not go back within a shard.
+    at timestamptz := clock_timestamp();
+    positions bigint[];
+    times timestamptz[];
+BEGIN
+    SELECT array_agg(n.position), array_agg(n.recorded_at) INTO positions, times
+    FROM (
+        SELECT greatest(at, s.recorded_at) AS recorded_at, s.head
+            + count(*) FILTER (WHERE e.fresh) OVER (PARTITION BY e.stream, e.shard ORDER BY e.ordinal) AS position
+        FROM unnest(streams, shards, fresh) WITH ORDINALITY AS e (stream, shard, fresh, ordinal)
+        JOIN ledger.shards s ON s.stream = e.stream AND s.shard = e.shard
+        ORDER BY e.ordinal
+    ) n;
+    IF cardinality(positions) IS DISTINCT FROM cardinality(streams) THEN
+        RAISE EXCEPTION 'an event names a shard that does not exist: %', (
+            SELECT format('stream %s, shard %s', u.stream, u.shard)
+            FROM unnest(streams, shards) AS u (stream, shard)
+            WHERE NOT EXISTS (SELECT FROM ledger.shards s WHERE s.stream = u.stream AND s.shard = u.shard)
+            LIMIT 1)
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+
+    INSERT INTO ledger.keys (hash, event_id, position, recorded_at, stream, shard, body)
+    SELECT e.hash, e.event_id, e.position, e.recorded_at, e.stream, e.shard,
+        ledger.hash_body(e.type, e.version, e.payload)
+    FROM unnest(hashes, types, versions, payloads, event_ids, positions, times, streams, shards, fresh)
+        AS e (hash, type, version, payload, event_id, position, recorded_at, stream, shard, fresh)
+    WHERE e.fresh
+    ORDER BY e.hash;
+
+    INSERT INTO ledger.events (stream, shard, type, version, position, recorded_at, event_id,
+        correlation_id, causation_id, tenant, workspace, source, idempotency_key, payload)
+    SELECT e.stream, e.shard, e.type, e.version, e.position, e.recorded_at, e.event_id,
+        e.correlation_id, e.causation_id, e.tenant, e.workspace, appender, e.key, e.payload
+    FROM unnest(streams, shards, types, versions, positions, times, event_ids, correlation_ids, causation_ids,
+        tenants, workspaces, idempotency_keys, payloads, fresh)
+        AS e (stream, shard, type, version, position, recorded_at, event_id, correlation_id, causation_id,
+            tenant, workspace, key, payload, fresh)
+    WHERE e.fresh;
+
+    UPDATE ledger.shards s SET head = f.head, recorded_at = f.recorded_at
+    FROM (
+        SELECT e.stream, e.shard, max(e.position) AS head, max(e.recorded_at) AS recorded_at
+        FROM unnest(streams, shards, positions, times, fresh) AS e (stream, shard, position, recorded_at, fresh)
+        WHERE e.fresh
+        GROUP BY e.stream, e.shard
+    ) f
+    WHERE s.stream = f.stream AND s.shard = f.shard;
+
+    RETURN QUERY SELECT e.* FROM unnest(streams, shards, positions, event_ids, times) AS e;
+END
+$$;
+
 -- Appends events and answers one row per event, in input order:
 --   outcome 1 = new, 2 = duplicate (this key and body are known), 3 = conflict (the key has another body);
 --   stream, shard, position, event_id and recorded_at are those of the event that stands in the ledger.
--- Locks are taken in one order everywhere (shards ascending, then key hashes ascending), so that callers
--- cannot deadlock as long as a transaction appends once. Two callers that race with one key on two shards
--- meet at keys_pkey: the later one fails with a unique violation and finds the duplicate when it repeats.
+-- Nearly always every key is new, so that is tried first and costs no lookups; the primary key of ledger.keys tells when
+-- it is not. Locks are taken in one order everywhere (shards ascending, then key hashes ascending), so that callers
+-- cannot deadlock as long as a transaction appends once.
 CREATE FUNCTION ledger.append(
     streams smallint[],
     shards smallint[],
@@ -72,85 +154,40 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    appender text;
-    at timestamptz;
-    hashes bytea[];
+    appender text := ledger.check_append(streams, types, tenants);
+    hashes uuid[];
     fresh boolean[];
-    positions bigint[];
-    times timestamptz[];
 BEGIN
     IF cardinality(streams) = 0 THEN
         RETURN;
     END IF;
-    appender := ledger.check_append(streams, types, tenants);
     PERFORM FROM ledger.shards s
     WHERE (s.stream, s.shard) IN (SELECT u.stream, u.shard FROM unnest(streams, shards) AS u (stream, shard))
     ORDER BY s.stream, s.shard
     FOR NO KEY UPDATE;
-    -- Taken under the locks and never before the shard's last event, so time does not go back within a shard.
-    at := clock_timestamp();
+    hashes := ARRAY(
+        SELECT ledger.hash_key(e.tenant, e.workspace, e.key)
+        FROM unnest(tenants, workspaces, idempotency_keys) AS e (tenant, workspace, key));
 
-    -- An event is fresh if its key is neither stored nor named earlier in this call; fresh ones are numbered.
-    -- OFFSET 0 keeps the lookup an index scan per event, whatever the planner believes of a young table.
-    WITH hashed AS MATERIALIZED (
-        SELECT e.ordinal, e.stream, e.shard,
-            substr(sha256(textsend(e.tenant) || '\x00' || textsend(e.workspace) || '\x00' || textsend(e.key)), 1, 16)
-                AS hash
-        FROM unnest(streams, shards, tenants, workspaces, idempotency_keys) WITH ORDINALITY
-            AS e (stream, shard, tenant, workspace, key, ordinal)
-    ), judged AS (
-        SELECT h.*, k.hash IS NULL AND row_number() OVER (PARTITION BY h.hash ORDER BY h.ordinal) = 1 AS fresh
-        FROM hashed h
-        LEFT JOIN LATERAL (SELECT k.hash FROM ledger.keys k WHERE k.hash = h.hash OFFSET 0) k ON true
-    ), numbered AS (
-        SELECT j.ordinal, j.hash, j.fresh, greatest(at, s.recorded_at) AS recorded_at, s.head
-            + count(*) FILTER (WHERE j.fresh) OVER (PARTITION BY j.stream, j.shard ORDER BY j.ordinal) AS position
-        FROM judged j JOIN ledger.shards s ON s.stream = j.stream AND s.shard = j.shard
-    )
-    SELECT array_agg(n.hash), array_agg(n.fresh), array_agg(n.position), array_agg(n.recorded_at)
-    INTO hashes, fresh, positions, times
-    FROM (SELECT * FROM numbered ORDER BY ordinal) n;
-    IF cardinality(positions) IS DISTINCT FROM cardinality(streams) THEN
-        RAISE EXCEPTION 'an event names a shard that does not exist: %', (
-            SELECT format('stream %s, shard %s', u.stream, u.shard)
-            FROM unnest(streams, shards) AS u (stream, shard)
-            WHERE NOT EXISTS (SELECT FROM ledger.shards s WHERE s.stream = u.stream AND s.shard = u.shard)
-            LIMIT 1)
-            USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-
-    INSERT INTO ledger.events (stream, shard, type, version, position, recorded_at, event_id,
-        correlation_id, causation_id, tenant, workspace, source, idempotency_key, payload)
-    SELECT e.stream, e.shard, e.type, e.version, e.position, e.recorded_at, e.event_id,
-        e.correlation_id, e.causation_id, e.tenant, e.workspace, appender, e.key, e.payload
-    FROM unnest(streams, shards, types, versions, positions, times, event_ids, correlation_ids, causation_ids,
-        tenants, workspaces, idempotency_keys, payloads, fresh)
-        AS e (stream, shard, type, version, position, recorded_at, event_id, correlation_id, causation_id,
-            tenant, workspace, key, payload, fresh)
-    WHERE e.fresh;
-
-    INSERT INTO ledger.keys (hash, body, event_id, position, recorded_at, stream, shard)
-    SELECT e.hash, ledger.hash_body(e.type, e.version, e.payload), e.event_id, e.position, e.recorded_at,
-        e.stream, e.shard
-    FROM unnest(hashes, types, versions, payloads, event_ids, positions, times, streams, shards, fresh)
-        AS e (hash, type, version, payload, event_id, position, recorded_at, stream, shard, fresh)
-    WHERE e.fresh
-    ORDER BY e.hash;
-
-    UPDATE ledger.shards s SET head = f.head, recorded_at = f.recorded_at
-    FROM (
-        SELECT e.stream, e.shard, max(e.position) AS head, max(e.recorded_at) AS recorded_at
-        FROM unnest(streams, shards, positions, times, fresh) AS e (stream, shard, position, recorded_at, fresh)
-        WHERE e.fresh
-        GROUP BY e.stream, e.shard
-    ) f
-    WHERE s.stream = f.stream AND s.shard = f.shard;
-
-    IF true = ALL (fresh) THEN
+    BEGIN
         RETURN QUERY
-        SELECT 1::smallint, e.* FROM unnest(streams, shards, positions, event_ids, times) AS e;
+        SELECT 1::smallint, e.*
+        FROM ledger.store(appender, hashes, array_fill(true, ARRAY[cardinality(streams)]), streams, shards, event_ids,
+            types, versions, tenants, workspaces, idempotency_keys, correlation_ids, causation_ids, payloads) e;
         RETURN;
-    END IF;
+    EXCEPTION WHEN unique_violation THEN
+        -- Some key is known; nothing was stored.
+    END;
+
+    -- Fresh is what is neither stored nor named earlier in this call. OFFSET 0 keeps each lookup an index scan,
+    -- whatever the planner believes of a young table.
+    fresh := ARRAY(
+        SELECT k.hash IS NULL AND row_number() OVER (PARTITION BY e.hash ORDER BY e.ordinal) = 1
+        FROM unnest(hashes) WITH ORDINALITY AS e (hash, ordinal)
+        LEFT JOIN LATERAL (SELECT k.hash FROM ledger.keys k WHERE k.hash = e.hash OFFSET 0) k ON true
+        ORDER BY e.ordinal);
+    PERFORM FROM ledger.store(appender, hashes, fresh, streams, shards, event_ids, types, versions, tenants,
+        workspaces, idempotency_keys, correlation_ids, causation_ids, payloads);
     -- By now every key of the call is stored, by this call or by an earlier one.
     RETURN QUERY
     SELECT CASE WHEN e.fresh THEN 1::smallint

@@ -130,6 +130,8 @@ impl Flusher {
                 None => self.next(&mut inbox).await,
             };
             let Some(first) = first else { return };
+            // A turn, not a delay: callers who were just answered and have more can still join.
+            tokio::task::yield_now().await;
             let (batches, next) = gather(first, &mut inbox);
             held_over = next;
             self.flush(batches).await;

@@ -255,6 +255,8 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::Writers],
         "appends events of the types the caller may write",
     ),
+    function("ledger.store", Role::Definer, &[], "numbers and stores what append let pass"),
+    function("ledger.hash_key", Role::Definer, &[], "what stands for (tenant, workspace, idempotency key)"),
     function("ledger.hash_body", Role::Definer, &[], "what two events must share to be the same"),
     function("ledger.check_append", Role::Definer, &[], "refuses what the caller may not append"),
     function("ledger.acquire", Role::Definer, LESSEES, "takes free shards of the caller's stream"),
