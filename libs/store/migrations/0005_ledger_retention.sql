@@ -90,7 +90,7 @@ AS $$
 WITH expired AS (
     SELECT k.hash FROM ledger.keys k
     WHERE k.recorded_at < clock_timestamp() - interval '7 days'
-    ORDER BY k.recorded_at LIMIT at_most
+    LIMIT at_most
 ), gone AS (
     DELETE FROM ledger.keys k USING expired x WHERE k.hash = x.hash RETURNING 1
 )
