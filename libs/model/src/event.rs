@@ -102,8 +102,9 @@ event_types! {
     RunRequested = 20, Execution, [Scheduler, Automation, Backfill];
     PlanCreated = 21, Execution, [Scheduler];
     PlanFailed = 22, Execution, [Scheduler];
-    DispatchRequested = 23, Execution, [Dispatcher];
-    DispatchEnqueued = 24, Execution, [Dispatcher];
+    // The dispatcher chooses; the shard's owner appends and folds what it chose in one statement.
+    DispatchRequested = 23, Execution, [Scheduler];
+    DispatchEnqueued = 24, Execution, [Scheduler];
     // The shard's owner appends what the callback forwards to it; the callback appends by itself
     // when no owner answers.
     TaskStarted = 25, Execution, [Callback, Scheduler];
@@ -125,6 +126,7 @@ event_types! {
     BackfillChunkPlanned = 61, Backfill, [Backfill];
     BackfillStateChanged = 62, Backfill, [Backfill];
     DeploymentRegistered = 70, Catalog, [Planner];
+    DynamicPartitionsChanged = 71, Catalog, [Planner];
     QuotaChanged = 80, Quota, [Quota];
 }
 

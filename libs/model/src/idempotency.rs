@@ -114,6 +114,10 @@ impl IdempotencyKey {
         IdempotencyKey(format!("deployment:{deployment}:{version}"))
     }
 
+    pub fn dynamic_partitions_changed(set: &str, version: u64) -> IdempotencyKey {
+        IdempotencyKey(format!("dynamic_partitions:{set}:{version}"))
+    }
+
     /// QuotaChanged; the subject is what the version counts, such as a tenant's limits or one pool.
     pub fn quota_changed(subject: &str, version: u64) -> IdempotencyKey {
         IdempotencyKey(format!("quota:{subject}:{version}"))

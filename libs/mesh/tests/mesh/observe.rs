@@ -168,7 +168,7 @@ async fn one_trace_goes_through_all_calls() {
             let onward = onward.clone();
             async move {
                 tell(
-                    onward.oneshot(request("/servo.v1.DispatcherService/OfferTasks")).await.unwrap(),
+                    onward.oneshot(request("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap(),
                     "first",
                 )
             }

@@ -188,18 +188,9 @@ pub const READS: &[Read] = &[
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
-        table: "scheduler.tasks",
-        columns: &[
-            "run_number",
-            "ordinal",
-            "tenant",
-            "state",
-            "attempt",
-            "attempt_id",
-            "changed_at",
-            "due_at",
-        ],
-        why: "a new holder fills its ready set and live attempts",
+        table: "planner.plans",
+        columns: &["tenant", "workspace", "plan_id", "plan"],
+        why: "an envelope carries what the plan says about its task",
     },
 ];
 
