@@ -8,7 +8,10 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 
 pub mod access;
+mod fingerprint;
 pub mod scope;
+
+pub use fingerprint::request_fingerprint;
 
 /// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
 #[allow(clippy::all, clippy::unwrap_used, unreachable_pub, reason = "generated code")]

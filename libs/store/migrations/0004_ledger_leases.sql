@@ -125,3 +125,113 @@ BEGIN
     RETURN found_head;
 END
 $$;
+
+-- The holder's own append: proves the lease of every shard named, moves its watermark, and stores the events that
+-- follow the old head at the positions the holder has already folded them at. Raises, so that nothing beside it in
+-- the statement takes effect: SVL01 when a lease is gone, SVB01 when somebody else appended first, SVC01 when the
+-- holder's idea of the time is off, SVK01 when a key is taken. Answers the database's time.
+--
+-- A shard whose mark moves without events of this call was appended to by others; its new mark may not pass its head.
+CREATE FUNCTION ledger.fold(
+    a_stream smallint,
+    a_holder text,
+    held_shards smallint[],
+    epochs bigint[],
+    old_marks bigint[],
+    new_marks bigint[],
+    at timestamptz,
+    shards smallint[],
+    positions bigint[],
+    event_ids uuid[],
+    types smallint[],
+    versions smallint[],
+    tenants text[],
+    workspaces text[],
+    idempotency_keys text[],
+    correlation_ids uuid[],
+    causation_ids uuid[],
+    payloads bytea[]
+) RETURNS timestamptz
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    appender text;
+    moved integer;
+BEGIN
+    PERFORM ledger.check_lessee(a_stream);
+    IF abs(extract(epoch FROM clock_timestamp() - at)) > 1 THEN
+        RAISE EXCEPTION 'the time given is % and the time is %', at, clock_timestamp() USING ERRCODE = 'SVC01';
+    END IF;
+    PERFORM FROM ledger.shards s
+    WHERE s.stream = a_stream AND s.shard = ANY (held_shards)
+    ORDER BY s.shard
+    FOR NO KEY UPDATE;
+    UPDATE ledger.shards s
+    SET watermark = h.new_mark,
+        head = greatest(s.head, h.new_mark),
+        recorded_at = CASE WHEN h.appended > 0 THEN greatest(s.recorded_at, at) ELSE s.recorded_at END
+    FROM (
+        SELECT u.shard, u.epoch, u.old_mark, u.new_mark, coalesce(e.appended, 0) AS appended
+        FROM unnest(held_shards, epochs, old_marks, new_marks) AS u (shard, epoch, old_mark, new_mark)
+        LEFT JOIN (SELECT e.shard, count(*) AS appended FROM unnest(shards) AS e (shard) GROUP BY e.shard) e
+            ON e.shard = u.shard
+    ) h
+    WHERE s.stream = a_stream AND s.shard = h.shard AND s.epoch = h.epoch AND s.holder = a_holder
+        AND s.lease_until > clock_timestamp() AND s.watermark = h.old_mark
+        AND CASE WHEN h.appended > 0 THEN s.head = h.new_mark - h.appended ELSE h.new_mark BETWEEN h.old_mark AND s.head END;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    IF moved <> cardinality(held_shards) THEN
+        PERFORM ledger.refuse_fold(a_stream, a_holder, held_shards, epochs, old_marks);
+    END IF;
+    IF cardinality(shards) > 0 THEN
+        appender := ledger.check_append(array_fill(a_stream, ARRAY[cardinality(types)]), types, tenants);
+        BEGIN
+            INSERT INTO ledger.keys (hash, event_id, position, recorded_at, stream, shard, body)
+            SELECT ledger.hash_key(e.tenant, e.workspace, e.key), e.event_id, e.position, at, a_stream, e.shard,
+                ledger.hash_body(e.type, e.version, e.payload)
+            FROM unnest(tenants, workspaces, idempotency_keys, types, versions, payloads, event_ids, positions, shards)
+                AS e (tenant, workspace, key, type, version, payload, event_id, position, shard)
+            ORDER BY 1;
+        EXCEPTION WHEN unique_violation THEN
+            RAISE EXCEPTION 'a key of these events is taken' USING ERRCODE = 'SVK01';
+        END;
+        INSERT INTO ledger.events (stream, shard, type, version, position, recorded_at, event_id,
+            correlation_id, causation_id, tenant, workspace, source, idempotency_key, payload)
+        SELECT a_stream, e.shard, e.type, e.version, e.position, at, e.event_id,
+            e.correlation_id, e.causation_id, e.tenant, e.workspace, appender, e.key, e.payload
+        FROM unnest(shards, types, versions, positions, event_ids, correlation_ids, causation_ids,
+            tenants, workspaces, idempotency_keys, payloads)
+            AS e (shard, type, version, position, event_id, correlation_id, causation_id,
+                tenant, workspace, key, payload);
+    END IF;
+    RETURN clock_timestamp();
+END
+$$;
+
+-- Says why ledger.fold could not move every mark.
+CREATE FUNCTION ledger.refuse_fold(
+    a_stream smallint, a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[]
+) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    lost record;
+BEGIN
+    SELECT u.shard, u.epoch, u.old_mark INTO lost
+    FROM unnest(held_shards, epochs, old_marks) AS u (shard, epoch, old_mark)
+    WHERE NOT EXISTS (
+        SELECT FROM ledger.shards s
+        WHERE s.stream = a_stream AND s.shard = u.shard AND s.epoch = u.epoch AND s.holder = a_holder
+            AND s.lease_until > clock_timestamp() AND s.watermark = u.old_mark)
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the lease on stream %, shard % at epoch % and watermark % is no longer held',
+            a_stream, lost.shard, lost.epoch, lost.old_mark
+            USING ERRCODE = 'SVL01';
+    END IF;
+    RAISE EXCEPTION 'somebody else appended to a shard of stream % first', a_stream USING ERRCODE = 'SVB01';
+END
+$$;

@@ -9,9 +9,16 @@ CREATE TABLE callback.heartbeats (
 CREATE TABLE callback.logs (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
+    run_id uuid NOT NULL,
     attempt_id uuid NOT NULL,
+    -- A hash of the worker process' name for itself; each counts its own batches.
+    session bigint NOT NULL,
     sequence bigint NOT NULL CHECK (sequence >= 0),
+    -- The order in which batches of a run arrived.
+    arrival bigint GENERATED ALWAYS AS IDENTITY,
     received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    lines bytea NOT NULL CHECK (octet_length(lines) <= 65536),
-    PRIMARY KEY (tenant, workspace, attempt_id, sequence)
+    -- servo.v1.AppendLogsRequest with lines and dropped_lines alone, encoded.
+    lines bytea NOT NULL CHECK (octet_length(lines) <= 1200000),
+    PRIMARY KEY (run_id, attempt_id, session, sequence)
 );
+CREATE INDEX logs_by_arrival ON callback.logs (run_id, arrival);

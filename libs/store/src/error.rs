@@ -5,6 +5,10 @@ use sqlx::postgres::PgDatabaseError;
 
 /// The fence raises this when the lease is gone.
 const LEASE_LOST: &str = "SVL01";
+/// A holder's append raises these, see `ledger.fold`.
+const BEHIND: &str = "SVB01";
+const CLOCK_OFF: &str = "SVC01";
+const KEY_TAKEN: &str = "SVK01";
 
 /// Racing callers with one key on two shards meet at this constraint; the later one repeats and finds it.
 const KEYS_CONSTRAINT: &str = "keys_pkey";
@@ -20,6 +24,15 @@ pub enum StoreError {
     /// The lease is held by somebody else, ran out, or its watermark was moved. Nothing was written.
     #[error("{0}; drop the shard and acquire it again")]
     LeaseLost(String),
+    /// Somebody else appended to the shard first. Nothing was written: read on, fold, and repeat.
+    #[error("{0}; read what was appended and repeat")]
+    Behind(String),
+    /// The time given is not the database's. Nothing was written.
+    #[error("{0}; look at the database's clock and repeat")]
+    ClockOff(String),
+    /// An event with this idempotency key stands in the ledger. Nothing was written.
+    #[error("{0}; append the events one by one to learn which")]
+    KeyTaken(String),
     /// The role may not do this.
     #[error("Postgres refused: {0}")]
     Refused(String),
@@ -45,6 +58,9 @@ impl From<sqlx::Error> for StoreError {
                 Kind::Gone | Kind::Slow => StoreError::Unavailable(sentence(database.as_ref())),
                 Kind::Raced => StoreError::Raced(sentence(database.as_ref())),
                 Kind::LeaseLost => StoreError::LeaseLost(sentence(database.as_ref())),
+                Kind::Behind => StoreError::Behind(sentence(database.as_ref())),
+                Kind::ClockOff => StoreError::ClockOff(sentence(database.as_ref())),
+                Kind::KeyTaken => StoreError::KeyTaken(sentence(database.as_ref())),
                 Kind::Refused => StoreError::Refused(sentence(database.as_ref())),
                 Kind::Other => StoreError::Database(error),
             },
@@ -75,6 +91,9 @@ enum Kind {
     Slow,
     Raced,
     LeaseLost,
+    Behind,
+    ClockOff,
+    KeyTaken,
     Refused,
     Other,
 }
@@ -88,6 +107,9 @@ fn kind_of(error: &dyn DatabaseError) -> Kind {
         Some("40001" | "40P01" | "55P03") => Kind::Raced,
         Some("23505") if error.constraint() == Some(KEYS_CONSTRAINT) => Kind::Raced,
         Some(LEASE_LOST) => Kind::LeaseLost,
+        Some(BEHIND) => Kind::Behind,
+        Some(CLOCK_OFF) => Kind::ClockOff,
+        Some(KEY_TAKEN) => Kind::KeyTaken,
         // Not allowed; no such role or a wrong password.
         Some("42501" | "28000" | "28P01") => Kind::Refused,
         _ => Kind::Other,

@@ -68,6 +68,11 @@ impl Lease {
         self.epoch
     }
 
+    /// The process that holds it.
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+
     /// How far the shard was folded when it was acquired.
     pub fn watermark(&self) -> i64 {
         self.watermark

@@ -76,8 +76,8 @@ const ROWS: [(Service, &str, &str); 8] = [
     ),
     (
         Service::Scheduler,
-        "scheduler.run_keys",
-        "VALUES ($1, 'main', 'key', sha256('f'), gen_random_uuid(), clock_timestamp())",
+        "scheduler.run_key_conflicts",
+        "VALUES ($1, 'main', gen_random_uuid(), gen_random_uuid(), '', clock_timestamp())",
     ),
     (
         Service::Dispatcher,

@@ -1,28 +1,78 @@
 //! The scheduler owns runs and tasks.
 //!
 //! Its instances lease the shards of the execution stream, append and fold events, and answer the run API (schema
-//! `scheduler`).
+//! `scheduler`). [`core`] decides, [`shards`] keeps memory and rows in step, `rpc` is the door.
 //!
 //! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
 
+pub mod core;
+mod planning;
 mod rpc;
+mod secrets;
+mod shards;
+mod store;
+mod wire;
+
+use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh};
+use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
-use servo_store::{DatabaseConfig, Store};
+use servo_store::{DatabaseConfig, LeaseTtl, Store};
+use ulid::Ulid;
 
+use crate::planning::Planning;
 use crate::rpc::Scheduler;
+use crate::secrets::RunIds;
+use crate::shards::{Keeper, Plans, Shards};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
+    pub scheduler: Instance,
+}
+
+/// The `[scheduler]` section.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// What run ids derive from, the same for all instances and for ever; at least 32 bytes.
+    pub run_id_secret: String,
+    /// Where other services reach this instance. Defaults to the address it listens on.
+    pub address: Option<String>,
+    /// How long a shard waits for an instance that went silent.
+    #[serde(default = "lease_ttl", deserialize_with = "servo_mesh::config::duration")]
+    pub lease_ttl: Duration,
+}
+
+fn lease_ttl() -> Duration {
+    Duration::from_secs(5)
 }
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let store = Store::connect(Service::Scheduler, &mesh.config().database)?;
-    mesh.serve(SchedulerServiceServer::new(Scheduler)).ready_when(store.readiness()).until_signal().await
+    let Config { database, scheduler: instance } = mesh.config();
+    let store = Store::connect(Service::Scheduler, database)?;
+    let run_ids = RunIds::new(&instance.run_id_secret)
+        .map_err(|error| Fault::config("scheduler.run_id_secret", error))?;
+    let ttl = LeaseTtl::new(instance.lease_ttl)
+        .map_err(|error| Fault::config("scheduler.lease_ttl", error.fault))?;
+    let listen = mesh.common().server.address(Service::Scheduler);
+    let address = instance.address.clone().unwrap_or_else(|| format!("https://{listen}"));
+    let plans = Plans::default();
+    let shards = Shards::start(&store, &plans);
+    let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
+    let planning = Planning::start(mesh.peer(Service::Planner));
+    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids };
+    let round = keeper.clone();
+    let served = mesh
+        .serve(SchedulerServiceServer::new(scheduler))
+        .ready_when(store.readiness())
+        .with_loop("keep shards", Pace::every(ttl.get() / 3), move || round.clone().run_once())
+        .until_signal()
+        .await;
+    keeper.leave().await;
+    served
 }

@@ -29,10 +29,24 @@ fn config(mesh: &LocalMesh, service: Service) -> Table {
         let (url, password) = mesh.database.for_services();
         config.insert("database".into(), table([("url", url.into()), ("password", password.into())]));
     }
-    if service == Service::Gateway {
-        config.insert("gateway".into(), gateway(mesh));
+    if let Some(own) = own_section(mesh, service) {
+        config.insert(service.name().into(), own);
     }
     config
+}
+
+/// The section that only this service has.
+fn own_section(mesh: &LocalMesh, service: Service) -> Option<Value> {
+    match service {
+        Service::Gateway => Some(gateway(mesh)),
+        Service::Scheduler => Some(table([("run_id_secret", mesh.run_id_secret.as_str().into())])),
+        Service::Callback => Some(table([("signing_keys", signing_keys(mesh))])),
+        _ => None,
+    }
+}
+
+fn signing_keys(mesh: &LocalMesh) -> Value {
+    Value::Array(vec![table([("kid", "local".into()), ("secret", mesh.signing_secret.as_str().into())])])
 }
 
 fn server(mesh: &LocalMesh, service: Service) -> Value {

@@ -60,6 +60,8 @@ pub struct LocalMesh {
     binaries: PathBuf,
     ports: BTreeMap<Service, u16>,
     api_key: String,
+    run_id_secret: String,
+    signing_secret: String,
     probe: Probe,
     services: BTreeMap<Service, Child>,
     database: Database,
@@ -79,11 +81,24 @@ impl LocalMesh {
         database.migrate().await?;
         done(Step::Migrations);
         let api_key = kept_secret(&dir.join(API_KEY_FILE), "servo_")?;
+        let run_id_secret = kept_secret(&dir.join("run-id-secret"), "")?;
+        let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
         let ports_lock =
             tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
         let (ports, services) = (choose_ports()?, BTreeMap::new());
         let binaries = options.binaries;
-        let mut mesh = LocalMesh { dir, binaries, ports, api_key, probe, services, database, _lock: lock };
+        let mut mesh = LocalMesh {
+            dir,
+            binaries,
+            ports,
+            api_key,
+            run_id_secret,
+            signing_secret,
+            probe,
+            services,
+            database,
+            _lock: lock,
+        };
         for service in Service::ALL {
             config::write(&mesh, service)?;
             mesh.launch(service)?;

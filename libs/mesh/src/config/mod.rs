@@ -6,6 +6,7 @@
 
 pub(crate) mod check;
 mod deserialize;
+mod keys;
 mod read;
 mod tree;
 mod units;
@@ -19,6 +20,7 @@ use serde::de::DeserializeOwned;
 use servo_model::Service;
 use servo_model::service::METRICS_PORT_OFFSET;
 
+pub use keys::{BadKeys, SigningKeys};
 use read::Neighbours;
 use tree::Node;
 pub use tree::Sources;

@@ -1,6 +1,7 @@
 //! The ledger: what may be appended, what an append answers, and what a reader gets.
 
 mod append;
+mod held;
 mod read;
 mod shared;
 
@@ -11,6 +12,7 @@ use crate::error::StoreError;
 use crate::time::Timestamp;
 
 pub(crate) use append::append_validated;
+pub use held::HeldBatch;
 pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
 

@@ -36,6 +36,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0011_automation_schedules",
     "0012_backfill_chunks",
     "0013_quota_quotas",
+    "0014_scheduler_fold",
 ];
 
 #[cfg(test)]

@@ -187,6 +187,18 @@ pub const READS: &[Read] = &[
         why: "liveness is judged on the last beat",
     },
     Read {
+        reader: Reader::Loops(Service::Callback),
+        table: "scheduler.runs",
+        columns: &["run_id", "run_number", "tenant"],
+        why: "a beat learns whether its attempt still counts",
+    },
+    Read {
+        reader: Reader::Loops(Service::Callback),
+        table: "scheduler.tasks",
+        columns: &["run_number", "ordinal", "item", "tenant", "state", "attempt_id", "cancelling"],
+        why: "a beat learns whether its attempt still counts",
+    },
+    Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "planner.plans",
         columns: &["tenant", "workspace", "plan_id", "plan"],
@@ -238,7 +250,7 @@ const fn function(
 const RETENTION: &[Caller] = &[Caller::One(Role::Retention)];
 const LESSEES: &[Caller] = &[Caller::Lessees];
 
-/// Every function of the shared schemas. Those without callers are called by the others.
+/// Every function of the schemas. Those without callers are called by the others.
 pub const FUNCTIONS: &[Function] = &[
     function(
         "ledger.append",
@@ -254,6 +266,13 @@ pub const FUNCTIONS: &[Function] = &[
     function("ledger.renew", Role::Definer, LESSEES, "prolongs leases that are still held"),
     function("ledger.release", Role::Definer, LESSEES, "gives a lease back"),
     function("ledger.fence", Role::Definer, LESSEES, "proves a lease and moves its shard's watermark"),
+    function(
+        "ledger.fold",
+        Role::Definer,
+        LESSEES,
+        "appends what the holder of shards has folded, and moves their watermarks",
+    ),
+    function("ledger.refuse_fold", Role::Definer, &[], "says why a watermark did not move"),
     function("ledger.check_lessee", Role::Definer, &[], "refuses who may not lease"),
     function(
         "ledger.make_partitions",
@@ -265,6 +284,12 @@ pub const FUNCTIONS: &[Function] = &[
     function("ledger.note_archived", Role::Owner, RETENTION, "notes that a day is archived"),
     function("ledger.drop_partition", Role::Owner, RETENTION, "drops a day that is archived and folded"),
     function("ledger.expire_keys", Role::Owner, RETENTION, "deletes idempotency keys older than seven days"),
+    function(
+        "scheduler.fold",
+        Role::Owner,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "as its caller: appends, and stores what the fold changed, in one statement",
+    ),
 ];
 
 /// What the ledger's functions need to do their work, and no more: they cannot change or delete an event.

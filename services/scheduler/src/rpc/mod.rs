@@ -1,10 +1,107 @@
-//! `servo.v1.SchedulerService`, one file per method.
+//! `servo.v1.SchedulerService`, one file per method or family of methods.
 
+mod admit;
+mod answer;
+mod control;
+mod get_run;
+mod report_attempts;
+mod tasks;
+mod trigger_run;
+
+use servo_mesh::Caller;
+use servo_proto::v1;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
+use servo_store::Store;
+use tonic::{Request, Response, Status, Streaming};
 
-/// What it does not override answers UNIMPLEMENTED.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scheduler;
+use crate::planning::Planning;
+use crate::secrets::RunIds;
+use crate::shards::{Plans, Shards};
+
+/// What it does not override answers UNIMPLEMENTED. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Scheduler {
+    pub(crate) store: Store,
+    pub(crate) shards: Shards,
+    pub(crate) plans: Plans,
+    pub(crate) planning: Planning,
+    pub(crate) run_ids: RunIds,
+}
 
 #[tonic::async_trait]
-impl SchedulerService for Scheduler {}
+impl SchedulerService for Scheduler {
+    async fn trigger_run(
+        &self,
+        request: Request<v1::TriggerRunRequest>,
+    ) -> Result<Response<v1::TriggerRunResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        Ok(Response::new(trigger_run::trigger_run(self, &caller, request.into_inner()).await?))
+    }
+
+    async fn get_run(
+        &self,
+        request: Request<v1::GetRunRequest>,
+    ) -> Result<Response<v1::GetRunResponse>, Status> {
+        Ok(Response::new(get_run::get_run(self, request.into_inner()).await?))
+    }
+
+    async fn list_tasks(
+        &self,
+        request: Request<v1::ListTasksRequest>,
+    ) -> Result<Response<v1::ListTasksResponse>, Status> {
+        Ok(Response::new(tasks::list_tasks(self, request.into_inner()).await?))
+    }
+
+    async fn cancel_run(
+        &self,
+        request: Request<v1::CancelRunRequest>,
+    ) -> Result<Response<v1::CancelRunResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        let asked = request.into_inner();
+        let order =
+            control::Order::new(control::Deed::Cancel, &asked.run_id, asked.expected_version, &asked.comment);
+        let (run, accepted_event_id) =
+            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
+        Ok(Response::new(v1::CancelRunResponse { run: Some(run), accepted_event_id }))
+    }
+
+    async fn pause_run(
+        &self,
+        request: Request<v1::PauseRunRequest>,
+    ) -> Result<Response<v1::PauseRunResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        let asked = request.into_inner();
+        let order =
+            control::Order::new(control::Deed::Pause, &asked.run_id, asked.expected_version, &asked.comment);
+        let (run, accepted_event_id) =
+            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
+        Ok(Response::new(v1::PauseRunResponse { run: Some(run), accepted_event_id }))
+    }
+
+    async fn resume_run(
+        &self,
+        request: Request<v1::ResumeRunRequest>,
+    ) -> Result<Response<v1::ResumeRunResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        let asked = request.into_inner();
+        let order =
+            control::Order::new(control::Deed::Resume, &asked.run_id, asked.expected_version, &asked.comment);
+        let (run, accepted_event_id) =
+            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
+        Ok(Response::new(v1::ResumeRunResponse { run: Some(run), accepted_event_id }))
+    }
+
+    async fn report_attempts(
+        &self,
+        request: Request<v1::ReportAttemptsRequest>,
+    ) -> Result<Response<v1::ReportAttemptsResponse>, Status> {
+        Ok(Response::new(report_attempts::report_attempts(self, request.into_inner()).await?))
+    }
+
+    async fn admit(
+        &self,
+        request: Request<Streaming<v1::AdmitRequest>>,
+    ) -> Result<Response<admit::Answers>, Status> {
+        Ok(Response::new(admit::admit(self.clone(), request.into_inner())))
+    }
+}

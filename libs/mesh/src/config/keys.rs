@@ -1,0 +1,37 @@
+//! The keys that sign workers' callbacks, shared by the dispatcher, which signs, and the callback, which verifies.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use servo_model::presign::{KeyError, KeyRing, SigningKey};
+
+/// `[[…signing_keys]]`: the first signs, all of them verify. To rotate, put a new one in front, and take the old one
+/// away when nothing signed with it counts any more.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct SigningKeys(Vec<Key>);
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    kid: String,
+    /// At least 32 random bytes.
+    secret: SecretString,
+}
+
+/// Why the keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadKeys {
+    #[error("is empty; name at least one key with its kid and secret")]
+    None,
+    #[error("{0}")]
+    Key(#[from] KeyError),
+}
+
+impl SigningKeys {
+    pub fn ring(&self) -> Result<KeyRing, BadKeys> {
+        let key = |key: &Key| SigningKey::new(&key.kid, key.secret.expose_secret().as_bytes());
+        let mut keys = self.0.iter().map(key).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let current = keys.next().ok_or(BadKeys::None)?;
+        Ok(KeyRing::new(current, keys)?)
+    }
+}

@@ -1,0 +1,69 @@
+//! What a request for a run comes down to.
+
+use prost::Message;
+use prost_reflect::DynamicMessage;
+use servo_model::Digest;
+use servo_model::json::{JsonError, to_canonical};
+use servo_model::request::RequestFingerprint;
+
+use crate::v1;
+
+/// The fingerprint of everything in a spec that shapes the run: two requests under one run key are the same request
+/// exactly when theirs are equal. The order in which assets are named means nothing; the configuration counts by its
+/// bytes, since users may write floats there.
+pub fn request_fingerprint(spec: &v1::RunSpec) -> Result<RequestFingerprint, JsonError> {
+    let mut spec = spec.clone();
+    spec.selection.sort();
+    spec.selection.dedup();
+    if !spec.config_json.is_empty() {
+        spec.config_json = Digest::of(&spec.config_json).to_string();
+    }
+    let json = to_canonical(&in_json(&spec))?;
+    Ok(RequestFingerprint::from_digest(Digest::of(json)))
+}
+
+/// The message as the canonical mapping of protobuf to JSON has it.
+fn in_json(spec: &v1::RunSpec) -> DynamicMessage {
+    let descriptor = crate::descriptors()
+        .get_message_by_name("servo.v1.RunSpec")
+        .expect("the descriptors hold what the code holds");
+    DynamicMessage::decode(descriptor, spec.encode_to_vec().as_slice()).expect("a message decodes as itself")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(selection: &[&str], config: &str) -> v1::RunSpec {
+        v1::RunSpec {
+            selection: selection.iter().map(|s| (*s).to_owned()).collect(),
+            config_json: config.to_owned(),
+            ..Default::default()
+        }
+    }
+
+    fn print(spec: &v1::RunSpec) -> String {
+        request_fingerprint(spec).unwrap().to_string()
+    }
+
+    #[test]
+    fn order_and_repetition_of_the_selection_mean_nothing() {
+        assert_eq!(print(&spec(&["a/b", "a/c"], "")), print(&spec(&["a/c", "a/b", "a/c"], "")));
+    }
+
+    #[test]
+    fn everything_that_shapes_the_run_counts() {
+        let plain = spec(&["a/b"], "");
+        let mut others =
+            vec![spec(&["a/c"], ""), spec(&["a/b"], "{\"x\": 1.5}"), spec(&["a/b"], "{\"x\":1.5}")];
+        others.push(v1::RunSpec { priority: 1, ..plain.clone() });
+        others.push(v1::RunSpec { deployment_id: "d".to_owned(), ..plain.clone() });
+        others.push(v1::RunSpec { skip_up_to_date: true, ..plain.clone() });
+        others.push(v1::RunSpec { labels: [("team".to_owned(), "x".to_owned())].into(), ..plain.clone() });
+        others.push(plain);
+        let mut prints: Vec<String> = others.iter().map(print).collect();
+        prints.sort();
+        prints.dedup();
+        assert_eq!(prints.len(), others.len());
+    }
+}

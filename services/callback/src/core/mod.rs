@@ -1,0 +1,5 @@
+//! Which calls are let in, decided by their signatures alone.
+
+mod door;
+
+pub use door::{Door, Names, Refused};

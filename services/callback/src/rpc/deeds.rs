@@ -1,0 +1,206 @@
+//! The four things a worker says about its attempt.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message;
+use servo_mesh::{Error, Reason};
+use servo_model::Digest;
+use servo_model::presign::{CallbackPath, CallbackVerb};
+use servo_proto::v1;
+use servo_proto::v1::attempt_report::Report;
+use uuid::Uuid;
+
+use super::Callback;
+use crate::beats::{Beat, Standing};
+use crate::core::{Names, Refused};
+use crate::logs::Lines;
+
+const LINES_MAX: usize = 1_000;
+const LINES_BYTES_MAX: usize = 1 << 20;
+/// Time for user code to stop before it is ended.
+const CANCEL_GRACE_SECONDS: i64 = 30;
+
+impl Callback {
+    pub(super) async fn start(
+        &self,
+        presigned: &str,
+        asked: v1::StartAttemptRequest,
+        trace: Option<v1::TraceContext>,
+    ) -> Result<v1::StartAttemptResponse, Error> {
+        let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
+        let path = self.admit(presigned, CallbackVerb::Start, names)?;
+        let renewed = Some(self.renewed(&path));
+        let started = v1::TaskStarted {
+            run_id: asked.run_id,
+            task: asked.task,
+            attempt_id: asked.attempt_id,
+            worker_id: asked.worker_id,
+            session: asked.session,
+            start_time: asked.start_time,
+        };
+        let verdict = self.forward(&path, Report::Started(started), trace).await?;
+        Ok(v1::StartAttemptResponse {
+            acceptance: verdict.acceptance,
+            renewed,
+            accepted_event_id: verdict.event_id,
+        })
+    }
+
+    pub(super) async fn finish(
+        &self,
+        presigned: &str,
+        asked: v1::FinishAttemptRequest,
+        trace: Option<v1::TraceContext>,
+    ) -> Result<v1::FinishAttemptResponse, Error> {
+        let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
+        let path = self.admit(presigned, CallbackVerb::Finished, names)?;
+        if asked.outcome() == v1::Outcome::Unspecified {
+            return Err(Error::bad_field("outcome", "is not given; say how the attempt ended"));
+        }
+        let finished = v1::TaskFinished {
+            run_id: asked.run_id,
+            task: asked.task,
+            attempt_id: asked.attempt_id,
+            worker_id: asked.worker_id,
+            session: asked.session,
+            start_time: asked.start_time,
+            end_time: asked.end_time,
+            outcome: asked.outcome,
+            error: asked.error,
+            skip_reason: asked.skip_reason,
+            outputs: asked.outputs,
+            checks: asked.checks,
+            gating: asked.gating,
+            usage: asked.usage,
+            items: asked.items,
+            sensor: asked.sensor,
+        };
+        let verdict = self.forward(&path, Report::Finished(finished), trace).await?;
+        Ok(v1::FinishAttemptResponse { acceptance: verdict.acceptance, accepted_event_id: verdict.event_id })
+    }
+
+    pub(super) async fn beat(
+        &self,
+        presigned: &str,
+        asked: v1::HeartbeatRequest,
+    ) -> Result<v1::HeartbeatResponse, Error> {
+        let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
+        let path = self.admit(presigned, CallbackVerb::Heartbeat, names)?;
+        let task =
+            asked.task.ok_or_else(|| Error::bad_field("task", "is not given; the envelope names it"))?;
+        let small = |number: u32, field: &str| {
+            i32::try_from(number).map_err(|_| Error::bad_field(field, "is larger than any task's"))
+        };
+        let beat = Beat {
+            tenant: asked.tenant,
+            run: path.run,
+            attempt: path.attempt,
+            ordinal: small(task.ordinal, "task.ordinal")?,
+            item: task.map_index.map_or(Ok(-1), |item| small(item, "task.map_index"))?,
+        };
+        let standing = self.beats.beat(beat).await.map_err(|why| Error::new(Reason::NotReady, why))?;
+        let should_cancel = match standing {
+            Standing::GoOn => false,
+            Standing::Stop => true,
+            Standing::Stale => {
+                return Err(Error::new(
+                    Reason::StaleAttempt,
+                    "the attempt is no longer the task's active one; stop it",
+                ));
+            }
+            Standing::Unknown => {
+                return Err(Error::new(Reason::AttemptUnknown, "the attempt is unknown to its run; stop it"));
+            }
+        };
+        let interval = self.door.interval();
+        Ok(v1::HeartbeatResponse {
+            should_cancel,
+            cancel_grace: Some(prost_types::Duration { seconds: CANCEL_GRACE_SECONDS, nanos: 0 }),
+            renewed: Some(self.renewed(&path)),
+            interval: Some(prost_types::Duration {
+                seconds: interval.as_secs().cast_signed(),
+                nanos: interval.subsec_nanos().cast_signed(),
+            }),
+        })
+    }
+
+    pub(super) async fn append(
+        &self,
+        presigned: &str,
+        asked: v1::AppendLogsRequest,
+    ) -> Result<v1::AppendLogsResponse, Error> {
+        let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
+        let path = self.admit(presigned, CallbackVerb::Logs, names)?;
+        let kept = v1::AppendLogsRequest {
+            lines: asked.lines,
+            dropped_lines: asked.dropped_lines,
+            ..Default::default()
+        };
+        let (count, lines) = (kept.lines.len(), kept.encode_to_vec());
+        if count > LINES_MAX || lines.len() > LINES_BYTES_MAX {
+            let message = format!(
+                "a batch of {count} lines and {} bytes is too large; send at most {LINES_MAX} lines and {LINES_BYTES_MAX} bytes",
+                lines.len()
+            );
+            return Err(Error::new(Reason::MessageTooLarge, message));
+        }
+        let session = Digest::of(&asked.session);
+        let session = i64::from_be_bytes(*session.as_bytes().first_chunk().expect("32 bytes have 8"));
+        let stored = self.logs.append(Lines {
+            tenant: asked.tenant,
+            workspace: asked.workspace,
+            run: Uuid::from_bytes(*path.run.as_bytes()),
+            attempt: Uuid::from_bytes(*path.attempt.as_bytes()),
+            session,
+            sequence: i64::try_from(asked.sequence).unwrap_or(i64::MAX),
+            lines,
+        });
+        stored.await.map_err(|why| Error::new(Reason::NotReady, why))?;
+        Ok(v1::AppendLogsResponse { rejected_lines: 0 })
+    }
+
+    fn admit(&self, presigned: &str, verb: CallbackVerb, names: Names<'_>) -> Result<CallbackPath, Error> {
+        self.door.admit(presigned, verb, names, now()).map_err(|refused: Refused| {
+            let reason =
+                if refused.is_expired() { Reason::SignatureExpired } else { Reason::SignatureInvalid };
+            Error::new(reason, refused.to_string())
+        })
+    }
+
+    fn renewed(&self, path: &CallbackPath) -> v1::RenewedPaths {
+        v1::RenewedPaths {
+            heartbeat: self.door.renew(path, CallbackVerb::Heartbeat, now()),
+            logs: self.door.renew(path, CallbackVerb::Logs, now()),
+        }
+    }
+
+    /// The verdict, unless it is a refusal.
+    async fn forward(
+        &self,
+        path: &CallbackPath,
+        report: Report,
+        trace: Option<v1::TraceContext>,
+    ) -> Result<v1::AttemptVerdict, Error> {
+        let report = v1::AttemptReport {
+            tenant: path.tenant.to_string(),
+            workspace: path.workspace.to_string(),
+            event_id: String::new(),
+            report: Some(report),
+            trace,
+        };
+        let verdict = self.forward.report(path.run, path.attempt, report).await?;
+        match verdict.acceptance() {
+            v1::Acceptance::Refused => Err(Error::new(verdict.refusal(), verdict.message)),
+            _ => Ok(verdict),
+        }
+    }
+}
+
+fn names<'a>(tenant: &'a str, workspace: &'a str, run_id: &'a str, attempt_id: &'a str) -> Names<'a> {
+    Names { tenant, workspace, run_id, attempt_id }
+}
+
+/// Signatures live by the clock; a minute's difference between clocks is allowed for.
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+}

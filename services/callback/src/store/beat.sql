@@ -1,0 +1,13 @@
+WITH beats AS (
+    SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[])
+        WITH ORDINALITY AS b (tenant, run_id, attempt_id, ordinal, item, place)
+), noted AS (
+    INSERT INTO callback.heartbeats (attempt_id, tenant, beat_at)
+    SELECT DISTINCT attempt_id, tenant, clock_timestamp() FROM beats ORDER BY attempt_id
+    ON CONFLICT (attempt_id) DO UPDATE SET beat_at = excluded.beat_at
+)
+SELECT b.attempt_id, t.attempt_id, t.state, t.cancelling
+FROM beats b
+LEFT JOIN scheduler.runs r ON r.run_id = b.run_id AND r.tenant = b.tenant
+LEFT JOIN scheduler.tasks t ON t.run_number = r.run_number AND t.ordinal = b.ordinal AND t.item = b.item
+ORDER BY b.place

@@ -1,0 +1,77 @@
+//! One task as the fold knows it, small enough to keep ten thousand of them per run in memory.
+
+use servo_model::AttemptId;
+use servo_model::states::{TaskState, TransitionReason};
+
+use super::Time;
+use super::event::Session;
+
+/// A task inside its run: its place in the plan and, for a mapped child, the number of its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    pub ordinal: u32,
+    pub item: Option<u32>,
+}
+
+impl Slot {
+    pub const fn planned(ordinal: u32) -> Slot {
+        Slot { ordinal, item: None }
+    }
+
+    pub const fn child(ordinal: u32, item: u32) -> Slot {
+        Slot { ordinal, item: Some(item) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    pub state: TaskState,
+    pub reason: TransitionReason,
+    /// Counts dispatches.
+    pub attempt: u32,
+    /// Counts what goes against the policy's `max_attempts`.
+    pub failures: u32,
+    /// The active attempt, or the last one.
+    pub attempt_id: Option<AttemptId>,
+    /// Its run is being stopped and the attempt has not confirmed it yet.
+    pub cancelling: bool,
+    /// Travels by the push queue instead of a worker's stream.
+    pub pushed: bool,
+    /// The worker process that has the attempt, or had it last.
+    pub session: Option<Session>,
+    pub worker: Option<[u8; 16]>,
+    pub changed_at: Time,
+    pub ready_at: Option<Time>,
+    pub claimed_at: Option<Time>,
+    pub started_at: Option<Time>,
+    pub ended_at: Option<Time>,
+    /// When something must happen by itself: a retry, or the verdict on a silent attempt.
+    pub due_at: Option<Time>,
+}
+
+impl Cell {
+    pub const fn planned(at: Time) -> Cell {
+        Cell {
+            state: TaskState::Planned,
+            reason: TransitionReason::CREATED,
+            attempt: 0,
+            failures: 0,
+            attempt_id: None,
+            cancelling: false,
+            pushed: false,
+            session: None,
+            worker: None,
+            changed_at: at,
+            ready_at: None,
+            claimed_at: None,
+            started_at: None,
+            ended_at: None,
+            due_at: None,
+        }
+    }
+
+    /// Whether this attempt is the one whose events count.
+    pub fn is_active(&self, attempt: &AttemptId) -> bool {
+        self.state.has_attempt() && self.attempt_id.as_ref() == Some(attempt)
+    }
+}

@@ -1,0 +1,89 @@
+//! What folding a batch of events changed: rows to write, and news for the dispatcher.
+
+use servo_model::AttemptId;
+use servo_model::states::{RunState, TaskState, TransitionReason};
+
+use super::Time;
+use super::cell::Slot;
+
+/// Gathered over all events of one run in a batch; rows are written once, as they stand at its end.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// The run's own row.
+    pub run: bool,
+    /// Tasks that have no row yet.
+    pub created: Vec<Slot>,
+    /// Tasks whose row changed; may name one more than once.
+    pub changed: Vec<Slot>,
+    /// Errors of attempts, for the rows of their tasks: `servo.v1.TaskError`, encoded.
+    pub errors: Vec<(Slot, Vec<u8>)>,
+    pub materialized: Vec<Materialized>,
+    pub partitions: Vec<PartitionNews>,
+    /// Became ready, or are offered again.
+    pub ready: Vec<Slot>,
+    /// Nothing of the run may be admitted any more.
+    pub withdrawn: bool,
+    /// Attempts that no longer hold a slot, and how long they did.
+    pub ended: Vec<(AttemptId, i64)>,
+    /// Attempts that are to stop.
+    pub cancelled: Vec<Slot>,
+    /// Timers to arm.
+    pub due: Vec<Slot>,
+    /// Every change of state, when somebody wants to know.
+    pub history: Option<Vec<TaskChange>>,
+    pub run_history: Vec<(Option<RunState>, RunState, TransitionReason)>,
+}
+
+/// One change of a task's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskChange {
+    pub slot: Slot,
+    pub from: TaskState,
+    pub to: TaskState,
+    pub reason: TransitionReason,
+    pub attempt: u32,
+}
+
+/// A version of data that an attempt made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Materialized {
+    pub slot: Slot,
+    pub attempt_id: AttemptId,
+    pub asset_key: String,
+    pub partition_key: String,
+    pub promotion: Promotion,
+    pub output: Vec<u8>,
+    pub at: Time,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promotion {
+    Promoted,
+    Quarantined,
+    /// Came after the cancel: kept, never read.
+    Late,
+}
+
+/// How an attempt at a partition ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionNews {
+    pub asset_key: String,
+    pub partition_key: String,
+    pub attempt_id: AttemptId,
+    pub at: Time,
+    pub state: TaskState,
+    /// Readers get what it made.
+    pub promoted: bool,
+    pub code_version: String,
+}
+
+impl Changes {
+    pub fn with_history() -> Changes {
+        Changes { history: Some(Vec::new()), ..Changes::default() }
+    }
+
+    /// Whether there is a row to write.
+    pub fn is_empty(&self) -> bool {
+        !self.run && self.created.is_empty() && self.changed.is_empty()
+    }
+}

@@ -1,0 +1,118 @@
+//! What can happen to a run that exists, with every value checked at the door.
+
+use std::sync::Arc;
+
+use servo_model::AttemptId;
+use servo_model::retry::ErrorCategory;
+
+use super::Time;
+use super::cell::Slot;
+use super::graph::Graph;
+
+/// A worker process, as a hash of the name it gave itself.
+pub type Session = u64;
+
+#[derive(Debug, Clone)]
+pub enum Event {
+    PlanCreated {
+        graph: Arc<Graph>,
+    },
+    PlanFailed {
+        message: String,
+    },
+    Claimed {
+        task: Slot,
+        attempt: u32,
+        attempt_id: AttemptId,
+        worker: Option<[u8; 16]>,
+        pushed: bool,
+        ack_us: i64,
+    },
+    Enqueued {
+        task: Slot,
+        attempt_id: AttemptId,
+    },
+    Started {
+        task: Slot,
+        attempt_id: AttemptId,
+        worker: Option<[u8; 16]>,
+        session: Session,
+    },
+    Finished(Box<Finished>),
+    Timer {
+        kind: TimerKind,
+        task: Option<Slot>,
+        attempt_id: Option<AttemptId>,
+    },
+    CancelRequested {
+        version: u64,
+        by_system: bool,
+    },
+    Paused {
+        version: u64,
+    },
+    Resumed {
+        version: u64,
+    },
+    ForceCancelled {
+        task: Slot,
+        attempt_id: AttemptId,
+        version: u64,
+    },
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    pub task: Slot,
+    pub attempt_id: AttemptId,
+    pub worker: Option<[u8; 16]>,
+    pub session: Session,
+    /// When user code began, as the callback service learned it.
+    pub started_at: Option<Time>,
+    pub outcome: Outcome,
+    pub outputs: Vec<Made>,
+    /// For what is mapped over it: how many items it names, and their encoded list.
+    pub items: Option<(u32, Arc<[u8]>)>,
+    /// `servo.v1.TaskError`, encoded, for the row; empty without one.
+    pub error: Vec<u8>,
+    /// The error's sentence.
+    pub message: String,
+}
+
+/// What it wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    pub asset_key: String,
+    pub partition_key: String,
+    pub code_version: String,
+    /// `servo.v1.Output`, encoded.
+    pub output: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Succeeded,
+    /// A blocking check failed and the asset keeps such outputs for a decision.
+    Quarantined,
+    /// A blocking check failed and there is no quarantine.
+    CheckFailed,
+    /// The error's type decides together with its category; user code may have asked for a retry or forbidden one.
+    Failed {
+        category: ErrorCategory,
+        error_type: String,
+        retriable: Option<bool>,
+    },
+    Skipped,
+    Cancelled,
+    Interrupted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimerKind {
+    Retry,
+    DispatchAck,
+    Heartbeat,
+    Execution,
+    RunDuration,
+}

@@ -1,0 +1,200 @@
+//! How an attempt ended, and what becomes of its task.
+
+use servo_model::AttemptId;
+use servo_model::retry::ErrorCategory;
+use servo_model::states::{Machine, TaskCause, TaskState};
+
+use super::cell::Slot;
+use super::changes::{Materialized, PartitionNews, Promotion};
+use super::event::{Finished, Outcome};
+use super::fold::{Fold, Folded};
+use super::graph::AssetSettings;
+use super::verdict::{Refusal, Verdict};
+
+/// A task that its worker gave back is offered again after this, which keeps a worker that gives back everything
+/// from spinning.
+const GIVEN_BACK_US: i64 = 1_000_000;
+
+impl Fold<'_> {
+    pub(super) fn finished(&mut self, finished: &Finished) -> Folded {
+        let task = finished.task;
+        let cell = match self.active(task, &finished.attempt_id) {
+            Ok(cell) => cell,
+            Err(refusal) => return self.repeated(finished, refusal),
+        };
+        if cell.session.is_some_and(|session| session != finished.session) {
+            return Err(Refusal::AlreadyStarted);
+        }
+        let cancelling = cell.cancelling;
+        let cell = self.cell(task);
+        cell.session = Some(finished.session);
+        cell.worker = finished.worker.or(cell.worker);
+        cell.started_at = finished.started_at.or(cell.started_at);
+        if !finished.error.is_empty() {
+            self.changes.errors.push((task, finished.error.clone()));
+        }
+        match cancelling {
+            true => Ok(self.ended_while_cancelling(finished)),
+            false => Ok(self.ended(finished)),
+        }
+    }
+
+    /// The attempt has ended before. Said again in the same way it is a repetition, otherwise it comes too late.
+    fn repeated(&self, finished: &Finished, refusal: Refusal) -> Folded {
+        let Some(cell) = self.run.cell(finished.task) else { return Err(refusal) };
+        if cell.attempt_id != Some(finished.attempt_id) || cell.session != Some(finished.session) {
+            return Err(refusal);
+        }
+        let same = match finished.outcome {
+            Outcome::Succeeded | Outcome::Quarantined => cell.state == TaskState::Succeeded,
+            Outcome::Skipped => cell.state == TaskState::Skipped,
+            Outcome::CheckFailed => cell.state == TaskState::Failed,
+            Outcome::Failed { .. } => matches!(cell.state, TaskState::Failed | TaskState::RetryWait),
+            Outcome::Cancelled => cell.state == TaskState::Cancelled,
+            Outcome::Interrupted => cell.state == TaskState::RetryWait,
+        };
+        if same { Ok(Verdict::Duplicate) } else { Err(Refusal::OutcomeConflict) }
+    }
+
+    fn ended_while_cancelling(&mut self, finished: &Finished) -> Verdict {
+        let confirmed = matches!(finished.outcome, Outcome::Cancelled | Outcome::Interrupted);
+        let cause = if confirmed { TaskCause::CancelConfirmed } else { TaskCause::FinishedAfterCancel };
+        self.step(finished.task, cause);
+        self.keep_outputs(finished, Promotion::Late);
+        self.settle(finished.task);
+        if confirmed { Verdict::Folded } else { Verdict::Late }
+    }
+
+    fn ended(&mut self, finished: &Finished) -> Verdict {
+        let task = finished.task;
+        match &finished.outcome {
+            Outcome::Succeeded => self.succeeded(finished, Promotion::Promoted),
+            Outcome::Quarantined => self.succeeded(finished, Promotion::Quarantined),
+            Outcome::CheckFailed => self.failed_for_good(task, TaskCause::CheckFailed, &finished.message),
+            Outcome::Skipped => {
+                self.step(task, TaskCause::SkippedItself);
+            }
+            Outcome::Failed { category, error_type, retriable } => {
+                let cause = match category {
+                    ErrorCategory::Timeout => (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood),
+                    _ => (TaskCause::FailedWithRetry, TaskCause::FailedForGood),
+                };
+                let wish = Wish { category: *category, error_type, retriable: *retriable };
+                self.failed(task, &wish, cause, &finished.message);
+            }
+            // Nobody asked it to stop: it was given back.
+            Outcome::Cancelled | Outcome::Interrupted => {
+                self.wait(task, TaskCause::Interrupted, GIVEN_BACK_US)
+            }
+        }
+        self.settle(task);
+        Verdict::Folded
+    }
+
+    fn succeeded(&mut self, finished: &Finished, promotion: Promotion) {
+        if let Some(items) = &finished.items {
+            self.run.items.insert(finished.task.ordinal, items.clone());
+        }
+        self.step(finished.task, TaskCause::Succeeded);
+        self.keep_outputs(finished, promotion);
+        self.note_partitions(finished.task, promotion == Promotion::Promoted);
+    }
+
+    /// A failure counts, and the policy says whether it was the last.
+    pub(super) fn failed(
+        &mut self,
+        task: Slot,
+        wish: &Wish<'_>,
+        (again, for_good): (TaskCause, TaskCause),
+        message: &str,
+    ) {
+        let graph = self.graph();
+        let cell = self.cell(task);
+        cell.failures += 1;
+        let (failures, attempt) = (cell.failures, cell.attempt_id);
+        let delay = attempt.and_then(|id| wish.delay_ms(graph.settings(task.ordinal), failures, &id));
+        match delay {
+            Some(delay_ms) => {
+                self.wait(task, again, i64::try_from(delay_ms).unwrap_or(i64::MAX / 1_000) * 1_000)
+            }
+            None => self.failed_for_good(task, for_good, message),
+        }
+    }
+
+    fn failed_for_good(&mut self, task: Slot, cause: TaskCause, message: &str) {
+        self.step(task, cause);
+        self.note_partitions(task, false);
+        let first = self.run.error.as_ref().is_none_or(|(ordinal, _)| task.ordinal < *ordinal);
+        if first {
+            let key = self.graph().task(task.ordinal).key.clone();
+            self.run.error = Some((task.ordinal, format!("{key}: {message}")));
+            self.changes.run = true;
+        }
+    }
+
+    fn wait(&mut self, task: Slot, cause: TaskCause, delay_us: i64) {
+        if self.step(task, cause) {
+            self.cell(task).due_at = Some(self.at.saturating_add(delay_us));
+            self.changes.due.push(task);
+        }
+    }
+
+    fn keep_outputs(&mut self, finished: &Finished, promotion: Promotion) {
+        let at = self.at;
+        self.changes.materialized.extend(finished.outputs.iter().map(|made| Materialized {
+            slot: finished.task,
+            attempt_id: finished.attempt_id,
+            asset_key: made.asset_key.clone(),
+            partition_key: made.partition_key.clone(),
+            promotion,
+            output: made.output.clone(),
+            at,
+        }));
+    }
+
+    /// Children are left out: their parent's partition is whole when all of them are.
+    fn note_partitions(&mut self, task: Slot, promoted: bool) {
+        let graph = self.graph();
+        let (planned, settings) = (graph.task(task.ordinal), graph.settings(task.ordinal));
+        let cell = self.cell(task);
+        let (Some(attempt_id), true, None) = (cell.attempt_id, cell.state.is_terminal(), task.item) else {
+            return;
+        };
+        let (state, at) = (cell.state, cell.changed_at);
+        let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
+        self.changes.partitions.extend(assets.map(|asset_key| PartitionNews {
+            asset_key: asset_key.to_string(),
+            partition_key: planned.partition_key.to_string(),
+            attempt_id,
+            at,
+            state,
+            promoted,
+            code_version: settings.code_version.to_string(),
+        }));
+    }
+}
+
+/// What an error says about another try.
+pub(super) struct Wish<'a> {
+    pub(super) category: ErrorCategory,
+    pub(super) error_type: &'a str,
+    pub(super) retriable: Option<bool>,
+}
+
+impl Wish<'_> {
+    pub(super) const fn of(category: ErrorCategory) -> Wish<'static> {
+        Wish { category, error_type: "", retriable: None }
+    }
+
+    /// Milliseconds until the next try, or `None` when there is none.
+    fn delay_ms(&self, settings: &AssetSettings, failures: u32, attempt: &AttemptId) -> Option<u64> {
+        let named = |types: &[String]| types.iter().any(|name| name == self.error_type);
+        if named(&settings.never_types) || self.retriable == Some(false) {
+            return None;
+        }
+        let asked = named(&settings.retry_types) || self.retriable == Some(true);
+        let wanted = asked || settings.retry.retry_on.contains(&self.category);
+        let left = failures < settings.retry.max_attempts;
+        (wanted && left).then(|| settings.retry.delay_ms(failures, attempt))
+    }
+}

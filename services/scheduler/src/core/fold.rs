@@ -1,0 +1,283 @@
+//! One event, applied to its run. What does not fit the run's state changes nothing and says why.
+
+use std::sync::Arc;
+
+use servo_model::edges::Tally;
+use servo_model::states::{Machine, RunCause, RunState, TaskCause, TaskState};
+use servo_model::{AttemptId, DispatchId};
+
+use super::Time;
+use super::cell::{Cell, Slot};
+use super::changes::{Changes, TaskChange};
+use super::event::{Event, Session};
+use super::graph::Graph;
+use super::run::{Run, StoppedBy};
+use super::verdict::{Refusal, Verdict};
+
+/// Applies an event that the ledger recorded at `at`. Used alike for what is about to be appended, for what others
+/// appended and for a rebuild, so that all three agree.
+pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Verdict {
+    let mut fold = Fold { run, at, changes };
+    let folded = match event {
+        Event::PlanCreated { graph } => fold.begin(graph),
+        Event::PlanFailed { message } => fold.give_up(message),
+        Event::Claimed { task, attempt, attempt_id, worker, pushed, ack_us } => {
+            fold.claim(*task, *attempt, *attempt_id, *worker, *pushed, *ack_us)
+        }
+        Event::Enqueued { task, attempt_id } => fold.enqueued(*task, attempt_id),
+        Event::Started { task, attempt_id, worker, session } => {
+            fold.started(*task, attempt_id, *worker, *session)
+        }
+        Event::Finished(finished) => fold.finished(finished),
+        Event::Timer { kind, task, attempt_id } => fold.timer(*kind, *task, attempt_id.as_ref()),
+        Event::CancelRequested { version, by_system } => fold.cancel(*version, *by_system),
+        Event::Paused { version } => fold.pause(*version),
+        Event::Resumed { version } => fold.resume(*version),
+        Event::ForceCancelled { task, attempt_id, version } => fold.force_cancel(*task, attempt_id, *version),
+    };
+    folded.unwrap_or_else(Verdict::Refused)
+}
+
+pub(super) type Folded = Result<Verdict, Refusal>;
+
+/// A run in the hands of one event.
+pub(super) struct Fold<'a> {
+    pub(super) run: &'a mut Run,
+    pub(super) at: Time,
+    pub(super) changes: &'a mut Changes,
+}
+
+impl Fold<'_> {
+    fn begin(&mut self, graph: &Arc<Graph>) -> Folded {
+        if self.run.graph.is_some() {
+            return Ok(Verdict::Duplicate);
+        }
+        self.run_on(RunCause::Started)?;
+        self.run.started_at = Some(self.at);
+        self.run.cells = vec![Cell::planned(self.at); graph.tasks.len()];
+        self.run.upstreams = graph.tasks.iter().map(|task| Tally::of(task.upstream.len() as u32)).collect();
+        self.run.graph = Some(graph.clone());
+        let ordinals = 0..graph.tasks.len() as u32;
+        for ordinal in ordinals.clone() {
+            self.run.recount(None, TaskState::Planned);
+            self.changes.created.push(Slot::planned(ordinal));
+            self.step(Slot::planned(ordinal), TaskCause::RunStarted);
+        }
+        for ordinal in ordinals.filter(|ordinal| graph.task(*ordinal).upstream.is_empty()) {
+            self.step(Slot::planned(ordinal), TaskCause::UpstreamsSucceeded);
+        }
+        self.judge_run();
+        Ok(Verdict::Folded)
+    }
+
+    fn give_up(&mut self, message: &str) -> Folded {
+        self.run_on(RunCause::PlanFailed)?;
+        self.run.error = Some((0, message.to_owned()));
+        Ok(Verdict::Folded)
+    }
+
+    fn claim(
+        &mut self,
+        task: Slot,
+        attempt: u32,
+        attempt_id: AttemptId,
+        worker: Option<[u8; 16]>,
+        pushed: bool,
+        ack_us: i64,
+    ) -> Folded {
+        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
+        if cell.attempt == attempt && cell.attempt_id == Some(attempt_id) {
+            return Ok(Verdict::Duplicate);
+        }
+        if !self.run.admits() {
+            return Err(Refusal::RunIs(self.run.state));
+        }
+        if cell.state != TaskState::Ready || cell.attempt + 1 != attempt {
+            return Err(Refusal::NotReady(attempt));
+        }
+        let at = self.at;
+        let cell = self.cell(task);
+        (cell.attempt, cell.attempt_id, cell.worker, cell.pushed) =
+            (attempt, Some(attempt_id), worker, pushed);
+        (cell.session, cell.started_at, cell.claimed_at) = (None, None, Some(at));
+        cell.due_at = Some(at + ack_us);
+        self.step(task, TaskCause::Claimed);
+        self.changes.due.push(task);
+        Ok(Verdict::Folded)
+    }
+
+    fn enqueued(&mut self, task: Slot, attempt_id: &AttemptId) -> Folded {
+        self.active(task, attempt_id)?;
+        match self.step(task, TaskCause::Enqueued) {
+            true => Ok(Verdict::Folded),
+            false => Ok(Verdict::Duplicate),
+        }
+    }
+
+    fn started(
+        &mut self,
+        task: Slot,
+        attempt_id: &AttemptId,
+        worker: Option<[u8; 16]>,
+        session: Session,
+    ) -> Folded {
+        let cell = self.active(task, attempt_id)?;
+        if cell.cancelling {
+            return Err(Refusal::AttemptCancelled);
+        }
+        if cell.state == TaskState::Running {
+            return if cell.session == Some(session) {
+                Ok(Verdict::Duplicate)
+            } else {
+                Err(Refusal::AlreadyStarted)
+            };
+        }
+        let at = self.at;
+        let execution_us = self.graph().settings(task.ordinal).execution_us;
+        let cell = self.cell(task);
+        (cell.session, cell.worker) = (Some(session), worker.or(cell.worker));
+        (cell.started_at, cell.due_at) = (Some(at), Some(at + execution_us));
+        self.step(task, TaskCause::Started);
+        self.changes.due.push(task);
+        Ok(Verdict::Folded)
+    }
+
+    fn cancel(&mut self, version: u64, by_system: bool) -> Folded {
+        if self.run.state == RunState::Cancelling && version <= self.run.version {
+            return Ok(Verdict::Duplicate);
+        }
+        self.expect_version(version)?;
+        self.run_on(if by_system { RunCause::CancelledBySystem } else { RunCause::CancelledByUser })?;
+        self.run.version = version;
+        self.stop(StoppedBy::Principal);
+        Ok(Verdict::Folded)
+    }
+
+    /// What waits ends now; what has an attempt is told to stop and keeps its slot until it has.
+    pub(super) fn stop(&mut self, by: StoppedBy) {
+        self.run.stopped_by = Some(by);
+        self.changes.withdrawn = true;
+        let cause = match by {
+            StoppedBy::Principal => TaskCause::RunCancelled,
+            StoppedBy::Time => TaskCause::RunTimedOut,
+        };
+        let open = self.run.cells().filter(|(_, cell)| !cell.state.is_terminal());
+        for slot in open.map(|(slot, _)| slot).collect::<Vec<_>>() {
+            if self.step(slot, cause) && self.cell(slot).state.has_attempt() {
+                self.cell(slot).cancelling = true;
+                self.changes.cancelled.push(slot);
+            }
+        }
+        self.judge_run();
+    }
+
+    fn pause(&mut self, version: u64) -> Folded {
+        if self.run.state == RunState::Paused {
+            return Ok(Verdict::Duplicate);
+        }
+        self.expect_version(version)?;
+        self.run_on(RunCause::PauseRequested)?;
+        self.run.version = version;
+        self.changes.withdrawn = true;
+        Ok(Verdict::Folded)
+    }
+
+    fn resume(&mut self, version: u64) -> Folded {
+        if self.run.state == RunState::Running {
+            return Ok(Verdict::Duplicate);
+        }
+        self.expect_version(version)?;
+        self.run_on(RunCause::ResumeRequested)?;
+        self.run.version = version;
+        let ready = self.run.cells().filter(|(_, cell)| cell.state == TaskState::Ready);
+        self.changes.ready.extend(ready.map(|(slot, _)| slot));
+        Ok(Verdict::Folded)
+    }
+
+    fn force_cancel(&mut self, task: Slot, attempt_id: &AttemptId, version: u64) -> Folded {
+        if self.run.cell(task).ok_or(Refusal::TaskUnknown)?.attempt_id != Some(*attempt_id) {
+            return Err(Refusal::StaleAttempt);
+        }
+        self.active(task, attempt_id).map_err(|_| Refusal::NoAttempt)?;
+        self.expect_version(version)?;
+        self.run.version = version;
+        self.changes.run = true;
+        self.step(task, TaskCause::ForceCancelled);
+        self.settle(task);
+        Ok(Verdict::Folded)
+    }
+
+    fn expect_version(&self, version: u64) -> Result<(), Refusal> {
+        let expected = self.run.version + 1;
+        if version == expected { Ok(()) } else { Err(Refusal::Version(self.run.version)) }
+    }
+
+    /// The task's cell, if this attempt is the one whose events count.
+    pub(super) fn active(&self, task: Slot, attempt_id: &AttemptId) -> Result<&Cell, Refusal> {
+        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
+        if cell.is_active(attempt_id) {
+            return Ok(cell);
+        }
+        match self.was_attempt(task, cell, attempt_id) {
+            true => Err(Refusal::StaleAttempt),
+            false => Err(Refusal::AttemptUnknown),
+        }
+    }
+
+    /// Attempt ids are derived, so a past one is recognised without being kept.
+    fn was_attempt(&self, task: Slot, cell: &Cell, attempt_id: &AttemptId) -> bool {
+        let Some(graph) = &self.run.graph else { return false };
+        let planned = &graph.task(task.ordinal).key;
+        let key = task.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+        let id = |attempt| DispatchId::new(&self.run.header.run_id, &key, attempt).attempt_id();
+        (1..=cell.attempt).rev().any(|attempt| id(attempt) == *attempt_id)
+    }
+
+    pub(super) fn graph(&self) -> Arc<Graph> {
+        self.run.graph.clone().expect("a task's cell exists only under a plan")
+    }
+
+    pub(super) fn cell(&mut self, slot: Slot) -> &mut Cell {
+        self.run.cell_mut(slot).expect("the slot was looked up before")
+    }
+
+    pub(super) fn run_on(&mut self, cause: RunCause) -> Result<(), Refusal> {
+        let from = self.run.state;
+        if !self.run.on(cause, self.at) {
+            return Err(Refusal::RunIs(from));
+        }
+        self.changes.run = true;
+        self.changes.run_history.push((Some(from), self.run.state, self.run.reason));
+        self.changes.withdrawn |= self.run.state.is_terminal();
+        Ok(())
+    }
+
+    /// Looks the cause up in the closed table and notes everything that follows for this one task. Answers whether
+    /// there was a row.
+    pub(super) fn step(&mut self, slot: Slot, cause: TaskCause) -> bool {
+        let at = self.at;
+        let cell = self.cell(slot);
+        let from = cell.state;
+        let Some((to, reason)) = from.on(cause) else { return false };
+        (cell.state, cell.reason, cell.changed_at) = (to, reason, at);
+        if to.is_terminal() {
+            (cell.ended_at, cell.due_at, cell.cancelling) = (Some(at), None, false);
+        }
+        if to == TaskState::Ready {
+            (cell.ready_at, cell.due_at) = (cell.ready_at.or(Some(at)), None);
+            self.changes.ready.push(slot);
+        }
+        let cell = self.cell(slot);
+        let (attempt, attempt_id, held_from) = (cell.attempt, cell.attempt_id, cell.claimed_at);
+        if from.has_attempt() && !to.has_attempt() {
+            let held = at - held_from.unwrap_or(at);
+            self.changes.ended.extend(attempt_id.map(|attempt_id| (attempt_id, held)));
+        }
+        self.run.recount(Some(from), to);
+        self.changes.changed.push(slot);
+        if let Some(history) = &mut self.changes.history {
+            history.push(TaskChange { slot, from, to, reason, attempt });
+        }
+        true
+    }
+}

@@ -1,0 +1,28 @@
+//! Decisions about runs: no clock, no SQL, no chance. Events in, changed rows and news for the dispatcher out.
+
+mod cell;
+mod changes;
+mod event;
+mod finish;
+mod fold;
+mod graph;
+mod mapped;
+mod propagate;
+mod run;
+mod timers;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use cell::{Cell, Slot};
+pub use changes::{Changes, Materialized, PartitionNews, Promotion, TaskChange};
+pub use event::{Event, Finished, Made, Outcome, Session, TimerKind};
+pub use fold::fold;
+pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
+pub use run::{Counts, Run, RunHeader, StoppedBy};
+pub use timers::{Due, due_of};
+pub use verdict::{Refusal, Verdict};
+
+/// Microseconds since 1970, as the database stamps them. The only time that a fold knows.
+pub type Time = i64;

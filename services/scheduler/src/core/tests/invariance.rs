@@ -1,0 +1,191 @@
+//! INV-1 and INV-2: duplicates, and the order of events that do not conflict, change nothing.
+
+use proptest::prelude::*;
+use servo_model::retry::ErrorCategory;
+use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
+
+use super::world::{World, any_graph, claimed, failed, finished, graph, p, requested};
+use crate::core::{Changes, Event, Outcome, Run, Slot, Time, TimerKind, Verdict, fold};
+
+/// Everything of a run but the times of what followed from other tasks' events.
+type Shape =
+    (RunState, TransitionReason, Option<(u32, String)>, Vec<(TaskState, TransitionReason, u32, u32, bool)>);
+
+fn shape(run: &Run) -> Shape {
+    let cells = run.cells().map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling)).collect();
+    (run.state, run.reason, run.error.clone(), cells)
+}
+
+fn refold(events: &[(Event, Time)]) -> Run {
+    let mut run = requested();
+    for (event, at) in events {
+        fold(&mut run, event, *at, &mut Changes::default());
+    }
+    run
+}
+
+/// Plays a run to its end by dice and answers every event that was folded.
+fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, Time)> {
+    let mut world = World { run: requested(), graph: graph.clone(), changes: Changes::default(), now: 0 };
+    let mut events = Vec::new();
+    let mut dice = dice.iter().copied().cycle();
+    let mut roll = || dice.next().unwrap_or(0);
+    let begin = Event::PlanCreated { graph: graph.clone() };
+    world.fold(&begin);
+    events.push((begin, world.now));
+    while !world.run.state.is_terminal() && events.len() < 400 {
+        let open: Vec<Slot> = world
+            .run
+            .cells()
+            .filter(|(_, c)| {
+                c.state == TaskState::Ready || c.state == TaskState::RetryWait || c.state.has_attempt()
+            })
+            .map(|(slot, _)| slot)
+            .collect();
+        let slot = open[usize::from(roll()) % open.len()];
+        let cell = world.run.cell(slot).unwrap().clone();
+        let timer = |kind| Event::Timer { kind, task: Some(slot), attempt_id: cell.attempt_id };
+        let event = match cell.state {
+            TaskState::Ready => claimed(graph, slot, cell.attempt + 1),
+            TaskState::RetryWait => timer(TimerKind::Retry),
+            _ => match roll() % 8 {
+                0 => timer(TimerKind::DispatchAck),
+                1 => Event::Started {
+                    task: slot,
+                    attempt_id: cell.attempt_id.unwrap(),
+                    worker: None,
+                    session: 1,
+                },
+                2 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::Transient)),
+                3 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::UserCode)),
+                4 => finished(slot, cell.attempt_id.unwrap(), Outcome::Skipped),
+                _ => finished(slot, cell.attempt_id.unwrap(), Outcome::Succeeded),
+            },
+        };
+        if world.fold(&event) == Verdict::Folded {
+            events.push((event, world.now));
+        }
+    }
+    events
+}
+
+fn task_of(event: &Event) -> Option<Slot> {
+    match event {
+        Event::Claimed { task, .. } | Event::Enqueued { task, .. } | Event::Started { task, .. } => {
+            Some(*task)
+        }
+        Event::Finished(finished) => Some(finished.task),
+        Event::Timer { task, .. } => *task,
+        _ => None,
+    }
+}
+
+/// Whether two neighbours may change places: they are about different tasks, and neither made the other possible.
+fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
+    let (Some(a), Some(b)) = (task_of(first), task_of(second)) else { return false };
+    let leads = |up: Slot, down: Slot| {
+        let mut reached = vec![up.ordinal];
+        let mut seen = std::collections::HashSet::new();
+        while let Some(next) = reached.pop() {
+            if next == down.ordinal {
+                return true;
+            }
+            reached.extend(graph.waiters(next).iter().filter(|waiter| seen.insert(**waiter)));
+        }
+        false
+    };
+    a != b && !leads(a, b) && !leads(b, a)
+}
+
+proptest! {
+    #[test]
+    fn inv_1_the_order_of_events_that_do_not_conflict_does_not_matter(
+        graph in any_graph(7),
+        dice in prop::collection::vec(any::<u8>(), 32),
+        swap in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+    ) {
+        let events = play(&graph, &dice);
+        let mut other = events.clone();
+        for index in swap {
+            if other.len() < 2 { break; }
+            let index = index.index(other.len() - 1);
+            if swaps(&other[index].0, &other[index + 1].0, &graph) {
+                other.swap(index, index + 1);
+            }
+        }
+        prop_assert_eq!(shape(&refold(&events)), shape(&refold(&other)));
+    }
+
+    #[test]
+    fn inv_2_an_event_folded_twice_is_folded_once(
+        graph in any_graph(7),
+        dice in prop::collection::vec(any::<u8>(), 32),
+        repeats in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..30),
+    ) {
+        let events = play(&graph, &dice);
+        let mut other = events.clone();
+        for (from, to) in repeats {
+            let from = from.index(events.len());
+            let copy = events[from].clone();
+            // Anywhere after the first time.
+            let first = other.iter().position(|(_, at)| *at == copy.1).unwrap();
+            let place = first + 1 + to.index(other.len() - first);
+            other.insert(place.min(other.len()), copy);
+        }
+        prop_assert_eq!(shape(&refold(&events)), shape(&refold(&other)));
+    }
+
+    #[test]
+    fn inv_6_and_10_nothing_starts_before_its_upstreams_succeeded_and_everything_ends(
+        graph in any_graph(9),
+        dice in prop::collection::vec(any::<u8>(), 48),
+    ) {
+        let events = play(&graph, &dice);
+        let mut run = requested();
+        for (event, at) in &events {
+            if let Event::Claimed { task, .. } = event {
+                let upstream = &graph.task(task.ordinal).upstream;
+                prop_assert!(upstream.iter().all(|up| run.cell(p(*up)).unwrap().state == TaskState::Succeeded));
+            }
+            fold(&mut run, event, *at, &mut Changes::default());
+        }
+        prop_assert!(run.state.is_terminal());
+        for (slot, cell) in run.cells() {
+            let bad = graph.task(slot.ordinal).upstream.iter()
+                .any(|up| matches!(run.cell(p(*up)).unwrap().state, TaskState::Failed | TaskState::Skipped));
+            prop_assert!(!bad || cell.state == TaskState::Skipped, "{slot:?} is {}", cell.state);
+        }
+    }
+}
+
+/// Of each pair that conflicts the first position wins, and the later changes nothing.
+#[test]
+fn of_conflicting_events_the_first_wins() {
+    let graph = graph(&[&[]]);
+    let attempt = super::world::attempt_id(&graph, p(0), 1);
+    let timer = |kind| Event::Timer { kind, task: Some(p(0)), attempt_id: Some(attempt) };
+    let pairs = [
+        (
+            finished(p(0), attempt, Outcome::Succeeded),
+            finished(p(0), attempt, failed(ErrorCategory::UserCode)),
+        ),
+        (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Heartbeat)),
+        (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Execution)),
+        (finished(p(0), attempt, Outcome::Skipped), timer(TimerKind::Heartbeat)),
+        (
+            finished(p(0), attempt, Outcome::Succeeded),
+            Event::ForceCancelled { task: p(0), attempt_id: attempt, version: 1 },
+        ),
+    ];
+    for (one, other) in pairs {
+        for (first, second) in [(&one, &other), (&other, &one)] {
+            let mut world = World::begun(graph.clone());
+            world.claim(p(0));
+            world.start(p(0), 1);
+            assert_eq!(world.fold(first), Verdict::Folded, "{first:?}");
+            let after = shape(&world.run);
+            assert!(matches!(world.fold(second), Verdict::Refused(_)), "{second:?} after {first:?}");
+            assert_eq!(shape(&world.run), after);
+        }
+    }
+}

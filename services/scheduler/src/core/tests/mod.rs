@@ -1,0 +1,5 @@
+//! The fold against its promises.
+
+mod invariance;
+mod scenarios;
+mod world;

@@ -1,0 +1,236 @@
+//! Stories of single runs.
+
+use servo_model::retry::ErrorCategory;
+use servo_model::states::{RunState, TaskState, TransitionReason};
+
+use super::world::{World, claimed, failed, finished, graph, mapped_graph, p};
+use crate::core::{Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold};
+
+fn diamond() -> World {
+    World::begun(graph(&[&[], &[0], &[0], &[1, 2]]))
+}
+
+#[test]
+fn a_diamond_runs_in_order_to_its_end() {
+    let mut world = diamond();
+    assert_eq!(
+        world.states(),
+        [TaskState::Ready, TaskState::Blocked, TaskState::Blocked, TaskState::Blocked]
+    );
+    world.run_down(|_| Outcome::Succeeded);
+    assert_eq!(world.states(), [TaskState::Succeeded; 4]);
+    assert_eq!(
+        (world.run.state, world.run.reason),
+        (RunState::Succeeded, TransitionReason::AllTasksSucceeded)
+    );
+}
+
+#[test]
+fn a_failure_skips_what_waits_for_it_and_the_rest_goes_on() {
+    let mut world = diamond();
+    world.run_down(|slot| if slot == p(1) { failed(ErrorCategory::UserCode) } else { Outcome::Succeeded });
+    assert_eq!(
+        world.states(),
+        [TaskState::Succeeded, TaskState::Failed, TaskState::Succeeded, TaskState::Skipped]
+    );
+    assert_eq!((world.run.state, world.run.reason), (RunState::Failed, TransitionReason::TasksFailed));
+    assert_eq!(world.run.error, Some((1, "t/a1:materialize: broken".to_owned())));
+}
+
+#[test]
+fn a_transient_failure_is_tried_again_after_its_delay() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    world.finish(p(0), failed(ErrorCategory::Transient));
+    assert_eq!(world.state(p(0)), TaskState::RetryWait);
+    assert!(world.run.cell(p(0)).unwrap().due_at.unwrap() >= world.now + 500_000);
+    assert_eq!(world.timer(p(0), TimerKind::Retry), Verdict::Folded);
+    assert_eq!(world.state(p(0)), TaskState::Ready);
+    world.claim(p(0));
+    world.finish(p(0), failed(ErrorCategory::Transient));
+    assert_eq!((world.state(p(0)), world.run.state), (TaskState::Failed, RunState::Failed));
+}
+
+#[test]
+fn the_type_of_an_error_outweighs_its_category() {
+    let ends = |error_type: &str, retriable| {
+        let mut world = World::begun(graph(&[&[]]));
+        world.claim(p(0));
+        let category = ErrorCategory::UserCode;
+        world.finish(p(0), Outcome::Failed { category, error_type: error_type.to_owned(), retriable });
+        world.state(p(0))
+    };
+    assert_eq!(ends("ValueError", None), TaskState::Failed);
+    assert_eq!(ends("Flaky", None), TaskState::RetryWait);
+    assert_eq!(ends("ValueError", Some(true)), TaskState::RetryWait);
+    assert_eq!(ends("Hopeless", Some(true)), TaskState::Failed);
+    assert_eq!(ends("Flaky", Some(false)), TaskState::Failed);
+}
+
+#[test]
+fn nobody_picking_a_task_up_is_no_failure() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    let lost = world.active(p(0));
+    assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
+    let cell = world.run.cell(p(0)).unwrap();
+    assert_eq!((cell.state, cell.attempt, cell.failures), (TaskState::Ready, 1, 0));
+    world.claim(p(0));
+    // INV-8: what the first attempt says now changes nothing.
+    assert_eq!(
+        world.fold(&finished(p(0), lost, Outcome::Succeeded)),
+        Verdict::Refused(Refusal::StaleAttempt)
+    );
+    assert_eq!(world.state(p(0)), TaskState::Queued);
+}
+
+#[test]
+fn f06_the_first_session_to_start_wins() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    assert_eq!(world.start(p(0), 1), Verdict::Folded);
+    assert_eq!(world.start(p(0), 1), Verdict::Duplicate);
+    assert_eq!(world.start(p(0), 2), Verdict::Refused(Refusal::AlreadyStarted));
+}
+
+#[test]
+fn f01_a_verdict_after_the_finish_changes_nothing() {
+    for kind in [TimerKind::Heartbeat, TimerKind::Execution, TimerKind::DispatchAck] {
+        let mut world = World::begun(graph(&[&[], &[]]));
+        world.claim(p(0));
+        world.start(p(0), 1);
+        world.finish(p(0), Outcome::Succeeded);
+        assert_eq!(world.timer(p(0), kind), Verdict::Refused(Refusal::StaleAttempt), "{kind:?}");
+        assert_eq!(world.state(p(0)), TaskState::Succeeded);
+    }
+}
+
+#[test]
+fn a_start_makes_the_ack_verdict_void() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    world.start(p(0), 1);
+    assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Refused(Refusal::NotDue));
+    assert_eq!(world.timer(p(0), TimerKind::Heartbeat), Verdict::Folded);
+    let cell = world.run.cell(p(0)).unwrap();
+    assert_eq!((cell.state, cell.reason), (TaskState::RetryWait, TransitionReason::HeartbeatTimeout));
+}
+
+#[test]
+fn a_cancel_ends_what_waits_and_tells_what_runs() {
+    let mut world = diamond();
+    world.claim(p(0));
+    assert_eq!(world.fold(&Event::CancelRequested { version: 1, by_system: false }), Verdict::Folded);
+    assert_eq!(world.run.state, RunState::Cancelling);
+    assert_eq!(
+        world.states(),
+        [TaskState::Queued, TaskState::Cancelled, TaskState::Cancelled, TaskState::Cancelled]
+    );
+    assert!(world.run.cell(p(0)).unwrap().cancelling && world.changes.cancelled == [p(0)]);
+    assert_eq!(world.start(p(0), 1), Verdict::Refused(Refusal::AttemptCancelled));
+    assert_eq!(world.finish(p(0), Outcome::Cancelled), Verdict::Folded);
+    assert_eq!((world.run.state, world.state(p(0))), (RunState::Cancelled, TaskState::Cancelled));
+}
+
+#[test]
+fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    world.fold(&Event::CancelRequested { version: 1, by_system: true });
+    assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Late);
+    assert_eq!(world.run.cell(p(0)).unwrap().reason, TransitionReason::LateResult);
+    assert!(world.changes.partitions.is_empty());
+    assert_eq!(world.run.state, RunState::Cancelled);
+}
+
+#[test]
+fn a_paused_run_admits_nothing_and_offers_again_when_it_goes_on() {
+    let mut world = World::begun(graph(&[&[], &[]]));
+    assert_eq!(world.fold(&Event::Paused { version: 1 }), Verdict::Folded);
+    assert_eq!(world.claim(p(0)), Verdict::Refused(Refusal::RunIs(RunState::Paused)));
+    world.changes.ready.clear();
+    assert_eq!(world.fold(&Event::Resumed { version: 2 }), Verdict::Folded);
+    assert_eq!(world.changes.ready, [p(0), p(1)]);
+    assert_eq!(world.fold(&Event::Paused { version: 2 }), Verdict::Refused(Refusal::Version(2)));
+}
+
+#[test]
+fn a_run_that_lasts_too_long_is_stopped() {
+    let mut world = diamond();
+    world.claim(p(0));
+    world.fold(&Event::Timer { kind: TimerKind::RunDuration, task: None, attempt_id: None });
+    assert_eq!((world.run.state, world.run.reason), (RunState::Cancelling, TransitionReason::RunTimedOut));
+    world.timer(p(0), TimerKind::DispatchAck);
+    assert_eq!(world.run.state, RunState::TimedOut);
+}
+
+#[test]
+fn items_become_children_and_the_join_waits_for_all() {
+    let mut world = World::begun(mapped_graph(&[&[], &[0], &[1]], &[(1, 0)]));
+    world.claim(p(0));
+    let items = Some((3, Vec::new().into()));
+    let Event::Finished(done) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
+        unreachable!()
+    };
+    world.fold(&Event::Finished(Box::new(Finished { items, ..*done })));
+    let children: Vec<Slot> = (0..3).map(|item| Slot::child(1, item)).collect();
+    assert!(children.iter().all(|child| world.state(*child) == TaskState::Ready));
+    for child in &children {
+        assert_eq!(world.state(p(2)), TaskState::Blocked);
+        world.claim(*child);
+        world.finish(*child, Outcome::Succeeded);
+    }
+    assert_eq!((world.state(p(1)), world.state(p(2))), (TaskState::Succeeded, TaskState::Ready));
+}
+
+#[test]
+fn without_items_there_is_nothing_to_map() {
+    let mut world = World::begun(mapped_graph(&[&[], &[0], &[1]], &[(1, 0)]));
+    world.run_down(|_| Outcome::Succeeded);
+    assert_eq!(world.states(), [TaskState::Succeeded; 3]);
+}
+
+#[test]
+fn an_empty_plan_is_done() {
+    assert_eq!(World::begun(graph(&[])).run.state, RunState::Succeeded);
+}
+
+#[test]
+fn a_claim_counts_once() {
+    let mut world = World::begun(graph(&[&[]]));
+    let claim = claimed(&world.graph, p(0), 1);
+    assert_eq!(world.fold(&claim), Verdict::Folded);
+    assert_eq!(world.fold(&claim), Verdict::Duplicate);
+    let early = claimed(&world.graph, p(0), 2);
+    assert_eq!(world.fold(&early), Verdict::Refused(Refusal::NotReady(2)));
+}
+
+#[test]
+fn a_deep_chain_needs_no_deep_stack() {
+    let upstreams: Vec<Vec<u32>> =
+        (0..20_000u32).map(|task| task.checked_sub(1).into_iter().collect()).collect();
+    let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
+    let mut world = World::begun(graph(&slices));
+    world.claim(p(0));
+    world.finish(p(0), failed(ErrorCategory::UserCode));
+    assert_eq!(world.run.counts().of(TaskState::Skipped), 19_999);
+}
+
+#[test]
+fn a_restored_run_goes_on_as_the_one_it_was() {
+    let mut world = diamond();
+    world.claim(p(0));
+    world.finish(p(0), Outcome::Succeeded);
+    world.claim(p(1));
+    let cells: Vec<_> = world.run.cells().map(|(slot, cell)| (slot, cell.clone())).collect();
+    let mut bare = super::world::requested();
+    (bare.state, bare.reason) = (world.run.state, world.run.reason);
+    let mut restored = bare.restore(world.graph.clone(), cells, Default::default());
+    let end = finished(p(1), world.active(p(1)), failed(ErrorCategory::Input));
+    for run in [&mut world.run, &mut restored] {
+        assert_eq!(fold(run, &end, 99, &mut Changes::default()), Verdict::Folded);
+    }
+    let states = |run: &crate::core::Run| run.cells().map(|(_, cell)| cell.state).collect::<Vec<_>>();
+    assert_eq!(states(&world.run), states(&restored));
+    assert_eq!(world.run.counts(), restored.counts());
+}

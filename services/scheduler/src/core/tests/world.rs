@@ -1,0 +1,183 @@
+//! A run and everything that can happen to it, made short.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
+use servo_model::states::TaskState;
+use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey};
+
+use crate::core::{
+    AssetSettings, Changes, Event, Finished, Graph, Outcome, PlannedTask, Run, RunHeader, Slot, Time,
+    TimerKind, Verdict, fold,
+};
+
+pub(super) const RUN: RunId = RunId::from_bytes([7; 16]);
+pub(super) const ACK_US: i64 = 30_000_000;
+
+pub(super) fn settings(asset: usize, max_attempts: u32) -> AssetSettings {
+    AssetSettings {
+        asset_key: format!("t/a{asset}").into(),
+        also_makes: Vec::new(),
+        retry: RetryPolicy {
+            backoff: Backoff::Constant,
+            initial_delay_ms: 1_000,
+            max_delay_ms: 1_000,
+            max_attempts,
+            ..RetryPolicy::default()
+        },
+        retry_types: vec!["Flaky".to_owned()],
+        never_types: vec!["Hopeless".to_owned()],
+        execution_us: 3_600_000_000,
+        dispatch_ack_us: ACK_US,
+        heartbeat_us: 300_000_000,
+        pool: "".into(),
+        priority: 0,
+        code_version: "".into(),
+    }
+}
+
+/// A graph from each task's upstreams.
+pub(super) fn graph(upstreams: &[&[u32]]) -> Arc<Graph> {
+    mapped_graph(upstreams, &[])
+}
+
+pub(super) fn mapped_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)]) -> Arc<Graph> {
+    let tasks = (0u32..).zip(upstreams).map(|(ordinal, upstream)| PlannedTask {
+        key: TaskKey::new(AssetKey::new("t", &format!("a{ordinal}")).unwrap(), None, Operation::Materialize),
+        asset: ordinal,
+        partition_key: "".into(),
+        upstream: (*upstream).into(),
+        mapped_over: mapped.iter().find(|(task, _)| *task == ordinal).map(|(_, over)| *over),
+    });
+    let assets = (0..upstreams.len()).map(|asset| settings(asset, 2)).collect();
+    Arc::new(Graph::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
+}
+
+pub(super) fn requested() -> Run {
+    Run::requested(RunHeader {
+        run_id: RUN,
+        number: 1,
+        tenant: "acme".parse().unwrap(),
+        workspace: "prod".parse().unwrap(),
+        fingerprint: [1; 32],
+        created_at: 0,
+        deadline: Some(86_400_000_000),
+        priority: 0,
+        backfill: false,
+        traceparent: "".into(),
+    })
+}
+
+pub(super) fn attempt_id(graph: &Graph, slot: Slot, attempt: u32) -> AttemptId {
+    let planned = &graph.task(slot.ordinal).key;
+    let key = slot.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+    DispatchId::new(&RUN, &key, attempt).attempt_id()
+}
+
+/// A run with its plan, and what was told while it was folded.
+pub(super) struct World {
+    pub(super) run: Run,
+    pub(super) graph: Arc<Graph>,
+    pub(super) changes: Changes,
+    pub(super) now: Time,
+}
+
+impl World {
+    pub(super) fn begun(graph: Arc<Graph>) -> World {
+        let mut world =
+            World { run: requested(), graph: graph.clone(), changes: Changes::with_history(), now: 1 };
+        assert_eq!(world.fold(&Event::PlanCreated { graph }), Verdict::Folded);
+        world
+    }
+
+    pub(super) fn fold(&mut self, event: &Event) -> Verdict {
+        self.now += 1_000;
+        fold(&mut self.run, event, self.now, &mut self.changes)
+    }
+
+    pub(super) fn claim(&mut self, slot: Slot) -> Verdict {
+        let attempt = self.run.cell(slot).unwrap().attempt + 1;
+        let event = claimed(&self.graph, slot, attempt);
+        self.fold(&event)
+    }
+
+    pub(super) fn start(&mut self, slot: Slot, session: u64) -> Verdict {
+        let attempt_id = self.active(slot);
+        self.fold(&Event::Started { task: slot, attempt_id, worker: None, session })
+    }
+
+    pub(super) fn finish(&mut self, slot: Slot, outcome: Outcome) -> Verdict {
+        let event = finished(slot, self.active(slot), outcome);
+        self.fold(&event)
+    }
+
+    pub(super) fn timer(&mut self, slot: Slot, kind: TimerKind) -> Verdict {
+        let attempt_id = Some(self.active(slot));
+        self.fold(&Event::Timer { kind, task: Some(slot), attempt_id })
+    }
+
+    pub(super) fn active(&self, slot: Slot) -> AttemptId {
+        self.run.cell(slot).unwrap().attempt_id.unwrap()
+    }
+
+    pub(super) fn state(&self, slot: Slot) -> TaskState {
+        self.run.cell(slot).unwrap().state
+    }
+
+    pub(super) fn states(&self) -> Vec<TaskState> {
+        self.run.cells().map(|(_, cell)| cell.state).collect()
+    }
+
+    /// Claims and ends everything that is ready, until nothing is.
+    pub(super) fn run_down(&mut self, outcome: impl Fn(Slot) -> Outcome) {
+        loop {
+            let ready =
+                self.run.cells().find(|(_, cell)| cell.state == TaskState::Ready).map(|(slot, _)| slot);
+            let Some(slot) = ready else { return };
+            assert_eq!(self.claim(slot), Verdict::Folded);
+            self.finish(slot, outcome(slot));
+        }
+    }
+}
+
+pub(super) fn claimed(graph: &Graph, task: Slot, attempt: u32) -> Event {
+    let attempt_id = attempt_id(graph, task, attempt);
+    Event::Claimed { task, attempt, attempt_id, worker: None, pushed: false, ack_us: ACK_US }
+}
+
+pub(super) fn finished(task: Slot, attempt_id: AttemptId, outcome: Outcome) -> Event {
+    Event::Finished(Box::new(Finished {
+        task,
+        attempt_id,
+        worker: None,
+        session: 1,
+        started_at: Some(5),
+        outcome,
+        outputs: Vec::new(),
+        items: None,
+        error: Vec::new(),
+        message: "broken".to_owned(),
+    }))
+}
+
+pub(super) fn failed(category: ErrorCategory) -> Outcome {
+    Outcome::Failed { category, error_type: String::new(), retriable: None }
+}
+
+pub(super) fn p(ordinal: u32) -> Slot {
+    Slot::planned(ordinal)
+}
+
+/// Graphs of up to `max` tasks, each waiting for some of those before it.
+pub(super) fn any_graph(max: usize) -> impl Strategy<Value = Arc<Graph>> {
+    prop::collection::vec(any::<u16>(), 1..=max).prop_map(|masks| {
+        let upstreams: Vec<Vec<u32>> = masks
+            .iter()
+            .enumerate()
+            .map(|(ordinal, mask)| (0..ordinal.min(16) as u32).filter(|up| mask & (1 << up) != 0).collect())
+            .collect();
+        let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
+        graph(&slices)
+    })
+}

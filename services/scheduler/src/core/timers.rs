@@ -1,0 +1,98 @@
+//! Due times: when each falls, and what falls with it.
+
+use servo_model::AttemptId;
+use servo_model::retry::ErrorCategory;
+use servo_model::states::{RunCause, TaskCause, TaskState};
+
+use super::Time;
+use super::cell::{Cell, Slot};
+use super::event::TimerKind;
+use super::finish::Wish;
+use super::fold::{Fold, Folded};
+use super::graph::AssetSettings;
+use super::run::StoppedBy;
+use super::verdict::{Refusal, Verdict};
+
+/// What a task waits for by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub kind: TimerKind,
+    pub at: Time,
+}
+
+/// The next verdict on a task if nothing more is heard of it; `last_beat` is its worker's last sign of life.
+pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Option<Due> {
+    let due_at = cell.due_at?;
+    match cell.state {
+        TaskState::RetryWait => Some(Due { kind: TimerKind::Retry, at: due_at }),
+        TaskState::Queued | TaskState::Dispatched => Some(Due { kind: TimerKind::DispatchAck, at: due_at }),
+        TaskState::Running => {
+            let heard = last_beat.max(cell.started_at).unwrap_or(cell.changed_at);
+            let silence = heard + settings.heartbeat_us;
+            match silence < due_at {
+                true => Some(Due { kind: TimerKind::Heartbeat, at: silence }),
+                false => Some(Due { kind: TimerKind::Execution, at: due_at }),
+            }
+        }
+        _ => None,
+    }
+}
+
+impl Fold<'_> {
+    pub(super) fn timer(
+        &mut self,
+        kind: TimerKind,
+        task: Option<Slot>,
+        attempt: Option<&AttemptId>,
+    ) -> Folded {
+        match (kind, task, attempt) {
+            (TimerKind::RunDuration, ..) => self.run_too_long(),
+            (TimerKind::Retry, Some(task), Some(attempt)) => self.retry_due(task, attempt),
+            (kind, Some(task), Some(attempt)) => self.attempt_overdue(kind, task, attempt),
+            _ => Err(Refusal::TaskUnknown),
+        }
+    }
+
+    fn run_too_long(&mut self) -> Folded {
+        self.run_on(RunCause::DurationPassed)?;
+        self.stop(StoppedBy::Time);
+        Ok(Verdict::Folded)
+    }
+
+    fn retry_due(&mut self, task: Slot, attempt: &AttemptId) -> Folded {
+        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
+        if cell.state != TaskState::RetryWait || cell.attempt_id.as_ref() != Some(attempt) {
+            return Err(Refusal::StaleAttempt);
+        }
+        self.step(task, TaskCause::RetryDue);
+        Ok(Verdict::Folded)
+    }
+
+    fn attempt_overdue(&mut self, kind: TimerKind, task: Slot, attempt: &AttemptId) -> Folded {
+        let cell = self.active(task, attempt)?;
+        let picked_up = cell.state == TaskState::Running;
+        let cancelling = cell.cancelling;
+        // A start that was folded before the verdict makes it void.
+        if (kind == TimerKind::DispatchAck) == picked_up {
+            return Err(Refusal::NotDue);
+        }
+        match (cancelling, kind) {
+            (true, _) => {
+                self.step(task, TaskCause::CancelUnanswered);
+            }
+            (false, TimerKind::DispatchAck) => {
+                self.step(task, TaskCause::NotPickedUp);
+            }
+            (false, TimerKind::Heartbeat) => {
+                let lost = (TaskCause::LostWithRetry, TaskCause::LostForGood);
+                self.failed(task, &Wish::of(ErrorCategory::Infrastructure), lost, "its worker went silent");
+            }
+            (false, _) => {
+                let late = (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood);
+                self.failed(task, &Wish::of(ErrorCategory::Timeout), late, "it ran longer than its timeout");
+            }
+        }
+        self.settle(task);
+        Ok(Verdict::Folded)
+    }
+}

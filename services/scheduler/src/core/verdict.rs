@@ -1,0 +1,42 @@
+//! What an event did, for whoever waits for the answer.
+
+use servo_model::states::RunState;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It took effect.
+    Folded,
+    /// It had happened already, in the same way.
+    Duplicate,
+    /// The cancel came first: the task is CANCELLED, the result is kept and promotes nothing.
+    Late,
+    /// It changes nothing.
+    Refused(Refusal),
+}
+
+/// Why an event changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the run has no such task")]
+    TaskUnknown,
+    #[error("the attempt is unknown to its run; another one may take its place")]
+    AttemptUnknown,
+    #[error("the attempt is no longer the task's active one")]
+    StaleAttempt,
+    #[error("another process started this attempt first; exit without doing anything")]
+    AlreadyStarted,
+    #[error("the attempt was cancelled; do not start it")]
+    AttemptCancelled,
+    #[error("the attempt was reported before, with another outcome")]
+    OutcomeConflict,
+    #[error("the run is {0}")]
+    RunIs(RunState),
+    #[error("the task is not ready for attempt {0}")]
+    NotReady(u32),
+    #[error("no attempt of the task is active")]
+    NoAttempt,
+    #[error("the run's version is {0}")]
+    Version(u64),
+    #[error("it is not due")]
+    NotDue,
+}

@@ -1,0 +1,83 @@
+//! Plans from the planner, asked for together: while one call is under way the next gathers.
+
+use servo_mesh::{Error, Peer, Reason};
+use servo_proto::v1;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use tokio::sync::{mpsc, oneshot};
+
+/// What one call of the planner takes.
+const ORDERS_PER_CALL_MAX: usize = 256;
+
+type Reply = oneshot::Sender<Result<v1::StoredPlan, Error>>;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Planning {
+    orders: mpsc::UnboundedSender<(v1::PlanOrder, Reply)>,
+}
+
+impl Planning {
+    pub(crate) fn start(planner: Peer) -> Planning {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        tokio::spawn(run(
+            PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
+            inbox,
+        ));
+        Planning { orders }
+    }
+
+    /// A stored plan, or why there is none.
+    pub(crate) async fn plan(&self, order: v1::PlanOrder) -> Result<v1::StoredPlan, Error> {
+        let (reply, answer) = oneshot::channel();
+        let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
+        self.orders.send((order, reply)).map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())?
+    }
+}
+
+/// Plans come along in the answer, up to a megabyte each.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+async fn run(client: PlannerServiceClient<Peer>, mut inbox: mpsc::UnboundedReceiver<(v1::PlanOrder, Reply)>) {
+    while let Some(first) = inbox.recv().await {
+        tokio::task::yield_now().await;
+        let mut gathered = vec![first];
+        while gathered.len() < ORDERS_PER_CALL_MAX
+            && let Ok(more) = inbox.try_recv()
+        {
+            gathered.push(more);
+        }
+        let (orders, replies): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
+        let answer = client.clone().make_plans(v1::MakePlansRequest { orders }).await;
+        match answer {
+            Ok(answer) => answer_each(replies, answer.into_inner().results),
+            Err(status) => {
+                for reply in replies {
+                    let told =
+                        format!("the planner did not answer ({}); try again in a moment", status.message());
+                    let _ = reply.send(Err(Error::new(Reason::NotReady, told)));
+                }
+            }
+        }
+    }
+}
+
+fn answer_each(replies: Vec<Reply>, results: Vec<v1::PlanResult>) {
+    let mut results = results.into_iter();
+    for reply in replies {
+        let answer = match results.next().and_then(|result| result.result) {
+            Some(v1::plan_result::Result::Plan(plan)) => Ok(plan),
+            Some(v1::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
+            None => Err(Error::new(Reason::Internal, "the planner answered fewer plans than were ordered")),
+        };
+        let _ = reply.send(answer);
+    }
+}
+
+fn refused(refusal: &v1::PlanRefusal) -> Error {
+    let error = Error::new(refusal.reason(), refusal.message.clone());
+    match refusal.field.is_empty() {
+        true => error,
+        false => error.and_bad_field(format!("spec.{}", refusal.field), refusal.message.clone()),
+    }
+}

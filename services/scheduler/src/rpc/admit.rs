@@ -1,0 +1,131 @@
+//! Admit: what is ready goes out, claims come in.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{Stream, StreamExt};
+use servo_mesh::Reason;
+use servo_model::TenantId;
+use servo_proto::v1;
+use servo_proto::v1::admit_request::Message as Said;
+use servo_proto::v1::admit_response::Message as Told;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::trigger_run::event_id;
+use super::{Scheduler, answer};
+use crate::core::Verdict;
+use crate::shards::{Ask, Claim, Done, DoneAs, Gate, GateId};
+use crate::wire;
+
+/// What may wait for a dispatcher; one that lets more pile up begins anew with snapshots.
+const OUTBOX_MESSAGES_MAX: usize = 4_096;
+const CLAIMS_MAX: usize = 256;
+
+pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<v1::AdmitResponse, Status>> + Send>>;
+
+pub(super) fn admit(scheduler: Scheduler, said: Streaming<v1::AdmitRequest>) -> Answers {
+    let (outbox, told) = mpsc::channel(OUTBOX_MESSAGES_MAX);
+    tokio::spawn(listen(scheduler, said, outbox));
+    Box::pin(ReceiverStream::new(told).map(Ok))
+}
+
+async fn listen(
+    scheduler: Scheduler,
+    mut said: Streaming<v1::AdmitRequest>,
+    outbox: mpsc::Sender<v1::AdmitResponse>,
+) {
+    static GATES: AtomicU64 = AtomicU64::new(1);
+    let gate: GateId = GATES.fetch_add(1, Ordering::Relaxed);
+    while let Ok(Some(v1::AdmitRequest { message })) = said.message().await {
+        match message {
+            Some(Said::Open(open)) => {
+                let leases = open
+                    .leases
+                    .iter()
+                    .filter_map(|lease| Some((i16::try_from(lease.admission_shard).ok()?, lease.epoch)));
+                let gate =
+                    Gate { id: gate, leases: leases.collect::<BTreeMap<_, _>>(), outbox: outbox.clone() };
+                if scheduler.shards.open_gate(&gate).is_err() {
+                    break;
+                }
+            }
+            Some(Said::Claims(batch)) => {
+                // Batches are judged side by side: the next need not wait for this one's disk.
+                let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
+                tokio::spawn(async move {
+                    let results = claim(&scheduler, batch).await;
+                    let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) }).await;
+                });
+            }
+            Some(Said::Enqueued(_)) | None => {}
+        }
+    }
+    scheduler.shards.close_gate(gate);
+}
+
+/// Each claim goes to the shard of its run; the answer waits for all of them.
+async fn claim(scheduler: &Scheduler, batch: v1::ClaimBatch) -> v1::ClaimResults {
+    let mut refused = Vec::new();
+    let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    for (index, claim) in batch.claims.iter().enumerate() {
+        match ask(claim) {
+            Ok(ask) if index < CLAIMS_MAX => {
+                by_shard.entry(ask.run_id().shard()).or_default().push((index, ask))
+            }
+            Ok(_) => refused.push(refuse(index, Reason::MessageTooLarge, "a batch holds at most 256 claims")),
+            Err((reason, why)) => refused.push(refuse(index, reason, &why)),
+        }
+    }
+    let judged = by_shard.into_iter().map(|(shard, claims)| async move {
+        let (indexes, asks): (Vec<usize>, Vec<Ask>) = claims.into_iter().unzip();
+        let done = scheduler.shards.submit(shard, asks).await;
+        (indexes, done)
+    });
+    for (indexes, done) in futures::future::join_all(judged).await {
+        match done {
+            Ok(done) => {
+                refused.extend(indexes.into_iter().zip(done).filter_map(|(index, done)| verdict(index, done)))
+            }
+            Err(error) => {
+                let told = answer::not_done(error);
+                refused
+                    .extend(indexes.into_iter().map(|index| refuse(index, told.reason(), &told.to_string())));
+            }
+        }
+    }
+    v1::ClaimResults { number: batch.number, refused }
+}
+
+fn ask(claim: &v1::Claim) -> Result<Ask, (Reason, String)> {
+    let bad = |what: &str| (Reason::InvalidField, format!("{what} is malformed"));
+    let tenant: TenantId = claim.tenant.parse().map_err(|_| bad("tenant"))?;
+    Ok(Ask::Claim(Arc::new(Claim {
+        run_id: claim.run_id.parse().map_err(|_| bad("run_id"))?,
+        admission_shard: tenant.admission_shard(),
+        task: wire::slot(claim.task.ok_or_else(|| bad("task"))?),
+        event_id: event_id(),
+        claim: claim.clone(),
+    })))
+}
+
+fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
+    match done.verdict {
+        DoneAs::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
+        DoneAs::Core(Verdict::Refused(refusal)) => {
+            Some(refuse(index, answer::refusal(&refusal), &refusal.to_string()))
+        }
+        DoneAs::StaleAdmission => {
+            Some(refuse(index, Reason::NotHolder, "another dispatcher admits for this tenant now"))
+        }
+        DoneAs::RunUnknown => Some(refuse(index, Reason::RunNotFound, "the run is not known")),
+        other => Some(refuse(index, Reason::Internal, &format!("the shard answered {other:?}"))),
+    }
+}
+
+fn refuse(index: usize, reason: Reason, message: &str) -> v1::RefusedClaim {
+    v1::RefusedClaim { index: index as u32, reason: reason.into(), message: message.to_owned() }
+}

@@ -1,0 +1,59 @@
+//! What went wrong, as callers are told.
+
+use servo_mesh::{Error, Reason};
+use servo_model::{RunId, TenantId, WorkspaceId};
+use servo_store::StoreError;
+
+use crate::core::Refusal;
+use crate::shards::NotDone;
+
+pub(super) fn store(error: StoreError) -> Error {
+    match error {
+        StoreError::Unavailable(_) | StoreError::Raced(_) => Error::new(Reason::NotReady, error.to_string()),
+        other => {
+            tracing::error!(error = %other, "the store refused");
+            Error::new(Reason::Internal, "the store refused; the log of the scheduler says why")
+        }
+    }
+}
+
+pub(super) fn not_done(error: NotDone) -> Error {
+    match error {
+        NotDone::NotHeld => {
+            Error::new(Reason::NotHolder, "no instance holds the run's shard just now; try again")
+        }
+        other => Error::new(Reason::NotReady, other.to_string()),
+    }
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> Reason {
+    match refusal {
+        Refusal::TaskUnknown => Reason::TaskNotFound,
+        Refusal::AttemptUnknown => Reason::AttemptUnknown,
+        Refusal::StaleAttempt => Reason::StaleAttempt,
+        Refusal::AlreadyStarted => Reason::AlreadyStarted,
+        Refusal::AttemptCancelled => Reason::AttemptCancelled,
+        Refusal::OutcomeConflict => Reason::OutcomeConflict,
+        Refusal::RunIs(_) | Refusal::NotReady(_) | Refusal::NoAttempt | Refusal::NotDue => {
+            Reason::InvalidState
+        }
+        Refusal::Version(_) => Reason::VersionConflict,
+    }
+}
+
+pub(super) fn run_not_found(run_id: &str) -> Error {
+    Error::new(Reason::RunNotFound, format!("run {run_id} does not exist")).with("run_id", run_id)
+}
+
+pub(super) fn tenant(text: &str) -> Result<TenantId, Error> {
+    text.parse().map_err(|error| Error::bad_field("tenant", format!("{error}")))
+}
+
+pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Error> {
+    text.parse().map_err(|error| Error::bad_field("workspace", format!("{error}")))
+}
+
+/// A malformed run id names a run that cannot exist.
+pub(super) fn run_id(text: &str) -> Result<RunId, Error> {
+    text.parse().map_err(|_| run_not_found(text))
+}

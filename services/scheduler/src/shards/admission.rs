@@ -1,0 +1,246 @@
+//! What dispatchers are told, and whose claims count.
+
+use std::collections::BTreeMap;
+
+use servo_model::TenantId;
+use servo_model::states::TaskState;
+use servo_proto::v1;
+use servo_proto::v1::admit_response::Message as Told;
+use tokio::sync::mpsc;
+
+use super::lane::Lane;
+use crate::core::{Cell, Changes, Run, Slot};
+use crate::wire;
+
+/// What one message carries at most.
+const TASKS_PER_MESSAGE_MAX: usize = 256;
+
+/// Names a dispatcher's stream within this process.
+pub(crate) type GateId = u64;
+
+/// A dispatcher's stream: for whom it admits, and the way to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub id: GateId,
+    /// The epoch under which it holds each admission shard.
+    pub leases: BTreeMap<i16, u64>,
+    /// A dispatcher that does not keep up is cut off, and begins anew with snapshots.
+    pub outbox: mpsc::Sender<v1::AdmitResponse>,
+}
+
+/// All gates of a lane.
+#[derive(Debug, Default)]
+pub(super) struct Gates {
+    open: Vec<Gate>,
+    /// The newest epoch of each admission shard; older claims no longer count.
+    epochs: BTreeMap<i16, u64>,
+    /// Gathered for the flush under way, by gate and shard of runs.
+    updates: BTreeMap<(GateId, i16), v1::AdmitUpdate>,
+}
+
+impl Gates {
+    pub(super) fn admits(&self, admission_shard: i16, epoch: u64) -> bool {
+        self.epochs.get(&admission_shard).is_none_or(|newest| epoch >= *newest)
+    }
+
+    pub(super) fn close(&mut self, gate: GateId) {
+        self.open.retain(|open| open.id != gate);
+    }
+
+    /// Notes what changed in a run, for the gate of its tenant.
+    pub(super) fn tell(&mut self, run: &Run, changes: &Changes) {
+        let Some(gate) = self.of(&run.header.tenant) else { return };
+        let key = (gate.id, run.header.run_id.shard());
+        let ready: Vec<Slot> = if run.admits() { still_ready(run, &changes.ready) } else { Vec::new() };
+        if ready.is_empty() && !changes.withdrawn && changes.ended.is_empty() && changes.cancelled.is_empty()
+        {
+            return;
+        }
+        let update = self.updates.entry(key).or_default();
+        update.shard = u32::from(key.1.unsigned_abs());
+        if changes.withdrawn {
+            update.withdrawn.push(v1::RunTasks {
+                tenant: run.header.tenant.to_string(),
+                run_id: run.header.run_id.to_string(),
+                tasks: Vec::new(),
+            });
+        }
+        update.ended.extend(changes.ended.iter().map(|(attempt_id, held_us)| v1::EndedAttempt {
+            tenant: run.header.tenant.to_string(),
+            attempt_id: attempt_id.to_string(),
+            slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
+        }));
+        update
+            .cancelled
+            .extend(changes.cancelled.iter().filter_map(|slot| live(run, *slot, run.cell(*slot)?)));
+        update.ready.extend(ready_runs(run, &ready));
+    }
+
+    /// Sends what was noted.
+    pub(super) fn send(&mut self) {
+        for ((gate, _), update) in std::mem::take(&mut self.updates) {
+            self.send_to(gate, Told::Update(update));
+        }
+    }
+
+    /// The shard is no longer held here.
+    pub(super) fn gone(&mut self, shard: i16) {
+        let gates: Vec<GateId> = self.open.iter().map(|gate| gate.id).collect();
+        for gate in gates {
+            self.send_to(gate, Told::Gone(v1::AdmitGone { shard: u32::from(shard.unsigned_abs()) }));
+        }
+    }
+
+    fn of(&self, tenant: &TenantId) -> Option<&Gate> {
+        let shard = tenant.admission_shard();
+        // The newest holder, should an older one still be connected.
+        self.open
+            .iter()
+            .filter(|gate| gate.leases.contains_key(&shard))
+            .max_by_key(|gate| gate.leases[&shard])
+    }
+
+    fn send_to(&mut self, gate: GateId, told: Told) {
+        let Some(open) = self.open.iter().find(|open| open.id == gate) else { return };
+        if open.outbox.try_send(v1::AdmitResponse { message: Some(told) }).is_err() {
+            tracing::warn!(gate, "a dispatcher does not keep up and is cut off");
+            self.close(gate);
+        }
+    }
+}
+
+impl Lane {
+    /// From now on claims of older epochs are refused; what the gate did not admit for before, it gets whole.
+    pub(super) fn open_gate(&mut self, gate: Gate) {
+        for (shard, epoch) in &gate.leases {
+            let newest = self.gates.epochs.entry(*shard).or_default();
+            *newest = (*newest).max(*epoch);
+        }
+        let id = gate.id;
+        self.gates.close(id);
+        self.gates.open.push(gate);
+        for shard in self.shards.keys().copied().collect::<Vec<_>>() {
+            self.snapshot(id, shard);
+        }
+    }
+
+    /// Tells every gate all of a shard.
+    pub(super) fn tell_all(&mut self, shard: i16) {
+        for gate in self.gates.open.iter().map(|gate| gate.id).collect::<Vec<_>>() {
+            self.snapshot(gate, shard);
+        }
+    }
+
+    fn snapshot(&mut self, gate: GateId, shard: i16) {
+        let Some(held) = self.shards.get(&shard) else { return };
+        let runs = held.runs.values();
+        let mine = runs.filter(|run| self.gates.of(&run.header.tenant).is_some_and(|of| of.id == gate));
+        let mut part = v1::AdmitSnapshot {
+            shard: u32::from(shard.unsigned_abs()),
+            epoch: u64::try_from(held.lease.epoch()).unwrap_or(0),
+            first: true,
+            ..Default::default()
+        };
+        let mut parts = Vec::new();
+        for run in mine {
+            let all: Vec<Slot> = run
+                .cells()
+                .filter(|(_, cell)| cell.state == TaskState::Ready)
+                .map(|(slot, _)| slot)
+                .collect();
+            let ready = if run.admits() { ready_runs(run, &all) } else { Vec::new() };
+            part.live.extend(run.cells().filter_map(|(slot, cell)| live(run, slot, cell)));
+            for some in ready {
+                part.ready.push(some);
+                if part.ready.iter().map(|run| run.tasks.len()).sum::<usize>() >= TASKS_PER_MESSAGE_MAX {
+                    let (shard, epoch) = (part.shard, part.epoch);
+                    parts.push(std::mem::replace(
+                        &mut part,
+                        v1::AdmitSnapshot { shard, epoch, ..Default::default() },
+                    ));
+                }
+            }
+        }
+        part.last = true;
+        parts.push(part);
+        for part in parts {
+            self.gates.send_to(gate, Told::Snapshot(part));
+        }
+    }
+}
+
+/// What became ready and is so at the end of the flush, each once.
+fn still_ready(run: &Run, slots: &[Slot]) -> Vec<Slot> {
+    let mut ready: Vec<Slot> = slots
+        .iter()
+        .copied()
+        .filter(|slot| run.cell(*slot).is_some_and(|cell| cell.state == TaskState::Ready))
+        .collect();
+    ready.sort_unstable();
+    ready.dedup();
+    ready
+}
+
+fn ready_runs(run: &Run, slots: &[Slot]) -> Vec<v1::ReadyRun> {
+    let Some(graph) = &run.graph else { return Vec::new() };
+    let plan_id = servo_model::Digest::from_bytes(graph.plan_id).to_string();
+    let some = |slots: &[Slot]| v1::ReadyRun {
+        tenant: run.header.tenant.to_string(),
+        workspace: run.header.workspace.to_string(),
+        run_id: run.header.run_id.to_string(),
+        plan_id: plan_id.clone(),
+        priority: run.header.priority,
+        backfill: run.header.backfill,
+        trace: trace(run),
+        tasks: slots.iter().filter_map(|slot| ready_task(run, *slot)).collect(),
+    };
+    slots.chunks(TASKS_PER_MESSAGE_MAX).map(some).collect()
+}
+
+fn ready_task(run: &Run, slot: Slot) -> Option<v1::ReadyTask> {
+    let cell = run.cell(slot)?;
+    Some(v1::ReadyTask {
+        task: Some(wire::task_ref(slot)),
+        attempt: cell.attempt + 1,
+        failures: cell.failures,
+        ready_time: cell.ready_at.map(wire::timestamp),
+        item_json: item(run, slot).unwrap_or_default(),
+    })
+}
+
+/// A mapped child's item, when the items are small enough to travel with the event.
+fn item(run: &Run, slot: Slot) -> Option<String> {
+    use prost::Message;
+    let over = run.graph.as_ref()?.task(slot.ordinal).mapped_over?;
+    let (_, encoded) = run.items(over)?;
+    let items = v1::MappedItems::decode(&**encoded).ok()?;
+    items.items_json.into_iter().nth(slot.item? as usize)
+}
+
+fn live(run: &Run, slot: Slot, cell: &Cell) -> Option<v1::LiveAttempt> {
+    if !cell.state.has_attempt() {
+        return None;
+    }
+    let plan_id = servo_model::Digest::from_bytes(run.graph.as_ref()?.plan_id).to_string();
+    Some(v1::LiveAttempt {
+        tenant: run.header.tenant.to_string(),
+        workspace: run.header.workspace.to_string(),
+        run_id: run.header.run_id.to_string(),
+        plan_id,
+        task: Some(wire::task_ref(slot)),
+        attempt_id: cell.attempt_id?.to_string(),
+        attempt: cell.attempt,
+        mode: if cell.pushed { v1::DispatchMode::Push } else { v1::DispatchMode::Pull }.into(),
+        worker_id: cell
+            .worker
+            .map_or_else(String::new, |id| servo_model::WorkerId::from_bytes(id).to_string()),
+        claim_time: cell.claimed_at.map(wire::timestamp),
+        cancelling: cell.cancelling,
+        backfill: run.header.backfill,
+    })
+}
+
+fn trace(run: &Run) -> Option<v1::TraceContext> {
+    let traceparent = run.header.traceparent.to_string();
+    (!traceparent.is_empty()).then(|| v1::TraceContext { traceparent, tracestate: String::new() })
+}

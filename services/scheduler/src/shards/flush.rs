@@ -1,0 +1,357 @@
+//! One flush: load, fold, store in one statement, answer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use servo_model::{EventType, RunId, RunKey};
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
+use uuid::Uuid;
+
+use super::lane::{Lane, refuse};
+use super::load;
+use super::rows::{self, Born, Changed};
+use super::shard::run_number;
+use super::work::{Ask, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
+use crate::core::{Changes, Event, Run, Verdict, fold};
+use crate::store::runs_by_id;
+use crate::wire;
+
+/// How long a flush is repeated before its callers are told that it did not happen.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A flush in the making: what was folded, and what must be stored for it.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) changes: BTreeMap<RunId, Changes>,
+    pub(super) born: HashMap<RunId, Born>,
+    /// Appended, in order.
+    pub(super) events: Vec<NewEvent>,
+    /// Where each shard's folded events end.
+    pub(super) marks: HashMap<i16, i64>,
+    /// Nothing but claims: may be lost with Postgres.
+    claims_only: bool,
+}
+
+impl Lane {
+    /// Does all of it, or answers why not.
+    pub(super) async fn flush(&mut self, works: Vec<Work>) {
+        if works.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        let mut works = works;
+        loop {
+            let (held, foreign): (Vec<_>, Vec<_>) =
+                works.into_iter().partition(|work| self.shards.contains_key(&work.shard));
+            refuse(foreign, &NotDone::NotHeld);
+            works = held;
+            if works.is_empty() {
+                return;
+            }
+            let error = match self.try_flush(&works).await {
+                Ok(answers) => {
+                    works.into_iter().zip(answers).for_each(|(work, done)| drop(work.reply.send(Ok(done))));
+                    return;
+                }
+                Err(error) => error,
+            };
+            if matches!(error, StoreError::KeyTaken(_)) && works.len() > 1 {
+                return Box::pin(self.flush_one_by_one(works)).await;
+            }
+            self.recover(&works, &error).await;
+            if begun.elapsed() > PATIENCE
+                || matches!(error, StoreError::Database(_) | StoreError::KeyTaken(_))
+            {
+                tracing::error!(%error, "a flush failed");
+                return refuse(works, &NotDone::Unavailable(error.to_string()));
+            }
+            tracing::debug!(%error, "a flush is repeated");
+            if error.is_transient() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Finds out whose event the ledger refuses, without keeping the others from their answer.
+    async fn flush_one_by_one(&mut self, works: Vec<Work>) {
+        self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
+        for work in works {
+            self.flush(vec![work]).await;
+        }
+    }
+
+    async fn try_flush(&mut self, works: &[Work]) -> Result<Vec<Vec<Done>>, StoreError> {
+        let asks = works.iter().flat_map(|work| &work.asks);
+        self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
+        let mut draft = Draft { claims_only: true, ..Draft::default() };
+        let at = self.time_for(works.iter().map(|work| work.shard)).await?;
+        let mut answers = Vec::with_capacity(works.len());
+        for work in works {
+            answers
+                .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
+        }
+        self.store(&draft, at).await?;
+        self.publish(&draft);
+        Ok(answers)
+    }
+
+    /// The time of a flush: the database's, and not before what its shards recorded last.
+    pub(super) async fn time_for(&mut self, shards: impl Iterator<Item = i16>) -> Result<i64, StoreError> {
+        let clock = match self.clock {
+            Some(clock) => clock,
+            None => self.set_clock().await?,
+        };
+        let recorded = shards.filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at)).max();
+        Ok(clock.now().max(recorded.unwrap_or(0)))
+    }
+
+    /// Loads what is not in memory of these runs, each with its tenant.
+    pub(super) async fn load_missing<'a>(
+        &mut self,
+        runs: impl Iterator<Item = (RunId, &'a str)>,
+    ) -> Result<(), StoreError> {
+        let known =
+            |run: &RunId| self.shards.get(&run.shard()).is_some_and(|shard| shard.runs.contains_key(run));
+        let missing: HashMap<RunId, &str> = runs.filter(|(run, _)| !known(run)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<(&str, Uuid)> =
+            missing.iter().map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes()))).collect();
+        let rows = runs_by_id(&self.loops, &wanted).await?;
+        let runs = load::restore(&self.loops, &self.plans, rows).await?;
+        self.keep_runs(runs);
+        Ok(())
+    }
+
+    pub(super) fn keep_runs(&mut self, runs: Vec<Run>) {
+        for run in runs {
+            self.arm_run(&run);
+            if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
+                shard.runs.insert(run.header.run_id, run);
+            }
+        }
+    }
+
+    fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
+        match ask {
+            Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
+            Ask::Event(event) => self.fold_event(shard, event, at, draft),
+            Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
+        }
+    }
+
+    fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
+        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        if let Some(run) = held.runs.get(&new.run_id) {
+            let same = hex_equals(&new.asked.request_fingerprint, &run.header.fingerprint);
+            let verdict = if same { DoneAs::Exists } else { DoneAs::Conflict(run.header.fingerprint) };
+            return Done { verdict, event_id: new.request_event, run: Some(view(run)) };
+        }
+        let number = run_number(shard, mark + 1);
+        let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
+        let mut run = match header {
+            Ok(header) => Run::requested(header),
+            Err(bad) => {
+                return Done {
+                    verdict: DoneAs::Bad(bad.to_string()),
+                    event_id: new.request_event,
+                    run: None,
+                };
+            }
+        };
+        let mut changes = Changes { run: true, ..Changes::default() };
+        fold(&mut run, &Event::PlanCreated { graph: new.graph.clone() }, at, &mut changes);
+        let (request, plan) = events_of(new, shard);
+        let key: Option<RunKey> = new.asked.run_key.parse().ok();
+        let born = Born {
+            event_id: new.request_event,
+            run_key: new.asked.run_key.clone(),
+            generation: key.map_or(1, |key| i32::try_from(key.generation()).unwrap_or(i32::MAX)),
+            request: request.payload.clone(),
+            plan_fingerprint: new.plan_fingerprint.clone(),
+        };
+        draft.events.extend([request, plan]);
+        draft.marks.insert(shard, mark + 2);
+        draft.claims_only = false;
+        let done = Done {
+            verdict: DoneAs::Core(Verdict::Folded),
+            event_id: new.request_event,
+            run: Some(view(&run)),
+        };
+        draft.born.insert(new.run_id, born);
+        draft.changes.insert(new.run_id, changes);
+        held.runs.insert(new.run_id, run);
+        done
+    }
+
+    pub(super) fn fold_event(&mut self, shard: i16, event: &RunEvent, at: i64, draft: &mut Draft) -> Done {
+        let done = |verdict: DoneAs, run: Option<RunView>| Done { verdict, event_id: event.event_id, run };
+        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        // Another tenant's run is as good as none.
+        let run = held.runs.get_mut(&event.run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
+        let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
+        let happened = match wire::from_body(&event.body, None) {
+            Ok(happened) => happened,
+            Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
+        };
+        let changes = draft.changes.entry(event.run_id).or_default();
+        let verdict = fold(run, &happened, at, changes);
+        if !matches!(verdict, Verdict::Folded | Verdict::Late) {
+            return done(DoneAs::Core(verdict), Some(view(run)));
+        }
+        draft.claims_only &= matches!(event.body, Body::DispatchRequested(_));
+        draft.events.push(new_event(event, run.header.workspace.as_str(), shard));
+        draft.marks.insert(shard, mark + 1);
+        done(DoneAs::Core(verdict), Some(view(run)))
+    }
+
+    /// One statement for all of it.
+    pub(super) async fn store(&mut self, draft: &Draft, at: i64) -> Result<(), StoreError> {
+        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
+        let mut changed = Vec::with_capacity(draft.changes.len());
+        for (shard, mark) in &draft.marks {
+            let held = &self.shards[shard];
+            if *mark > held.watermark && !draft.events.iter().any(|event| event.shard == *shard) {
+                batch.advance(&held.lease, held.watermark, *mark);
+            }
+        }
+        for event in &draft.events {
+            let held = &self.shards[&event.shard];
+            batch.append(&held.lease, held.watermark, event);
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        for (run_id, changes) in draft.changes.iter().filter(|(_, changes)| !changes.is_empty()) {
+            let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else { continue };
+            let born = draft.born.get(run_id);
+            changed.push(Changed {
+                run,
+                changes,
+                born,
+                plan_fingerprint: born.map(|born| born.plan_fingerprint.as_str()),
+            });
+        }
+        let statement = rows::statement(!draft.claims_only, &batch, &changed);
+        let now = self.loops.store_held(&batch, statement).await?;
+        self.clock = Some(super::clock::DatabaseClock::at(now));
+        for (shard, mark) in &draft.marks {
+            if let Some(held) = self.shards.get_mut(shard) {
+                (held.watermark, held.recorded_at) = (*mark, held.recorded_at.max(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the dispatchers, arms timers, and forgets what has ended.
+    pub(super) fn publish(&mut self, draft: &Draft) {
+        for (run_id, changes) in &draft.changes {
+            let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
+            let Some(run) = held.runs.get(run_id) else { continue };
+            self.gates.tell(run, changes);
+            if let (true, Some(deadline)) = (draft.born.contains_key(run_id), run.header.deadline) {
+                self.timers.arm(deadline, *run_id, None);
+            }
+            if let Some(graph) = &run.graph {
+                for slot in &changes.due {
+                    let due = run
+                        .cell(*slot)
+                        .and_then(|cell| crate::core::due_of(cell, graph.settings(slot.ordinal), None));
+                    due.into_iter().for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
+                }
+            }
+            if run.ended_at.is_some() {
+                held.runs.remove(run_id);
+            }
+        }
+        self.gates.send();
+    }
+}
+
+/// A run as an answer shows it.
+fn view(run: &Run) -> RunView {
+    RunView {
+        state: run.state,
+        reason: run.reason,
+        version: run.version,
+        counts: *run.counts(),
+        created_at: run.header.created_at,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        deadline: run.header.deadline,
+    }
+}
+
+fn hex_equals(text: &str, bytes: &[u8; 32]) -> bool {
+    text.parse::<servo_model::Digest>().is_ok_and(|digest| digest.as_bytes() == bytes)
+}
+
+fn events_of(new: &NewRun, shard: i16) -> (NewEvent, NewEvent) {
+    let run_id = Uuid::from_bytes(*new.run_id.as_bytes());
+    let event = |event_id, kind, idempotency_key, causation_id, body| NewEvent {
+        event_id,
+        kind,
+        version: 1,
+        shard,
+        tenant: new.tenant.clone(),
+        workspace: new.workspace.clone(),
+        idempotency_key,
+        correlation_id: Some(run_id),
+        causation_id,
+        payload: v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }.encode_to_vec(),
+    };
+    let fingerprint = &new.asked.request_fingerprint;
+    let key = format!("runreq:{}:{fingerprint}", new.asked.run_key);
+    let request =
+        event(new.request_event, EventType::RunRequested, key, None, Body::RunRequested(new.asked.clone()));
+    let created = v1::PlanCreated {
+        run_id: new.asked.run_id.clone(),
+        request_fingerprint: fingerprint.clone(),
+        plan_id: servo_model::Digest::from_bytes(new.graph.plan_id).to_string(),
+        plan_fingerprint: new.plan_fingerprint.clone(),
+        deployment_id: new.graph.deployment_id.to_string(),
+        task_count: new.graph.tasks.len() as u32,
+    };
+    let key = format!("plan:{}:{fingerprint}", new.asked.run_id);
+    let causation = Some(new.request_event);
+    let plan = event(new.plan_event, EventType::PlanCreated, key, causation, Body::PlanCreated(created));
+    (request, plan)
+}
+
+fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
+    NewEvent {
+        event_id: event.event_id,
+        kind: kind_of(&event.body),
+        version: 1,
+        shard,
+        tenant: event.tenant.clone(),
+        workspace: workspace.to_owned(),
+        idempotency_key: event.idempotency_key.clone(),
+        correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),
+        causation_id: None,
+        payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }
+            .encode_to_vec(),
+    }
+}
+
+fn kind_of(body: &Body) -> EventType {
+    match body {
+        Body::DispatchRequested(_) => EventType::DispatchRequested,
+        Body::DispatchEnqueued(_) => EventType::DispatchEnqueued,
+        Body::TaskStarted(_) => EventType::TaskStarted,
+        Body::TaskFinished(_) => EventType::TaskFinished,
+        Body::TimerFired(_) => EventType::TimerFired,
+        Body::RunCancelRequested(_) => EventType::RunCancelRequested,
+        Body::RunPaused(_) => EventType::RunPaused,
+        Body::RunResumed(_) => EventType::RunResumed,
+        Body::TaskForceCancelled(_) => EventType::TaskForceCancelled,
+        _ => EventType::PlanFailed,
+    }
+}

@@ -1,0 +1,113 @@
+//! Which shards this instance holds: takes what is free up to its share, renews, and gives back what is too much.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use servo_model::Stream;
+use servo_store::{Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
+use tokio::sync::Mutex;
+
+use super::Shards;
+use super::lane::Message;
+
+/// The instances that live, each with a row it renews.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    leases: Leases,
+    loops: LoopStore,
+    shards: Shards,
+    holder: Arc<str>,
+    address: Arc<str>,
+    held: Arc<Mutex<HashMap<i16, Lease>>>,
+}
+
+impl Keeper {
+    pub(crate) fn new(store: &Store, shards: Shards, holder: &str, address: &str, ttl: LeaseTtl) -> Keeper {
+        Keeper {
+            leases: Leases::new(store, Stream::Execution, holder, address, ttl),
+            loops: store.loops().clone(),
+            shards,
+            holder: holder.into(),
+            address: address.into(),
+            held: Arc::default(),
+        }
+    }
+
+    /// One round: say that we live, renew, share out. Answers how many shards changed hands.
+    pub(crate) async fn run_once(self) -> Result<usize, StoreError> {
+        let instances = self.note_instance().await?;
+        let mut held = self.held.lock().await;
+        let renewed = self.leases.renew(held.drain().map(|(_, lease)| lease).collect()).await?;
+        for lease in &renewed.lost {
+            self.tell(lease.shard(), Message::Drop(lease.shard()));
+        }
+        let lost = renewed.lost.len();
+        held.extend(renewed.held.into_iter().map(|lease| (lease.shard(), lease)));
+        self.tell_renewed(&held);
+        let all = usize::from(Stream::Execution.shards().unsigned_abs());
+        let share = all.div_ceil(instances.max(1));
+        let given = self.give_back(&mut held, share).await?;
+        let taken = self.take(&mut held, share).await?;
+        self.look().await?;
+        Ok(lost + given + taken)
+    }
+
+    /// Gives everything back at once, so that others need not wait for the leases to run out.
+    pub(crate) async fn leave(&self) {
+        let mut held = self.held.lock().await;
+        for (shard, lease) in held.drain() {
+            self.tell(shard, Message::Drop(shard));
+            let _ = self.leases.release(lease).await;
+        }
+        let _ = self.loops.execute(query(include_str!("../store/leave.sql")).bind(&*self.holder)).await;
+    }
+
+    async fn note_instance(&self) -> Result<usize, StoreError> {
+        let note = query(include_str!("../store/note_instance.sql")).bind(&*self.holder).bind(&*self.address);
+        let rows: Vec<(i64,)> = self.loops.all(note).await?;
+        Ok(rows.first().map_or(1, |(count,)| usize::try_from(*count).unwrap_or(1)))
+    }
+
+    async fn take(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
+        let wanted: Vec<i16> =
+            (0..Stream::Execution.shards()).filter(|shard| !held.contains_key(shard)).collect();
+        let taken = self.leases.acquire(&wanted, share.saturating_sub(held.len())).await?;
+        let count = taken.len();
+        for lease in taken {
+            self.tell(lease.shard(), Message::Take(Box::new(lease.clone())));
+            held.insert(lease.shard(), lease);
+        }
+        Ok(count)
+    }
+
+    async fn give_back(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
+        let too_many: Vec<i16> = held.keys().copied().skip(share).collect();
+        for shard in &too_many {
+            if let Some(lease) = held.remove(shard) {
+                self.tell(*shard, Message::Drop(*shard));
+                self.leases.release(lease).await?;
+            }
+        }
+        Ok(too_many.len())
+    }
+
+    fn tell_renewed(&self, held: &HashMap<i16, Lease>) {
+        for lease in held.values() {
+            self.tell(lease.shard(), Message::Renewed(vec![lease.clone()]));
+        }
+    }
+
+    /// Every loop also looks by itself: a lost doorbell costs a round, nothing more.
+    async fn look(&self) -> Result<(), StoreError> {
+        let behind = query(include_str!("../store/behind.sql")).bind(&*self.holder);
+        let shards: Vec<(i16,)> = self.loops.all(behind).await?;
+        for (shard,) in shards {
+            self.tell(shard, Message::Look(vec![shard]));
+        }
+        Ok(())
+    }
+
+    fn tell(&self, shard: i16, message: Message) {
+        let _ = self.shards.send(shard, message);
+    }
+}

@@ -1,0 +1,148 @@
+//! One lane: the memory of its shards, and one flush after the other.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use servo_model::RunId;
+use servo_store::{LedgerReader, LoopStore, Store};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::admission::{Gate, GateId, Gates};
+use super::clock::DatabaseClock;
+use super::plans::Plans;
+use super::shard::Shard;
+use super::timers::Timers;
+use super::work::{NotDone, Work};
+
+/// What one flush carries at most.
+const ASKS_PER_FLUSH_MAX: usize = 1_024;
+
+#[derive(Debug)]
+pub(super) enum Message {
+    Work(Work),
+    /// The keeper acquired a shard.
+    Take(Box<servo_store::Lease>),
+    /// The keeper renewed leases; a lease that this lane has lost meanwhile is not taken back.
+    Renewed(Vec<servo_store::Lease>),
+    /// The keeper lost a shard, or gives it away.
+    Drop(i16),
+    /// Somebody may have appended to these.
+    Look(Vec<i16>),
+    OpenGate(Gate),
+    CloseGate(GateId),
+}
+
+pub(super) struct Lane {
+    pub(super) loops: LoopStore,
+    pub(super) reader: LedgerReader,
+    pub(super) plans: Plans,
+    pub(super) shards: HashMap<i16, Shard>,
+    pub(super) timers: Timers,
+    pub(super) gates: Gates,
+    /// Unknown until the first answer of the database.
+    pub(super) clock: Option<DatabaseClock>,
+}
+
+impl Lane {
+    pub(super) fn new(store: Store, plans: Plans) -> Lane {
+        Lane {
+            loops: store.loops().clone(),
+            reader: store.reader(),
+            plans,
+            shards: HashMap::new(),
+            timers: Timers::default(),
+            gates: Gates::default(),
+            clock: None,
+        }
+    }
+
+    /// Ends when the last handle is dropped.
+    pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+        loop {
+            let due = self.next_due();
+            tokio::select! {
+                message = inbox.recv() => match message {
+                    Some(message) => self.handle(message, &mut inbox).await,
+                    None => return,
+                },
+                () = sleep_until(due) => self.fire_timers().await,
+            }
+        }
+    }
+
+    async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+        // A turn, not a delay: callers who were just answered and have more can still join.
+        tokio::task::yield_now().await;
+        let mut works = Vec::new();
+        let mut message = Some(message);
+        while let Some(current) = message {
+            match current {
+                Message::Work(work) => works.push(work),
+                other => {
+                    // What was asked before comes before.
+                    self.flush(std::mem::take(&mut works)).await;
+                    self.obey(other).await;
+                }
+            }
+            let full = works.iter().map(|work| work.asks.len()).sum::<usize>() >= ASKS_PER_FLUSH_MAX;
+            message = if full { None } else { inbox.try_recv().ok() };
+        }
+        self.flush(works).await;
+    }
+
+    async fn obey(&mut self, message: Message) {
+        match message {
+            Message::Work(_) => {}
+            Message::Take(lease) => self.take(*lease).await,
+            Message::Renewed(leases) => self.renew(leases),
+            Message::Drop(shard) => self.forget_shard(shard),
+            Message::Look(shards) => self.look(&shards).await,
+            Message::OpenGate(gate) => self.open_gate(gate),
+            Message::CloseGate(gate) => self.gates.close(gate),
+        }
+    }
+
+    fn renew(&mut self, leases: Vec<servo_store::Lease>) {
+        for lease in leases {
+            match self.shards.get_mut(&lease.shard()) {
+                Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn forget_shard(&mut self, shard: i16) {
+        if self.shards.remove(&shard).is_some() {
+            self.gates.gone(shard);
+        }
+    }
+
+    /// What is not sure is read again when it is next needed.
+    pub(super) fn forget_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
+        for run in runs {
+            if let Some(shard) = self.shards.get_mut(&run.shard()) {
+                shard.runs.remove(&run);
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let clock = self.clock?;
+        Some(clock.instant(self.timers.next()?).into())
+    }
+}
+
+/// Answers everybody that it did not happen.
+pub(super) fn refuse(works: Vec<Work>, why: &NotDone) {
+    for work in works {
+        let _ = work.reply.send(Err(why.clone()));
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,82 @@
+//! The shards this instance holds: appended to, folded and stored in one statement per flush.
+//!
+//! A [`Lane`](lane::Lane) is a task that owns the memory of its shards and one flush at a time; while a flush is under
+//! way the next gathers. Two lanes keep Postgres busy while one of them waits for its disk. Memory is a cache of rows:
+//! whenever a flush fails, what it touched is forgotten and read again.
+
+mod admission;
+mod claim;
+mod clock;
+mod flush;
+mod keeper;
+mod lane;
+mod load;
+mod plans;
+mod rows;
+mod shard;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod work;
+
+use std::sync::Arc;
+
+use servo_model::Stream;
+use servo_store::Store;
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use admission::{Gate, GateId};
+pub(crate) use keeper::Keeper;
+pub(crate) use plans::Plans;
+pub(crate) use work::{Ask, Claim, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
+
+use lane::{Lane, Message};
+
+/// One flush works while the other waits for the disk.
+const LANES: usize = 2;
+
+/// The way to the lanes. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Shards {
+    lanes: Arc<[mpsc::UnboundedSender<Message>]>,
+}
+
+impl Shards {
+    /// Starts the lanes. They hold nothing until the keeper gives them shards.
+    pub(crate) fn start(store: &Store, plans: &Plans) -> Shards {
+        let lane = |_| {
+            let (inbox, messages) = mpsc::unbounded_channel();
+            tokio::spawn(Lane::new(store.clone(), plans.clone()).run(messages));
+            inbox
+        };
+        Shards { lanes: (0..LANES).map(lane).collect() }
+    }
+
+    /// Appends and folds, and answers for each ask in its order once that is stored. All of them belong to `shard`.
+    pub(crate) async fn submit(&self, shard: i16, asks: Vec<Ask>) -> Result<Vec<Done>, NotDone> {
+        let (reply, answer) = oneshot::channel();
+        self.send(shard, Message::Work(Work { shard, asks, reply }))?;
+        answer.await.map_err(|_| NotDone::Stopped)?
+    }
+
+    /// Opens, or changes, a dispatcher's gate on every lane.
+    pub(crate) fn open_gate(&self, gate: &Gate) -> Result<(), NotDone> {
+        let open = |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenGate(gate.clone()));
+        self.lanes.iter().try_for_each(open).map_err(|_| NotDone::Stopped)
+    }
+
+    pub(crate) fn close_gate(&self, gate: GateId) {
+        for lane in self.lanes.iter() {
+            let _ = lane.send(Message::CloseGate(gate));
+        }
+    }
+
+    fn send(&self, shard: i16, message: Message) -> Result<(), NotDone> {
+        if !(0..Stream::Execution.shards()).contains(&shard) {
+            return Err(NotDone::NotHeld);
+        }
+        let lane = usize::from(shard.unsigned_abs()) % LANES;
+        self.lanes[lane].send(message).map_err(|_| NotDone::Stopped)
+    }
+}

@@ -1,0 +1,116 @@
+//! Plans by their id, shared by all runs that follow them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use prost::Message;
+use servo_proto::v1;
+use servo_store::{LoopStore, StoreError, query};
+
+use crate::core::Graph;
+use crate::wire;
+
+/// How many plans are kept although no run follows them just now.
+const IDLE_PLANS_MAX: usize = 64;
+
+const PLANS_PER_READ_MAX: usize = 8;
+
+type PlanId = [u8; 32];
+
+/// Where a plan lies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StoredPlan {
+    pub(super) plan_id: PlanId,
+    pub(super) tenant: String,
+    pub(super) workspace: String,
+}
+
+/// A plan lives as long as a run follows it, and a little longer if it was used lately. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plans {
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    graphs: HashMap<PlanId, Weak<Graph>>,
+    recent: Vec<Arc<Graph>>,
+}
+
+impl Plans {
+    /// The graph of a plan that was just made, unless it is known.
+    pub(crate) fn learn(&self, plan: &v1::Plan) -> Result<Arc<Graph>, crate::core::BadPlan> {
+        let plan_id = plan.plan_id.parse::<servo_model::Digest>().ok().map(|digest| *digest.as_bytes());
+        if let Some(known) = plan_id.and_then(|plan_id| self.get(&plan_id)) {
+            return Ok(known);
+        }
+        let graph = Arc::new(wire::graph(plan)?);
+        self.keep(graph.clone());
+        Ok(graph)
+    }
+
+    pub(crate) fn get(&self, plan_id: &PlanId) -> Option<Arc<Graph>> {
+        self.lock().graphs.get(plan_id).and_then(Weak::upgrade)
+    }
+
+    /// A plan of this tenant and workspace, wherever it is.
+    pub(crate) async fn find(
+        &self,
+        loops: &LoopStore,
+        tenant: &str,
+        workspace: &str,
+        plan_id: PlanId,
+    ) -> Result<Option<Arc<Graph>>, StoreError> {
+        if let Some(known) = self.get(&plan_id) {
+            return Ok(Some(known));
+        }
+        let stored = StoredPlan { plan_id, tenant: tenant.to_owned(), workspace: workspace.to_owned() };
+        self.load(loops, vec![stored]).await?;
+        Ok(self.get(&plan_id))
+    }
+
+    /// Reads the plans that are not known. One that is missing or broken is left out, and said.
+    pub(super) async fn load(
+        &self,
+        loops: &LoopStore,
+        mut wanted: Vec<StoredPlan>,
+    ) -> Result<(), StoreError> {
+        wanted.retain(|plan| self.get(&plan.plan_id).is_none());
+        wanted.sort_unstable();
+        wanted.dedup();
+        // One by one would be a statement each, all at once may be a hundred megabytes.
+        for some in wanted.chunks(PLANS_PER_READ_MAX) {
+            let select = query(include_str!("../store/plans.sql"))
+                .bind(some.iter().map(|plan| plan.tenant.as_str()).collect::<Vec<_>>())
+                .bind(some.iter().map(|plan| plan.workspace.as_str()).collect::<Vec<_>>())
+                .bind(some.iter().map(|plan| plan.plan_id.as_slice()).collect::<Vec<_>>());
+            let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
+            for (plan,) in rows {
+                match decode(&plan) {
+                    Ok(graph) => self.keep(Arc::new(graph)),
+                    Err(error) => tracing::error!(error, "a stored plan cannot be read; its runs wait"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&self, graph: Arc<Graph>) {
+        let mut known = self.lock();
+        known.graphs.insert(graph.plan_id, Arc::downgrade(&graph));
+        known.recent.push(graph);
+        if known.recent.len() > IDLE_PLANS_MAX {
+            known.recent.remove(0);
+            known.graphs.retain(|_, graph| graph.strong_count() > 0);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+fn decode(plan: &[u8]) -> Result<Graph, String> {
+    let plan = v1::Plan::decode(plan).map_err(|error| error.to_string())?;
+    wire::graph(&plan).map_err(|error| format!("plan {}: {error}", plan.plan_id))
+}

@@ -1,0 +1,245 @@
+//! What a flush writes, column by column.
+
+use std::collections::BTreeMap;
+
+use servo_model::states::{MaterializationState, TaskState};
+use servo_proto::v1;
+use servo_store::sqlx::Postgres;
+use servo_store::sqlx::postgres::PgArguments;
+use servo_store::sqlx::query::Query;
+use servo_store::{HeldBatch, Timestamp, query};
+use uuid::Uuid;
+
+use super::load::stopped_by_code;
+use crate::core::{Cell, Changes, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
+
+type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// One run's changes, as the rows of a flush see them.
+pub(super) struct Changed<'a> {
+    pub(super) run: &'a Run,
+    pub(super) changes: &'a Changes,
+    /// Set for a run that has no row yet.
+    pub(super) born: Option<&'a Born>,
+    pub(super) plan_fingerprint: Option<&'a str>,
+}
+
+/// What only a run's first row holds.
+#[derive(Debug, Clone)]
+pub(super) struct Born {
+    pub(super) event_id: Uuid,
+    pub(super) run_key: String,
+    pub(super) generation: i32,
+    pub(super) request: Vec<u8>,
+    pub(super) plan_fingerprint: String,
+}
+
+impl Born {
+    /// Of a request that somebody else appended.
+    pub(super) fn of(event: &servo_store::Event, asked: &v1::RunRequested) -> Born {
+        Born {
+            event_id: event.event_id,
+            run_key: asked.run_key.clone(),
+            generation: i32::try_from(asked.generation.max(1)).unwrap_or(i32::MAX),
+            request: event.payload.clone(),
+            plan_fingerprint: String::new(),
+        }
+    }
+}
+
+/// The statement that stores all of it, or nothing.
+pub(super) fn statement<'q>(
+    durable: bool,
+    batch: &'q HeldBatch<'q>,
+    changed: &'q [Changed<'q>],
+) -> Statement<'q> {
+    let statement = batch.bind(query(include_str!("../store/fold.sql")).bind(durable));
+    let statement = bind_new_runs(statement, changed);
+    let statement = bind_runs(statement, changed);
+    let statement = bind_tasks(statement, changed);
+    let statement = bind_materialized(statement, changed);
+    bind_partitions(statement, changed)
+}
+
+fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let new: Vec<(&Run, &Born)> = changed.iter().filter_map(|c| Some((c.run, c.born?))).collect();
+    statement
+        .bind(column(&new, |(run, _)| run.header.tenant.as_str()))
+        .bind(column(&new, |(run, _)| run.header.workspace.as_str()))
+        .bind(column(&new, |(run, _)| Uuid::from_bytes(*run.header.run_id.as_bytes())))
+        .bind(column(&new, |(run, _)| run.header.number))
+        .bind(column(&new, |(run, _)| run.header.run_id.shard()))
+        .bind(column(&new, |(_, born)| born.generation))
+        .bind(column(&new, |(_, born)| born.run_key.as_str()))
+        .bind(column(&new, |(_, born)| born.request.as_slice()))
+        .bind(column(&new, |(_, born)| born.event_id))
+        .bind(column(&new, |(run, _)| time(run.header.created_at)))
+        .bind(column(&new, |(run, _)| run.header.deadline.map(time)))
+}
+
+fn bind_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let runs: Vec<(&Run, Option<&str>)> = changed
+        .iter()
+        .filter(|c| c.changes.run || c.born.is_some())
+        .map(|c| (c.run, c.plan_fingerprint))
+        .collect();
+    let plan_id = |run: &Run| run.graph.as_ref().map(|graph| graph.plan_id.to_vec());
+    let deployment = |run: &Run| run.graph.as_ref().map(|graph| graph.deployment_id.to_string());
+    statement
+        .bind(column(&runs, |(run, _)| run.header.number))
+        .bind(column(&runs, |(run, _)| run.state.code()))
+        .bind(column(&runs, |(run, _)| run.reason.code()))
+        .bind(column(&runs, |(run, _)| run.stopped_by.map(stopped_by_code)))
+        .bind(column(&runs, |(run, _)| i64::try_from(run.version).unwrap_or(i64::MAX)))
+        .bind(column(&runs, |(run, _)| plan_id(run)))
+        .bind(column(&runs, |(_, fingerprint)| *fingerprint))
+        .bind(column(&runs, |(run, _)| deployment(run)))
+        .bind(column(&runs, |(run, _)| run.ended_at.map(|_| counts(run))))
+        .bind(column(&runs, |(run, _)| run.error.as_ref().map(|(_, error)| error.as_str())))
+        .bind(column(&runs, |(run, _)| run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
+        .bind(column(&runs, |(run, _)| time(run.changed_at)))
+        .bind(column(&runs, |(run, _)| run.started_at.map(time)))
+        .bind(column(&runs, |(run, _)| run.ended_at.map(time)))
+}
+
+/// An array's text, since the array of arrays that unnest would take must be rectangular by type.
+fn counts(run: &Run) -> String {
+    let counts: Vec<String> =
+        TaskState::ALL.iter().map(|state| run.counts().of(*state).to_string()).collect();
+    format!("{{{}}}", counts.join(","))
+}
+
+struct TaskLine<'a> {
+    run: &'a Run,
+    slot: Slot,
+    cell: &'a Cell,
+    created: bool,
+    error: Option<&'a [u8]>,
+    items: Option<&'a [u8]>,
+}
+
+/// Each task once, however often it changed, as it stands at the end.
+fn task_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<TaskLine<'a>> {
+    let mut lines = Vec::new();
+    for Changed { run, changes, .. } in changed {
+        let (run, mut slots) = (*run, changes.changed.clone());
+        let mut created = changes.created.clone();
+        created.sort_unstable();
+        slots.sort_unstable();
+        slots.dedup();
+        lines.extend(slots.into_iter().filter_map(|slot| {
+            let errors = changes.errors.iter().rev();
+            let error = errors.filter(|(of, _)| *of == slot).map(|(_, error)| error.as_slice()).next();
+            let items = run.items(slot.ordinal).filter(|_| slot.item.is_none()).map(|(_, items)| &**items);
+            let created = created.binary_search(&slot).is_ok();
+            Some(TaskLine { run, slot, cell: run.cell(slot)?, created, error, items })
+        }));
+    }
+    lines
+}
+
+fn bind_tasks<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let tasks = task_lines(changed);
+    let uuid = |bytes: [u8; 16]| Uuid::from_bytes(bytes);
+    statement
+        .bind(column(&tasks, |t| t.created))
+        .bind(column(&tasks, |t| t.run.header.number))
+        .bind(column(&tasks, |t| int(t.slot.ordinal)))
+        .bind(column(&tasks, |t| item(t.slot)))
+        .bind(column(&tasks, |t| int(t.cell.attempt)))
+        .bind(column(&tasks, |t| int(t.cell.failures)))
+        .bind(column(&tasks, |t| t.cell.state.code()))
+        .bind(column(&tasks, |t| t.cell.reason.code()))
+        .bind(column(&tasks, |t| t.cell.cancelling))
+        .bind(column(&tasks, |t| t.cell.pushed))
+        .bind(column(&tasks, |t| time(t.cell.changed_at)))
+        .bind(column(&tasks, |t| t.cell.ready_at.map(time)))
+        .bind(column(&tasks, |t| t.cell.claimed_at.map(time)))
+        .bind(column(&tasks, |t| t.cell.started_at.map(time)))
+        .bind(column(&tasks, |t| t.cell.ended_at.map(time)))
+        .bind(column(&tasks, |t| t.cell.due_at.map(time)))
+        .bind(column(&tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
+        .bind(column(&tasks, |t| t.cell.worker.map(uuid)))
+        .bind(column(&tasks, |t| t.cell.session.map(u64::cast_signed)))
+        .bind(column(&tasks, |t| t.run.header.tenant.as_str()))
+        .bind(column(&tasks, |t| t.error))
+        .bind(column(&tasks, |t| t.items))
+}
+
+fn bind_materialized<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let made: Vec<_> =
+        changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
+    let state = |promotion: Promotion| match promotion {
+        Promotion::Promoted => MaterializationState::Promoted.code(),
+        Promotion::Quarantined => MaterializationState::Quarantined.code(),
+        Promotion::Late => MaterializationState::Committed.code(),
+    };
+    statement
+        .bind(column(&made, |(_, made)| Uuid::from_bytes(*made.attempt_id.as_bytes())))
+        .bind(column(&made, |(_, made)| made.asset_key.as_str()))
+        .bind(column(&made, |(_, made)| made.partition_key.as_str()))
+        .bind(column(&made, |(run, _)| run.header.tenant.as_str()))
+        .bind(column(&made, |(run, _)| run.header.workspace.as_str()))
+        .bind(column(&made, |(run, _)| run.header.number))
+        .bind(column(&made, |(_, made)| int(made.slot.ordinal)))
+        .bind(column(&made, |(_, made)| item(made.slot)))
+        .bind(column(&made, |(_, made)| state(made.promotion)))
+        .bind(column(&made, |(_, made)| time(made.at)))
+        .bind(column(&made, |(_, made)| made.output.as_slice()))
+}
+
+/// What a statement says of a partition, which may stand in it once.
+struct PartitionLine<'a> {
+    run: &'a Run,
+    last: &'a PartitionNews,
+    made: Option<(&'a Run, &'a PartitionNews)>,
+}
+
+fn partition_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<PartitionLine<'a>> {
+    let mut lines: BTreeMap<(&str, &str, &str, &str), PartitionLine<'a>> = BTreeMap::new();
+    for (run, news) in changed.iter().flat_map(|c| c.changes.partitions.iter().map(move |news| (c.run, news)))
+    {
+        let RunHeader { tenant, workspace, .. } = &run.header;
+        let line = lines
+            .entry((tenant.as_str(), workspace.as_str(), &news.asset_key, &news.partition_key))
+            .or_insert(PartitionLine { run, last: news, made: None });
+        (line.run, line.last) = (run, news);
+        line.made = news.promoted.then_some((run, news)).or(line.made);
+    }
+    lines.into_values().collect()
+}
+
+fn bind_partitions<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let lines = partition_lines(changed);
+    let uuid = |news: &PartitionNews| Uuid::from_bytes(*news.attempt_id.as_bytes());
+    statement
+        .bind(column(&lines, |line| line.run.header.tenant.as_str()))
+        .bind(column(&lines, |line| line.run.header.workspace.as_str()))
+        .bind(column(&lines, |line| line.last.asset_key.as_str()))
+        .bind(column(&lines, |line| line.last.partition_key.as_str()))
+        .bind(column(&lines, |line| uuid(line.last)))
+        .bind(column(&lines, |line| time(line.last.at)))
+        .bind(column(&lines, |line| line.run.header.number))
+        .bind(column(&lines, |line| line.last.state.code()))
+        .bind(column(&lines, |line| line.made.map(|(_, made)| uuid(made))))
+        .bind(column(&lines, |line| line.made.map(|(_, made)| time(made.at))))
+        .bind(column(&lines, |line| line.made.map(|(run, _)| run.header.number)))
+        .bind(column(&lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
+}
+
+fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {
+    lines.iter().map(field).collect()
+}
+
+fn time(us: Time) -> Timestamp {
+    Timestamp::from_unix_us(us)
+}
+
+/// Ordinals and counts stay far below what the column holds.
+fn int(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+fn item(slot: Slot) -> i32 {
+    slot.item.map_or(-1, int)
+}

@@ -1,0 +1,180 @@
+//! What others appended, and what to do when a flush did not get through.
+
+use std::collections::HashSet;
+
+use servo_model::RunId;
+use servo_model::Stream;
+use servo_proto::v1::event::Body;
+use servo_store::{Event, Lease, ReadError, StoreError, Timestamp, query};
+
+use super::clock::DatabaseClock;
+use super::flush::Draft;
+use super::lane::Lane;
+use super::load;
+use super::rows::Born;
+use super::shard::{Shard, run_number};
+use super::work::{Ask, Work};
+use crate::core::{Changes, Run, fold};
+use crate::store::open_runs;
+use crate::wire;
+
+/// What one pass over a shard folds at most.
+const EVENTS_PER_PASS: i64 = 500;
+
+/// shard, head, watermark, epoch, when its last event was recorded, and the time.
+type Mark = (i16, i64, i64, i64, Timestamp, Timestamp);
+
+impl Lane {
+    /// Begins with a shard: its runs under way, then what was appended while nobody held it.
+    pub(super) async fn take(&mut self, lease: Lease) {
+        let number = lease.shard();
+        if let Err(error) = self.try_take(lease).await {
+            tracing::warn!(%error, shard = number, "a shard could not be loaded; it is tried again with its next lease");
+            self.forget_shard(number);
+        }
+    }
+
+    async fn try_take(&mut self, lease: Lease) -> Result<(), StoreError> {
+        let number = lease.shard();
+        let lost = || StoreError::LeaseLost(format!("the lease on shard {number} is no longer held"));
+        let marks = self.marks(&[number], &lease).await?;
+        let (_, _, watermark, _, recorded_at, _) =
+            *marks.iter().find(|(_, _, _, epoch, ..)| *epoch == lease.epoch()).ok_or_else(lost)?;
+        let rows = open_runs(&self.loops, number).await?;
+        let runs = load::restore(&self.loops, &self.plans, rows).await?;
+        let shard = Shard { lease, watermark, recorded_at: recorded_at.unix_us(), runs: Default::default() };
+        self.shards.insert(number, shard);
+        self.keep_runs(runs);
+        self.catch_up(number).await?;
+        self.tell_all(number);
+        Ok(())
+    }
+
+    /// Folds what others appended to these shards.
+    pub(super) async fn look(&mut self, shards: &[i16]) {
+        for shard in
+            shards.iter().copied().filter(|shard| self.shards.contains_key(shard)).collect::<Vec<_>>()
+        {
+            if let Err(error) = self.catch_up(shard).await {
+                tracing::warn!(%error, shard, "what others appended could not be folded; the shard is loaded again");
+                self.retake(shard).await;
+            }
+        }
+    }
+
+    /// Makes memory agree with the rows again after a flush that did not get through.
+    pub(super) async fn recover(&mut self, works: &[Work], error: &StoreError) {
+        let shards: HashSet<i16> = works.iter().map(|work| work.shard).collect();
+        match error {
+            // Nothing was written and the leases stand: only what was folded in vain is wrong.
+            StoreError::Behind(_)
+            | StoreError::ClockOff(_)
+            | StoreError::Raced(_)
+            | StoreError::KeyTaken(_) => {
+                self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
+                self.clock = None;
+                self.look(&shards.into_iter().collect::<Vec<_>>()).await;
+            }
+            _ => {
+                for shard in shards {
+                    self.retake(shard).await;
+                }
+            }
+        }
+    }
+
+    async fn retake(&mut self, shard: i16) {
+        if let Some(Shard { lease, .. }) = self.shards.remove(&shard) {
+            self.gates.gone(shard);
+            self.take(lease).await;
+        }
+    }
+
+    pub(super) async fn set_clock(&mut self) -> Result<DatabaseClock, StoreError> {
+        let rows: Vec<(Timestamp,)> = self.loops.all(query("SELECT clock_timestamp()")).await?;
+        let now = rows.first().map_or(Timestamp::from_unix_us(0), |(now,)| *now);
+        Ok(*self.clock.insert(DatabaseClock::at(now)))
+    }
+
+    async fn marks(&mut self, shards: &[i16], lease: &Lease) -> Result<Vec<Mark>, StoreError> {
+        let select = query(include_str!("../store/marks.sql")).bind(shards).bind(lease.holder());
+        let marks: Vec<Mark> = self.loops.all(select).await?;
+        if let Some((.., now)) = marks.first() {
+            self.clock = Some(DatabaseClock::at(*now));
+        }
+        Ok(marks)
+    }
+
+    async fn catch_up(&mut self, shard: i16) -> Result<(), StoreError> {
+        loop {
+            let after = self.shards[&shard].watermark;
+            let read = self.reader.read(Stream::Execution, shard, after, EVENTS_PER_PASS).await;
+            let events = match read {
+                Ok(events) => events,
+                Err(ReadError::Store(error)) => return Err(error),
+                Err(gap @ ReadError::Gap { .. }) => {
+                    tracing::error!(%gap, shard, "the ledger has a hole; the shard stops");
+                    self.forget_shard(shard);
+                    return Ok(());
+                }
+            };
+            if events.is_empty() {
+                return Ok(());
+            }
+            self.fold_foreign(shard, &events).await?;
+            if (events.len() as i64) < EVENTS_PER_PASS {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn fold_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
+        let runs = events.iter().filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
+        self.load_missing(runs).await?;
+        let at = self.time_for(std::iter::once(shard)).await?;
+        let mut draft = Draft::default();
+        for event in events {
+            draft.marks.insert(shard, event.position);
+            if let Err(fault) = self.fold_one(shard, event, &mut draft) {
+                tracing::error!(fault, event = %event.event_id, shard, "an event cannot be folded and is passed over");
+            }
+        }
+        self.store(&draft, at).await?;
+        if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
+            held.recorded_at = held.recorded_at.max(last.recorded_at.unix_us());
+        }
+        self.publish(&draft);
+        Ok(())
+    }
+
+    fn fold_one(&mut self, shard: i16, event: &Event, draft: &mut Draft) -> Result<(), String> {
+        let run_id = run_of(event).ok_or("it names no run")?;
+        let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
+        let at = event.recorded_at.unix_us();
+        let held = self.shards.get_mut(&shard).ok_or("its shard is not held")?;
+        let known = held.runs.get_mut(&run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
+        match (body, known) {
+            (Body::RunRequested(_), Some(_)) => Ok(()),
+            (Body::RunRequested(asked), None) => {
+                let number = run_number(shard, event.position);
+                let header =
+                    wire::header(&event.tenant, &event.workspace, number, &asked, trace.as_ref(), at);
+                let born = Born::of(event, &asked);
+                held.runs.insert(run_id, Run::requested(header.map_err(|bad| bad.to_string())?));
+                draft.born.insert(run_id, born);
+                draft.changes.insert(run_id, Changes { run: true, ..Changes::default() });
+                Ok(())
+            }
+            (body, Some(run)) => {
+                let happened = wire::from_body(&body, None).map_err(|bad| bad.to_string())?;
+                fold(run, &happened, at, draft.changes.entry(run_id).or_default());
+                Ok(())
+            }
+            (_, None) => Err("its run is not known".to_owned()),
+        }
+    }
+}
+
+fn run_of(event: &Event) -> Option<RunId> {
+    event.correlation_id.map(|id| RunId::from_bytes(id.into_bytes()))
+}

@@ -1,0 +1,307 @@
+//! Memory and rows in step, on a real Postgres.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prost::Message;
+use servo_local::TestDatabase;
+use servo_model::states::{RunState, TaskState};
+use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, Service, Stream};
+use servo_proto::v1;
+use servo_proto::v1::admit_response::Message as Told;
+use servo_proto::v1::event::Body;
+use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
+use tokio::sync::mpsc;
+use ulid::Ulid;
+use uuid::Uuid;
+
+use super::{Ask, Claim, DoneAs, Gate, Keeper, NewRun, NotDone, Plans, RunEvent, Shards};
+use crate::core::{Slot, Verdict};
+use crate::wire;
+
+struct Instance {
+    store: Store,
+    shards: Shards,
+    plans: Plans,
+    keeper: Keeper,
+}
+
+fn store(database: &TestDatabase, service: Service) -> Store {
+    let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
+    Store::connect(service, &config).unwrap()
+}
+
+async fn instance(database: &TestDatabase, name: &str) -> Instance {
+    let store = store(database, Service::Scheduler);
+    let plans = Plans::default();
+    let shards = Shards::start(&store, &plans);
+    let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
+    let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
+    keeper.clone().run_once().await.unwrap();
+    Instance { store, shards, plans, keeper }
+}
+
+/// A plan from each task's upstreams.
+fn plan(upstreams: &[&[u32]]) -> v1::Plan {
+    let asset = |n: usize| v1::PlannedAsset { asset_key: format!("t/a{n}"), ..Default::default() };
+    let task = |(n, upstream): (usize, &&[u32])| v1::PlannedTask {
+        task_key: format!("t/a{n}:materialize"),
+        asset: n as u32,
+        operation: v1::Operation::Materialize.into(),
+        upstream: upstream.to_vec(),
+        ..Default::default()
+    };
+    v1::Plan {
+        plan_id: Digest::of(format!("{upstreams:?}")).to_string(),
+        tenant: "acme".to_owned(),
+        workspace: "prod".to_owned(),
+        deployment_id: "d1".to_owned(),
+        assets: (0..upstreams.len()).map(asset).collect(),
+        tasks: upstreams.iter().enumerate().map(task).collect(),
+        ..Default::default()
+    }
+}
+
+/// Stores it as the planner would.
+async fn keep_plan(database: &TestDatabase, plan: &v1::Plan) {
+    let planner = store(database, Service::Planner);
+    let plan_id: Digest = plan.plan_id.parse().unwrap();
+    let insert =
+        query("INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ('acme', 'prod', $1, $2)")
+            .bind(plan_id.as_bytes().to_vec())
+            .bind(plan.encode_to_vec());
+    planner.loops().execute(insert).await.unwrap();
+}
+
+fn run_id(n: u8) -> RunId {
+    RunId::from_bytes([n; 16])
+}
+
+fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -> Ask {
+    Ask::Run(Arc::new(NewRun {
+        tenant: "acme".to_owned(),
+        workspace: "prod".to_owned(),
+        run_id: id,
+        request_event: event_id(),
+        plan_event: event_id(),
+        asked: v1::RunRequested {
+            run_id: id.to_string(),
+            run_key: format!("key-{id}"),
+            request_fingerprint: Digest::of(fingerprint).to_string(),
+            generation: 1,
+            ..Default::default()
+        },
+        plan_fingerprint: "v1:sha256:x".to_owned(),
+        graph: instance.plans.learn(plan).unwrap(),
+        trace: None,
+    }))
+}
+
+fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
+    let claim = v1::Claim {
+        tenant: "acme".to_owned(),
+        run_id: id.to_string(),
+        task: Some(v1::TaskRef { ordinal, map_index: None }),
+        attempt,
+        admission_epoch: epoch,
+        mode: v1::DispatchMode::Pull.into(),
+        worker_id: String::new(),
+    };
+    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
+    Ask::Claim(Arc::new(Claim {
+        run_id: id,
+        admission_shard,
+        task: Slot::planned(ordinal),
+        event_id: event_id(),
+        claim,
+    }))
+}
+
+fn attempt_id(id: RunId, ordinal: u32, attempt: u32) -> AttemptId {
+    DispatchId::new(&id, &format!("t/a{ordinal}:materialize").parse().unwrap(), attempt).attempt_id()
+}
+
+fn finished(id: RunId, ordinal: u32, attempt: u32) -> v1::TaskFinished {
+    v1::TaskFinished {
+        run_id: id.to_string(),
+        task: Some(v1::TaskRef { ordinal, map_index: None }),
+        attempt_id: attempt_id(id, ordinal, attempt).to_string(),
+        session: "s".to_owned(),
+        outcome: v1::Outcome::Succeeded.into(),
+        ..Default::default()
+    }
+}
+
+fn finish(id: RunId, ordinal: u32) -> Ask {
+    Ask::Event(Arc::new(RunEvent {
+        tenant: "acme".to_owned(),
+        run_id: id,
+        event_id: event_id(),
+        idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
+        body: Body::TaskFinished(finished(id, ordinal, 1)),
+        trace: None,
+    }))
+}
+
+fn event_id() -> Uuid {
+    Uuid::from_u128(Ulid::generate().into())
+}
+
+async fn ask(instance: &Instance, ask: Ask) -> super::Done {
+    let shard = ask.run_id().shard();
+    instance.shards.submit(shard, vec![ask]).await.unwrap().remove(0)
+}
+
+fn folded(done: &super::Done) {
+    assert_eq!(done.verdict, DoneAs::Core(Verdict::Folded));
+}
+
+async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
+    let mut tx = store.requests().begin("acme").await.unwrap();
+    let uuid = Uuid::from_bytes(*id.as_bytes());
+    let run: (i16, i64) = tx
+        .one(query("SELECT state, run_number FROM scheduler.runs WHERE run_id = $1").bind(uuid))
+        .await
+        .unwrap();
+    let tasks: Vec<(i16,)> = tx
+        .all(query("SELECT state FROM scheduler.tasks WHERE run_number = $1 ORDER BY ordinal").bind(run.1))
+        .await
+        .unwrap();
+    (run.0, tasks.into_iter().map(|(state,)| state).collect())
+}
+
+#[tokio::test]
+async fn a_run_goes_from_its_request_to_its_end() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[], &[0]]), run_id(5));
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    assert_eq!(
+        states(&one.store, id).await,
+        (RunState::Running.code(), vec![TaskState::Ready.code(), TaskState::Blocked.code()])
+    );
+    for ordinal in 0..2 {
+        folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
+        folded(&ask(&one, finish(id, ordinal)).await);
+    }
+    assert_eq!(
+        states(&one.store, id).await,
+        (RunState::Succeeded.code(), vec![TaskState::Succeeded.code(); 2])
+    );
+    // Asked again, nothing happens again.
+    assert_eq!(ask(&one, finish(id, 1)).await.verdict, DoneAs::Core(Verdict::Duplicate));
+    assert_eq!(ask(&one, new_run(&one, &plan, id, "f")).await.verdict, DoneAs::Exists);
+    assert!(matches!(ask(&one, new_run(&one, &plan, id, "other")).await.verdict, DoneAs::Conflict(_)));
+    let mark: Vec<(i64, i64)> = one
+        .store
+        .loops()
+        .all(
+            query("SELECT head, watermark FROM ledger.shards WHERE stream = 1 AND shard = $1")
+                .bind(id.shard()),
+        )
+        .await
+        .unwrap();
+    assert_eq!(mark, [(6, 6)]);
+}
+
+#[tokio::test]
+async fn another_instance_goes_on_where_the_first_stopped() {
+    let database = TestDatabase::create().await.unwrap();
+    let (plan, id) = (plan(&[&[], &[0], &[0], &[1, 2]]), run_id(9));
+    keep_plan(&database, &plan).await;
+    let one = instance(&database, "one").await;
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    one.keeper.leave().await;
+    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    assert_eq!(refused, NotDone::NotHeld);
+
+    let two = instance(&database, "two").await;
+    folded(&ask(&two, finish(id, 0)).await);
+    let (run, tasks) = states(&two.store, id).await;
+    assert_eq!(run, RunState::Running.code());
+    assert_eq!(
+        tasks,
+        [TaskState::Succeeded, TaskState::Ready, TaskState::Ready, TaskState::Blocked].map(TaskState::code)
+    );
+}
+
+#[tokio::test]
+async fn what_others_append_is_folded_before_what_the_owner_appends() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[], &[]]), run_id(3));
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    let callback = store(&database, Service::Callback);
+    let body = Body::TaskFinished(finished(id, 0, 1));
+    let event = NewEvent {
+        event_id: event_id(),
+        kind: EventType::TaskFinished,
+        version: 1,
+        shard: id.shard(),
+        tenant: "acme".to_owned(),
+        workspace: "prod".to_owned(),
+        idempotency_key: format!("finished:{}", attempt_id(id, 0, 1)),
+        correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
+        causation_id: None,
+        payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
+    };
+    callback.ledger().append(vec![event]).await.unwrap();
+    // The owner does not know of it yet; its next append finds out.
+    folded(&ask(&one, claim(id, 1, 1, 1)).await);
+    let (_, tasks) = states(&one.store, id).await;
+    assert_eq!(tasks, [TaskState::Succeeded, TaskState::Queued].map(TaskState::code));
+    assert_eq!(ask(&one, finish(id, 0)).await.verdict, DoneAs::Core(Verdict::Duplicate));
+}
+
+#[tokio::test]
+async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
+    let (outbox, mut told) = mpsc::channel(4_096);
+    one.shards.open_gate(&Gate { id: 1, leases: BTreeMap::from([(admission_shard, 7)]), outbox }).unwrap();
+    // Answered behind the gate's opening, so that the snapshots are out.
+    assert_eq!(ask(&one, claim(id, 0, 1, 6)).await.verdict, DoneAs::StaleAdmission);
+    let mut ready = Vec::new();
+    while let Ok(message) = told.try_recv() {
+        if let Some(Told::Snapshot(part)) = message.message {
+            ready.extend(part.ready.into_iter().flat_map(|run| run.tasks));
+        }
+    }
+    assert_eq!(
+        ready.iter().map(|task| (wire::slot(task.task.unwrap()), task.attempt)).collect::<Vec<_>>(),
+        [(Slot::planned(0), 1)]
+    );
+
+    folded(&ask(&one, claim(id, 0, 1, 7)).await);
+    folded(&ask(&one, finish(id, 0)).await);
+    let mut updates = Vec::new();
+    while let Ok(message) = told.try_recv() {
+        if let Some(Told::Update(update)) = message.message {
+            updates.push(update);
+        }
+    }
+    let [update] = &updates[..] else { panic!("one update, not {updates:?}") };
+    assert_eq!(update.ended[0].attempt_id, attempt_id(id, 0, 1).to_string());
+    assert_eq!(update.ready[0].tasks[0].task.unwrap().ordinal, 1);
+}
+
+#[tokio::test]
+async fn instances_share_the_shards_and_every_shard_has_a_holder() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let two = instance(&database, "two").await;
+    for _ in 0..3 {
+        one.keeper.clone().run_once().await.unwrap();
+        two.keeper.clone().run_once().await.unwrap();
+    }
+    let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
+    let of = |name: &str| holders.iter().filter(|holder| holder.holder == name).count();
+    assert_eq!((of("one"), of("two")), (32, 32));
+}

@@ -1,0 +1,187 @@
+//! Due times of a lane's tasks, without a tick: the lane sleeps until the earliest.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use servo_model::dispatch_id::TaskTimer;
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::{AttemptId, RunId, TimerId};
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::{StoreError, Timestamp, query};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::lane::Lane;
+use super::work::{Ask, RunEvent, Work};
+use crate::core::{Run, Slot, Time, TimerKind, due_of};
+use crate::wire;
+
+/// How many verdicts one flush carries.
+const FIRED_PER_FLUSH_MAX: usize = 1_024;
+/// When beats could not be read.
+const LOOK_AGAIN_US: Time = 1_000_000;
+
+/// What is armed may be out of date by the time it falls: it only says when to look.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    due: BinaryHeap<Reverse<(Time, RunId, Option<Slot>)>>,
+}
+
+impl Timers {
+    pub(super) fn arm(&mut self, at: Time, run: RunId, slot: Option<Slot>) {
+        self.due.push(Reverse((at, run, slot)));
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    fn pop(&mut self, now: Time) -> Option<(RunId, Option<Slot>)> {
+        let Reverse((at, ..)) = self.due.peek()?;
+        if *at > now {
+            return None;
+        }
+        self.due.pop().map(|Reverse((_, run, slot))| (run, slot))
+    }
+}
+
+/// A verdict that is due if what is known is all there is.
+struct Fallen {
+    run: RunId,
+    slot: Option<Slot>,
+    attempt: Option<AttemptId>,
+    kind: TimerKind,
+    at: Time,
+}
+
+impl Lane {
+    /// Arms everything of a run that was just loaded or begun.
+    pub(super) fn arm_run(&mut self, run: &Run) {
+        let id = run.header.run_id;
+        if let Some(deadline) = run.header.deadline.filter(|_| run.ended_at.is_none()) {
+            self.timers.arm(deadline, id, None);
+        }
+        let Some(graph) = &run.graph else { return };
+        for (slot, cell) in run.cells() {
+            if let Some(due) = due_of(cell, graph.settings(slot.ordinal), None) {
+                self.timers.arm(due.at, id, Some(slot));
+            }
+        }
+    }
+
+    pub(super) async fn fire_timers(&mut self) {
+        let Some(clock) = self.clock else { return };
+        let now = clock.now();
+        let mut fallen = Vec::new();
+        while let Some((run, slot)) = self.timers.pop(now) {
+            fallen.extend(self.judge(run, slot, None, now));
+            if fallen.len() == FIRED_PER_FLUSH_MAX {
+                break;
+            }
+        }
+        let fallen = self.confirm_silence(fallen, now).await;
+        let works = fallen.iter().filter_map(|verdict| self.work(verdict)).collect();
+        self.flush(works).await;
+    }
+
+    /// Who seems silent may have beaten meanwhile. Without an answer about that nobody is judged.
+    async fn confirm_silence(&mut self, fallen: Vec<Fallen>, now: Time) -> Vec<Fallen> {
+        let (silent, mut others): (Vec<_>, Vec<_>) =
+            fallen.into_iter().partition(|verdict| verdict.kind == TimerKind::Heartbeat);
+        if silent.is_empty() {
+            return others;
+        }
+        let beats = self.last_beats(&silent).await;
+        for verdict in silent {
+            match &beats {
+                Ok(beats) => {
+                    let beat = verdict.attempt.and_then(|attempt| beats.get(&attempt)).copied();
+                    others.extend(self.judge(verdict.run, verdict.slot, beat, now));
+                }
+                Err(_) => self.timers.arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot),
+            }
+        }
+        others
+    }
+
+    /// What falls now, or arms it again for when it will.
+    fn judge(&mut self, run_id: RunId, slot: Option<Slot>, beat: Option<Time>, now: Time) -> Option<Fallen> {
+        let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
+        let (attempt, due) = match slot {
+            None => (None, (TimerKind::RunDuration, run.header.deadline.filter(|_| run.ended_at.is_none())?)),
+            Some(slot) => {
+                let cell = run.cell(slot)?;
+                let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), beat)?;
+                (cell.attempt_id, (due.kind, due.at))
+            }
+        };
+        let (kind, at) = due;
+        if at > now {
+            self.timers.arm(at, run_id, slot);
+            return None;
+        }
+        Some(Fallen { run: run_id, slot, attempt, kind, at })
+    }
+
+    /// The last signs of life of attempts that seem silent.
+    async fn last_beats(&self, silent: &[Fallen]) -> Result<HashMap<AttemptId, Time>, StoreError> {
+        let ids = silent.iter().filter_map(|verdict| verdict.attempt);
+        let ids: Vec<Uuid> = ids.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
+        let select = query(include_str!("../store/last_beats.sql")).bind(&ids);
+        let rows: Vec<(Uuid, Timestamp)> = self.loops.all(select).await?;
+        let beat = |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at.unix_us());
+        Ok(rows.into_iter().map(beat).collect())
+    }
+
+    fn work(&self, verdict: &Fallen) -> Option<Work> {
+        let run = self.shards.get(&verdict.run.shard())?.runs.get(&verdict.run)?;
+        let timer_id = timer_id(run, verdict)?;
+        let body = Body::TimerFired(v1::TimerFired {
+            run_id: verdict.run.to_string(),
+            task: verdict.slot.map(wire::task_ref),
+            attempt_id: verdict.attempt.map_or_else(String::new, |id| id.to_string()),
+            timer_id: timer_id.to_string(),
+            kind: kind_to_proto(verdict.kind).into(),
+            due_time: Some(wire::timestamp(verdict.at)),
+            last_heartbeat_time: None,
+            callbacks_healthy_since: None,
+        });
+        let event = RunEvent {
+            tenant: run.header.tenant.to_string(),
+            run_id: verdict.run,
+            event_id: Uuid::from_u128(ulid::Ulid::generate().into()),
+            idempotency_key: IdempotencyKey::timer_fired(&timer_id).to_string(),
+            body,
+            trace: None,
+        };
+        let (reply, _) = oneshot::channel();
+        Some(Work { shard: verdict.run.shard(), asks: vec![Ask::Event(Arc::new(event))], reply })
+    }
+}
+
+fn timer_id(run: &Run, verdict: &Fallen) -> Option<TimerId> {
+    let epoch = verdict.at / 1_000_000;
+    let Some(slot) = verdict.slot else { return Some(TimerId::run(&verdict.run, epoch)) };
+    let kind = match verdict.kind {
+        TimerKind::Retry => TaskTimer::Retry,
+        TimerKind::DispatchAck => TaskTimer::DispatchAck,
+        TimerKind::Heartbeat => TaskTimer::Heartbeat,
+        TimerKind::Execution => TaskTimer::Execution,
+        TimerKind::RunDuration => return None,
+    };
+    let planned = &run.graph.as_ref()?.task(slot.ordinal).key;
+    let key = slot.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+    Some(TimerId::task(kind, &verdict.run, &key, run.cell(slot)?.attempt, epoch))
+}
+
+fn kind_to_proto(kind: TimerKind) -> v1::TimerKind {
+    match kind {
+        TimerKind::Retry => v1::TimerKind::Retry,
+        TimerKind::DispatchAck => v1::TimerKind::DispatchAck,
+        TimerKind::Heartbeat => v1::TimerKind::Heartbeat,
+        TimerKind::Execution => v1::TimerKind::Execution,
+        TimerKind::RunDuration => v1::TimerKind::RunDuration,
+    }
+}

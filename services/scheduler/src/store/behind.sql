@@ -1,0 +1,1 @@
+SELECT shard FROM ledger.shards WHERE stream = 1 AND holder = $1 AND head > watermark

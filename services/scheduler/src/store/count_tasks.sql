@@ -1,0 +1,1 @@
+SELECT state, count(*) FROM scheduler.tasks WHERE run_number = $1 GROUP BY state

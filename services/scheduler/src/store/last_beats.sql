@@ -1,0 +1,1 @@
+SELECT attempt_id, beat_at FROM callback.heartbeats WHERE attempt_id = ANY ($1)

@@ -1,0 +1,1 @@
+DELETE FROM scheduler.instances WHERE holder = $1

@@ -1,0 +1,3 @@
+SELECT shard, head, watermark, epoch, recorded_at, clock_timestamp()
+FROM ledger.shards
+WHERE stream = 1 AND shard = ANY ($1) AND holder = $2 AND lease_until > clock_timestamp()

@@ -1,0 +1,4 @@
+SELECT run_number, tenant, workspace, run_id, state, reason, stopped_by, version, plan_id, request, error,
+    error_ordinal, created_at, changed_at, started_at, ended_at
+FROM scheduler.runs
+WHERE shard = $1 AND state < 5

@@ -1,0 +1,13 @@
+//! The door between `servo.v1` and the core: doubted once here, valid behind.
+
+mod event;
+mod plan;
+mod request;
+mod show;
+mod task_ref;
+
+pub(crate) use event::{body_of, from_body};
+pub(crate) use plan::graph;
+pub(crate) use request::{duration, header};
+pub(crate) use show::{RunRow, TaskRow, run_from_view, run_to_proto, task_key, task_to_proto, timestamp};
+pub(crate) use task_ref::{slot, task_ref};

@@ -1,0 +1,57 @@
+//! A run's request as the fold keeps it.
+
+use std::sync::Arc;
+
+use servo_model::{Digest, RunId};
+use servo_proto::v1;
+
+use crate::core::{RunHeader, Time};
+
+#[derive(Debug, thiserror::Error)]
+#[error("{field}: {fault}")]
+pub(crate) struct BadRequest {
+    pub field: &'static str,
+    pub fault: String,
+}
+
+impl BadRequest {
+    pub(super) fn new(field: &'static str, fault: impl ToString) -> BadRequest {
+        BadRequest { field, fault: fault.to_string() }
+    }
+}
+
+/// What a run is born with, from the event that asked for it.
+pub(crate) fn header(
+    tenant: &str,
+    workspace: &str,
+    number: i64,
+    asked: &v1::RunRequested,
+    trace: Option<&v1::TraceContext>,
+    at: Time,
+) -> Result<RunHeader, BadRequest> {
+    let fingerprint: Digest =
+        asked.request_fingerprint.parse().map_err(|e| BadRequest::new("request_fingerprint", e))?;
+    let source = asked.trigger.as_ref().and_then(|trigger| trigger.source.as_ref());
+    Ok(RunHeader {
+        run_id: asked.run_id.parse::<RunId>().map_err(|e| BadRequest::new("run_id", e))?,
+        number,
+        tenant: tenant.parse().map_err(|e| BadRequest::new("tenant", e))?,
+        workspace: workspace.parse().map_err(|e| BadRequest::new("workspace", e))?,
+        fingerprint: *fingerprint.as_bytes(),
+        created_at: at,
+        deadline: asked.max_duration.as_ref().map(|duration| at.saturating_add(micros(duration))),
+        priority: asked.spec.as_ref().map_or(0, |spec| spec.priority),
+        backfill: matches!(source, Some(v1::trigger::Source::Backfill(_))),
+        traceparent: Arc::from(trace.map_or("", |trace| trace.traceparent.as_str())),
+    })
+}
+
+/// A duration in microseconds; what is longer than any run may last becomes the longest there is.
+pub(crate) fn micros(duration: &prost_types::Duration) -> i64 {
+    duration.seconds.saturating_mul(1_000_000).saturating_add(i64::from(duration.nanos) / 1_000)
+}
+
+pub(crate) fn duration(micros: i64) -> prost_types::Duration {
+    let nanos = i32::try_from(micros.rem_euclid(1_000_000)).unwrap_or(0) * 1_000;
+    prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }
+}

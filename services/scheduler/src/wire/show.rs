@@ -1,0 +1,201 @@
+//! Runs and tasks as the API shows them.
+
+use servo_model::states::TaskState;
+use servo_model::{AttemptId, RunId, TaskKey, WorkerId};
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::Timestamp;
+use servo_store::sqlx::FromRow;
+use uuid::Uuid;
+
+use super::event::body_of;
+use super::task_ref::task_ref;
+use crate::core::{Cell, Graph, Slot, Time};
+use crate::shards::RunView;
+
+/// A run's row.
+#[derive(Debug, FromRow)]
+pub(crate) struct RunRow {
+    pub run_id: Uuid,
+    pub run_number: i64,
+    pub state: i16,
+    pub reason: i16,
+    pub version: i64,
+    pub request: Vec<u8>,
+    pub plan_id: Option<Vec<u8>>,
+    pub plan_fingerprint: Option<String>,
+    pub deployment_id: Option<String>,
+    pub counts: Option<Vec<i32>>,
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
+}
+
+/// A task's row.
+#[derive(Debug, FromRow)]
+pub(crate) struct TaskRow {
+    #[sqlx(flatten)]
+    pub task: crate::store::StoredTask,
+    pub error: Option<Vec<u8>>,
+    pub beat_at: Option<Timestamp>,
+}
+
+/// `counts` by state, for a run whose row does not hold them because it has not ended.
+pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
+    let asked = match body_of(&row.request) {
+        Ok((Body::RunRequested(asked), _)) => asked,
+        _ => v1::RunRequested::default(),
+    };
+    let own: Vec<(i16, i64)> = match &row.counts {
+        Some(counts) => TaskState::ALL.iter().zip(counts).map(|(s, n)| (s.code(), i64::from(*n))).collect(),
+        None => counts.to_vec(),
+    };
+    v1::Run {
+        run_id: RunId::from_bytes(row.run_id.into_bytes()).to_string(),
+        run_key: asked.run_key,
+        generation: asked.generation,
+        retry_of: asked.retry_of,
+        state: i32::from(row.state),
+        reason: i32::from(row.reason),
+        spec: asked.spec,
+        trigger: asked.trigger,
+        requested_by: asked.requested_by,
+        request_fingerprint: asked.request_fingerprint,
+        plan_id: row.plan_id.as_deref().map_or_else(String::new, hex),
+        plan_fingerprint: row.plan_fingerprint.clone().unwrap_or_default(),
+        deployment_id: row.deployment_id.clone().unwrap_or_default(),
+        tasks: Some(task_counts(&own)),
+        flagged: false,
+        error: row.error.clone().unwrap_or_default(),
+        set_aside_reason: String::new(),
+        version: u64::try_from(row.version).unwrap_or(0),
+        create_time: Some(timestamp(row.created_at.unix_us())),
+        start_time: row.started_at.map(|at| timestamp(at.unix_us())),
+        end_time: row.ended_at.map(|at| timestamp(at.unix_us())),
+        deadline: row.deadline.map(|at| timestamp(at.unix_us())),
+    }
+}
+
+/// A run that was just folded, from what it was asked for.
+pub(crate) fn run_from_view(
+    asked: &v1::RunRequested,
+    graph: Option<&Graph>,
+    plan_fingerprint: &str,
+    view: &RunView,
+) -> v1::Run {
+    let counts: Vec<(i16, i64)> =
+        TaskState::ALL.iter().map(|state| (state.code(), i64::from(view.counts.of(*state)))).collect();
+    v1::Run {
+        run_id: asked.run_id.clone(),
+        run_key: asked.run_key.clone(),
+        generation: asked.generation,
+        retry_of: asked.retry_of.clone(),
+        state: i32::from(view.state.code()),
+        reason: i32::from(view.reason.code()),
+        spec: asked.spec.clone(),
+        trigger: asked.trigger.clone(),
+        requested_by: asked.requested_by.clone(),
+        request_fingerprint: asked.request_fingerprint.clone(),
+        plan_id: graph.map_or_else(String::new, |graph| hex(&graph.plan_id)),
+        plan_fingerprint: plan_fingerprint.to_owned(),
+        deployment_id: graph.map_or_else(String::new, |graph| graph.deployment_id.to_string()),
+        tasks: Some(task_counts(&counts)),
+        flagged: false,
+        error: String::new(),
+        set_aside_reason: String::new(),
+        version: view.version,
+        create_time: Some(timestamp(view.created_at)),
+        start_time: view.started_at.map(timestamp),
+        end_time: view.ended_at.map(timestamp),
+        deadline: view.deadline.map(timestamp),
+    }
+}
+
+pub(crate) fn task_to_proto(run_id: &str, row: &TaskRow, graph: &Graph) -> Option<v1::Task> {
+    use prost::Message;
+    let (slot, cell) = (row.task.slot(), row.task.cell()?);
+    let planned = graph.tasks.get(slot.ordinal as usize)?;
+    let settings = graph.settings(slot.ordinal);
+    let upstream = planned.upstream.iter().map(|up| graph.task(*up).key.id().to_string());
+    let items = row.task.items.as_deref().and_then(|items| v1::MappedItems::decode(items).ok());
+    let key = task_key(graph, slot);
+    Some(v1::Task {
+        task_id: key.id().to_string(),
+        task_key: key.to_string(),
+        run_id: run_id.to_owned(),
+        r#ref: Some(task_ref(slot)),
+        asset_key: settings.asset_key.to_string(),
+        partition_key: planned.partition_key.to_string(),
+        operation: i32::from(operation(&planned.key)),
+        state: i32::from(cell.state.code()),
+        reason: i32::from(cell.reason.code()),
+        attempt: cell.attempt,
+        failures: cell.failures,
+        attempt_id: text(cell.attempt_id),
+        worker_id: cell.worker.map_or_else(String::new, |id| WorkerId::from_bytes(id).to_string()),
+        cancelling: cell.cancelling,
+        upstream_task_ids: upstream.collect(),
+        error: row.error.as_deref().and_then(|error| v1::TaskError::decode(error).ok()),
+        materialization_id: made(&cell),
+        mapped_count: planned.mapped_over.and(items.map(|items| items.count)),
+        ready_time: cell.ready_at.map(timestamp),
+        start_time: cell.started_at.map(timestamp),
+        end_time: cell.ended_at.map(timestamp),
+        retry_time: cell.due_at.filter(|_| cell.state == TaskState::RetryWait).map(timestamp),
+        heartbeat_time: row.beat_at.map(|at| timestamp(at.unix_us())),
+        pool: settings.pool.to_string(),
+        priority: settings.priority,
+    })
+}
+
+/// A task's key, its item included.
+pub(crate) fn task_key(graph: &Graph, slot: Slot) -> TaskKey {
+    let planned = &graph.task(slot.ordinal).key;
+    slot.item.map_or_else(|| planned.clone(), |item| planned.child(item))
+}
+
+fn made(cell: &Cell) -> String {
+    if cell.state == TaskState::Succeeded { text(cell.attempt_id) } else { String::new() }
+}
+
+fn operation(key: &TaskKey) -> i16 {
+    match key.operation() {
+        servo_model::Operation::Materialize => 1,
+        servo_model::Operation::Check => 2,
+        servo_model::Operation::Evaluate => 3,
+    }
+}
+
+fn task_counts(counts: &[(i16, i64)]) -> v1::TaskCounts {
+    let of = |states: &[TaskState]| {
+        let own = counts.iter().filter(|(code, _)| states.iter().any(|state| state.code() == *code));
+        u32::try_from(own.map(|(_, count)| *count).sum::<i64>()).unwrap_or(u32::MAX)
+    };
+    v1::TaskCounts {
+        total: of(TaskState::ALL),
+        blocked: of(&[TaskState::Planned, TaskState::Blocked]),
+        ready: of(&[TaskState::Ready]),
+        active: of(&[TaskState::Queued, TaskState::Dispatched, TaskState::Running]),
+        retry_wait: of(&[TaskState::RetryWait]),
+        succeeded: of(&[TaskState::Succeeded]),
+        failed: of(&[TaskState::Failed]),
+        skipped: of(&[TaskState::Skipped]),
+        cancelled: of(&[TaskState::Cancelled]),
+    }
+}
+
+pub(crate) fn timestamp(us: Time) -> prost_types::Timestamp {
+    let (seconds, rest) = (us.div_euclid(1_000_000), us.rem_euclid(1_000_000));
+    prost_types::Timestamp { seconds, nanos: i32::try_from(rest).unwrap_or(0) * 1_000 }
+}
+
+fn text(attempt: Option<AttemptId>) -> String {
+    attempt.map_or_else(String::new, |id| id.to_string())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    <[u8; 32]>::try_from(bytes)
+        .map_or_else(|_| String::new(), |bytes| servo_model::Digest::from_bytes(bytes).to_string())
+}
