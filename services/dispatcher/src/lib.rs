@@ -4,6 +4,7 @@
 //!
 //! **Stays absent:** writes to tasks; a claim is an event like any other.
 
+mod core;
 mod rpc;
 
 use serde::Deserialize;
