@@ -1,7 +1,7 @@
 //! All that is ready, live and able to work, for the tenants of the admission shards held here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 
@@ -75,10 +75,6 @@ impl Admission {
         self.held.contains_key(&tenant.admission_shard())
     }
 
-    pub(crate) fn held(&self) -> &BTreeMap<i16, u64> {
-        &self.held
-    }
-
     fn lose(&mut self, shard: i16) {
         self.streams.forget(shard);
         let tenants: Vec<_> = (self.tenants.iter())
@@ -99,10 +95,6 @@ impl Admission {
     pub(crate) fn limit(&mut self, limits: Limits) {
         self.limits = limits;
         self.stir_all();
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     pub(crate) fn pause(&mut self, pauses: impl IntoIterator<Item = Pause>) {
@@ -126,10 +118,6 @@ impl Admission {
 
     pub(crate) fn drain(&mut self, worker: WorkerId) {
         self.workers.drain(worker);
-    }
-
-    pub(crate) fn worker(&self, worker: WorkerId) -> Option<&Worker> {
-        self.workers.get(worker)
     }
 
     pub(crate) fn workers(&self) -> impl Iterator<Item = &Worker> {

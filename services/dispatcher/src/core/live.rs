@@ -45,6 +45,16 @@ pub(crate) enum Pool {
     Named(Arc<str>),
 }
 
+impl Pool {
+    /// Empty for none, or while it is not known.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Pool::Named(name) => name,
+            Pool::Unknown | Pool::None => "",
+        }
+    }
+}
+
 /// How far a claim has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {

@@ -55,6 +55,14 @@ impl Streams {
 
     /// Forgets a stream and answers the shards of runs that it told and the claims it leaves without an answer.
     pub(crate) fn close(&mut self, source: SourceId) -> (Vec<i16>, Vec<AttemptId>) {
+        let silent = self.silence(source);
+        let numbers: Vec<_> = self.batches.keys().filter(|(from, _)| *from == source).copied().collect();
+        let unanswered = numbers.iter().filter_map(|number| self.batches.remove(number)).flatten().collect();
+        (silent, unanswered)
+    }
+
+    /// What a stream still tells about its shards no longer counts; answers of claims do.
+    pub(crate) fn silence(&mut self, source: SourceId) -> Vec<i16> {
         self.opened_for.remove(&source);
         let mut silent = Vec::new();
         for (shard, told) in (0..).zip(&mut self.shards) {
@@ -66,9 +74,7 @@ impl Streams {
                 silent.push(shard);
             }
         }
-        let numbers: Vec<_> = self.batches.keys().filter(|(from, _)| *from == source).copied().collect();
-        let unanswered = numbers.iter().filter_map(|number| self.batches.remove(number)).flatten().collect();
-        (silent, unanswered)
+        silent
     }
 
     pub(crate) fn shard(&mut self, shard: i16) -> Option<&mut Told> {

@@ -64,10 +64,6 @@ impl Tenant {
         self.live > 0 || self.lanes.len() > 0
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.live == 0 && self.runs.is_empty()
-    }
-
     /// Slots of a pool that are taken, or may be.
     pub(crate) fn pool_used(&self, pool: &Arc<str>) -> u32 {
         let held = self.pools.get(pool).map_or(0, BTreeSet::len);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use servo_model::{AttemptId, RunId, TenantId};
+use servo_model::{AttemptId, RunId, TaskKey, TenantId};
 
 use super::Seconds;
 use super::admission::{Admission, Effect, Unread};
@@ -35,6 +35,12 @@ impl Admission {
                 live.phase = Phase::Unsure;
             }
         }
+        silent.into_iter().for_each(|shard| self.forget_ready(shard));
+    }
+
+    /// A stream is about to be closed: nothing more is claimed on it, what was claimed is still answered.
+    pub(crate) fn retired(&mut self, source: SourceId) {
+        let silent = self.streams.silence(source);
         silent.into_iter().for_each(|shard| self.forget_ready(shard));
     }
 
@@ -141,9 +147,9 @@ impl Admission {
         self.stirred.insert(plan.tenant.clone());
     }
 
-    /// Plans that something waits for.
-    pub(crate) fn unread(&self) -> impl Iterator<Item = &PlanRef> {
-        self.unread.keys()
+    /// The key of a task whose plan is in use.
+    pub(crate) fn task_key(&self, plan: &PlanRef, task: Task) -> Option<TaskKey> {
+        self.shapes.get(plan)?.upgrade()?.key(task)
     }
 }
 

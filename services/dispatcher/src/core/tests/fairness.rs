@@ -119,5 +119,5 @@ fn backfills_have_a_floor_and_a_cap() {
     let chosen = world.admit_all();
     let backfills = chosen.iter().filter(|claim| claim.run == backfill).count();
     assert_eq!((chosen.len(), backfills), (15, 5), "half is the cap while others wait");
-    assert_eq!(world.admission.worker(worker).unwrap().credits, 0);
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 0);
 }

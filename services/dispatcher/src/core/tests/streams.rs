@@ -45,10 +45,10 @@ fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
     assert_eq!(chosen.len(), 2);
     world.admission.closed(SOURCE);
     world.admission.opened(NEXT, 0..16);
-    assert_eq!(world.admission.worker(worker).unwrap().credits, 0, "both may have been accepted");
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 0, "both may have been accepted");
     snapshot(&mut world, run.shard(), vec![told(&chosen[0])]);
     assert_eq!(delivered(&mut world), [chosen[0].attempt_id].into());
-    assert_eq!(world.admission.worker(worker).unwrap().credits, 1, "the other one was never accepted");
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "the other one was never accepted");
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 1);
 }
 
@@ -125,7 +125,7 @@ fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
     assert_eq!(stopped, cancelled[..2].iter().map(cancel).collect::<Vec<_>>());
     world.answer(&pending, &[]);
     assert!(!world.delivered.contains(&pending[0].attempt_id));
-    assert_eq!(world.admission.worker(worker).unwrap().credits, 1, "its credit came back, once");
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "its credit came back, once");
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 3, "they hold their slots until they ended");
 }
 
@@ -139,7 +139,7 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     world.answer(&chosen, &[]);
     assert_eq!(world.delivered, BTreeSet::new(), "there is nobody to hand it to");
     world.worker(1, Some("acme"), 3);
-    assert_eq!(world.admission.worker(worker).unwrap().credits, 1, "two are on their way");
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "two are on their way");
     world.admission.compare(worker, &BTreeSet::new(), true);
     assert_eq!(delivered(&mut world).len(), 2);
     // It says that it has one of them and something we never heard of.

@@ -161,7 +161,7 @@ impl World {
     }
 
     pub(super) fn limit(&mut self, tenant: &str, limits: TenantLimits) {
-        let mut all = self.admission.limits().clone();
+        let mut all = self.admission.limits.clone();
         all.tenants.insert(tenant.parse().unwrap(), Arc::new(limits));
         self.admission.limit(all);
     }
