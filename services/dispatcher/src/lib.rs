@@ -1,27 +1,201 @@
 //! The dispatcher hands ready tasks to workers in fair order.
 //!
-//! It leases admission shards, claims by append, signs envelopes, and keeps the worker registry (schema `dispatcher`).
+//! It leases admission shards and is the only admitter of their tenants. One task, the engine
+//! ([`loops::engine`]), keeps what is ready, what is live and who can work in memory, fed by a stream from every
+//! scheduler ([`loops::streams`]) and one from every worker ([`rpc`]); it chooses by the rules of [`core`], sends the
+//! claims to the runs' owners and, once they count, signed envelopes ([`envelope`]) to the workers.
 //!
-//! **Stays absent:** writes to tasks; a claim is an event like any other.
+//! **Stays absent:** writes to tasks; a claim is an event like any other, and its owner appends it.
 
+mod core;
+mod envelope;
+mod loops;
 mod rpc;
+mod store;
+mod wire;
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh};
-use servo_model::Service;
+use servo_mesh::{Doorbell, Fault, Mesh, Pace};
+use servo_model::presign::{KeyRing, SigningKey};
+use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
-use servo_store::{DatabaseConfig, Store};
+use servo_proto::v1::quota_service_client::QuotaServiceClient;
+use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
 
+use crate::envelope::Signer;
+use crate::loops::commands::CommandLoop;
+use crate::loops::engine::{Engine, EngineLoop, engine};
+use crate::loops::leases::LeaseLoop;
+use crate::loops::plans::Plans;
+use crate::loops::streams::StreamLoop;
+use crate::loops::{limits, registry};
 use crate::rpc::Dispatcher;
+
+/// How often holders of runs are looked up when nothing rang.
+const STREAMS_EVERY: Duration = Duration::from_secs(5);
+/// How often commands of other instances are looked for.
+const COMMANDS_EVERY: Duration = Duration::from_secs(1);
+/// How long until a broken stream of limits is followed again.
+const LIMITS_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
+    #[serde(default)]
+    pub dispatcher: Section,
+}
+
+/// The `[dispatcher]` section.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Section {
+    /// Where workers and other instances reach this one; `https://` and the listening address unless set.
+    pub address: Option<String>,
+    /// How long the admission shards of a dead instance stay without a holder.
+    #[serde(deserialize_with = "servo_mesh::config::duration")]
+    pub lease_ttl: Duration,
+    /// Sign callbacks; the first one signs envelopes too. The callback service knows the same keys.
+    pub callback_keys: Vec<CallbackKey>,
+    /// Where workers report, when it is not where their envelopes come from.
+    pub callback_url: String,
+    /// What output folders begin with.
+    pub output_base: String,
+    /// Time from one beat of an attempt to the next, at most.
+    #[serde(deserialize_with = "servo_mesh::config::duration")]
+    pub heartbeat_interval: Duration,
+    /// Plans kept in memory.
+    #[serde(deserialize_with = "servo_mesh::config::size")]
+    pub plan_cache: usize,
+    /// Workers with the certificate `spiffe://servo/worker/-` serve every tenant.
+    pub shared_workers: bool,
+}
+
+impl Default for Section {
+    fn default() -> Section {
+        Section {
+            address: None,
+            lease_ttl: Duration::from_secs(5),
+            callback_keys: Vec::new(),
+            callback_url: String::new(),
+            output_base: String::new(),
+            heartbeat_interval: servo_model::limits::HEARTBEAT_INTERVAL,
+            plan_cache: 64 << 20,
+            shared_workers: false,
+        }
+    }
+}
+
+/// A named secret of at least 32 bytes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallbackKey {
+    pub kid: String,
+    pub secret: SecretString,
 }
 
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+    let config = &mesh.config().dispatcher;
     let store = Store::connect(Service::Dispatcher, &mesh.config().database)?;
-    mesh.serve(DispatcherServiceServer::new(Dispatcher)).ready_when(store.readiness()).until_signal().await
+    let ttl =
+        LeaseTtl::new(config.lease_ttl).map_err(|bad| Fault::config("dispatcher.lease_ttl", bad.fault))?;
+    let signer = signer(config)?;
+    let read_plans = |engine| Plans::new(engine, store.loops().clone(), config.plan_cache);
+    let (engine, engine_loop) = engine(signer.clone(), read_plans);
+    let (streams_bell, commands_bell) = (Doorbell::new(), Doorbell::new());
+    let instance = WorkerId::new((wire::now() * 1e3) as u64, rand::random()).to_string();
+    let leases = Leases::new(&store, Stream::Dispatch, &instance, &address(&mesh), ttl);
+    let leases = Arc::new(LeaseLoop::new(&store, leases, engine.clone(), &instance, ttl.get()));
+    let streams = Arc::new(StreamLoop::new(&mesh, &store, engine.clone(), &streams_bell));
+    let commands = Arc::new(CommandLoop::new(&store, engine.clone(), leases.clone()));
+    let dispatcher = Dispatcher {
+        mesh: mesh.clone(),
+        store: store.clone(),
+        engine: engine.clone(),
+        signer,
+        commanded: commands_bell.clone(),
+        connections: Arc::default(),
+    };
+    run_beside(&mesh, engine_loop, &engine, &streams_bell, leases.clone());
+    let quota = QuotaServiceClient::new(mesh.peer(Service::Quota));
+    let (registry_store, registry_engine) = (store.clone(), engine.clone());
+    mesh.serve(DispatcherServiceServer::new(dispatcher))
+        .ready_when(store.readiness())
+        .with_loop("leases", Pace::every(ttl.get() / 3), move || {
+            let leases = leases.clone();
+            async move { leases.run_once().await }
+        })
+        .with_loop("streams", Pace::every(STREAMS_EVERY).woken_by(&streams_bell), move || {
+            let streams = streams.clone();
+            async move { streams.run_once().await }
+        })
+        .with_loop("commands", Pace::every(COMMANDS_EVERY).woken_by(&commands_bell), move || {
+            let commands = commands.clone();
+            async move { commands.run_once().await }
+        })
+        .with_loop("limits", Pace::every(LIMITS_EVERY), move || limits::follow(quota.clone(), engine.clone()))
+        .with_loop("registry", Pace::every(registry::SEEN_EVERY), move || {
+            let (store, engine) = (registry_store.clone(), registry_engine.clone());
+            async move { registry::run_once(store, engine).await.map_err(|error| tonic::Status::from(error)) }
+        })
+        .until_signal()
+        .await
+}
+
+/// What is no loop: the engine, the bell for new leases, and giving them back at the end.
+fn run_beside(
+    mesh: &Mesh<Config>,
+    engine_loop: EngineLoop,
+    engine: &Engine,
+    streams_bell: &Doorbell,
+    leases: Arc<LeaseLoop>,
+) {
+    tokio::spawn(engine_loop.run());
+    let (mut held, bell) = (engine.held(), streams_bell.clone());
+    tokio::spawn(async move {
+        while held.changed().await.is_ok() {
+            bell.ring();
+        }
+    });
+    let shutdown = mesh.shutdown().clone();
+    tokio::spawn(async move {
+        shutdown.draining().await;
+        if let Err(error) = leases.release_all().await {
+            tracing::warn!(%error, "admission shards could not be given back; they run out by themselves");
+        }
+    });
+}
+
+fn address(mesh: &Mesh<Config>) -> String {
+    let configured = mesh.config().dispatcher.address.clone();
+    configured.unwrap_or_else(|| format!("https://{}", mesh.common().server.address(Service::Dispatcher)))
+}
+
+/// Without a key the service starts, and refuses workers with the reason.
+fn signer(config: &Section) -> Result<Option<Signer>, Fault> {
+    let mut keys = Vec::new();
+    for (index, key) in config.callback_keys.iter().enumerate() {
+        let made = SigningKey::new(&key.kid, key.secret.expose_secret().as_bytes());
+        keys.push(made.map_err(|fault| key_fault(index, &fault))?);
+    }
+    let mut keys = keys.into_iter();
+    let (Some(current), Some(first)) = (keys.next(), config.callback_keys.first()) else { return Ok(None) };
+    Ok(Some(Signer {
+        callbacks: KeyRing::new(current, keys).map_err(|fault| key_fault(0, &fault))?,
+        envelope_secret: envelope::hmac(first.secret.expose_secret().as_bytes(), b"envelope secret v1")
+            .into(),
+        envelope_key_id: first.kid.as_str().into(),
+        callback_url: config.callback_url.as_str().into(),
+        output_base: config.output_base.as_str().into(),
+        heartbeat_interval: config.heartbeat_interval,
+    }))
+}
+
+fn key_fault(index: usize, fault: &servo_model::presign::KeyError) -> Fault {
+    Fault::config(format!("dispatcher.callback_keys[{index}]"), fault.to_string())
 }

@@ -1,0 +1,145 @@
+//! Where to connect, as whom, and the generated clients on top.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use servo_proto::v1::access_service_client::AccessServiceClient;
+use servo_proto::v1::automation_service_client::AutomationServiceClient;
+use servo_proto::v1::backfill_service_client::BackfillServiceClient;
+use servo_proto::v1::callback_service_client::CallbackServiceClient;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use servo_proto::v1::quota_service_client::QuotaServiceClient;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use crate::connection::Connection;
+use crate::error::Error;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whom to trust. All certificates and keys are PEM.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    ca: String,
+    server_name: Option<String>,
+}
+
+impl Tls {
+    /// Servers must show a certificate of this authority.
+    pub fn new(ca: impl Into<String>) -> Tls {
+        Tls { ca: ca.into(), server_name: None }
+    }
+
+    /// The name in the server's certificate, when it is not the host of the address.
+    #[must_use]
+    pub fn server_name(self, name: impl Into<String>) -> Tls {
+        Tls { server_name: Some(name.into()), ..self }
+    }
+}
+
+/// Who calls.
+#[derive(Clone)]
+pub enum Credentials {
+    /// For the gateway.
+    ApiKey(String),
+    /// For services themselves: a worker's own certificate, `spiffe://servo/worker/<tenant>`.
+    Certificate { certificate: String, key: String },
+}
+
+/// Never shows a secret.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Credentials::ApiKey(_) => "ApiKey(…)",
+            Credentials::Certificate { .. } => "Certificate(…)",
+        })
+    }
+}
+
+/// A server and the way to it. Cheap to clone; all clones share one connection.
+#[derive(Debug, Clone)]
+pub struct Client {
+    address: String,
+    tls: Tls,
+    credentials: Credentials,
+    connection: Connection,
+}
+
+impl Client {
+    /// Checks what can be checked; the connection is made by the first call.
+    pub fn connect(address: &str, tls: &Tls, credentials: Credentials) -> Result<Client, Error> {
+        let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca));
+        if let Some(name) = &tls.server_name {
+            config = config.domain_name(name);
+        }
+        let mut authorization = None;
+        match &credentials {
+            Credentials::ApiKey(key) => authorization = Some(bearer(key)?),
+            Credentials::Certificate { certificate, key } => {
+                config = config.identity(Identity::from_pem(certificate, key));
+            }
+        }
+        let wrong = |error: tonic::transport::Error| Error::config("address", address, &error);
+        let endpoint = Endpoint::from_shared(address.to_owned()).map_err(wrong)?;
+        let endpoint = endpoint.tls_config(config).map_err(|error| Error::config("tls", address, &error))?;
+        let channel = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE_EVERY)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true)
+            .connect_lazy();
+        let connection = Connection::new(channel, authorization);
+        Ok(Client { address: address.to_owned(), tls: tls.clone(), credentials, connection })
+    }
+
+    /// The same caller at another address.
+    pub fn at(&self, address: &str) -> Result<Client, Error> {
+        if address == self.address {
+            return Ok(self.clone());
+        }
+        Client::connect(address, &self.tls, self.credentials.clone())
+    }
+
+    pub fn planner(&self) -> PlannerServiceClient<Connection> {
+        PlannerServiceClient::new(self.connection.clone())
+    }
+
+    pub fn scheduler(&self) -> SchedulerServiceClient<Connection> {
+        SchedulerServiceClient::new(self.connection.clone())
+    }
+
+    pub fn dispatcher(&self) -> DispatcherServiceClient<Connection> {
+        DispatcherServiceClient::new(self.connection.clone())
+    }
+
+    pub fn callback(&self) -> CallbackServiceClient<Connection> {
+        CallbackServiceClient::new(self.connection.clone())
+    }
+
+    pub fn backfill(&self) -> BackfillServiceClient<Connection> {
+        BackfillServiceClient::new(self.connection.clone())
+    }
+
+    pub fn automation(&self) -> AutomationServiceClient<Connection> {
+        AutomationServiceClient::new(self.connection.clone())
+    }
+
+    pub fn quota(&self) -> QuotaServiceClient<Connection> {
+        QuotaServiceClient::new(self.connection.clone())
+    }
+
+    pub fn access(&self) -> AccessServiceClient<Connection> {
+        AccessServiceClient::new(self.connection.clone())
+    }
+}
+
+fn bearer(key: &str) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::try_from(format!("Bearer {key}"))
+        .map_err(|_| Error::Config("the API key may hold visible ASCII characters only".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,137 @@
+//! What generated clients call through: credentials, deadline, request id, repeats.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use servo_proto::access;
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+use tower::{Service, ServiceExt};
+
+use crate::request_id;
+
+/// The deadline of a call that sets none.
+const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: &str = "grpc-timeout";
+const TRIES_MAX: u32 = 5;
+const DELAY_MIN: Duration = Duration::from_millis(50);
+const DELAY_MAX: Duration = Duration::from_secs(2);
+
+/// The way to one server, for generated clients. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    channel: Channel,
+    authorization: Option<HeaderValue>,
+}
+
+impl Connection {
+    pub(crate) fn new(channel: Channel, authorization: Option<HeaderValue>) -> Connection {
+        Connection { channel, authorization }
+    }
+}
+
+impl Service<Request<Body>> for Connection {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Status>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        }
+        let channel = self.channel.clone();
+        let method = access::method_of(request.uri().path());
+        match method {
+            Some(method) if !method.client_streaming && !method.server_streaming => {
+                Box::pin(call_once_or_more(channel, request, method.idempotent))
+            }
+            _ => Box::pin(send(channel, request)),
+        }
+    }
+}
+
+/// One request, one answer. Repeated while the server did not take it, within the deadline, if a repeat does no
+/// harm: because the method says so, or because the request carries an id.
+async fn call_once_or_more(
+    channel: Channel,
+    request: Request<Body>,
+    idempotent: bool,
+) -> Result<Response<Body>, Status> {
+    let (mut head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let (body, has_id) = request_id::ensure(head.uri.path(), body);
+    let left = head.headers.get(TIMEOUT).and_then(|value| parse_timeout(value.to_str().ok()?));
+    let deadline = Instant::now() + left.unwrap_or(DEADLINE);
+    let mut delay = DELAY_MIN;
+    for tries in 1.. {
+        set_timeout(&mut head.headers, deadline);
+        let outcome = send(channel.clone(), again(&head, &body)).await;
+        let unavailable = match &outcome {
+            Ok(response) => status_of(response) == Some(Code::Unavailable),
+            Err(status) => status.code() == Code::Unavailable,
+        };
+        let pause = delay.mul_f64(rand::random_range(0.5..1.0));
+        let time_left = deadline.saturating_duration_since(Instant::now());
+        if !unavailable || !(idempotent || has_id) || tries == TRIES_MAX || time_left <= pause {
+            return outcome;
+        }
+        tokio::time::sleep(pause).await;
+        delay = (delay * 2).min(DELAY_MAX);
+    }
+    Err(Status::internal("tries are counted from one"))
+}
+
+async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<Body>, Status> {
+    let unreachable = |error: tonic::transport::Error| {
+        let mut text = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        Status::unavailable(text)
+    };
+    let channel = channel.ready().await.map_err(unreachable)?;
+    channel.call(request).await.map_err(unreachable)
+}
+
+fn again(head: &http::request::Parts, body: &Bytes) -> Request<Body> {
+    Request::from_parts(head.clone(), Body::new(Full::new(body.clone())))
+}
+
+fn status_of(response: &Response<Body>) -> Option<Code> {
+    Status::from_header_map(response.headers()).map(|status| status.code())
+}
+
+fn set_timeout(headers: &mut http::HeaderMap, deadline: Instant) {
+    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    if let Ok(value) = HeaderValue::try_from(format!("{}m", left.min(99_999_999))) {
+        headers.insert(TIMEOUT, value);
+    }
+}
+
+/// A number of at most eight digits and a unit.
+fn parse_timeout(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u64 = number.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(number.checked_mul(3600)?),
+        "M" => Duration::from_secs(number.checked_mul(60)?),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
+}

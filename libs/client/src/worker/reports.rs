@@ -1,0 +1,235 @@
+//! Reports, gathered: while one message is under way the next fills. What is not answered is sent again on the
+//! next stream, in the order it was made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_proto::v1 as pb;
+use servo_proto::v1::callback_item::Call;
+use servo_proto::v1::callback_result::Result as Answer;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+use tracing::{debug, warn};
+
+use super::attempt::Attempt;
+use crate::client::Client;
+
+const ITEMS_PER_MESSAGE_MAX: usize = 256;
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A report on its way.
+pub(crate) struct Report {
+    pub(crate) attempt: Attempt,
+    pub(crate) presigned: String,
+    pub(crate) call: Call,
+}
+
+/// Takes reports. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Reports {
+    inbox: mpsc::UnboundedSender<Report>,
+    /// Reports that are not answered.
+    open: watch::Receiver<usize>,
+    waiting: Arc<watch::Sender<usize>>,
+}
+
+impl Reports {
+    pub(crate) fn start(client: Client, tenant: Arc<str>) -> Reports {
+        let (inbox, reports) = mpsc::unbounded_channel();
+        let (waiting, open) = watch::channel(0);
+        let waiting = Arc::new(waiting);
+        let reporter = Reporter {
+            client,
+            tenant,
+            reports,
+            open: BTreeMap::new(),
+            unsent: BTreeSet::new(),
+            next: 1,
+            waiting: waiting.clone(),
+        };
+        tokio::spawn(reporter.run());
+        Reports { inbox, open, waiting }
+    }
+
+    pub(crate) fn send(&self, report: Report) {
+        self.waiting.send_modify(|open| *open += 1);
+        // The reporter lives as long as this handle.
+        let _ = self.inbox.send(report);
+    }
+
+    /// Waits until fewer than `most` are open.
+    pub(crate) async fn below(&self, most: usize) {
+        let mut open = self.open.clone();
+        let _ = open.wait_for(|open| *open < most).await;
+    }
+}
+
+struct Reporter {
+    client: Client,
+    tenant: Arc<str>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    /// By number, hence in the order they were made.
+    open: BTreeMap<u64, Report>,
+    /// Those of `open` that this stream has not carried yet.
+    unsent: BTreeSet<u64>,
+    next: u64,
+    waiting: Arc<watch::Sender<usize>>,
+}
+
+impl Reporter {
+    async fn run(mut self) {
+        let mut pause = PAUSE_MIN;
+        // No stream before there is something to say.
+        while self.gather_first().await {
+            let begun = Instant::now();
+            match self.speak().await {
+                Ok(()) => return,
+                Err(status) => debug!(%status, open = self.open.len(), "the stream of reports broke"),
+            }
+            self.unsent = self.open.keys().copied().collect();
+            pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+        }
+    }
+
+    /// `false` when nobody can report any more.
+    async fn gather_first(&mut self) -> bool {
+        if !self.open.is_empty() {
+            return true;
+        }
+        match self.reports.recv().await {
+            Some(report) => {
+                self.take(report);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take(&mut self, report: Report) {
+        self.open.insert(self.next, report);
+        self.unsent.insert(self.next);
+        self.next += 1;
+    }
+
+    /// One stream, until it breaks or everything was said.
+    async fn speak(&mut self) -> Result<(), Status> {
+        let (requests, outgoing) = mpsc::channel(4);
+        // The server answers the headers at once or with its first answer; either way requests flow meanwhile.
+        let mut callback = self.client.callback();
+        let opening =
+            tokio::spawn(async move { callback.stream_callbacks(ReceiverStream::new(outgoing)).await });
+        self.send_unsent(&requests).await?;
+        let opened = opening.await.map_err(|error| Status::internal(error.to_string()))??;
+        let mut answers = opened.into_inner();
+        let mut gathered = Vec::new();
+        loop {
+            let mut again = None;
+            tokio::select! {
+                count = self.reports.recv_many(&mut gathered, ITEMS_PER_MESSAGE_MAX) => {
+                    if count == 0 {
+                        return self.wait_for_rest(&mut answers).await;
+                    }
+                    gathered.drain(..).for_each(|report| self.take(report));
+                }
+                answer = answers.message() => {
+                    let answer = answer?.ok_or_else(|| Status::unavailable("the server ended the stream"))?;
+                    again = self.answered(answer);
+                }
+            }
+            if let Some(pause) = again {
+                tokio::time::sleep(pause).await;
+            }
+            self.send_unsent(&requests).await?;
+        }
+    }
+
+    async fn wait_for_rest(
+        &mut self,
+        answers: &mut Streaming<pb::StreamCallbacksResponse>,
+    ) -> Result<(), Status> {
+        while !self.open.is_empty() {
+            let answer =
+                answers.message().await?.ok_or_else(|| Status::unavailable("the server ended the stream"))?;
+            self.answered(answer);
+        }
+        Ok(())
+    }
+
+    async fn send_unsent(
+        &mut self,
+        requests: &mpsc::Sender<pb::StreamCallbacksRequest>,
+    ) -> Result<(), Status> {
+        while !self.unsent.is_empty() {
+            let mut items = Vec::with_capacity(self.unsent.len().min(ITEMS_PER_MESSAGE_MAX));
+            while items.len() < ITEMS_PER_MESSAGE_MAX
+                && let Some(number) = self.unsent.pop_first()
+            {
+                items.extend(self.open.get(&number).map(|report| item(number, report)));
+            }
+            let message = pb::StreamCallbacksRequest { tenant: self.tenant.to_string(), items };
+            requests.send(message).await.map_err(|_| Status::unavailable("the stream of reports is gone"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes answers to heart; `Some` when reports must be repeated after a while.
+    fn answered(&mut self, answers: pb::StreamCallbacksResponse) -> Option<Duration> {
+        let mut again: Option<Duration> = None;
+        for answer in answers.results {
+            let Some(report) = self.open.get(&answer.number) else { continue };
+            let attempt = report.attempt.clone();
+            match answer.result {
+                Some(Answer::Start(start)) => attempt.renew(start.renewed),
+                Some(Answer::Heartbeat(beat)) => attempt.take_beat(beat),
+                Some(Answer::Logs(_) | Answer::Finish(_)) | None => {}
+                Some(Answer::Refusal(refusal)) => {
+                    if let Some(pause) = refusal.retry_after.and_then(|pause| Duration::try_from(pause).ok())
+                    {
+                        self.unsent.insert(answer.number);
+                        again = Some(again.map_or(pause, |other| other.min(pause)));
+                        continue;
+                    }
+                    refused(report, &refusal);
+                }
+            }
+            self.open.remove(&answer.number);
+            self.waiting.send_modify(|open| *open = open.saturating_sub(1));
+        }
+        again
+    }
+}
+
+/// An attempt that Servo does not know, or has given up, is not worth going on with.
+fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
+    let attempt = &report.attempt;
+    warn!(
+        attempt = attempt.envelope().attempt_id,
+        reason = refusal.reason().as_str_name(),
+        message = refusal.message,
+        "a report was refused"
+    );
+    let over = matches!(
+        refusal.reason(),
+        pb::ErrorReason::StaleAttempt
+            | pb::ErrorReason::AttemptUnknown
+            | pb::ErrorReason::AttemptCancelled
+            | pb::ErrorReason::AlreadyStarted
+    );
+    if over {
+        attempt.0.cancelled.cancel();
+    }
+}
+
+fn item(number: u64, report: &Report) -> pb::CallbackItem {
+    pb::CallbackItem {
+        number,
+        presigned: report.presigned.clone(),
+        call: Some(report.call.clone()),
+        trace: report.attempt.envelope().trace.clone(),
+    }
+}

@@ -1,0 +1,136 @@
+//! Running one attempt: the handler, the reports beside it, and the ways it can be cut short.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::FutureExt;
+use servo_proto::v1 as pb;
+use servo_proto::v1::callback_item::Call;
+use tokio::time::{Instant, sleep_until};
+
+use super::attempt::{Attempt, Done, Handler};
+use super::reports::{Report, Reports};
+
+/// Attempts that end sooner are not reported as started: their outcome says it all.
+const START_REPORTED_AFTER: Duration = Duration::from_millis(100);
+/// Time for a handler to stop by itself.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// Runs the handler to its end and reports the outcome.
+pub(crate) async fn run<H: Handler>(handler: Arc<H>, attempt: Attempt, reports: Reports) {
+    let started = now();
+    let done = {
+        let work = AssertUnwindSafe(handler.run(attempt.clone())).catch_unwind();
+        let cut_short = cut_short(&attempt);
+        tokio::pin!(work, cut_short);
+        let beside = beat(&attempt, &reports, started);
+        tokio::select! {
+            biased;
+            done = &mut work => done.unwrap_or_else(|_| Done::failed_as(pb::ErrorCategory::UserCode, "the handler panicked")),
+            done = &mut cut_short => done,
+            never = beside => match never {},
+        }
+    };
+    finish(&attempt, &reports, done, started);
+}
+
+/// What ends an attempt from outside: its deadline, a worker that must leave, or a cancel that was not heeded.
+async fn cut_short(attempt: &Attempt) -> Done {
+    let late = async {
+        match time_left(attempt) {
+            Some(left) => tokio::time::sleep(left).await,
+            None => std::future::pending().await,
+        }
+    };
+    let not_heeded = async {
+        attempt.cancelled().await;
+        tokio::time::sleep(CANCEL_GRACE).await;
+    };
+    tokio::select! {
+        () = late => Done::failed_as(pb::ErrorCategory::Timeout, "the attempt passed its deadline"),
+        () = attempt.0.interrupted.cancelled() => Done::interrupted(),
+        () = not_heeded => Done::cancelled(),
+    }
+}
+
+fn time_left(attempt: &Attempt) -> Option<Duration> {
+    let deadline = attempt.envelope().deadline?;
+    let at = UNIX_EPOCH
+        + Duration::new(u64::try_from(deadline.seconds).ok()?, u32::try_from(deadline.nanos).ok()?);
+    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// Reports the start of an attempt that lasts, then beats. Never ends by itself.
+async fn beat(
+    attempt: &Attempt,
+    reports: &Reports,
+    started: prost_types::Timestamp,
+) -> std::convert::Infallible {
+    tokio::time::sleep(START_REPORTED_AFTER).await;
+    if attempt.beats() {
+        report_start(attempt, reports, started);
+    }
+    let mut due = Instant::now();
+    loop {
+        due += attempt.interval();
+        sleep_until(due).await;
+        if attempt.beats() {
+            report_beat(attempt, reports);
+        }
+    }
+}
+
+fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
+    let envelope = attempt.envelope();
+    let start = pb::StartAttemptRequest {
+        tenant: envelope.tenant.clone(),
+        workspace: envelope.workspace.clone(),
+        run_id: envelope.run_id.clone(),
+        attempt_id: envelope.attempt_id.clone(),
+        task: envelope.task,
+        worker_id: attempt.worker_id().to_owned(),
+        session: attempt.session().to_owned(),
+        mode: pb::DispatchMode::Pull.into(),
+        start_time: Some(started),
+    };
+    let presigned = envelope.callbacks.as_ref().map(|paths| paths.start.clone()).unwrap_or_default();
+    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Start(start) });
+}
+
+fn report_beat(attempt: &Attempt, reports: &Reports) {
+    let envelope = attempt.envelope();
+    let beat = pb::HeartbeatRequest {
+        tenant: envelope.tenant.clone(),
+        workspace: envelope.workspace.clone(),
+        run_id: envelope.run_id.clone(),
+        attempt_id: envelope.attempt_id.clone(),
+        session: attempt.session().to_owned(),
+        progress_ppm: attempt.progress_ppm(),
+        progress_message: String::new(),
+    };
+    let presigned = attempt.beat_path();
+    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Heartbeat(beat) });
+}
+
+fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types::Timestamp) {
+    let envelope = attempt.envelope();
+    let finish = pb::FinishAttemptRequest {
+        tenant: envelope.tenant.clone(),
+        workspace: envelope.workspace.clone(),
+        run_id: envelope.run_id.clone(),
+        attempt_id: envelope.attempt_id.clone(),
+        task: envelope.task,
+        worker_id: attempt.worker_id().to_owned(),
+        session: attempt.session().to_owned(),
+        start_time: Some(started),
+        end_time: Some(now()),
+        ..done.0
+    };
+    let presigned = envelope.callbacks.as_ref().map(|paths| paths.finished.clone()).unwrap_or_default();
+    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Finish(finish) });
+}
+
+fn now() -> prost_types::Timestamp {
+    SystemTime::now().into()
+}

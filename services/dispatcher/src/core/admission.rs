@@ -1,0 +1,227 @@
+//! All that is ready, live and able to work, for the tenants of the admission shards held here.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Weak;
+
+use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+
+use super::Seconds;
+use super::demand::{PlanRef, Shape};
+use super::fairness::MeanTask;
+use super::limits::{Limits, Pause, Pauses};
+use super::live::{Live, Phase};
+use super::streams::Streams;
+use super::tenant::Tenant;
+use super::workers::{Worker, Workers};
+
+/// What the world is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Make the envelope of this accepted attempt and send it to its worker.
+    Deliver { worker: WorkerId, attempt: AttemptId },
+    /// Tell the worker to stop this attempt.
+    Cancel { worker: WorkerId, attempt: AttemptId },
+    /// Read this plan and tell its shape.
+    Read(PlanRef),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    /// Admission shards held, with their epochs.
+    pub(super) held: BTreeMap<i16, u64>,
+    pub(super) tenants: BTreeMap<TenantId, Tenant>,
+    pub(super) live: HashMap<AttemptId, Live>,
+    pub(super) workers: Workers,
+    pub(super) limits: Limits,
+    pub(super) pauses: Pauses,
+    pub(super) streams: Streams,
+    pub(super) mean: MeanTask,
+    /// Tenants for whom something changed since the last choice found nothing more.
+    pub(super) stirred: BTreeSet<TenantId>,
+    pub(super) shapes: HashMap<PlanRef, Weak<Shape>>,
+    pub(super) unread: HashMap<PlanRef, Unread>,
+    pub(super) effects: Vec<Effect>,
+}
+
+/// What waits for a plan to be read.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    pub(super) runs: BTreeSet<RunId>,
+    pub(super) attempts: BTreeSet<AttemptId>,
+}
+
+impl Default for MeanTask {
+    fn default() -> MeanTask {
+        MeanTask::unknown()
+    }
+}
+
+impl Admission {
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// From now on this instance admits for these admission shards, and for no others. A new epoch begins anew.
+    pub(crate) fn hold(&mut self, held: BTreeMap<i16, u64>) {
+        let lost: Vec<i16> = (self.held.iter())
+            .filter(|(shard, epoch)| held.get(shard) != Some(epoch))
+            .map(|(shard, _)| *shard)
+            .collect();
+        lost.into_iter().for_each(|shard| self.lose(shard));
+        self.held = held;
+    }
+
+    pub(crate) fn holds(&self, tenant: &TenantId) -> bool {
+        self.held.contains_key(&tenant.admission_shard())
+    }
+
+    fn lose(&mut self, shard: i16) {
+        self.streams.forget(shard);
+        let tenants: Vec<_> = (self.tenants.iter())
+            .filter(|(_, tenant)| tenant.admission_shard == shard)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in tenants {
+            let lost: Vec<_> = self.live_of(&id).cloned().collect();
+            for live in lost {
+                self.live.remove(&live.attempt_id);
+                self.give_back(&live);
+            }
+            self.tenants.remove(&id);
+            self.stirred.remove(&id);
+        }
+    }
+
+    pub(crate) fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.stir_all();
+    }
+
+    pub(crate) fn pause(&mut self, pauses: impl IntoIterator<Item = Pause>) {
+        self.pauses = Pauses::new(pauses);
+        self.stir_all();
+    }
+
+    /// A worker connected. What is on its way to it has taken some of the credits it grants.
+    pub(crate) fn join(&mut self, mut worker: Worker) {
+        let coming = self.live.values().filter(|live| live.worker == Some(worker.id) && live.has_credit());
+        worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
+        let tenant = worker.tenant.clone();
+        self.workers.join(worker);
+        self.stir(tenant.as_ref());
+    }
+
+    /// A worker's stream is gone. What it has stays its own.
+    pub(crate) fn leave(&mut self, worker: WorkerId) {
+        self.workers.leave(worker);
+    }
+
+    pub(crate) fn drain(&mut self, worker: WorkerId) {
+        self.workers.drain(worker);
+    }
+
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter()
+    }
+
+    pub(crate) fn add_credits(&mut self, worker: WorkerId, more: u32) {
+        self.workers.add_credits(worker, more);
+        let tenant = self.workers.get(worker).map(|worker| worker.tenant.clone());
+        if let Some(tenant) = tenant {
+            self.stir(tenant.as_ref());
+        }
+    }
+
+    /// A worker that connects says what it has. What it should have and does not is sent again; what it should not
+    /// have is to be stopped.
+    pub(crate) fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>, same_session: bool) {
+        let expected = self.live.values().filter(|live| live.worker == Some(worker));
+        let mut missing: Vec<_> = expected
+            .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
+            .filter(|live| live.phase == Phase::Accepted || (same_session && live.phase == Phase::Sent))
+            .map(|live| live.attempt_id)
+            .collect();
+        missing.sort_unstable();
+        for attempt in missing {
+            if self.live.get(&attempt).is_some_and(|live| live.phase == Phase::Sent) {
+                self.workers.spend_credit(worker);
+            }
+            self.deliver(attempt);
+        }
+        let tenant = self.workers.get(worker).and_then(|worker| worker.tenant.clone());
+        // Only where all is known an unknown attempt is a lost one.
+        let all_told = tenant.is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
+        for &attempt in has.iter().filter(|_| all_told) {
+            if self.live.get(&attempt).is_none_or(|live| live.cancelling) {
+                self.effects.push(Effect::Cancel { worker, attempt });
+            }
+        }
+    }
+
+    /// Live attempts of a tenant.
+    pub(crate) fn live_of<'a>(&'a self, tenant: &'a TenantId) -> impl Iterator<Item = &'a Live> {
+        self.live.values().filter(move |live| live.tenant == *tenant)
+    }
+
+    pub(crate) fn live(&self, attempt: AttemptId) -> Option<&Live> {
+        self.live.get(&attempt)
+    }
+
+    /// How many attempts each worker has.
+    pub(crate) fn active_attempts(&self) -> HashMap<WorkerId, u32> {
+        let mut active = HashMap::new();
+        for worker in self.live.values().filter_map(|live| live.worker) {
+            *active.entry(worker).or_default() += 1;
+        }
+        active
+    }
+}
+
+// Steps that several of the above and of what schedulers tell share.
+impl Admission {
+    pub(super) fn begin(&mut self, live: Live) {
+        let tenant = self.tenants.entry(live.tenant.clone()).or_insert_with(|| Tenant::new(&live.tenant));
+        tenant.began(&live);
+        self.live.insert(live.attempt_id, live);
+    }
+
+    /// Sends an attempt to its worker, if that is connected; else it waits for the worker or for its deadline.
+    pub(super) fn deliver(&mut self, attempt: AttemptId) {
+        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let Some(worker) = live.worker.filter(|worker| self.workers.get(*worker).is_some()) else { return };
+        live.phase = Phase::Sent;
+        self.effects.push(Effect::Deliver { worker, attempt });
+    }
+
+    /// An attempt holds its slot no more. What was not handed over gives its worker the credit back.
+    pub(super) fn end(&mut self, attempt: AttemptId, held: Option<Seconds>, now: Seconds) {
+        let Some(live) = self.live.remove(&attempt) else { return };
+        let held = held.unwrap_or_else(|| (now - live.since).max(0.0));
+        if let Some(tenant) = self.tenants.get_mut(&live.tenant) {
+            tenant.ended(&live, held, now);
+        }
+        self.give_back(&live);
+        self.stirred.insert(live.tenant);
+    }
+
+    pub(super) fn give_back(&mut self, live: &Live) {
+        if let Some(worker) = live.worker.filter(|_| live.has_credit()) {
+            self.add_credits(worker, 1);
+        }
+    }
+
+    /// Something changed that may let a tenant's tasks through; `None` means everybody's.
+    pub(super) fn stir(&mut self, tenant: Option<&TenantId>) {
+        match tenant {
+            Some(tenant) => {
+                self.stirred.insert(tenant.clone());
+            }
+            None => self.stir_all(),
+        }
+    }
+
+    pub(super) fn stir_all(&mut self) {
+        let waiting = self.tenants.iter().filter(|(_, tenant)| tenant.lanes.len() > 0);
+        self.stirred.extend(waiting.map(|(id, _)| id.clone()));
+    }
+}

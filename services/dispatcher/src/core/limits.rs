@@ -1,0 +1,180 @@
+//! Limits and pauses: what an operator or a quota forbids.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use servo_model::{TenantId, WorkspaceId};
+
+/// Shares are given in millionths.
+const PPM: u64 = 1_000_000;
+
+/// What holds for every tenant. Until the authority on limits has answered nothing is known, and nothing admitted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    pub(crate) known: bool,
+    /// For tenants that are not named.
+    pub(crate) others: Arc<TenantLimits>,
+    pub(crate) tenants: BTreeMap<TenantId, Arc<TenantLimits>>,
+}
+
+impl Limits {
+    /// Nobody has a cap.
+    pub(crate) fn none() -> Limits {
+        Limits { known: true, ..Limits::default() }
+    }
+
+    pub(crate) fn of(&self, tenant: &TenantId) -> &Arc<TenantLimits> {
+        self.tenants.get(tenant).unwrap_or(&self.others)
+    }
+}
+
+/// What holds for one tenant. The default has no caps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TenantLimits {
+    pub(crate) max_concurrent_tasks: Option<u32>,
+    pub(crate) weight_millis: u32,
+    pub(crate) backfill_floor_ppm: u32,
+    pub(crate) backfill_cap_ppm: u32,
+    /// Slots by name; a pool that is not named here has no limit.
+    pub(crate) pools: BTreeMap<Arc<str>, u32>,
+    pub(crate) suspended: bool,
+    /// Budgets that are spent and hold everything, by workspace; `None` covers all.
+    pub(crate) spent: BTreeMap<Option<WorkspaceId>, Arc<str>>,
+}
+
+impl Default for TenantLimits {
+    fn default() -> TenantLimits {
+        TenantLimits {
+            max_concurrent_tasks: None,
+            weight_millis: 1_000,
+            backfill_floor_ppm: 100_000,
+            backfill_cap_ppm: 500_000,
+            pools: BTreeMap::new(),
+            suspended: false,
+            spent: BTreeMap::new(),
+        }
+    }
+}
+
+impl TenantLimits {
+    /// Never zero, so that it can be divided by; a tenant is stopped by its cap, not by its weight.
+    pub(crate) fn weight(&self) -> f64 {
+        f64::from(self.weight_millis.max(1)) / 1_000.0
+    }
+
+    /// Whether live attempts must be known exactly before one more is admitted.
+    pub(crate) fn counts(&self) -> bool {
+        self.max_concurrent_tasks.is_some() || !self.pools.is_empty()
+    }
+
+    /// The budget that holds this workspace back.
+    pub(crate) fn spent_budget(&self, workspace: &WorkspaceId) -> Option<&Arc<str>> {
+        self.spent.get(&None).or_else(|| self.spent.get(&Some(workspace.clone())))
+    }
+
+    /// Slots that backfills get before anybody else: rounded up, so that a floor is never nothing.
+    pub(crate) fn backfill_floor(&self, slots: u32) -> u32 {
+        part(slots, self.backfill_floor_ppm, PPM - 1)
+    }
+
+    /// Slots that backfills may hold while others wait.
+    pub(crate) fn backfill_cap(&self, slots: u32) -> u32 {
+        part(slots, self.backfill_cap_ppm, 0).max(self.backfill_floor(slots))
+    }
+}
+
+fn part(slots: u32, ppm: u32, round: u64) -> u32 {
+    let part = (u64::from(slots) * u64::from(ppm) + round) / PPM;
+    u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+/// A pause of admission.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pause {
+    pub(crate) pause_id: Arc<str>,
+    /// `None` is everybody.
+    pub(crate) tenant: Option<TenantId>,
+    pub(crate) workspace: Option<WorkspaceId>,
+    pub(crate) pool: Option<Arc<str>>,
+}
+
+/// The pauses that hold, by whom they concern.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pauses {
+    everybody: BTreeSet<Pause>,
+    tenants: BTreeMap<TenantId, BTreeSet<Pause>>,
+}
+
+impl Pauses {
+    pub(crate) fn new(pauses: impl IntoIterator<Item = Pause>) -> Pauses {
+        let mut all = Pauses::default();
+        for pause in pauses {
+            match pause.tenant.clone() {
+                None => all.everybody.insert(pause),
+                Some(tenant) => all.tenants.entry(tenant).or_default().insert(pause),
+            };
+        }
+        all
+    }
+
+    /// The pause in the way of a task with this workspace and pool.
+    pub(crate) fn in_the_way(
+        &self,
+        tenant: &TenantId,
+        workspace: &WorkspaceId,
+        pool: Option<&Arc<str>>,
+    ) -> Option<&Pause> {
+        self.of(tenant).find(|pause| {
+            pause.workspace.as_ref().is_none_or(|paused| paused == workspace)
+                && pause.pool.as_ref().is_none_or(|paused| Some(paused) == pool)
+        })
+    }
+
+    /// Those of everybody first.
+    pub(crate) fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Pause> {
+        self.everybody.iter().chain(self.tenants.get(tenant).into_iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_rounds_up_and_a_cap_is_never_below_it() {
+        let limits = TenantLimits::default();
+        let check = |slots, floor, cap| {
+            assert_eq!(
+                (limits.backfill_floor(slots), limits.backfill_cap(slots)),
+                (floor, cap),
+                "{slots} slots"
+            );
+        };
+        check(0, 0, 0);
+        check(1, 1, 1);
+        check(10, 1, 5);
+        check(11, 2, 5);
+        check(100, 10, 50);
+    }
+
+    #[test]
+    fn a_pause_covers_what_it_names_and_no_more() {
+        let (acme, other): (TenantId, TenantId) = ("acme".parse().unwrap(), "other".parse().unwrap());
+        let (prod, dev): (WorkspaceId, WorkspaceId) = ("prod".parse().unwrap(), "dev".parse().unwrap());
+        let pause = Pause {
+            pause_id: "p".into(),
+            tenant: Some(acme.clone()),
+            workspace: Some(prod.clone()),
+            pool: Some("db".into()),
+        };
+        let pauses = Pauses::new([pause]);
+        let paused = |tenant, workspace, pool: Option<&str>| {
+            pauses.in_the_way(tenant, workspace, pool.map(Arc::from).as_ref()).is_some()
+        };
+        assert!(paused(&acme, &prod, Some("db")));
+        assert!(!paused(&acme, &prod, Some("api")));
+        assert!(!paused(&acme, &prod, None));
+        assert!(!paused(&acme, &dev, Some("db")));
+        assert!(!paused(&other, &prod, Some("db")));
+    }
+}

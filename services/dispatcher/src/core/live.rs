@@ -1,0 +1,78 @@
+//! Attempts that hold a slot, from the moment they are chosen until their end is told.
+
+use std::sync::Arc;
+
+use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+
+use super::Seconds;
+use super::demand::{PlanRef, Task};
+use super::streams::SourceId;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) attempt_id: AttemptId,
+    pub(crate) tenant: TenantId,
+    pub(crate) run: RunId,
+    pub(crate) plan: PlanRef,
+    pub(crate) task: Task,
+    pub(crate) attempt: u32,
+    /// As far as it is known.
+    pub(crate) worker: Option<WorkerId>,
+    pub(crate) since: Seconds,
+    pub(crate) backfill: bool,
+    pub(crate) cancelling: bool,
+    pub(crate) pool: Pool,
+    pub(crate) phase: Phase,
+    /// What an envelope needs beside the plan; known to whoever chose the task.
+    pub(crate) order: Option<Arc<Order>>,
+    /// What the run was charged for it in advance.
+    pub(crate) charged: Seconds,
+}
+
+impl Live {
+    /// Whether it holds a credit of its worker that the worker does not know to be spent.
+    pub(crate) fn has_credit(&self) -> bool {
+        self.order.is_some() && self.phase != Phase::Sent
+    }
+}
+
+/// The pool that an attempt takes a slot from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pool {
+    /// Its plan is not read yet; until then it counts for every pool.
+    Unknown,
+    None,
+    Named(Arc<str>),
+}
+
+impl Pool {
+    /// Empty for none, or while it is not known.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Pool::Named(name) => name,
+            Pool::Unknown | Pool::None => "",
+        }
+    }
+}
+
+/// How far a claim has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Sent on this stream to the owner of the run's shard, not answered.
+    Claiming(SourceId),
+    /// The stream broke before the answer; the shard's next snapshot tells.
+    Unsure,
+    /// In the ledger, and not with its worker.
+    Accepted,
+    /// Handed over, or claimed by somebody before us.
+    Sent,
+}
+
+/// What a ready task said that its plan does not.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Order {
+    pub(crate) failures: u32,
+    pub(crate) item_json: Arc<str>,
+    /// W3C traceparent and tracestate.
+    pub(crate) trace: Arc<(String, String)>,
+}

@@ -1,0 +1,36 @@
+//! Who gets which task when: decisions without IO, clock or chance.
+//!
+//! [`Admission`] keeps what is ready, what is live and who may take it, and answers the next claims
+//! ([`Admission::choose`]). The order between tenants is [`fairness`]; what stands in a task's way is told by
+//! [`Admission::explain`].
+
+mod admission;
+mod choose;
+mod demand;
+mod explain;
+mod fairness;
+pub(crate) mod filter;
+mod lanes;
+mod limits;
+mod live;
+mod offers;
+mod streams;
+mod tenant;
+mod told;
+mod workers;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use admission::{Admission, Effect};
+pub(crate) use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
+pub(crate) use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
+pub(crate) use explain::Wait;
+pub(crate) use limits::{Limits, Pause, TenantLimits};
+pub(crate) use live::Live;
+pub(crate) use offers::{Ended, LiveTask, OfferedRun, OfferedTask, Snapshot, Update, Withdrawn};
+pub(crate) use streams::SourceId;
+pub(crate) use workers::Worker;
+
+/// Seconds since 1970. Only differences matter.
+pub(crate) type Seconds = f64;

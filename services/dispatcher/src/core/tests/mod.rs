@@ -1,0 +1,7 @@
+//! Admission as a whole, driven by a model of what schedulers and workers do.
+
+mod explain;
+mod fairness;
+mod limits;
+mod streams;
+mod world;

@@ -1,0 +1,192 @@
+//! Streams break, shards move, plans come late, workers reconnect: nothing is lost and nothing handed out twice.
+
+use std::collections::BTreeSet;
+
+use servo_model::{AttemptId, RunId};
+
+use super::world::*;
+use crate::core::*;
+
+const NEXT: SourceId = SourceId(2);
+
+fn told(claim: &Chosen) -> LiveTask {
+    LiveTask {
+        attempt_id: claim.attempt_id,
+        run: claim.run,
+        plan: plan_of(claim.tenant.as_str(), claim.run),
+        task: claim.task,
+        attempt: claim.attempt,
+        worker: Some(claim.worker),
+        since: 1_000.0,
+        cancelling: false,
+        backfill: false,
+    }
+}
+
+fn snapshot(world: &mut World, shard: i16, live: Vec<LiveTask>) {
+    let whole = Snapshot { shard, epoch: 2, first: true, last: true, ready: vec![], live };
+    world.admission.snapshot(NEXT, whole, world.now);
+}
+
+fn delivered(world: &mut World) -> BTreeSet<AttemptId> {
+    let deliveries = world.admission.take_effects().into_iter().filter_map(|effect| match effect {
+        Effect::Deliver { attempt, .. } => Some(attempt),
+        _ => None,
+    });
+    deliveries.collect()
+}
+
+#[test]
+fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 2);
+    let run = world.offer("acme", 2, plain());
+    let chosen = world.choose();
+    assert_eq!(chosen.len(), 2);
+    world.admission.closed(SOURCE);
+    world.admission.opened(NEXT, 0..16);
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 0, "both may have been accepted");
+    snapshot(&mut world, run.shard(), vec![told(&chosen[0])]);
+    assert_eq!(delivered(&mut world), [chosen[0].attempt_id].into());
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "the other one was never accepted");
+    assert_eq!(world.admission.live_of(&tenant("acme")).count(), 1);
+}
+
+#[test]
+fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
+    let mut world = World::new();
+    world.limit("acme", TenantLimits { max_concurrent_tasks: Some(2), ..TenantLimits::default() });
+    world.worker(1, Some("acme"), 9);
+    let run = world.offer("acme", 1, plain());
+    world.admit_all();
+    world.admission.gone(SOURCE, run.shard());
+    let other = world.offer("acme", 5, plain());
+    assert_ne!(other.shard(), run.shard());
+    assert_eq!(world.admit_all().len(), 1, "one of two slots is still held");
+}
+
+#[test]
+fn what_was_ready_on_a_lost_shard_is_not_claimed() {
+    let mut world = World::new();
+    let run = world.offer("acme", 3, plain());
+    world.admission.gone(SOURCE, run.shard());
+    world.worker(1, Some("acme"), 9);
+    assert_eq!(world.admit_all(), []);
+    assert_eq!(
+        world.admission.explain(&tenant("acme"), run, Task { ordinal: 0, map_index: None }),
+        Wait::NotReady
+    );
+}
+
+#[test]
+fn tasks_of_half_a_snapshot_are_not_claimed() {
+    let mut world = World::untold();
+    world.worker(1, Some("acme"), 9);
+    let run = RunId::from_bytes([7; 16]);
+    let part = |ordinal, first, last| Snapshot {
+        shard: run.shard(),
+        epoch: 1,
+        first,
+        last,
+        ready: vec![OfferedRun {
+            run,
+            plan: plan_of("acme", run),
+            priority: 0,
+            backfill: false,
+            trace: Default::default(),
+            tasks: vec![offered(ordinal, 1)],
+        }],
+        live: vec![],
+    };
+    world.admission.snapshot(SOURCE, part(0, true, false), world.now);
+    world.read_plans(&plain());
+    assert_eq!(world.admit_all(), []);
+    world.admission.snapshot(SOURCE, part(1, false, true), world.now);
+    world.read_plans(&plain());
+    assert_eq!(world.admit_all().len(), 2);
+}
+
+#[test]
+fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 2);
+    let run = world.offer("acme", 2, plain());
+    let first = world.choose();
+    world.answer(&first[..], &[]);
+    world.offer_run("acme", run, 5..6, plain());
+    world.admission.add_credits(worker, 1);
+    let pending = world.choose();
+    let cancelled: Vec<_> = first.iter().chain(&pending).map(|claim| claim.attempt_id).collect();
+    let update = Update { shard: run.shard(), cancelled: cancelled.clone(), ..Update::default() };
+    world.admission.update(SOURCE, update.clone(), world.now);
+    world.admission.update(SOURCE, update, world.now);
+    let stopped: Vec<_> = world.admission.take_effects();
+    let cancel = |attempt: &AttemptId| Effect::Cancel { worker, attempt: *attempt };
+    assert_eq!(stopped, cancelled[..2].iter().map(cancel).collect::<Vec<_>>());
+    world.answer(&pending, &[]);
+    assert!(!world.delivered.contains(&pending[0].attempt_id));
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "its credit came back, once");
+    assert_eq!(world.admission.live_of(&tenant("acme")).count(), 3, "they hold their slots until they ended");
+}
+
+#[test]
+fn who_reconnects_gets_what_was_lost_on_the_way() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 3);
+    world.offer("acme", 2, plain());
+    let chosen = world.choose();
+    world.admission.leave(worker);
+    world.answer(&chosen, &[]);
+    assert_eq!(world.delivered, BTreeSet::new(), "there is nobody to hand it to");
+    world.worker(1, Some("acme"), 3);
+    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "two are on their way");
+    world.admission.compare(worker, &BTreeSet::new(), true);
+    assert_eq!(delivered(&mut world).len(), 2);
+    // It says that it has one of them and something we never heard of.
+    let strange = AttemptId::from_bytes([9; 16]);
+    world.admission.compare(worker, &[chosen[0].attempt_id, strange].into(), true);
+    let effects = world.admission.take_effects();
+    let again = Effect::Deliver { worker, attempt: chosen[1].attempt_id };
+    assert_eq!(effects, [again, Effect::Cancel { worker, attempt: strange }]);
+}
+
+#[test]
+fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
+    let mut world = World::untold();
+    let pools = [(std::sync::Arc::from("db"), 2)].into();
+    world.limit("acme", TenantLimits { pools, ..TenantLimits::default() });
+    world.worker(1, Some("acme"), 9);
+    let run = RunId::from_bytes([64; 16]);
+    let old = Chosen {
+        source: SOURCE,
+        tenant: tenant("acme"),
+        run,
+        task: Task { ordinal: 0, map_index: None },
+        attempt: 1,
+        attempt_id: AttemptId::from_bytes([1; 16]),
+        admission_epoch: 1,
+        worker: servo_model::WorkerId::from_bytes([1; 16]),
+    };
+    for shard in 0..64 {
+        world.snapshot(shard, vec![], if shard == run.shard() { vec![told(&old)] } else { vec![] });
+    }
+    let read = world.admission.take_effects();
+    assert_eq!(read, [Effect::Read(plan_of("acme", run))]);
+    world.offer("acme", 5, pool("db"));
+    assert_eq!(world.admit_all().len(), 1, "the old one may be in the pool");
+    world.admission.read(&plan_of("acme", run), &plain().shape(&plan_of("acme", run)), world.now);
+    assert_eq!(world.admit_all().len(), 1, "it was not");
+}
+
+#[test]
+fn a_lost_admission_shard_takes_its_tenants_along() {
+    let mut world = World::new();
+    world.worker(1, None, 3);
+    world.offer("acme", 9, plain());
+    world.admit_all();
+    let shard = tenant("acme").admission_shard();
+    world.admission.hold((0..16).filter(|held| *held != shard).map(|held| (held, 1)).collect());
+    assert_eq!(world.admission.live_of(&tenant("acme")).count(), 0);
+    world.offer("acme", 9, plain());
+    assert_eq!(world.admit_all(), []);
+}

@@ -1,0 +1,231 @@
+//! A scheduler and workers in a few lines: what they would tell, told to a real [`Admission`].
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use servo_model::{AttemptId, Digest, RunId, Stream, TenantId, WorkerId};
+
+use crate::core::*;
+
+pub(super) const SOURCE: SourceId = SourceId(1);
+
+pub(super) struct World {
+    pub(super) admission: Admission,
+    pub(super) now: Seconds,
+    pub(super) live: BTreeMap<AttemptId, Chosen>,
+    /// Whether accepted claims were handed over.
+    pub(super) delivered: BTreeSet<AttemptId>,
+    batch: u64,
+    runs: u8,
+}
+
+impl World {
+    /// All admission shards are held, and every shard of runs has told that it is empty.
+    pub(super) fn new() -> World {
+        let mut world = World::untold();
+        for shard in 0..Stream::Execution.shards() {
+            world.snapshot(shard, vec![], vec![]);
+        }
+        world
+    }
+
+    /// The same before any shard of runs has told anything.
+    pub(super) fn untold() -> World {
+        let mut admission = Admission::default();
+        admission.hold((0..16).map(|shard| (shard, 1)).collect());
+        admission.limit(Limits::none());
+        admission.opened(SOURCE, 0..16);
+        World {
+            admission,
+            now: 1_000.0,
+            live: BTreeMap::new(),
+            delivered: BTreeSet::new(),
+            batch: 0,
+            runs: 0,
+        }
+    }
+
+    pub(super) fn snapshot(&mut self, shard: i16, ready: Vec<OfferedRun>, live: Vec<LiveTask>) {
+        let whole = Snapshot { shard, epoch: 1, first: true, last: true, ready, live };
+        self.admission.snapshot(SOURCE, whole, self.now);
+    }
+
+    pub(super) fn worker(&mut self, number: u8, tenant: Option<&str>, slots: u32) -> WorkerId {
+        self.worker_with(number, tenant, slots, |_| {})
+    }
+
+    pub(super) fn worker_with(
+        &mut self,
+        number: u8,
+        tenant: Option<&str>,
+        slots: u32,
+        change: impl FnOnce(&mut Worker),
+    ) -> WorkerId {
+        let id = WorkerId::from_bytes([number; 16]);
+        let mut worker = Worker {
+            id,
+            tenant: tenant.map(|name| name.parse().unwrap()),
+            workspaces: BTreeSet::new(),
+            pools: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            handlers: BTreeSet::new(),
+            room: Room::default(),
+            slots,
+            credits: slots,
+            draining: false,
+        };
+        change(&mut worker);
+        self.admission.join(worker);
+        id
+    }
+
+    /// A run of `count` tasks of the same kind; its plan is read at once.
+    pub(super) fn offer(&mut self, tenant: &str, count: u32, kind: Kind) -> RunId {
+        self.runs += 1;
+        let run = RunId::from_bytes([self.runs; 16]);
+        self.offer_run(tenant, run, 0..count, kind);
+        run
+    }
+
+    pub(super) fn offer_run(&mut self, tenant: &str, run: RunId, tasks: std::ops::Range<u32>, kind: Kind) {
+        let plan = plan_of(tenant, run);
+        let (priority, backfill) = (0, kind.backfill);
+        let tasks = tasks.map(|ordinal| offered(ordinal, 1)).collect();
+        let run =
+            OfferedRun { run, plan: plan.clone(), priority, backfill, trace: Default::default(), tasks };
+        let update = Update { shard: run.run.shard(), ready: vec![run], ..Update::default() };
+        self.admission.update(SOURCE, update, self.now);
+        self.read_plans(&kind);
+    }
+
+    pub(super) fn read_plans(&mut self, kind: &Kind) {
+        for effect in self.admission.take_effects() {
+            if let Effect::Read(plan) = effect {
+                self.admission.read(&plan, &kind.shape(&plan), self.now);
+            }
+        }
+    }
+
+    /// Chooses and sends, in batches; nothing is answered yet.
+    pub(super) fn choose(&mut self) -> Vec<Chosen> {
+        let chosen = self.admission.choose(self.now, CLAIMS_PER_BATCH_MAX);
+        if !chosen.is_empty() {
+            self.batch += 1;
+            let claims = chosen.iter().map(|claim| claim.attempt_id).collect();
+            self.admission.sent(SOURCE, self.batch, claims);
+        }
+        chosen
+    }
+
+    /// Answers the last batch; `refused` are places in it.
+    pub(super) fn answer(&mut self, chosen: &[Chosen], refused: &[u32]) {
+        let refused: BTreeSet<u32> = refused.iter().copied().collect();
+        self.admission.results(SOURCE, self.batch, &refused, self.now);
+        for (index, claim) in (0..).zip(chosen) {
+            if !refused.contains(&index) {
+                self.live.insert(claim.attempt_id, claim.clone());
+            }
+        }
+        self.note_deliveries();
+    }
+
+    pub(super) fn note_deliveries(&mut self) {
+        for effect in self.admission.take_effects() {
+            if let Effect::Deliver { attempt, .. } = effect {
+                assert!(self.delivered.insert(attempt), "{attempt} is delivered twice");
+            }
+        }
+    }
+
+    /// Chooses and accepts everything until nothing more can go.
+    pub(super) fn admit_all(&mut self) -> Vec<Chosen> {
+        let mut all = Vec::new();
+        loop {
+            let chosen = self.choose();
+            if chosen.is_empty() {
+                return all;
+            }
+            self.answer(&chosen, &[]);
+            all.extend(chosen);
+        }
+    }
+
+    /// An attempt ends, and its worker grants the credit again.
+    pub(super) fn end(&mut self, attempt: AttemptId, held: Seconds) {
+        let claim = self.live.remove(&attempt).unwrap();
+        let ended = vec![Ended { attempt_id: attempt, held }];
+        let update = Update { shard: claim.run.shard(), ended, ..Update::default() };
+        self.admission.update(SOURCE, update, self.now);
+        self.admission.add_credits(claim.worker, 1);
+    }
+
+    pub(super) fn limit(&mut self, tenant: &str, limits: TenantLimits) {
+        let mut all = self.admission.limits.clone();
+        all.tenants.insert(tenant.parse().unwrap(), Arc::new(limits));
+        self.admission.limit(all);
+    }
+}
+
+pub(super) fn offered(ordinal: u32, attempt: u32) -> OfferedTask {
+    let task = Task { ordinal, map_index: None };
+    OfferedTask { task, attempt, failures: 0, since: 0.0, item_json: String::new() }
+}
+
+pub(super) fn plan_of(tenant: &str, run: RunId) -> PlanRef {
+    PlanRef {
+        tenant: tenant.parse().unwrap(),
+        workspace: "prod".parse().unwrap(),
+        plan_id: Digest::of(run.to_string()),
+    }
+}
+
+pub(super) fn tenant(name: &str) -> TenantId {
+    name.parse().unwrap()
+}
+
+/// What the tasks of a run are like.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kind {
+    pub(super) pool: Option<&'static str>,
+    pub(super) capability: Option<&'static str>,
+    pub(super) priority: i32,
+    pub(super) backfill: bool,
+}
+
+impl Kind {
+    pub(super) fn shape(&self, plan: &PlanRef) -> Arc<Shape> {
+        let demand = Demand {
+            workspace: plan.workspace.clone(),
+            pool: self.pool.map(Arc::from),
+            capabilities: self.capability.map(Arc::from).into_iter().collect(),
+            handler: None,
+            room: Room::default(),
+        };
+        let task =
+            |number: u32| ShapedTask { asset: 0, key: format!("raw/a{number}:check").parse().unwrap() };
+        Arc::new(Shape {
+            assets: vec![(Arc::new(demand), self.priority)],
+            tasks: (0..2_000).map(task).collect(),
+        })
+    }
+}
+
+pub(super) fn pool(name: &'static str) -> Kind {
+    Kind { pool: Some(name), ..Kind::default() }
+}
+
+pub(super) fn plain() -> Kind {
+    Kind::default()
+}
+
+/// How many of the chosen belong to each tenant, most first.
+pub(super) fn per_tenant(chosen: &[Chosen]) -> Vec<(Reverse<usize>, String)> {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for claim in chosen {
+        *counts.entry(claim.tenant.to_string()).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().map(|(name, count)| (Reverse(count), name)).collect();
+    counts.sort();
+    counts
+}

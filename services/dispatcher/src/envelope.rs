@@ -1,0 +1,202 @@
+//! Envelopes: what a worker needs for one attempt, signed for it alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use prost::Message;
+use prost::bytes::Bytes;
+use servo_model::limits::{
+    DISPATCH_ACK_TIMEOUT, ENVELOPE_BYTES_MAX, FINISH_SIGNATURE_GRACE, HEARTBEAT_TIMEOUT,
+};
+use servo_model::presign::{CallbackPath, CallbackVerb, KeyRing};
+use servo_model::{TaskKey, WorkerId};
+use servo_proto::v1 as pb;
+use sha2::Sha256;
+
+use crate::core::{Live, Seconds, Shape};
+use crate::wire;
+
+/// How long user code may run when the asset does not say.
+const EXECUTION_TIMEOUT: Duration = Duration::from_secs(3600);
+/// A beat that comes this late still carries a good signature.
+const BEAT_GRACE: Duration = Duration::from_secs(60);
+/// Beats per heartbeat timeout, so that a lost one loses nobody.
+const BEATS_PER_TIMEOUT: u32 = 3;
+
+/// A plan as it was read.
+#[derive(Debug)]
+pub(crate) struct StoredPlan {
+    pub(crate) plan: pb::Plan,
+    pub(crate) shape: Arc<Shape>,
+    pub(crate) bytes: usize,
+}
+
+/// Signs what leaves this service.
+#[derive(Debug, Clone)]
+pub(crate) struct Signer {
+    pub(crate) callbacks: KeyRing,
+    /// Of which every worker's key is derived.
+    pub(crate) envelope_secret: Arc<[u8]>,
+    pub(crate) envelope_key_id: Arc<str>,
+    pub(crate) callback_url: Arc<str>,
+    pub(crate) output_base: Arc<str>,
+    pub(crate) heartbeat_interval: Duration,
+}
+
+/// Why an envelope cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoEnvelope {
+    #[error("the plan has no task {0}")]
+    NoSuchTask(u32),
+    #[error("the envelope has {0} bytes, {ENVELOPE_BYTES_MAX} are allowed; shorten the configuration")]
+    TooLarge(usize),
+}
+
+impl Signer {
+    /// The key of one worker process. Every instance arrives at the same one.
+    pub(crate) fn worker_key(&self, tenant: &str, worker: WorkerId, session: &str) -> [u8; 32] {
+        hmac(&self.envelope_secret, format!("envelope key v1\n{tenant}\n{worker}\n{session}").as_bytes())
+    }
+
+    pub(crate) fn envelope(
+        &self,
+        stored: &StoredPlan,
+        live: &Live,
+        key: &[u8; 32],
+        now: Seconds,
+    ) -> Result<pb::SignedEnvelope, NoEnvelope> {
+        let envelope: Bytes = self.unsigned(stored, live, now)?.encode_to_vec().into();
+        let signature = hmac(key, &envelope).to_vec().into();
+        let signed = pb::SignedEnvelope { envelope, key_id: self.envelope_key_id.to_string(), signature };
+        match signed.encoded_len() {
+            bytes if bytes > ENVELOPE_BYTES_MAX => Err(NoEnvelope::TooLarge(bytes)),
+            _ => Ok(signed),
+        }
+    }
+
+    fn unsigned(
+        &self,
+        stored: &StoredPlan,
+        live: &Live,
+        now: Seconds,
+    ) -> Result<pb::TaskEnvelope, NoEnvelope> {
+        let none = || NoEnvelope::NoSuchTask(live.task.ordinal);
+        let plan = &stored.plan;
+        let task = plan.tasks.get(live.task.ordinal as usize).ok_or_else(none)?;
+        let asset = plan.assets.get(task.asset as usize).ok_or_else(none)?;
+        let key = stored.shape.key(live.task).ok_or_else(none)?;
+        let order = live.order.as_deref();
+        let timeouts = asset.timeouts.unwrap_or_default();
+        let deadline = now + wire::duration_or(timeouts.execution, EXECUTION_TIMEOUT).as_secs_f64();
+        let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
+        let beat = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
+        let outputs = std::iter::once(&asset.asset_key).chain(&asset.also_makes);
+        Ok(pb::TaskEnvelope {
+            tenant: live.tenant.to_string(),
+            workspace: live.plan.workspace.to_string(),
+            run_id: live.run.to_string(),
+            task: Some(wire::task_ref(live.task)),
+            task_id: key.id().to_string(),
+            operation: task.operation,
+            asset_key: asset.asset_key.clone(),
+            partition_key: task.partition_key.clone(),
+            attempt: live.attempt,
+            attempt_id: live.attempt_id.to_string(),
+            failures: order.map_or(0, |order| order.failures),
+            idempotency_key: format!("{}:{}", live.run, key.id()),
+            fencing_token: live.attempt.into(),
+            mode: pb::DispatchMode::Pull.into(),
+            code: asset.code.clone(),
+            artifact: None,
+            asset_config_json: asset.config_json.clone(),
+            run_config_json: plan.config_json.clone(),
+            inputs: task.inputs.iter().map(input).collect(),
+            inputs_uri: String::new(),
+            output_uri: self.output_uri(live, &key),
+            output_asset_keys: outputs.cloned().collect(),
+            checks: asset.checks.clone(),
+            quarantine: asset.quarantine,
+            secrets: asset.secrets.clone(),
+            resources: asset.resources.clone(),
+            timeouts: asset.timeouts,
+            deadline: Some(wire::timestamp(deadline)),
+            heartbeat_interval: Some(wire::proto_duration(beat)),
+            callbacks: Some(self.callbacks(live, &timeouts, deadline, silence, now)),
+            item_json: order.map_or_else(String::new, |order| order.item_json.to_string()),
+            sensor: task.sensor.clone(),
+            retry: asset.retry.clone(),
+            trace: order.map(|order| pb::TraceContext {
+                traceparent: order.trace.0.clone(),
+                tracestate: order.trace.1.clone(),
+            }),
+            isolated: false,
+            code_version: asset.code_version.clone(),
+            plan_id: live.plan.plan_id.to_string(),
+            task_key: key.to_string(),
+        })
+    }
+
+    /// Every verb has a signature of its own, with a life of its own.
+    fn callbacks(
+        &self,
+        live: &Live,
+        timeouts: &pb::Timeouts,
+        deadline: Seconds,
+        silence: Duration,
+        now: Seconds,
+    ) -> pb::CallbackPaths {
+        let sign = |verb, until: Seconds| {
+            let path = CallbackPath {
+                tenant: live.tenant.clone(),
+                workspace: live.plan.workspace.clone(),
+                run: live.run,
+                attempt: live.attempt_id,
+                verb,
+            };
+            self.callbacks.sign_callback(&path, until as i64)
+        };
+        let ack = wire::duration_or(timeouts.dispatch_ack, DISPATCH_ACK_TIMEOUT);
+        let started_by = now + (ack + BEAT_GRACE).as_secs_f64();
+        let beat_by = now + (silence + 2 * BEAT_GRACE).as_secs_f64();
+        pb::CallbackPaths {
+            base_url: self.callback_url.to_string(),
+            start: sign(CallbackVerb::Start, started_by),
+            heartbeat: sign(CallbackVerb::Heartbeat, beat_by),
+            logs: sign(CallbackVerb::Logs, beat_by),
+            finished: sign(CallbackVerb::Finished, deadline + FINISH_SIGNATURE_GRACE.as_secs_f64()),
+        }
+    }
+
+    /// A folder of this attempt alone.
+    fn output_uri(&self, live: &Live, key: &TaskKey) -> String {
+        let partition = key.partition().map(|partition| format!("{partition}/")).unwrap_or_default();
+        format!(
+            "{}{}/{}/{}/{partition}{}/",
+            self.output_base,
+            live.tenant,
+            live.plan.workspace,
+            key.asset().canonical(),
+            live.attempt_id
+        )
+    }
+}
+
+/// Which partitions to read; their versions are the newest promoted ones when the worker reads them.
+fn input(planned: &pb::PlannedInput) -> pb::ResolvedInput {
+    let version = |partition_key: &String| pb::ResolvedVersion {
+        partition_key: partition_key.clone(),
+        ..pb::ResolvedVersion::default()
+    };
+    pb::ResolvedInput {
+        asset_key: planned.asset_key.clone(),
+        parameter: planned.parameter.clone(),
+        versions: planned.partition_keys.iter().map(version).collect(),
+    }
+}
+
+pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}

@@ -1,0 +1,292 @@
+//! The one task that owns admission. Everything that happens is a message to it; what gathered while it worked is
+//! taken together, and then it chooses.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use servo_mesh::{Error, Reason};
+use servo_model::{AttemptId, WorkerId};
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_request::Message as Say;
+use servo_proto::v1::pull_tasks_response::Message as Tell;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use super::plans::Plans;
+use super::sessions::{Connect, Sessions};
+use crate::core::{
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Pause, PlanRef, Snapshot, SourceId, Update,
+};
+use crate::envelope::{Signer, StoredPlan};
+use crate::wire;
+
+/// What may be taken together before the engine chooses.
+const MESSAGES_PER_TURN_MAX: usize = 1024;
+
+pub(crate) enum Message {
+    Hold(BTreeMap<i16, u64>),
+    Limits(Limits),
+    Pauses(Vec<Pause>),
+    Told(SourceId, Told),
+    Plan(PlanRef, Option<Arc<StoredPlan>>),
+    Connect(Connect),
+    Credits(WorkerId, u64, u32),
+    Drain(WorkerId, pb::PullDrain),
+    Disconnected(WorkerId, u64),
+    Beat,
+    Ask(Question),
+}
+
+type Question = Box<dyn FnOnce(&Admission, &Sessions) + Send>;
+
+/// What a stream to a scheduler brings.
+pub(crate) enum Told {
+    /// It was opened for these admission shards.
+    Opened(Vec<i16>, Outlet),
+    Snapshot(Snapshot),
+    Update(Update),
+    Results(u64, BTreeSet<u32>),
+    Gone(i16),
+    /// Send no more claims on it, and stop it once all are answered.
+    Retire,
+    Closed,
+}
+
+/// The way back on a stream.
+pub(crate) struct Outlet {
+    pub(crate) requests: mpsc::UnboundedSender<pb::AdmitRequest>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// How everybody else speaks to the engine. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    inbox: mpsc::UnboundedSender<Message>,
+    held: watch::Receiver<BTreeMap<i16, u64>>,
+}
+
+impl Engine {
+    pub(crate) fn tell(&self, message: Message) {
+        // It ends with the process only.
+        let _ = self.inbox.send(message);
+    }
+
+    /// Asks about what stands in memory.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Admission, &Sessions) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let question: Question = Box::new(move |admission, sessions| {
+            let _ = reply.send(question(admission, sessions));
+        });
+        self.tell(Message::Ask(question));
+        answer.await.map_err(|_| Error::new(Reason::NotReady, "the dispatcher is about to stop"))
+    }
+
+    /// The admission shards held here with their epochs.
+    pub(crate) fn held(&self) -> watch::Receiver<BTreeMap<i16, u64>> {
+        self.held.clone()
+    }
+}
+
+pub(crate) struct EngineLoop {
+    inbox: mpsc::UnboundedReceiver<Message>,
+    held: watch::Sender<BTreeMap<i16, u64>>,
+    admission: Admission,
+    sessions: Sessions,
+    outlets: HashMap<SourceId, Outlet>,
+    retiring: BTreeSet<SourceId>,
+    plans: Plans,
+    signer: Option<Signer>,
+    batch: u64,
+}
+
+/// The engine and its handle; `plans` reads what is asked for.
+pub(crate) fn engine(signer: Option<Signer>, plans: impl FnOnce(Engine) -> Plans) -> (Engine, EngineLoop) {
+    let (sender, inbox) = mpsc::unbounded_channel();
+    let (held, watched) = watch::channel(BTreeMap::new());
+    let handle = Engine { inbox: sender, held: watched };
+    let engine = EngineLoop {
+        inbox,
+        held,
+        admission: Admission::default(),
+        sessions: Sessions::default(),
+        outlets: HashMap::new(),
+        retiring: BTreeSet::new(),
+        plans: plans(handle.clone()),
+        signer,
+        batch: 0,
+    };
+    (handle, engine)
+}
+
+impl EngineLoop {
+    pub(crate) async fn run(mut self) {
+        let mut messages = Vec::new();
+        while self.inbox.recv_many(&mut messages, MESSAGES_PER_TURN_MAX).await > 0 {
+            messages.drain(..).for_each(|message| self.take(message));
+            self.act();
+            self.choose();
+            self.stop_retired();
+            self.sessions.flush();
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        let now = wire::now();
+        match message {
+            Message::Hold(held) => self.hold(held),
+            Message::Limits(limits) => self.admission.limit(limits),
+            Message::Pauses(pauses) => self.admission.pause(pauses),
+            Message::Told(source, told) => self.told(source, told, now),
+            Message::Plan(plan, stored) => self.read(&plan, stored, now),
+            Message::Connect(connect) => self.connect(connect),
+            Message::Credits(worker, connection, more) => {
+                if self.sessions.heard(worker, connection, now) {
+                    self.admission.add_credits(worker, more);
+                }
+            }
+            Message::Drain(worker, drain) => {
+                self.admission.drain(worker);
+                self.sessions.drain(worker, drain);
+            }
+            Message::Disconnected(worker, connection) => {
+                if self.sessions.disconnect(worker, connection) {
+                    self.admission.leave(worker);
+                }
+            }
+            Message::Beat => self.sessions.beat(),
+            Message::Ask(question) => question(&self.admission, &self.sessions),
+        }
+    }
+
+    fn hold(&mut self, held: BTreeMap<i16, u64>) {
+        self.admission.hold(held.clone());
+        for worker in self.sessions.move_away(&self.admission) {
+            self.admission.leave(worker);
+        }
+        self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
+    }
+
+    fn told(&mut self, source: SourceId, told: Told, now: f64) {
+        match told {
+            Told::Opened(shards, outlet) => {
+                self.admission.opened(source, shards);
+                self.outlets.insert(source, outlet);
+            }
+            Told::Snapshot(snapshot) => self.admission.snapshot(source, snapshot, now),
+            Told::Update(update) => self.admission.update(source, update, now),
+            Told::Results(number, refused) => self.admission.results(source, number, &refused, now),
+            Told::Gone(shard) => self.admission.gone(source, shard),
+            Told::Retire => {
+                self.admission.retired(source);
+                self.retiring.insert(source);
+            }
+            Told::Closed => {
+                self.admission.closed(source);
+                self.outlets.remove(&source);
+                self.retiring.remove(&source);
+            }
+        }
+    }
+
+    fn connect(&mut self, connect: Connect) {
+        let (id, has) = (connect.worker.id, connect.has.clone());
+        self.admission.join(connect.worker.clone());
+        let same_session = self.sessions.connect(connect);
+        self.admission.compare(id, &has, same_session);
+    }
+
+    fn read(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: f64) {
+        let waiting = self.plans.arrived(plan, stored.as_ref());
+        if let Some(stored) = stored {
+            self.admission.read(plan, &stored.shape, now);
+            waiting.into_iter().for_each(|(worker, attempt)| self.deliver(worker, attempt));
+        }
+    }
+
+    /// Does what admission wants done.
+    fn act(&mut self) {
+        loop {
+            let effects = self.admission.take_effects();
+            if effects.is_empty() {
+                return;
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Deliver { worker, attempt } => self.deliver(worker, attempt),
+                    Effect::Cancel { worker, attempt } => self.sessions.cancel(worker, attempt),
+                    Effect::Read(plan) => {
+                        if let Some(stored) = self.plans.get(&plan) {
+                            self.admission.read(&plan, &stored.shape, wire::now());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, worker: WorkerId, attempt: AttemptId) {
+        let (Some(signer), Some(live)) = (&self.signer, self.admission.live(attempt)) else { return };
+        let Some(key) = self.sessions.key(worker) else { return };
+        let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
+        match signer.envelope(&stored, live, &key, wire::now()) {
+            Ok(envelope) => self.sessions.send(worker, envelope),
+            Err(error) => error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope"),
+        }
+    }
+
+    /// Claims all that may go, in batches per stream. The next round gathers while these are under way.
+    fn choose(&mut self) {
+        loop {
+            let chosen = self.admission.choose(wire::now(), CLAIMS_PER_BATCH_MAX);
+            if chosen.is_empty() {
+                return;
+            }
+            let mut batches = BTreeMap::<SourceId, Vec<Chosen>>::new();
+            for claim in chosen {
+                batches.entry(claim.source).or_default().push(claim);
+            }
+            batches.into_iter().for_each(|(source, claims)| self.claim(source, claims));
+        }
+    }
+
+    fn claim(&mut self, source: SourceId, claims: Vec<Chosen>) {
+        self.batch += 1;
+        self.admission.sent(source, self.batch, claims.iter().map(|claim| claim.attempt_id).collect());
+        let batch = pb::ClaimBatch { number: self.batch, claims: claims.into_iter().map(claim).collect() };
+        if let Some(outlet) = self.outlets.get(&source) {
+            // A stream that is gone says so by itself, and its claims are unsure then.
+            let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Claims(batch)) });
+        }
+    }
+
+    fn stop_retired(&mut self) {
+        for source in &self.retiring {
+            if self.admission.is_answered(*source)
+                && let Some(outlet) = self.outlets.get(source)
+            {
+                outlet.stop.cancel();
+            }
+        }
+    }
+}
+
+fn claim(chosen: Chosen) -> pb::Claim {
+    pb::Claim {
+        tenant: chosen.tenant.to_string(),
+        run_id: chosen.run.to_string(),
+        task: Some(wire::task_ref(chosen.task)),
+        attempt: chosen.attempt,
+        admission_epoch: chosen.admission_epoch,
+        mode: pb::DispatchMode::Pull.into(),
+        worker_id: chosen.worker.to_string(),
+    }
+}
+
+/// One message to a worker.
+pub(crate) fn tell(message: Tell) -> pb::PullTasksResponse {
+    pb::PullTasksResponse { message: Some(message) }
+}

@@ -1,0 +1,129 @@
+//! Holding a fair part of the admission shards.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_model::Stream;
+use servo_store::{Generation, Lease, Leases, Store, StoreError};
+use tokio::sync::Mutex;
+use tracing::info;
+
+use super::engine::{Engine, Message};
+use crate::store;
+
+/// Renews what is held, takes what is free and gives back what others should have.
+pub(crate) struct LeaseLoop {
+    store: Store,
+    leases: Leases,
+    engine: Engine,
+    instance: Arc<str>,
+    ttl: Duration,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    leases: Vec<Lease>,
+    /// What was acquired over a connection that is gone is worth nothing.
+    generation: Generation,
+}
+
+impl LeaseLoop {
+    pub(crate) fn new(
+        store: &Store,
+        leases: Leases,
+        engine: Engine,
+        instance: &str,
+        ttl: Duration,
+    ) -> LeaseLoop {
+        let held = Held { leases: Vec::new(), generation: store.generation() };
+        LeaseLoop {
+            store: store.clone(),
+            leases,
+            engine,
+            instance: instance.into(),
+            ttl,
+            held: Mutex::new(held),
+        }
+    }
+
+    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
+        let mut held = self.held.lock().await;
+        let renewed = self.renew(&mut held).await;
+        if let Err(error) = renewed {
+            // Nobody else can have taken them before they run out by our own clock.
+            let now = std::time::Instant::now();
+            held.leases.retain(|lease| now < lease.expires());
+            self.tell(&held);
+            return Err(error);
+        }
+        self.tell(&held);
+        Ok(())
+    }
+
+    /// The leases as they stand, for folding.
+    pub(crate) async fn held(&self) -> Vec<Lease> {
+        self.held.lock().await.leases.clone()
+    }
+
+    /// Gives everything back, so that others need not wait for it to run out.
+    pub(crate) async fn release_all(&self) -> Result<(), StoreError> {
+        let mut held = self.held.lock().await;
+        let leases = std::mem::take(&mut held.leases);
+        self.tell(&held);
+        for lease in leases {
+            self.leases.release(lease).await?;
+        }
+        store::forget_instance(self.store.loops(), &self.instance).await
+    }
+
+    async fn renew(&self, held: &mut Held) -> Result<(), StoreError> {
+        let generation = self.store.generation();
+        if std::mem::replace(&mut held.generation, generation) != generation {
+            held.leases.clear();
+        }
+        let instances = store::note_instance(self.store.loops(), &self.instance, self.ttl).await?;
+        let renewed = self.leases.renew(std::mem::take(&mut held.leases)).await?;
+        held.leases = renewed.held;
+        let share = fair_share(instances);
+        while held.leases.len() > share {
+            let Some(lease) = held.leases.pop() else { break };
+            info!(shard = lease.shard(), instances, "giving an admission shard to a newcomer");
+            self.leases.release(lease).await?;
+        }
+        let wanted: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
+        held.leases.extend(self.leases.acquire(&wanted, share - held.leases.len()).await?);
+        Ok(())
+    }
+
+    fn tell(&self, held: &Held) {
+        let epoch = |lease: &Lease| (lease.shard(), u64::try_from(lease.epoch()).unwrap_or_default());
+        let leases: BTreeMap<i16, u64> = held.leases.iter().map(epoch).collect();
+        if *self.engine.held().borrow() != leases {
+            info!(shards = ?leases.keys().collect::<Vec<_>>(), "admission shards held");
+            self.engine.tell(Message::Hold(leases));
+        }
+    }
+}
+
+/// How many shards an instance holds at most, so that all of them are held by somebody.
+fn fair_share(instances: i64) -> usize {
+    let shards = Stream::Dispatch.shards().unsigned_abs() as usize;
+    shards.div_ceil(usize::try_from(instances).unwrap_or(1).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_all_shards_and_are_even() {
+        let check = |instances, share| assert_eq!(fair_share(instances), share, "{instances} instances");
+        check(0, 16);
+        check(1, 16);
+        check(2, 8);
+        check(3, 6);
+        check(16, 1);
+        check(40, 1);
+    }
+}

@@ -1,0 +1,32 @@
+//! Keeping the registry's idea of who lives, at a slow pace and in one statement.
+
+use std::time::Duration;
+
+use servo_store::Store;
+
+use super::engine::{Engine, Message};
+use crate::{store, wire};
+
+/// How often it is written who is there.
+pub(crate) const SEEN_EVERY: Duration = Duration::from_secs(10);
+/// Silence after which a worker is lost.
+const LOST_AFTER: Duration = Duration::from_secs(60);
+
+pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_mesh::Error> {
+    engine.tell(Message::Beat);
+    let since = wire::now() - LOST_AFTER.as_secs_f64();
+    let seen = engine.ask(move |admission, sessions| {
+        let active = admission.active_attempts();
+        let workers = sessions.heard_since(since);
+        let row = |worker: &crate::core::Worker| {
+            (worker.tenant.clone(), worker.id, active.get(&worker.id).copied().unwrap_or_default())
+        };
+        workers.map(row).collect::<Vec<_>>()
+    });
+    let seen = seen.await?;
+    if !seen.is_empty() {
+        store::note_seen(store.loops(), &seen).await.map_err(crate::rpc::unavailable)?;
+    }
+    store::note_lost(store.loops(), LOST_AFTER).await.map_err(crate::rpc::unavailable)?;
+    Ok(())
+}

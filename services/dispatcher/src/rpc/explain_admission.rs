@@ -1,0 +1,146 @@
+//! ExplainAdmission: why ready tasks wait, from the memory of whoever admits them.
+
+use servo_mesh::{Caller, Error, PeerIdentity, Reason};
+use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
+use servo_model::{RunId, Service};
+use servo_proto::v1 as pb;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+
+use super::{Dispatcher, tenant_of};
+use crate::core::{Admission, Task, Wait};
+use crate::wire;
+
+impl Dispatcher {
+    /// Passed on to the holder, one hop at most.
+    pub(super) async fn explain(
+        &self,
+        caller: &Caller,
+        request: pb::ExplainAdmissionRequest,
+    ) -> Result<pb::ExplainAdmissionResponse, Error> {
+        let tenant = tenant_of(&request.tenant)?;
+        if !self.holds(&tenant) {
+            let holder = self.holder(&tenant).await?;
+            let passed_on = caller.peer == PeerIdentity::Service(Service::Dispatcher);
+            return match holder.filter(|_| !passed_on) {
+                Some(address) => self.ask_holder(&address, request).await,
+                None => Err(self.not_holder(&tenant).await),
+            };
+        }
+        let run: RunId = request
+            .run_id
+            .parse()
+            .map_err(|error: servo_model::ids::IdError| Error::bad_field("run_id", error.to_string()))?;
+        if request.tasks.len() > ENVELOPES_PER_MESSAGE_MAX {
+            let rule = format!("{} are too many; at most {ENVELOPES_PER_MESSAGE_MAX}", request.tasks.len());
+            return Err(Error::bad_field("tasks", rule));
+        }
+        let explanations = self.engine.ask(move |admission, _| {
+            let explain = |task: &pb::TaskRef| {
+                let task = Task { ordinal: task.ordinal, map_index: task.map_index };
+                explanation(admission, admission.explain(&tenant, run, task))
+            };
+            request.tasks.iter().map(explain).collect()
+        });
+        Ok(pb::ExplainAdmissionResponse { explanations: explanations.await? })
+    }
+
+    async fn ask_holder(
+        &self,
+        address: &str,
+        request: pb::ExplainAdmissionRequest,
+    ) -> Result<pb::ExplainAdmissionResponse, Error> {
+        let peer = self.mesh.peer_at(Service::Dispatcher, address)?;
+        let answer = DispatcherServiceClient::new(peer).explain_admission(request).await;
+        let refused = |status: tonic::Status| {
+            let reason = servo_mesh::error::reason_of(&status).unwrap_or(Reason::DependencyUnavailable);
+            Error::new(reason, status.message())
+        };
+        answer.map(tonic::Response::into_inner).map_err(refused)
+    }
+}
+
+/// What stands in the way, in words and numbers.
+fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
+    use pb::WaitReason as Why;
+    let say = |reason: Why, message: String| pb::Explanation {
+        state: pb::TaskState::Ready.into(),
+        reason: reason.into(),
+        message,
+        ..pb::Explanation::default()
+    };
+    match wait {
+        Wait::NotReady => say(Why::WorkerStart, "it is claimed, or is being offered again".to_owned()),
+        Wait::LimitsUnknown => {
+            say(Why::TaskLimit, "the quota service has not told the limits yet".to_owned())
+        }
+        Wait::LiveUnknown => {
+            let message =
+                "some shards of runs have no holder, so that what counts against the limit is not known";
+            say(Why::TaskLimit, message.to_owned())
+        }
+        Wait::Suspended => say(Why::Suspended, "the tenant is suspended".to_owned()),
+        Wait::PlanUnread => say(Why::Planning, "the run's plan is being read".to_owned()),
+        Wait::Paused(pause) => {
+            let message = format!("dispatch is paused ({}); ResumeDispatch ends it", pause.pause_id);
+            blocked_by(say(Why::DispatchPaused, message), "pause", [pause.pause_id.to_string()])
+        }
+        Wait::BudgetSpent(budget) => {
+            let message = format!("budget {budget} is spent for this period");
+            blocked_by(say(Why::BudgetSpent, message), "budget", [budget.to_string()])
+        }
+        Wait::TaskLimit { limit, used } => {
+            let message = format!("{used} of {limit} attempts of the tenant are live");
+            within(say(Why::TaskLimit, message), limit, used)
+        }
+        Wait::PoolFull { pool, limit, used, holders } => {
+            let message = format!("pool {pool} has {used} of {limit} slots taken");
+            let mut full = within(say(Why::PoolFull, message), limit, used);
+            full.blockers.push(blocker("pool", pool.to_string()));
+            full.blockers.extend(holders.iter().map(|attempt| holder(admission, *attempt)));
+            full
+        }
+        Wait::BackfillCap { limit, used } => {
+            let message = format!("backfills hold {used} of the {limit} slots they may while others wait");
+            within(say(Why::BackfillCap, message), limit, used)
+        }
+        Wait::NoWorker => say(Why::NoWorker, "no worker of this tenant is connected".to_owned()),
+        Wait::NoCapableWorker { missing } => {
+            let missing: Vec<String> = missing.iter().map(|name| name.to_string()).collect();
+            let message = match missing.is_empty() {
+                true => "no connected worker serves its workspace, pool and resources together".to_owned(),
+                false => format!("no connected worker offers {}", missing.join(", ")),
+            };
+            blocked_by(say(Why::NoCapableWorker, message), "capability", missing)
+        }
+        Wait::FairShare { before } => {
+            let message = format!("all workers are busy; {before} tasks of the tenant are before it");
+            let position = u32::try_from(before).unwrap_or(u32::MAX);
+            pb::Explanation { position, ..say(Why::FairShare, message) }
+        }
+    }
+}
+
+fn within(explanation: pb::Explanation, limit: u32, used: u32) -> pb::Explanation {
+    pb::Explanation { limit: limit.into(), used: used.into(), ..explanation }
+}
+
+fn blocked_by(
+    mut explanation: pb::Explanation,
+    kind: &str,
+    ids: impl IntoIterator<Item = String>,
+) -> pb::Explanation {
+    explanation.blockers.extend(ids.into_iter().map(|id| blocker(kind, id)));
+    explanation
+}
+
+fn blocker(kind: &str, id: String) -> pb::Blocker {
+    pb::Blocker { kind: kind.to_owned(), id, detail: String::new() }
+}
+
+fn holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
+    let detail = admission.live(attempt).map(|live| {
+        let held = (wire::now() - live.since).max(0.0);
+        format!("task {} of {}, for {held:.0} s", live.task.ordinal, live.run)
+    });
+    pb::Blocker { detail: detail.unwrap_or_default(), ..blocker("attempt", attempt.to_string()) }
+}

@@ -1,0 +1,77 @@
+//! ListDispatches: the live attempts of a workspace, from the memory of whoever admits them.
+
+use servo_mesh::{Error, Reason};
+use servo_model::DispatchId;
+use servo_proto::v1 as pb;
+
+use super::page::Pages;
+use super::{Dispatcher, tenant_of};
+use crate::core::filter::{self, Term};
+use crate::core::{Admission, Live};
+use crate::wire;
+
+const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
+
+impl Dispatcher {
+    pub(super) async fn dispatches(
+        &self,
+        request: pb::ListDispatchesRequest,
+    ) -> Result<pb::ListDispatchesResponse, Error> {
+        let terms = filter::parse(&request.filter, &FIELDS)
+            .map_err(|fault| Error::new(Reason::InvalidFilter, format!("filter: {fault}")))?;
+        let tenant = tenant_of(&request.tenant)?;
+        if !self.holds(&tenant) {
+            return Err(self.not_holder(&tenant).await);
+        }
+        let workspace = request.workspace.clone();
+        let all = self.engine.ask(move |admission, _| {
+            let live = admission.live_of(&tenant);
+            let mine = live.filter(|live| live.plan.workspace.as_str() == workspace);
+            mine.map(|live| dispatch(admission, live)).collect::<Vec<_>>()
+        });
+        let mut all = all.await?;
+        all.retain(|dispatch| terms.iter().all(|term| fits(dispatch, term)));
+        let scope = format!("{}/{}", request.tenant, request.workspace);
+        let pages =
+            Pages { secret: self.page_secret(), list: "dispatches", tenant: &scope, filter: &request.filter };
+        let key = |dispatch: &pb::Dispatch| {
+            let time = dispatch.dispatch_time.unwrap_or_default();
+            format!("{:020}.{:09} {}", time.seconds, time.nanos, dispatch.attempt_id)
+        };
+        all.sort_by_key(key);
+        let (dispatches, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+        Ok(pb::ListDispatchesResponse { dispatches, next_page_token })
+    }
+}
+
+fn dispatch(admission: &Admission, live: &Live) -> pb::Dispatch {
+    let key = admission.task_key(&live.plan, live.task);
+    let dispatch_id =
+        key.as_ref().map(|key| DispatchId::new(&live.run, key, live.attempt).queue_id().to_string());
+    pb::Dispatch {
+        dispatch_id: dispatch_id.unwrap_or_default(),
+        attempt_id: live.attempt_id.to_string(),
+        attempt: live.attempt,
+        run_id: live.run.to_string(),
+        task_id: key.as_ref().map(|key| key.id().to_string()).unwrap_or_default(),
+        task_key: key.map(|key| key.to_string()).unwrap_or_default(),
+        mode: pb::DispatchMode::Pull.into(),
+        state: pb::QueueEntryState::Unspecified.into(),
+        queue: String::new(),
+        worker_id: live.worker.map(|worker| worker.to_string()).unwrap_or_default(),
+        pool: live.pool.name().to_owned(),
+        dispatch_time: Some(wire::timestamp(live.since)),
+        deliveries: 0,
+    }
+}
+
+fn fits(dispatch: &pb::Dispatch, term: &Term) -> bool {
+    let mode = dispatch.mode().as_str_name();
+    let value = match term.field.as_str() {
+        "run_id" => dispatch.run_id.as_str(),
+        "worker_id" => dispatch.worker_id.as_str(),
+        "pool" => dispatch.pool.as_str(),
+        _ => mode.strip_prefix("DISPATCH_MODE_").unwrap_or(mode),
+    };
+    term.operator.holds(value, term.value.as_str())
+}

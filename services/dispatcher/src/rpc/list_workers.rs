@@ -1,0 +1,94 @@
+//! ListWorkers: who is registered, and what they do.
+
+use prost::Message as _;
+use servo_mesh::{Error, Reason};
+use servo_model::WorkerId;
+use servo_proto::v1 as pb;
+
+use super::page::Pages;
+use super::{Dispatcher, unavailable};
+use crate::core::filter::{self, Operator, Term};
+use crate::store::{self, WorkerRow};
+use crate::wire;
+
+const FIELDS: [&str; 4] = ["state", "name", "workspaces", "capabilities"];
+
+impl Dispatcher {
+    pub(super) async fn workers(
+        &self,
+        request: pb::ListWorkersRequest,
+    ) -> Result<pb::ListWorkersResponse, Error> {
+        let terms = filter::parse(&request.filter, &FIELDS)
+            .map_err(|fault| Error::new(Reason::InvalidFilter, format!("filter: {fault}")))?;
+        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
+        let rows = store::workers_of(&mut tx, &request.tenant, None).await.map_err(unavailable)?;
+        let mut all: Vec<pb::Worker> = rows.iter().map(worker).collect();
+        all.retain(|worker| terms.iter().all(|term| fits(worker, term)));
+        let pages = Pages {
+            secret: self.page_secret(),
+            list: "workers",
+            tenant: &request.tenant,
+            filter: &request.filter,
+        };
+        let key = |worker: &pb::Worker| {
+            format!("{}\n{}", worker.info.as_ref().map_or("", |info| &info.name), worker.worker_id)
+        };
+        all.sort_by_key(key);
+        let (mut workers, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+        self.note_active(&mut workers).await?;
+        Ok(pb::ListWorkersResponse { workers, next_page_token })
+    }
+
+    /// Signs page tokens. Without any key they are only good against mistakes.
+    pub(super) fn page_secret(&self) -> &[u8] {
+        self.signer.as_ref().map_or(b"", |signer| &signer.envelope_secret)
+    }
+
+    /// For workers that are connected here it is known exactly what they have.
+    async fn note_active(&self, workers: &mut [pb::Worker]) -> Result<(), Error> {
+        let (active, connected) = self
+            .engine
+            .ask(|admission, _| {
+                let connected: Vec<WorkerId> = admission.workers().map(|worker| worker.id).collect();
+                (admission.active_attempts(), connected)
+            })
+            .await?;
+        for worker in workers {
+            let id = worker.worker_id.parse::<WorkerId>().ok().filter(|id| connected.contains(id));
+            if let Some(id) = id {
+                worker.active_attempts = active.get(&id).copied().unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn worker(row: &WorkerRow) -> pb::Worker {
+    pb::Worker {
+        worker_id: WorkerId::from_bytes(*row.worker_id.as_bytes()).to_string(),
+        info: pb::WorkerInfo::decode(&*row.info).ok(),
+        state: row.state.into(),
+        active_attempts: row.active_attempts.unsigned_abs(),
+        seen_time: Some(wire::stored_time(row.seen_at)),
+        register_time: Some(wire::stored_time(row.registered_at)),
+        last_command: row.command.into(),
+        version: row.version.unsigned_abs(),
+    }
+}
+
+fn fits(worker: &pb::Worker, term: &Term) -> bool {
+    let info = worker.info.clone().unwrap_or_default();
+    let among = |list: &[String]| {
+        let found = list.contains(&term.value);
+        if term.operator == Operator::IsNot { !found } else { found }
+    };
+    match term.field.as_str() {
+        "state" => {
+            let name = worker.state().as_str_name();
+            term.operator.holds(name.strip_prefix("WORKER_STATE_").unwrap_or(name), term.value.as_str())
+        }
+        "name" => term.operator.holds(info.name.as_str(), term.value.as_str()),
+        "workspaces" => among(&info.workspaces),
+        _ => among(&info.capabilities),
+    }
+}

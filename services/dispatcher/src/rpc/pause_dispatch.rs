@@ -1,0 +1,99 @@
+//! PauseDispatch: admission stops for a tenant, or for a workspace or pool of it.
+
+use servo_mesh::Error;
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::{Digest, EventType};
+use servo_proto::v1 as pb;
+use servo_store::NewEvent;
+use uuid::Uuid;
+
+use super::command_worker::{new_event, payload};
+use super::{Dispatcher, new_event_id, not_appended, unavailable};
+use crate::store::{self, NewPauseState, PauseRow};
+use crate::wire;
+
+/// Characters of the hash that names a pause.
+const ID_CHARS: usize = 26;
+
+impl Dispatcher {
+    pub(super) async fn pause(
+        &self,
+        principal: String,
+        request: pb::PauseDispatchRequest,
+    ) -> Result<pb::PauseDispatchResponse, Error> {
+        checked(&request)?;
+        let pause_id = pause_id(&request);
+        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
+        let before = store::lock_pause(&mut tx, &request.tenant, &pause_id).await.map_err(unavailable)?;
+        let row = match before {
+            Some(row) if row.active => row,
+            before => {
+                let version = before.map_or(0, |row| row.version) + 1;
+                let event_id = Uuid::from_bytes(*new_event_id().as_bytes());
+                let state = NewPauseState {
+                    tenant: &request.tenant,
+                    pause_id: &pause_id,
+                    workspace: &request.workspace,
+                    pool: &request.pool,
+                    active: true,
+                    version,
+                    event_id,
+                    principal: &principal,
+                    comment: &request.comment,
+                };
+                let row = store::put_pause(&mut tx, &state).await.map_err(unavailable)?;
+                tx.append(&[paused(&state)?]).await.map_err(not_appended)?;
+                tx.commit().await.map_err(unavailable)?;
+                self.commanded.ring();
+                row
+            }
+        };
+        let accepted_event_id = servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
+        Ok(pb::PauseDispatchResponse { pause: Some(pause(&row)), accepted_event_id })
+    }
+}
+
+fn checked(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
+    if !request.workspace.is_empty() {
+        let parsed = request.workspace.parse::<servo_model::WorkspaceId>();
+        parsed.map_err(|error| Error::bad_field("workspace", error.to_string()))?;
+    }
+    if request.pool.len() > servo_model::limits::NAME_BYTES_MAX {
+        return Err(Error::bad_field("pool", "is longer than any pool's name"));
+    }
+    Ok(())
+}
+
+fn pause_id(request: &pb::PauseDispatchRequest) -> String {
+    let named = format!("{}\n{}\n{}", request.tenant, request.workspace, request.pool);
+    format!("pause_{}", &Digest::of(named).to_string()[..ID_CHARS])
+}
+
+fn paused(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
+    let version = state.version.unsigned_abs();
+    let body = pb::DispatchPaused {
+        pause_id: state.pause_id.to_owned(),
+        workspace: state.workspace.to_owned(),
+        pool: state.pool.to_owned(),
+        version,
+        requested_by: Some(pb::Actor {
+            principal: state.principal.to_owned(),
+            comment: state.comment.to_owned(),
+        }),
+    };
+    let key = IdempotencyKey::dispatch_pause(state.pause_id, version);
+    let event = new_event(state.tenant, EventType::DispatchPaused, state.event_id, &key)?;
+    Ok(NewEvent { payload: payload(pb::event::Body::DispatchPaused(body)), ..event })
+}
+
+pub(super) fn pause(row: &PauseRow) -> pb::DispatchPause {
+    pb::DispatchPause {
+        pause_id: row.pause_id.clone(),
+        tenant: row.tenant.clone(),
+        workspace: row.workspace.clone(),
+        pool: row.pool.clone(),
+        version: row.version.unsigned_abs(),
+        requested_by: Some(pb::Actor { principal: row.principal.clone(), comment: row.comment.clone() }),
+        start_time: Some(wire::stored_time(row.started_at)),
+    }
+}

@@ -1,0 +1,109 @@
+//! RegisterWorker: who is there, and where it shall connect.
+
+use std::time::Duration;
+
+use prost::Message as _;
+use servo_mesh::{Caller, Error, Reason};
+use servo_model::limits::NAME_BYTES_MAX;
+use servo_proto::v1 as pb;
+
+use super::{Dispatcher, EVERYBODY, tenant_of, unavailable, worker_of};
+use crate::{store, wire};
+
+/// How long a registration is good for.
+const RENEW_WITHIN: Duration = Duration::from_secs(15 * 60);
+const SLOTS_MAX: u32 = 10_000;
+const NAMES_MAX: usize = 256;
+
+impl Dispatcher {
+    pub(super) async fn register(
+        &self,
+        caller: &Caller,
+        request: pb::RegisterWorkerRequest,
+    ) -> Result<pb::RegisterWorkerResponse, Error> {
+        let worker = worker_of(&request.worker_id)?;
+        let info = checked(&request)?;
+        let tenant = self.scope(&request.tenant)?;
+        within_credential(caller, info)?;
+        let signer = self.signer.as_ref().ok_or_else(without_keys)?;
+        wire::worker(worker, tenant.clone(), info, 0)
+            .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
+        let encoded = info.encode_to_vec();
+        store::register_worker(&mut tx, &request.tenant, worker, &info.name, &request.session, encoded)
+            .await
+            .map_err(unavailable)?;
+        tx.commit().await.map_err(unavailable)?;
+        let address = match &tenant {
+            Some(tenant) if !self.holds(tenant) => self.holder(tenant).await?.unwrap_or_default(),
+            _ => String::new(),
+        };
+        Ok(pb::RegisterWorkerResponse {
+            address,
+            envelope_key: signer.worker_key(&request.tenant, worker, &request.session).to_vec().into(),
+            envelope_key_id: signer.envelope_key_id.to_string(),
+            renew_before: Some(wire::timestamp(wire::now() + RENEW_WITHIN.as_secs_f64())),
+            heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
+        })
+    }
+
+    /// The tenant that a worker serves; `None` serves everybody, where that is allowed.
+    pub(super) fn scope(&self, tenant: &str) -> Result<Option<servo_model::TenantId>, Error> {
+        if tenant != EVERYBODY {
+            return tenant_of(tenant).map(Some);
+        }
+        if self.mesh.config().dispatcher.shared_workers {
+            return Ok(None);
+        }
+        let message = "workers that serve every tenant are off; set dispatcher.shared_workers to allow them";
+        Err(Error::new(Reason::PermissionDenied, message))
+    }
+}
+
+fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> {
+    let info = request.info.as_ref().ok_or_else(|| Error::bad_field("info", "is not set"))?;
+    if request.session.is_empty() || request.session.len() > NAME_BYTES_MAX {
+        return Err(Error::bad_field(
+            "session",
+            format!("write 1 to {NAME_BYTES_MAX} bytes, new for every process"),
+        ));
+    }
+    if info.name.is_empty() || info.name.len() > NAME_BYTES_MAX {
+        return Err(Error::bad_field("info.name", format!("write 1 to {NAME_BYTES_MAX} bytes")));
+    }
+    if !(1..=SLOTS_MAX).contains(&info.slots) {
+        return Err(Error::bad_field(
+            "info.slots",
+            format!("is {}; 1 to {SLOTS_MAX} are allowed", info.slots),
+        ));
+    }
+    let lists = [
+        ("info.workspaces", &info.workspaces),
+        ("info.capabilities", &info.capabilities),
+        ("info.handlers", &info.handlers),
+        ("info.pools", &info.pools),
+    ];
+    for (field, list) in lists {
+        if list.len() > NAMES_MAX || list.iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+            let rule = format!("at most {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes are allowed");
+            return Err(Error::bad_field(field, rule));
+        }
+    }
+    Ok(info)
+}
+
+/// A principal of one workspace registers workers of that workspace only.
+fn within_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error> {
+    let own = caller.workspace.as_str();
+    if own.is_empty() || (info.workspaces.len() == 1 && info.workspaces[0] == own) {
+        return Ok(());
+    }
+    let message =
+        format!("the credential opens workspace `{own}` only; name it as the worker's one workspace");
+    Err(Error::new(Reason::WorkspaceMismatch, message))
+}
+
+pub(super) fn without_keys() -> Error {
+    let message = "no key signs envelopes and callbacks: set dispatcher.callback_keys and restart";
+    Error::new(Reason::NotReady, message)
+}

@@ -1,0 +1,4 @@
+-- Called by ListDispatchPauses for one tenant.
+SELECT tenant, pause_id, workspace, pool, active, version, event_id, principal, comment, started_at
+FROM dispatcher.pauses WHERE active AND tenant = $1
+ORDER BY started_at, pause_id

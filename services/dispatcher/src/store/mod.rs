@@ -1,0 +1,54 @@
+//! The statements of this service, one function each.
+
+mod pauses;
+mod workers;
+
+use servo_model::Stream;
+use servo_store::{LoopStore, StoreError, TenantTx, query};
+use std::time::Duration;
+
+pub(crate) use pauses::{NewPauseState, PauseRow, active_pauses, active_pauses_of, lock_pause, put_pause};
+pub(crate) use workers::{
+    CommandedWorker, WorkerRow, command_worker, commanded_workers, lock_worker, note_lost, note_seen,
+    register_worker, worker_gone, workers_of,
+};
+
+use crate::core::PlanRef;
+
+/// Says that this instance lives, and answers how many do.
+pub(crate) async fn note_instance(
+    loops: &LoopStore,
+    instance: &str,
+    ttl: Duration,
+) -> Result<i64, StoreError> {
+    let rows: Vec<(i64,)> =
+        loops.all(query(include_str!("note_instance.sql")).bind(instance.to_owned()).bind(ttl)).await?;
+    Ok(rows.first().map_or(1, |(count,)| *count))
+}
+
+pub(crate) async fn forget_instance(loops: &LoopStore, instance: &str) -> Result<(), StoreError> {
+    loops.execute(query(include_str!("forget_instance.sql")).bind(instance.to_owned())).await?;
+    Ok(())
+}
+
+/// Head and watermark of every admission shard.
+pub(crate) async fn heads(loops: &LoopStore) -> Result<Vec<(i16, i64, i64)>, StoreError> {
+    loops.all(query(include_str!("heads.sql")).bind(Stream::Dispatch.code())).await
+}
+
+/// Where the holder of an admission shard is reached.
+pub(crate) async fn holder(tx: &mut TenantTx, shard: i16) -> Result<Option<String>, StoreError> {
+    let holder: Option<(String,)> =
+        tx.optional(query(include_str!("holder.sql")).bind(Stream::Dispatch.code()).bind(shard)).await?;
+    Ok(holder.map(|(address,)| address))
+}
+
+/// The encoded plan, if it is stored.
+pub(crate) async fn read_plan(loops: &LoopStore, plan: &PlanRef) -> Result<Option<Vec<u8>>, StoreError> {
+    let read = query(include_str!("read_plan.sql"))
+        .bind(plan.tenant.as_str())
+        .bind(plan.workspace.as_str())
+        .bind(plan.plan_id.as_bytes().as_slice());
+    let rows: Vec<(Vec<u8>,)> = loops.all(read).await?;
+    Ok(rows.into_iter().next().map(|(plan,)| plan))
+}

@@ -1,0 +1,114 @@
+//! The registry of workers.
+
+use std::time::Duration;
+
+use servo_model::{TenantId, WorkerId};
+use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use uuid::Uuid;
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct WorkerRow {
+    pub(crate) worker_id: Uuid,
+    pub(crate) state: i16,
+    pub(crate) session: String,
+    pub(crate) info: Vec<u8>,
+    pub(crate) active_attempts: i32,
+    pub(crate) command: i16,
+    pub(crate) version: i64,
+    pub(crate) event_id: Option<Uuid>,
+    pub(crate) cut_off_at: Option<Timestamp>,
+    pub(crate) registered_at: Timestamp,
+    pub(crate) seen_at: Timestamp,
+}
+
+/// Registers or renews, and answers what the worker was told last.
+pub(crate) async fn register_worker(
+    tx: &mut TenantTx,
+    tenant: &str,
+    worker: WorkerId,
+    name: &str,
+    session: &str,
+    info: Vec<u8>,
+) -> Result<i16, StoreError> {
+    let register = query(include_str!("register_worker.sql"))
+        .bind(tenant)
+        .bind(uuid(worker))
+        .bind(name)
+        .bind(session)
+        .bind(info);
+    let (command,): (i16,) = tx.one(register).await?;
+    Ok(command)
+}
+
+/// All workers of a tenant, or the one of this id.
+pub(crate) async fn workers_of(
+    tx: &mut TenantTx,
+    tenant: &str,
+    worker: Option<WorkerId>,
+) -> Result<Vec<WorkerRow>, StoreError> {
+    tx.all(query(include_str!("list_workers.sql")).bind(tenant).bind(worker.map(uuid))).await
+}
+
+pub(crate) async fn lock_worker(
+    tx: &mut TenantTx,
+    tenant: &str,
+    worker: WorkerId,
+) -> Result<Option<WorkerRow>, StoreError> {
+    tx.optional(query(include_str!("lock_worker.sql")).bind(tenant).bind(uuid(worker))).await
+}
+
+pub(crate) async fn command_worker(
+    tx: &mut TenantTx,
+    tenant: &str,
+    worker: &WorkerRow,
+) -> Result<(), StoreError> {
+    let command = query(include_str!("command_worker.sql"))
+        .bind(tenant)
+        .bind(worker.worker_id)
+        .bind(worker.command)
+        .bind(worker.version)
+        .bind(worker.event_id)
+        .bind(worker.cut_off_at);
+    tx.execute(command).await?;
+    Ok(())
+}
+
+pub(crate) async fn worker_gone(
+    tx: &mut TenantTx,
+    tenant: &str,
+    worker: WorkerId,
+    session: &str,
+) -> Result<(), StoreError> {
+    tx.execute(query(include_str!("worker_gone.sql")).bind(tenant).bind(uuid(worker)).bind(session)).await?;
+    Ok(())
+}
+
+/// Workers that are connected here, with how many attempts they have.
+pub(crate) async fn note_seen(
+    loops: &LoopStore,
+    seen: &[(Option<TenantId>, WorkerId, u32)],
+) -> Result<(), StoreError> {
+    let tenant = |tenant: &Option<TenantId>| tenant.as_ref().map_or("-", TenantId::as_str).to_owned();
+    let note = query(include_str!("note_seen.sql"))
+        .bind(seen.iter().map(|(of, ..)| tenant(of)).collect::<Vec<_>>())
+        .bind(seen.iter().map(|(_, id, _)| uuid(*id)).collect::<Vec<_>>())
+        .bind(seen.iter().map(|(.., active)| i32::try_from(*active).unwrap_or(i32::MAX)).collect::<Vec<_>>());
+    loops.execute(note).await?;
+    Ok(())
+}
+
+/// Answers how many were lost.
+pub(crate) async fn note_lost(loops: &LoopStore, silence: Duration) -> Result<u64, StoreError> {
+    loops.execute(query(include_str!("note_lost.sql")).bind(silence)).await
+}
+
+/// A worker that was told to drain (1) or to die (2).
+pub(crate) type CommandedWorker = (Uuid, i16, Option<Timestamp>);
+
+pub(crate) async fn commanded_workers(loops: &LoopStore) -> Result<Vec<CommandedWorker>, StoreError> {
+    loops.all(query(include_str!("commanded_workers.sql"))).await
+}
+
+fn uuid(worker: WorkerId) -> Uuid {
+    Uuid::from_bytes(*worker.as_bytes())
+}

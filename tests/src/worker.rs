@@ -1,0 +1,200 @@
+//! What the test worker does: as the task's configuration says.
+//!
+//! `{"do": "sleep", "ms": 100}` in the handler's or the asset's configuration; a handler's name alone says it too.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use servo_client::worker::{Attempt, Done, Handler};
+use servo_client::{Client, api};
+
+/// What a task may ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Behaviour {
+    Noop,
+    Sleep {
+        ms: u64,
+    },
+    /// Fails the first `times` times.
+    Fail {
+        category: api::ErrorCategory,
+        times: u32,
+    },
+    /// The process ends at once.
+    Die,
+    /// Reports success by itself, and then once more.
+    Duplicate,
+    /// Reports success, and later a failure.
+    Lie,
+    /// Reports success under a signature that nobody gave, then ends well.
+    Forge,
+    /// Neither ends nor beats nor listens.
+    Hang,
+}
+
+impl Behaviour {
+    const NAMES: [&str; 8] = ["noop", "sleep", "fail", "die", "duplicate", "lie", "forge", "hang"];
+
+    /// What an envelope asks for; without a word it is nothing.
+    pub fn of(envelope: &api::TaskEnvelope) -> Behaviour {
+        let handler = envelope.code.as_ref().and_then(|code| match &code.target {
+            Some(api::code_ref::Target::Handler(handler)) => Some(handler),
+            _ => None,
+        });
+        let text = handler.map(|handler| handler.config_json.as_str()).filter(|text| !text.is_empty());
+        let config: Value =
+            serde_json::from_str(text.unwrap_or(&envelope.asset_config_json)).unwrap_or(Value::Null);
+        let named = config["do"].as_str().or(handler.map(|handler| handler.name.as_str()));
+        let number = |key: &str| config[key].as_u64();
+        match named.unwrap_or("noop") {
+            "sleep" => Behaviour::Sleep { ms: number("ms").unwrap_or(100) },
+            "fail" => Behaviour::Fail {
+                category: category(config["category"].as_str().unwrap_or("USER_CODE")),
+                times: number("times").and_then(|times| u32::try_from(times).ok()).unwrap_or(u32::MAX),
+            },
+            "die" => Behaviour::Die,
+            "duplicate" => Behaviour::Duplicate,
+            "lie" => Behaviour::Lie,
+            "forge" => Behaviour::Forge,
+            "hang" => Behaviour::Hang,
+            _ => Behaviour::Noop,
+        }
+    }
+}
+
+fn category(name: &str) -> api::ErrorCategory {
+    let full = format!("ERROR_CATEGORY_{}", name.to_ascii_uppercase());
+    api::ErrorCategory::from_str_name(&full).unwrap_or(api::ErrorCategory::UserCode)
+}
+
+/// A file outside of Servo with one line per attempt that began.
+#[derive(Debug)]
+pub struct Journal(File);
+
+impl Journal {
+    pub fn open(path: &Path) -> Result<Journal> {
+        let file = File::options().create(true).append(true).open(path);
+        Ok(Journal(file.with_context(|| format!("open {}", path.display()))?))
+    }
+
+    /// One write, so that lines of several processes do not mix.
+    fn note(&self, attempt: &Attempt) {
+        let envelope = attempt.envelope();
+        let line = format!("{} {} {}\n", envelope.task_key, envelope.attempt_id, attempt.session());
+        (&self.0).write_all(line.as_bytes()).expect("the journal can be written");
+    }
+}
+
+/// The handler of the test worker.
+#[derive(Debug)]
+pub struct Behaving {
+    callback: Client,
+    journal: Option<Journal>,
+}
+
+impl Behaving {
+    pub fn new(callback: Client, journal: Option<Journal>) -> Behaving {
+        Behaving { callback, journal }
+    }
+
+    /// The names under which it is asked for.
+    pub fn handlers() -> Vec<String> {
+        Behaviour::NAMES.map(str::to_owned).to_vec()
+    }
+
+    /// Reports success beside the worker's own report, under the given path.
+    async fn report_success(&self, attempt: &Attempt, presigned: &str) -> Result<(), tonic::Status> {
+        let envelope = attempt.envelope();
+        let finish = api::FinishAttemptRequest {
+            tenant: envelope.tenant.clone(),
+            workspace: envelope.workspace.clone(),
+            run_id: envelope.run_id.clone(),
+            attempt_id: envelope.attempt_id.clone(),
+            task: envelope.task,
+            worker_id: attempt.worker_id().to_owned(),
+            session: attempt.session().to_owned(),
+            outcome: api::Outcome::Succeeded.into(),
+            ..api::FinishAttemptRequest::default()
+        };
+        let mut request = tonic::Request::new(finish);
+        let value =
+            presigned.parse().map_err(|_| tonic::Status::invalid_argument("the path is not ASCII"))?;
+        request.metadata_mut().insert("servo-presigned", value);
+        self.callback.callback().finish_attempt(request).await.map(drop)
+    }
+}
+
+impl Handler for Behaving {
+    async fn run(&self, attempt: Attempt) -> Done {
+        if let Some(journal) = &self.journal {
+            journal.note(&attempt);
+        }
+        let finished = attempt.envelope().callbacks.clone().unwrap_or_default().finished;
+        match Behaviour::of(attempt.envelope()) {
+            Behaviour::Noop => Done::succeeded(),
+            Behaviour::Sleep { ms } => {
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_millis(ms)) => Done::succeeded(),
+                    () = attempt.cancelled() => Done::cancelled(),
+                }
+            }
+            Behaviour::Fail { category, times } if attempt.envelope().failures < times => {
+                let message = format!("failure {} as asked", attempt.envelope().failures + 1);
+                Done::failed(api::TaskError { category: category.into(), message, ..Default::default() })
+            }
+            Behaviour::Fail { .. } => Done::succeeded(),
+            Behaviour::Die => std::process::exit(9),
+            // What the server answers to these is looked at on the other side.
+            Behaviour::Duplicate => {
+                let _ = self.report_success(&attempt, &finished).await;
+                Done::succeeded()
+            }
+            Behaviour::Lie => {
+                let _ = self.report_success(&attempt, &finished).await;
+                let message = "it did not succeed after all".to_owned();
+                Done::failed(api::TaskError { message, ..Default::default() })
+            }
+            Behaviour::Forge => {
+                let forged = format!("{}A", &finished[..finished.len().saturating_sub(1)]);
+                let _ = self.report_success(&attempt, &forged).await;
+                Done::succeeded()
+            }
+            Behaviour::Hang => {
+                attempt.stop_beating();
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(handler: Option<(&str, &str)>, asset: &str, expected: Behaviour) {
+        let target = handler.map(|(name, config)| {
+            api::code_ref::Target::Handler(api::Handler { name: name.into(), config_json: config.into() })
+        });
+        let code = target.map(|target| api::CodeRef { target: Some(target), ..Default::default() });
+        let envelope = api::TaskEnvelope { code, asset_config_json: asset.into(), ..Default::default() };
+        assert_eq!(Behaviour::of(&envelope), expected);
+    }
+
+    #[test]
+    fn a_task_says_what_it_wants() {
+        check(None, "", Behaviour::Noop);
+        check(Some(("hang", "")), "", Behaviour::Hang);
+        check(None, r#"{"do": "sleep", "ms": 5}"#, Behaviour::Sleep { ms: 5 });
+        check(Some(("sleep", r#"{"ms": 7}"#)), r#"{"do": "die"}"#, Behaviour::Sleep { ms: 7 });
+        let transient = api::ErrorCategory::Transient;
+        check(
+            None,
+            r#"{"do": "fail", "category": "transient", "times": 2}"#,
+            Behaviour::Fail { category: transient, times: 2 },
+        );
+    }
+}
