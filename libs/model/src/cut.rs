@@ -119,6 +119,16 @@ impl Cut {
         self.dimensions.iter().zip(values).try_for_each(|(dimension, value)| dimension.check(value, moment))
     }
 
+    /// How many partitions exist. A day that its zone skipped is counted too.
+    pub fn count(&self, moment: &Moment) -> u64 {
+        let count = |dimension: &Dimension| match &dimension.values {
+            Values::Time(grid) => u64::try_from(grid.over(moment.now).end).unwrap_or(0),
+            Values::Fixed(list) => list.values.len() as u64,
+            Values::Dynamic { set } => moment.sets.get(set).map_or(0, |list| list.values.len() as u64),
+        };
+        self.dimensions.iter().map(count).fold(1, u64::saturating_mul)
+    }
+
     /// Every partition that exists.
     pub fn all(&self, moment: &Moment) -> Result<Product, CutError> {
         self.product(|dimension| dimension.existing(moment))

@@ -81,6 +81,14 @@ impl Selection {
         self.terms.is_empty()
     }
 
+    /// The assets that are named by their keys, each with the place of its expression.
+    pub fn named(&self) -> impl Iterator<Item = (usize, &AssetKey)> {
+        self.terms.iter().enumerate().filter_map(|(index, term)| match &term.base {
+            Base::Asset(key) => Some((index, key)),
+            Base::Tag { .. } | Base::Namespace(_) | Base::All => None,
+        })
+    }
+
     /// The numbers of the selected assets, ascending. An asset that is named must be there, even to be left out.
     pub fn of(&self, assets: &Assets<'_>) -> Result<Vec<u32>, SelectionError> {
         let mut chosen = vec![false; assets.keys.len()];

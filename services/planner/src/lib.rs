@@ -5,6 +5,7 @@
 //!
 //! **Stays absent:** writes to runs or tasks; a planner may die at any point and nothing is lost.
 
+mod core;
 mod rpc;
 
 use serde::Deserialize;
