@@ -85,7 +85,9 @@ async fn a_peer_gets_what_is_left_of_the_deadline() {
     let onward = planner_mesh.peer_at(Service::Dispatcher, &format!("https://{}", quota.address)).unwrap();
     let passing_on = handler(move |_| {
         let onward = onward.clone();
-        async move { onward.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap() }
+        async move {
+            onward.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap()
+        }
     });
     let planner = serve(&world.mesh(Service::Planner), passing_on).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, planner.address);
@@ -96,7 +98,8 @@ async fn a_peer_gets_what_is_left_of_the_deadline() {
     assert!(left(&response) <= Duration::from_secs(5), "{:?}", left(&response));
 
     let outside = planner_mesh.peer_at(Service::Dispatcher, &format!("https://{}", quota.address)).unwrap();
-    let response = outside.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap();
+    let response =
+        outside.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap();
     assert!(left(&response) <= Duration::from_secs(10), "a loop's call gets peers.deadline");
 }
 

@@ -81,7 +81,9 @@ impl<'a> Wanted<'a> {
         match &selection.partitions {
             None => Ok(None),
             Some(Partitions::All(true)) => Ok(Some(Wanted::All)),
-            Some(Partitions::All(false)) => invalid("all", "is false; name partitions or say true".to_owned()),
+            Some(Partitions::All(false)) => {
+                invalid("all", "is false; name partitions or say true".to_owned())
+            }
             Some(Partitions::Latest(0)) => invalid("latest", "is 0; write at least 1".to_owned()),
             Some(Partitions::Latest(count)) => Ok(Some(Wanted::Latest(*count))),
             Some(Partitions::Slices(slices)) => Ok(Some(Wanted::Slices(&slices.slices))),
@@ -105,7 +107,8 @@ impl<'a> Wanted<'a> {
 }
 
 fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Refusal> {
-    let invalid = |path: String, sentence: String| Refusal::of_field(Reason::PartitionInvalid, path, sentence);
+    let invalid =
+        |path: String, sentence: String| Refusal::of_field(Reason::PartitionInvalid, path, sentence);
     if keys.is_empty() || keys.len() > PARTITION_KEYS_PER_CALL_MAX {
         let sentence = format!("names {} keys; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed", keys.len());
         return Err(invalid(format!("{field}.keys"), sentence));
@@ -139,7 +142,8 @@ impl Chooser<'_> {
             Wanted::Keys(keys) => self.by_keys(keys)?,
             products => self.by_products(products)?,
         };
-        let places: Vec<u32> = self.deployed.order.iter().copied().filter(|asset| self.cut.contains(asset)).collect();
+        let places: Vec<u32> =
+            self.deployed.order.iter().copied().filter(|asset| self.cut.contains(asset)).collect();
         for asset in places.iter().rev().copied() {
             if !chosen.contains_key(&asset) {
                 chosen.extend(self.read_by_readers(asset, &chosen)?.map(|keys| (asset, keys)));
@@ -206,7 +210,9 @@ impl Chooser<'_> {
         for (reader, keys) in chosen {
             let links = self.deployed.task_links(*reader);
             for link in links.filter(|link| self.deployed.maker(link.upstream) == asset) {
-                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader)) else { continue };
+                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader)) else {
+                    continue;
+                };
                 has_reader = true;
                 for key in keys {
                     let keys = mapping.upstream(up, Some((down, key)), self.moment);
@@ -245,7 +251,9 @@ impl Chooser<'_> {
 
     fn unfit(&self, asset: u32) -> Refusal {
         let name = self.deployed.name(asset);
-        let sentence = format!("none of these is a partition of `{name}`, and none leads to one; name some or leave it out");
+        let sentence = format!(
+            "none of these is a partition of `{name}`, and none leads to one; name some or leave it out"
+        );
         Refusal::of_field(Reason::PartitionInvalid, FIELD, sentence)
     }
 }
@@ -254,7 +262,9 @@ impl Chooser<'_> {
 fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
     let count = product.len();
     if count > TASKS_PER_RUN_MAX as u64 {
-        let sentence = format!("means {count} partitions, more than the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer");
+        let sentence = format!(
+            "means {count} partitions, more than the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer"
+        );
         return Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence));
     }
     let keys: Result<BTreeSet<PartitionKey>, _> = product.keys().collect();

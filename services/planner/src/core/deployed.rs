@@ -121,7 +121,8 @@ impl Deployed {
     }
 
     fn tasks_in_order(&self) -> Result<Vec<u32>, Refusal> {
-        let tasks = (0..).zip(&self.members).filter(|(_, members)| !members.is_empty()).map(|(maker, _)| maker);
+        let tasks =
+            (0..).zip(&self.members).filter(|(_, members)| !members.is_empty()).map(|(maker, _)| maker);
         let upstream = |maker: u32| {
             let makers = self.task_links(maker).map(|link| self.maker(link.upstream));
             makers.filter(|before| !self.is_source(*before)).collect()
@@ -170,7 +171,10 @@ fn turned(upstream: &[Vec<u32>]) -> Vec<Vec<u32>> {
     downstream
 }
 
-fn planned(manifest: &Manifest, members: &[Vec<u32>]) -> Result<Vec<Option<(PlannedAsset, Digest)>>, Refusal> {
+fn planned(
+    manifest: &Manifest,
+    members: &[Vec<u32>],
+) -> Result<Vec<Option<(PlannedAsset, Digest)>>, Refusal> {
     let of = |members: &Vec<u32>| {
         let Some((maker, also)) = members.split_first() else { return Ok(None) };
         let key = |asset: &u32| manifest.assets[*asset as usize].key.clone();

@@ -54,8 +54,11 @@ pub(crate) fn expand(
         return Err(Refusal::of_field(Reason::SelectionInvalid, "selection", sentence));
     };
     if let Some((other, _)) = cut_assets.find(|(_, other)| *other != cut) {
-        let sentence =
-            format!("`{}` and `{}` are cut in different ways; ask one by one", deployed.name(first), deployed.name(other));
+        let sentence = format!(
+            "`{}` and `{}` are cut in different ways; ask one by one",
+            deployed.name(first),
+            deployed.name(other)
+        );
         return Err(Refusal::of_field(Reason::PartitionInvalid, "selection", sentence));
     }
     let Some(wanted) = Wanted::read(partitions, FIELD)? else {

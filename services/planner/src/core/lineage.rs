@@ -26,14 +26,16 @@ pub(crate) fn nearest(deployed: &Deployed, selected: &[u32], count: usize) -> Ve
         return selected.to_vec();
     }
     let inside: BTreeSet<u32> = selected.iter().copied().collect();
-    let is_beginning = |asset: &&u32| !deployed.upstream[**asset as usize].iter().any(|up| inside.contains(up));
+    let is_beginning =
+        |asset: &&u32| !deployed.upstream[**asset as usize].iter().any(|up| inside.contains(up));
     let mut found: BTreeSet<u32> = BTreeSet::new();
     let mut level: Vec<u32> = selected.iter().filter(is_beginning).copied().collect();
     while found.len() < count && !level.is_empty() {
         let room = count - found.len();
         found.extend(level.iter().copied().take(room));
         let next = level.iter().flat_map(|asset| &deployed.downstream[*asset as usize]).copied();
-        let next: BTreeSet<u32> = next.filter(|asset| inside.contains(asset) && !found.contains(asset)).collect();
+        let next: BTreeSet<u32> =
+            next.filter(|asset| inside.contains(asset) && !found.contains(asset)).collect();
         level = next.into_iter().collect();
     }
     found.into_iter().collect()

@@ -35,7 +35,10 @@ mod tests {
     #[test]
     fn offers_the_nearest_names_first() {
         let known = ["raw/orders", "raw/order", "raw/users", "x/y"];
-        assert_eq!(did_you_mean("raw/ordesr", known.into_iter()), "; did you mean `raw/orders` or `raw/order`?");
+        assert_eq!(
+            did_you_mean("raw/ordesr", known.into_iter()),
+            "; did you mean `raw/orders` or `raw/order`?"
+        );
         assert_eq!(did_you_mean("something/else", known.into_iter()), "");
         assert_eq!(did_you_mean(&"x".repeat(1_000_000), known.into_iter()), "");
     }

@@ -78,7 +78,11 @@ fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
         return Err(invalid("spec.labels", sentence));
     }
     let not_built = |field: &str, what: &str| {
-        Err(Refusal::of_field(Reason::NotImplemented, field, format!("{what} is not built yet; leave it out")))
+        Err(Refusal::of_field(
+            Reason::NotImplemented,
+            field,
+            format!("{what} is not built yet; leave it out"),
+        ))
     };
     if spec.skip_up_to_date {
         return not_built("spec.skip_up_to_date", "leaving out what is up to date");
@@ -92,7 +96,11 @@ fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
 }
 
 /// The assets whose tasks the selection asks for. Sources never have one.
-fn wanted_makers(deployed: &Deployed, spec: &RunSpec, operation: Operation) -> Result<BTreeSet<u32>, Refusal> {
+fn wanted_makers(
+    deployed: &Deployed,
+    spec: &RunSpec,
+    operation: Operation,
+) -> Result<BTreeSet<u32>, Refusal> {
     const FIELD: &str = "spec.selection";
     if spec.selection.is_empty() {
         let sentence = "is empty; name assets, or `*` for all";
@@ -129,7 +137,9 @@ fn check_count(chosen: &Chosen, max_tasks: u32) -> Result<(), Refusal> {
         false => Err(Refusal::of_field(
             Reason::QuotaExceeded,
             "spec.selection",
-            format!("means {count} tasks, more than the {max} that are allowed; select less or split the run"),
+            format!(
+                "means {count} tasks, more than the {max} that are allowed; select less or split the run"
+            ),
         )),
     }
 }

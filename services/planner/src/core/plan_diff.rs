@@ -9,9 +9,7 @@ pub(crate) fn diff(before: &Plan, after: &Plan) -> PlanDiff {
     let keys_without = |all: &BTreeMap<&str, &PlannedTask>, other: &BTreeMap<&str, &PlannedTask>| {
         all.keys().filter(|key| !other.contains_key(*key)).map(ToString::to_string).collect()
     };
-    let changed = |key: &&&str| {
-        old.get(**key).is_some_and(|task| !same(before, task, after, new[**key]))
-    };
+    let changed = |key: &&&str| old.get(**key).is_some_and(|task| !same(before, task, after, new[**key]));
     PlanDiff {
         added_task_keys: keys_without(&new, &old),
         removed_task_keys: keys_without(&old, &new),

@@ -22,11 +22,7 @@ impl Refusal {
     /// One field is wrong.
     pub(crate) fn of_field(reason: Reason, field: impl Into<String>, sentence: impl Into<String>) -> Refusal {
         let (field, sentence) = (field.into(), sentence.into());
-        Refusal {
-            reason,
-            message: format!("{field}: {sentence}"),
-            violations: vec![(field, sentence)],
-        }
+        Refusal { reason, message: format!("{field}: {sentence}"), violations: vec![(field, sentence)] }
     }
 
     /// The first field that is wrong; empty when it is none in particular.

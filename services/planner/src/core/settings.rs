@@ -67,7 +67,10 @@ pub(crate) fn retry_policy(planned: &PlannedAsset) -> RetryPolicy {
     let category = |number: &i32| i16::try_from(*number).ok().and_then(ErrorCategory::from_code);
     let categories: BTreeSet<ErrorCategory> = retry.retry_on_categories.iter().filter_map(category).collect();
     RetryPolicy {
-        backoff: i16::try_from(retry.backoff).ok().and_then(Backoff::from_code).unwrap_or(Backoff::Exponential),
+        backoff: i16::try_from(retry.backoff)
+            .ok()
+            .and_then(Backoff::from_code)
+            .unwrap_or(Backoff::Exponential),
         initial_delay_ms: retry.initial_delay.map_or(0, millis),
         max_attempts: retry.max_attempts,
         max_delay_ms: retry.max_delay.map_or(0, millis),

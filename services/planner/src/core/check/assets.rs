@@ -23,7 +23,10 @@ pub(super) fn check<'a>(manifest: &'a Manifest, faults: &mut Faults) -> Names<'a
         if let Err(error) = AssetKey::parse_canonical(&asset.key) {
             faults.add(format!("{at}.key"), error.to_string());
         } else if let Some(first) = names.get(asset.key.as_str()) {
-            faults.add(format!("{at}.key"), format!("`{}` stands at assets[{first}] already; keep one", asset.key));
+            faults.add(
+                format!("{at}.key"),
+                format!("`{}` stands at assets[{first}] already; keep one", asset.key),
+            );
         } else {
             names.insert(&asset.key, index);
         }
@@ -64,7 +67,10 @@ fn check_words(faults: &mut Faults, at: &str, asset: &AssetDefinition) {
     let lists = [("owners", asset.owners.len()), ("tags", asset.tags.len())];
     for (field, count) in lists.into_iter().chain([("resources.capabilities", capabilities.len())]) {
         if count > LIST_ITEMS_MAX {
-            faults.add(format!("{at}.{field}"), format!("has {count} entries; at most {LIST_ITEMS_MAX} are allowed"));
+            faults.add(
+                format!("{at}.{field}"),
+                format!("has {count} entries; at most {LIST_ITEMS_MAX} are allowed"),
+            );
         }
     }
     for (index, owner) in asset.owners.iter().enumerate() {
@@ -112,7 +118,10 @@ pub(super) fn check_code_ref(faults: &mut Faults, path: &str, code: &CodeRef, ma
             values::name(faults, format!("{path}.entry_point.module"), &entry.module);
             values::name(faults, format!("{path}.entry_point.function"), &entry.function);
             if code.artifact_digest.is_empty() && manifest.artifact.is_none() {
-                faults.add(path, "names a function, but the manifest has no artifact; add one or use a handler");
+                faults.add(
+                    path,
+                    "names a function, but the manifest has no artifact; add one or use a handler",
+                );
             }
         }
     }
@@ -124,7 +133,10 @@ fn check_checks(faults: &mut Faults, at: &str, checks: &[CheckDefinition]) {
         let path = format!("{at}.checks[{index}]");
         values::name(faults, format!("{path}.name"), &check.name);
         if !seen.insert(&check.name) {
-            faults.add(format!("{path}.name"), format!("`{}` stands twice in this asset; keep one", check.name));
+            faults.add(
+                format!("{path}.name"),
+                format!("`{}` stands twice in this asset; keep one", check.name),
+            );
         }
         if check.spec.is_none() {
             faults.add(&path, "does not say what is checked; give it a spec");
@@ -165,7 +177,9 @@ fn check_retry(faults: &mut Faults, path: &str, retry: &RetryPolicy) {
             faults.add(format!("{path}.retry_on_categories[{index}]"), "is no error category");
         }
     }
-    for (field, types) in [("retry_on_types", &retry.retry_on_types), ("never_on_types", &retry.never_on_types)] {
+    for (field, types) in
+        [("retry_on_types", &retry.retry_on_types), ("never_on_types", &retry.never_on_types)]
+    {
         for (index, name) in types.iter().enumerate() {
             values::name(faults, format!("{path}.{field}[{index}]"), name);
         }

@@ -59,7 +59,10 @@ fn read_dimension(faults: &mut Faults, path: &str, given: &PartitionDimension) -
 fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option<ValueList> {
     let count = given.values.len();
     if count == 0 || count > STATIC_VALUES_MAX {
-        faults.add(format!("{path}.values"), format!("has {count} values; 1 to {STATIC_VALUES_MAX} are allowed"));
+        faults.add(
+            format!("{path}.values"),
+            format!("has {count} values; 1 to {STATIC_VALUES_MAX} are allowed"),
+        );
         return None;
     }
     let kind = match given.r#type {

@@ -26,7 +26,11 @@ pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults)
 }
 
 /// What each task waits for, by the keys of the assets that have one.
-fn tasks<'a>(manifest: &'a Manifest, names: &Names<'a>, faults: &mut Faults) -> BTreeMap<&'a str, Vec<&'a str>> {
+fn tasks<'a>(
+    manifest: &'a Manifest,
+    names: &Names<'a>,
+    faults: &mut Faults,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
     let task_of = |key: &'a str| {
         let asset = names.get(key).map(|index| &manifest.assets[*index])?;
         let maker = Some(asset.made_by.as_str()).filter(|maker| names.contains_key(maker));
@@ -43,7 +47,10 @@ fn tasks<'a>(manifest: &'a Manifest, names: &Names<'a>, faults: &mut Faults) -> 
             let Some(before) = task_of(&dependency.upstream) else { continue };
             if before == task && dependency.upstream != asset.key {
                 let path = format!("assets[{index}].dependencies[{place}].upstream");
-                faults.add(path, format!("`{}` is made by the same task; drop the dependency", dependency.upstream));
+                faults.add(
+                    path,
+                    format!("`{}` is made by the same task; drop the dependency", dependency.upstream),
+                );
             } else {
                 upstream.entry(task).or_default().push(before);
             }
@@ -61,7 +68,8 @@ fn place_of(manifest: &Manifest, names: &Names<'_>, node: &str, upstream: &str) 
     let found = places.flat_map(|(index, asset)| {
         let upstreams = asset.dependencies.iter().enumerate();
         let fits = upstreams.filter(|(_, dependency)| made_here(&dependency.upstream, upstream));
-        fits.map(move |(place, _)| format!("assets[{index}].dependencies[{place}].upstream")).collect::<Vec<_>>()
+        fits.map(move |(place, _)| format!("assets[{index}].dependencies[{place}].upstream"))
+            .collect::<Vec<_>>()
     });
     found.into_iter().next().unwrap_or_else(|| "assets".to_owned())
 }

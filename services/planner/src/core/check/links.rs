@@ -44,14 +44,18 @@ impl Reader<'_> {
         if asset.source {
             self.faults.add(path, "a source is made elsewhere; leave this empty");
         } else if made_by.source || !made_by.made_by.is_empty() {
-            self.faults.add(path, format!("`{}` has no task of its own; name the asset that has", asset.made_by));
+            self.faults
+                .add(path, format!("`{}` has no task of its own; name the asset that has", asset.made_by));
         } else if !asset.checks.is_empty() {
             self.faults.add(
                 format!("assets[{index}].checks"),
                 format!("run in the task of `{}`; define them there", asset.made_by),
             );
         } else if self.cuts[maker] != self.cuts[index] {
-            self.faults.add(path, format!("`{}` is cut in another way; give both the same partitions", asset.made_by));
+            self.faults.add(
+                path,
+                format!("`{}` is cut in another way; give both the same partitions", asset.made_by),
+            );
         }
         number(maker)
     }
@@ -98,14 +102,21 @@ impl Reader<'_> {
         })
     }
 
-    fn mapping(&mut self, index: usize, upstream: usize, path: &str, dependency: &Dependency) -> Option<Mapping> {
+    fn mapping(
+        &mut self,
+        index: usize,
+        upstream: usize,
+        path: &str,
+        dependency: &Dependency,
+    ) -> Option<Mapping> {
         let given = dependency.mapping.as_ref().map_or(&[][..], |mapping| &mapping.dimensions);
         let path = format!("{path}.mapping");
         let Some(up) = &self.cuts[upstream] else {
             // A broken cut was told already.
             let undivided = self.manifest.assets[upstream].partitions.is_none();
             if undivided && !given.is_empty() {
-                self.faults.add(path, format!("`{}` is one undivided piece; drop the mapping", dependency.upstream));
+                self.faults
+                    .add(path, format!("`{}` is one undivided piece; drop the mapping", dependency.upstream));
             }
             return None;
         };
@@ -140,7 +151,10 @@ fn check_parameter(faults: &mut Faults, path: &str, text: &str) {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !text.is_empty() && !(starts && plain && text.len() <= values::NAME_BYTES_MAX) {
-        faults.add(path, "is no name for a parameter: write letters, digits and `_`, not beginning with a digit");
+        faults.add(
+            path,
+            "is no name for a parameter: write letters, digits and `_`, not beginning with a digit",
+        );
     }
 }
 
@@ -153,7 +167,8 @@ fn wanted_rule(given: &DimensionMapping) -> Option<WantedRule> {
         Rule::Window(window) => Wanted::Window { start: window.start_offset, end: window.end_offset },
         Rule::Latest(count) => Wanted::Latest(*count),
         Rule::Table(table) => {
-            let entry = |entry: &servo_proto::v1::ValueTableEntry| (entry.downstream.clone(), entry.upstream.clone());
+            let entry =
+                |entry: &servo_proto::v1::ValueTableEntry| (entry.downstream.clone(), entry.upstream.clone());
             Wanted::Table(table.entries.iter().map(entry).collect())
         }
     };

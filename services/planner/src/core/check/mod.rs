@@ -54,7 +54,8 @@ pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     }
     let count = manifest.assets.len();
     if count > ASSETS_PER_MANIFEST_MAX {
-        let sentence = format!("has {count} assets, more than the {ASSETS_PER_MANIFEST_MAX} of one manifest; split it");
+        let sentence =
+            format!("has {count} assets, more than the {ASSETS_PER_MANIFEST_MAX} of one manifest; split it");
         faults.add("assets", sentence);
         return Err(faults.into_refusal());
     }

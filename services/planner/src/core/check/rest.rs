@@ -15,7 +15,10 @@ const LABELS_MAX: usize = 32;
 pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) {
     values::short(faults, "code_version", &manifest.code_version, values::NAME_BYTES_MAX);
     if manifest.labels.len() > LABELS_MAX {
-        faults.add("labels", format!("has {} entries; at most {LABELS_MAX} are allowed", manifest.labels.len()));
+        faults.add(
+            "labels",
+            format!("has {} entries; at most {LABELS_MAX} are allowed", manifest.labels.len()),
+        );
     }
     for (key, value) in &manifest.labels {
         values::name(faults, "labels", key);

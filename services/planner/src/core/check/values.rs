@@ -57,9 +57,14 @@ pub(super) fn config(faults: &mut Faults, path: &str, text: &str) {
 pub(super) fn cron(faults: &mut Faults, path: &str, text: &str) {
     let known = |c: char| c.is_ascii_alphanumeric() || "*/,-?L#".contains(c);
     let fields: Vec<&str> = text.split_whitespace().collect();
-    if fields.len() != CRON_FIELDS || !fields.iter().all(|field| field.chars().all(known)) || text.len() > NAME_BYTES_MAX
+    if fields.len() != CRON_FIELDS
+        || !fields.iter().all(|field| field.chars().all(known))
+        || text.len() > NAME_BYTES_MAX
     {
-        faults.add(path, "is no cron of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`");
+        faults.add(
+            path,
+            "is no cron of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`",
+        );
     }
 }
 

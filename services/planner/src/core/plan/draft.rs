@@ -134,7 +134,9 @@ impl Linker<'_> {
             [] => Err(Refusal::of_field(
                 Reason::SelectionInvalid,
                 "spec.selection",
-                format!("`{key}` runs over the items of `{upstream}`, which must run with it; select `1+` of it"),
+                format!(
+                    "`{key}` runs over the items of `{upstream}`, which must run with it; select `1+` of it"
+                ),
             )),
             _ => Err(Refusal::of_field(
                 Reason::PartitionInvalid,
@@ -156,7 +158,11 @@ pub(super) fn only(drafts: Vec<Draft>, names: &[String]) -> Result<Vec<Draft>, R
     for (index, text) in names.iter().enumerate() {
         let key = parse_key(FIELD, index, text)?;
         let mut next = Some(places.get(&key).copied().ok_or_else(|| {
-            Refusal::of_field(Reason::InvalidField, format!("{FIELD}[{index}]"), format!("`{key}` is no task of this plan"))
+            Refusal::of_field(
+                Reason::InvalidField,
+                format!("{FIELD}[{index}]"),
+                format!("`{key}` is no task of this plan"),
+            )
         })?);
         while let Some(place) = next.filter(|place| kept.insert(*place)) {
             next = drafts[place].mapped_over;

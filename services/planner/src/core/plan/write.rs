@@ -140,7 +140,11 @@ fn reused(given: &[ReusedOutput]) -> Result<Vec<ReusedOutput>, Refusal> {
         }
         if outputs.insert(key.clone(), output.clone()).is_some() {
             let field = format!("{FIELD}[{index}].task_key");
-            return Err(Refusal::of_field(Reason::InvalidField, field, format!("`{key}` stands twice; keep one")));
+            return Err(Refusal::of_field(
+                Reason::InvalidField,
+                field,
+                format!("`{key}` stands twice; keep one"),
+            ));
         }
     }
     Ok(outputs.into_values().collect())
