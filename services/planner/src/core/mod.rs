@@ -11,4 +11,6 @@ pub(crate) mod nearest;
 pub(crate) mod plan;
 pub(crate) mod plan_diff;
 pub(crate) mod refusal;
+#[cfg(test)]
+pub(crate) mod samples;
 pub(crate) mod settings;

@@ -36,7 +36,7 @@ mod tests {
     fn offers_the_nearest_names_first() {
         let known = ["raw/orders", "raw/order", "raw/users", "x/y"];
         assert_eq!(
-            did_you_mean("raw/ordesr", known.into_iter()),
+            did_you_mean("raw/ordres", known.into_iter()),
             "; did you mean `raw/orders` or `raw/order`?"
         );
         assert_eq!(did_you_mean("something/else", known.into_iter()), "");
