@@ -184,6 +184,7 @@ mod tests {
             EventType::DeploymentRegistered => {
                 IdempotencyKey::deployment_registered(&DeploymentId::from_bytes([0; 16]), 3)
             }
+            EventType::DynamicPartitionsChanged => IdempotencyKey::dynamic_partitions_changed("s", 3),
             EventType::QuotaChanged => IdempotencyKey::quota_changed("limits", 3),
             EventType::QuarantineResolved => IdempotencyKey::quarantine_resolved(&attempt, 3),
         }
@@ -212,6 +213,7 @@ mod tests {
             format!("backfill_chunk:{ULID}:7"),
             format!("backfill_state:{ULID}:3"),
             format!("deployment:{ULID}:3"),
+            "dynamic_partitions:s:3".to_owned(),
             "quota:limits:3".to_owned(),
             format!("quarantine:{ULID}:3"),
         ];

@@ -4,27 +4,33 @@
 //!
 //! - Names: [`ids`], [`asset`], [`partition`], [`task_key`], [`run_key`], [`dispatch_id`]. Each has one written form
 //!   and parses no other.
+//! - What assets are cut into and how cuts correspond: [`grid`], [`cut`], [`mapping`]; which assets are meant:
+//!   [`selection`].
 //! - What is hashed or signed: [`json`], [`request`], [`plan`], [`presign`], [`idempotency`].
 //! - What moves: [`states`], [`edges`], [`retry`], over the order of [`graph`].
 //! - The closed lists: [`service`], [`event`], and the [`limits`] of everything.
 
 pub mod asset;
 pub mod closed;
+pub mod cut;
 pub mod dispatch_id;
 pub mod edges;
 pub mod event;
 pub mod graph;
+pub mod grid;
 pub mod hash;
 pub mod idempotency;
 pub mod ids;
 pub mod json;
 pub mod limits;
+pub mod mapping;
 pub mod partition;
 pub mod plan;
 pub mod presign;
 pub mod request;
 pub mod retry;
 pub mod run_key;
+pub mod selection;
 pub mod service;
 pub mod states;
 pub mod task_key;

@@ -9,6 +9,21 @@ pub const TASKS_PER_RUN_MAX: usize = 50_000;
 pub const EDGES_PER_PLAN_MAX: usize = 500_000;
 pub const MAPPED_ITEMS_PER_TASK_MAX: usize = 10_000;
 
+/// Partitions that all inputs of a plan name together.
+pub const INPUT_KEYS_PER_PLAN_MAX: usize = 500_000;
+
+// Deployments and their partitions.
+pub const ASSETS_PER_MANIFEST_MAX: usize = 10_000;
+pub const STATIC_VALUES_MAX: usize = 10_000;
+/// Values of one dimension, or keys of one list, that one call may name.
+pub const PARTITION_KEYS_PER_CALL_MAX: usize = 10_000;
+/// Periods of one dimension that one call may count.
+pub const PARTITION_VALUES_MAX: i64 = 1_000_000;
+/// How far a window may be moved, in upstream periods.
+pub const WINDOW_PERIODS_MAX: i64 = 100_000;
+pub const CONFIG_BYTES_MAX: usize = 64 * KIB;
+pub const PLAN_ORDERS_PER_CALL_MAX: usize = 256;
+
 // The ledger and what travels between services.
 pub const EVENTS_PER_BATCH_MAX: usize = 512;
 /// Envelopes or outcomes in one message between services and workers.

@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use error::{PartitionKeyError, ValueFault};
-pub use value::PartitionValue;
+pub use value::{PartitionValue, ValueKind};
 
 use crate::asset::is_name;
 use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTES_MAX};

@@ -8,7 +8,24 @@ use jiff::tz::Offset;
 
 use super::ValueFault;
 use super::percent;
+use crate::closed::closed_list;
 use crate::text::excerpt;
+
+closed_list! {
+    /// The type of a value: its tag in keys.
+    ValueKind {
+        /// Tag `s`.
+        Text = 1, "STRING";
+        /// Tag `i`.
+        Integer = 2, "INTEGER";
+        /// Tag `b`.
+        Bool = 3, "BOOL";
+        /// Tag `d`.
+        Date = 4, "DATE";
+        /// Tag `t`.
+        Instant = 5, "INSTANT";
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartitionValue {
@@ -22,6 +39,27 @@ pub enum PartitionValue {
 }
 
 impl PartitionValue {
+    /// Reads a value without its tag, as people and manifests write it: strings stand as they are.
+    pub fn from_text(kind: ValueKind, text: &str) -> Result<PartitionValue, ValueFault> {
+        match kind {
+            ValueKind::Text => Ok(PartitionValue::Text(text.to_owned())),
+            ValueKind::Integer => PartitionValue::parse("i", text),
+            ValueKind::Bool => PartitionValue::parse("b", text),
+            ValueKind::Date => PartitionValue::parse("d", text),
+            ValueKind::Instant => PartitionValue::parse("t", text),
+        }
+    }
+
+    pub fn kind(&self) -> ValueKind {
+        match self {
+            PartitionValue::Text(_) => ValueKind::Text,
+            PartitionValue::Integer(_) => ValueKind::Integer,
+            PartitionValue::Bool(_) => ValueKind::Bool,
+            PartitionValue::Date(_) => ValueKind::Date,
+            PartitionValue::Instant(_) => ValueKind::Instant,
+        }
+    }
+
     /// Parses what stands on both sides of the first `:`.
     pub(super) fn parse(tag: &str, text: &str) -> Result<PartitionValue, ValueFault> {
         let (value, fault): (Option<PartitionValue>, fn(String) -> ValueFault) = match tag {

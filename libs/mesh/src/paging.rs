@@ -1,0 +1,119 @@
+//! Pages of lists: how many entries, and tokens that only their own list takes back.
+//!
+//! A token is a cursor with a keyed hash over it and over everything that shapes the list (method, tenant, filter,
+//! …). One that was changed, or that comes from another list, is refused.
+
+use data_encoding::BASE64URL_NOPAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::error::{Error, Reason};
+
+const TAG_BYTES: usize = 16;
+
+/// Writes and reads the tokens of one service. Every instance of it needs the same secret.
+#[derive(Clone)]
+pub struct PageTokens {
+    key: [u8; 32],
+}
+
+impl PageTokens {
+    pub fn new(secret: &[u8]) -> PageTokens {
+        // The secret may serve other ends too, so tokens get a key of their own.
+        PageTokens { key: keyed_hash(secret, &["servo page tokens v1"]) }
+    }
+
+    /// The token for what follows `cursor` in `list`.
+    pub fn write(&self, list: &[&str], cursor: &str) -> String {
+        let mut bytes = self.tag(list, cursor).to_vec();
+        bytes.extend_from_slice(cursor.as_bytes());
+        BASE64URL_NOPAD.encode(&bytes)
+    }
+
+    /// The cursor in a token of the same list; `None` for the first page.
+    pub fn read(&self, list: &[&str], token: &str) -> Result<Option<String>, Error> {
+        if token.is_empty() {
+            return Ok(None);
+        }
+        let sentence =
+            "is not from this list; take next_page_token of the page before, with all else unchanged";
+        let refused = || {
+            Error::new(Reason::InvalidPageToken, format!("page_token: {sentence}"))
+                .and_bad_field("page_token", sentence)
+        };
+        let bytes = BASE64URL_NOPAD.decode(token.as_bytes()).map_err(|_| refused())?;
+        let (tag, cursor) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refused)?;
+        let cursor = std::str::from_utf8(cursor).map_err(|_| refused())?;
+        match self.tag(list, cursor).as_slice() == tag {
+            true => Ok(Some(cursor.to_owned())),
+            false => Err(refused()),
+        }
+    }
+
+    fn tag(&self, list: &[&str], cursor: &str) -> [u8; TAG_BYTES] {
+        let parts: Vec<&str> = list.iter().copied().chain([cursor]).collect();
+        *keyed_hash(&self.key, &parts).first_chunk().expect("a hash is longer than its head")
+    }
+}
+
+impl std::fmt::Debug for PageTokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PageTokens")
+    }
+}
+
+/// Entries per page: 0 means the default, more than the most is the most.
+pub fn page_size(given: i32, default: usize, max: usize) -> Result<usize, Error> {
+    match usize::try_from(given) {
+        Ok(0) => Ok(default),
+        Ok(given) => Ok(given.min(max)),
+        Err(_) => {
+            Err(Error::bad_field("page_size", format!("is {given}; write 1 to {max}, or 0 for {default}")))
+        }
+    }
+}
+
+/// Each part with its length, so that no two lists of parts give the same bytes.
+fn keyed_hash(key: &[u8], parts: &[&str]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part.as_bytes());
+    }
+    mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_leads_back_to_its_cursor_in_its_own_list_only() {
+        let tokens = PageTokens::new(b"secret");
+        let token = tokens.write(&["list", "acme", ""], "41");
+        assert_eq!(tokens.read(&["list", "acme", ""], &token).unwrap().as_deref(), Some("41"));
+        assert_eq!(tokens.read(&["list", "acme", ""], "").unwrap(), None);
+        let refused = |list: &[&str], token: &str| tokens.read(list, token).unwrap_err().reason();
+        assert_eq!(refused(&["list", "other", ""], &token), Reason::InvalidPageToken);
+        assert_eq!(refused(&["list", "acm", "e"], &token), Reason::InvalidPageToken);
+        let other = PageTokens::new(b"other").write(&["list", "acme", ""], "41");
+        assert_eq!(refused(&["list", "acme", ""], &other), Reason::InvalidPageToken);
+        for at in 0..token.len() {
+            let mut changed = token.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert_eq!(refused(&["list", "acme", ""], &changed), Reason::InvalidPageToken, "{at}");
+        }
+        for wrong in ["x", "%%%", "ä", "AAAA"] {
+            assert_eq!(refused(&["list", "acme", ""], wrong), Reason::InvalidPageToken, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn page_sizes_have_a_default_and_a_most() {
+        assert_eq!(page_size(0, 20, 100).unwrap(), 20);
+        assert_eq!(page_size(7, 20, 100).unwrap(), 7);
+        assert_eq!(page_size(1000, 20, 100).unwrap(), 100);
+        assert_eq!(page_size(-1, 20, 100).unwrap_err().reason(), Reason::InvalidField);
+    }
+}

@@ -1,0 +1,365 @@
+//! How an asset is cut into partitions: the product of typed dimensions.
+//!
+//! What a cut says never changes; what exists of it depends on the [`Moment`]: periods end, sets grow and shrink.
+
+mod product;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+pub use product::Product;
+
+use crate::asset::is_name;
+use crate::grid::{Misfit, TimeGrid};
+use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_VALUES_MAX};
+use crate::partition::{MAP_DIMENSION, PartitionKey, PartitionValue, ValueKind};
+
+/// Its dimensions, sorted by name; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    dimensions: Vec<Dimension>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dimension {
+    pub name: String,
+    pub values: Values,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Values {
+    Time(TimeGrid),
+    Fixed(ValueList),
+    /// Strings, added and removed while the deployment stands.
+    Dynamic {
+        set: String,
+    },
+}
+
+/// Values in their order, each once, quick to look up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ValueList {
+    values: Vec<PartitionValue>,
+    known: HashSet<PartitionValue>,
+}
+
+/// What partitions depend on besides their definition.
+#[derive(Debug, Clone, Default)]
+pub struct Moment {
+    pub now: Timestamp,
+    /// By the name of the set; one that is not here is empty.
+    pub sets: BTreeMap<String, ValueList>,
+}
+
+/// Some values of one dimension, as a caller names them: one by one, or from the first to the last.
+#[derive(Debug, Clone, Copy)]
+pub enum Stretch<'a> {
+    Values(&'a [String]),
+    /// Both included; an empty text leaves that side open.
+    Between(&'a str, &'a str),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CutError {
+    /// It does not fit the definition.
+    #[error("{0}")]
+    Invalid(String),
+    /// It fits, and lies before the start, after the end or in the future.
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+impl Cut {
+    /// The order of dimensions makes no difference.
+    pub fn new(mut dimensions: Vec<Dimension>) -> Result<Cut, CutError> {
+        dimensions.sort_by(|a, b| a.name.cmp(&b.name));
+        if dimensions.is_empty() || dimensions.len() > PARTITION_DIMENSIONS_MAX {
+            let count = dimensions.len();
+            return Err(CutError::Invalid(format!(
+                "has {count} dimensions; 1 to {PARTITION_DIMENSIONS_MAX} are allowed"
+            )));
+        }
+        if let Some(pair) = dimensions.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(CutError::Invalid(format!(
+                "the dimension `{}` stands twice; keep one",
+                pair[0].name
+            )));
+        }
+        Ok(Cut { dimensions })
+    }
+
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.dimensions
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.dimensions.binary_search_by(|dimension| dimension.name.as_str().cmp(name)).ok()
+    }
+
+    /// Whether the key names exactly these dimensions, whatever its values.
+    pub fn has_shape_of(&self, key: &PartitionKey) -> bool {
+        self.names().eq(key.dimensions().map(|(name, _)| name))
+    }
+
+    /// That the key names one partition that exists.
+    pub fn check(&self, key: &PartitionKey, moment: &Moment) -> Result<(), CutError> {
+        if !self.has_shape_of(key) {
+            let names: Vec<&str> = self.names().collect();
+            return Err(CutError::Invalid(format!(
+                "`{key}` does not name the dimensions {}, each once",
+                names.join(", ")
+            )));
+        }
+        let values = key.dimensions().map(|(_, value)| value);
+        self.dimensions.iter().zip(values).try_for_each(|(dimension, value)| dimension.check(value, moment))
+    }
+
+    /// How many partitions exist. A day that its zone skipped is counted too.
+    pub fn count(&self, moment: &Moment) -> u64 {
+        let count = |dimension: &Dimension| match &dimension.values {
+            Values::Time(grid) => u64::try_from(grid.over(moment.now).end).unwrap_or(0),
+            Values::Fixed(list) => list.values.len() as u64,
+            Values::Dynamic { set } => moment.sets.get(set).map_or(0, |list| list.values.len() as u64),
+        };
+        self.dimensions.iter().map(count).fold(1, u64::saturating_mul)
+    }
+
+    /// Every partition that exists.
+    pub fn all(&self, moment: &Moment) -> Result<Product, CutError> {
+        self.product(|dimension| dimension.existing(moment))
+    }
+
+    /// The newest periods with every value of the other dimensions.
+    pub fn latest(&self, count: u32, moment: &Moment) -> Result<Product, CutError> {
+        let is_time = |dimension: &&Dimension| matches!(dimension.values, Values::Time(_));
+        if self.dimensions.iter().filter(is_time).count() != 1 {
+            return Err(CutError::Invalid(
+                "the latest partitions need exactly one dimension of time".to_owned(),
+            ));
+        }
+        self.product(|dimension| match dimension.values {
+            Values::Time(_) => dimension.newest(count, moment),
+            _ => dimension.existing(moment),
+        })
+    }
+
+    /// The product of stretches; a dimension without one takes all it has.
+    pub fn slices(&self, stretches: &[(&str, Stretch<'_>)], moment: &Moment) -> Result<Product, CutError> {
+        for (at, (name, _)) in stretches.iter().enumerate() {
+            if self.position(name).is_none() {
+                let names: Vec<&str> = self.names().collect();
+                return Err(CutError::Invalid(format!(
+                    "there is no dimension `{name}`; there are {}",
+                    names.join(", ")
+                )));
+            }
+            if stretches[..at].iter().any(|(before, _)| before == name) {
+                return Err(CutError::Invalid(format!("the dimension `{name}` stands twice; keep one")));
+            }
+        }
+        self.product(|dimension| {
+            let stretch = stretches.iter().find(|(name, _)| *name == dimension.name);
+            stretch.map_or_else(
+                || dimension.existing(moment),
+                |(_, stretch)| dimension.stretch(*stretch, moment),
+            )
+        })
+    }
+
+    fn product(
+        &self,
+        values: impl Fn(&Dimension) -> Result<Vec<PartitionValue>, CutError>,
+    ) -> Result<Product, CutError> {
+        let lists: Result<Vec<_>, _> = self.dimensions.iter().map(values).collect();
+        Ok(Product::new(self.names().map(str::to_owned).collect(), lists?))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.dimensions.iter().map(|dimension| dimension.name.as_str())
+    }
+}
+
+impl Dimension {
+    pub fn new(name: &str, values: Values) -> Result<Dimension, CutError> {
+        match is_name(name) && name != MAP_DIMENSION {
+            true => Ok(Dimension { name: name.to_owned(), values }),
+            false => Err(CutError::Invalid(
+                "is no dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and not \
+                 `_map`"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The type of its values.
+    pub fn kind(&self) -> ValueKind {
+        match &self.values {
+            Values::Time(grid) => grid.kind(),
+            Values::Fixed(list) => list.values.first().map_or(ValueKind::Text, PartitionValue::kind),
+            Values::Dynamic { .. } => ValueKind::Text,
+        }
+    }
+
+    /// Whether the definition has this value, be it over yet or not.
+    pub fn has(&self, value: &PartitionValue, moment: &Moment) -> bool {
+        match &self.values {
+            Values::Time(grid) => grid.place(value).is_ok(),
+            Values::Fixed(list) => list.contains(value),
+            Values::Dynamic { set } => moment.sets.get(set).is_some_and(|list| list.contains(value)),
+        }
+    }
+
+    /// That the value exists now.
+    pub fn check(&self, value: &PartitionValue, moment: &Moment) -> Result<(), CutError> {
+        match &self.values {
+            Values::Time(grid) => self.place(grid, value, moment).map(drop),
+            Values::Fixed(_) if self.has(value, moment) => Ok(()),
+            Values::Fixed(_) => Err(CutError::Invalid(format!("`{}` has no value `{value}`", self.name))),
+            Values::Dynamic { .. } if self.has(value, moment) => Ok(()),
+            Values::Dynamic { set } => Err(CutError::Invalid(format!(
+                "`{}` has no value `{value}`; add it to the dynamic partition set `{set}` first",
+                self.name
+            ))),
+        }
+    }
+
+    /// Every value that exists, oldest first.
+    pub fn existing(&self, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+        match &self.values {
+            Values::Time(grid) => self.periods(grid, grid.over(moment.now)),
+            Values::Fixed(list) => Ok(list.values.clone()),
+            Values::Dynamic { set } => {
+                Ok(moment.sets.get(set).map_or_else(Vec::new, |list| list.values.clone()))
+            }
+        }
+    }
+
+    /// The last of those that exist.
+    pub fn newest(&self, count: u32, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+        let count = count as usize;
+        if let Values::Time(grid) = &self.values {
+            let over = grid.over(moment.now);
+            // Twice as many, since a zone may have skipped a day among them.
+            let reach = i64::try_from(count.saturating_mul(2)).unwrap_or(i64::MAX);
+            let mut values = self.periods(grid, over.end.saturating_sub(reach).max(0)..over.end)?;
+            return Ok(values.split_off(values.len().saturating_sub(count)));
+        }
+        let mut values = self.existing(moment)?;
+        Ok(values.split_off(values.len().saturating_sub(count)))
+    }
+
+    /// The values at these places.
+    pub(crate) fn periods(
+        &self,
+        grid: &TimeGrid,
+        places: Range<i64>,
+    ) -> Result<Vec<PartitionValue>, CutError> {
+        let count = places.end.saturating_sub(places.start);
+        if count > PARTITION_VALUES_MAX {
+            return Err(CutError::OutOfRange(format!(
+                "`{}` has {count} periods there, more than the {PARTITION_VALUES_MAX} that one call may name; ask \
+                 for fewer",
+                self.name
+            )));
+        }
+        Ok(places.filter(|place| grid.is_real(*place)).filter_map(|place| grid.value(place)).collect())
+    }
+
+    fn stretch(&self, stretch: Stretch<'_>, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+        match stretch {
+            Stretch::Values(texts) => {
+                let mut values: Vec<_> =
+                    texts.iter().map(|text| self.known(text, moment)).collect::<Result<_, _>>()?;
+                let mut seen = HashSet::new();
+                values.retain(|value| seen.insert(value.clone()));
+                Ok(values)
+            }
+            Stretch::Between(start, end) => self.between(start, end, moment),
+        }
+    }
+
+    fn between(&self, start: &str, end: &str, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+        let bound = |text: &str| match text.is_empty() {
+            true => Ok(None),
+            false => self.known(text, moment).map(Some),
+        };
+        let (first, last) = (bound(start)?, bound(end)?);
+        let values = match &self.values {
+            Values::Time(grid) => {
+                let place = |value: PartitionValue| grid.place(&value).ok();
+                let first = first.and_then(place).unwrap_or(0);
+                let after = last.and_then(place).map_or(grid.over(moment.now).end, |last| last + 1);
+                self.periods(grid, first..after)?
+            }
+            Values::Fixed(_) | Values::Dynamic { .. } => {
+                let values = self.existing(moment)?;
+                let place = |value: PartitionValue| values.iter().position(|known| *known == value);
+                let first = first.and_then(place).unwrap_or(0);
+                let after = last.and_then(place).map_or(values.len(), |last| last + 1);
+                values.get(first..after).map(<[_]>::to_vec).unwrap_or_default()
+            }
+        };
+        // Both ends exist, so nothing between them means that they stand the wrong way round.
+        match values.is_empty() && !start.is_empty() {
+            true => {
+                Err(CutError::Invalid(format!("`{}` goes from {start} back to {end}; swap them", self.name)))
+            }
+            false => Ok(values),
+        }
+    }
+
+    /// A value as people write it, that exists.
+    fn known(&self, text: &str, moment: &Moment) -> Result<PartitionValue, CutError> {
+        let value = PartitionValue::from_text(self.kind(), text).map_err(|fault| {
+            CutError::Invalid(format!("the value of `{}` is refused: {fault}", self.name))
+        })?;
+        self.check(&value, moment).map(|()| value)
+    }
+
+    fn place(&self, grid: &TimeGrid, value: &PartitionValue, moment: &Moment) -> Result<i64, CutError> {
+        let name = &self.name;
+        let place = grid.place(value).map_err(|misfit| match misfit {
+            Misfit::NotABeginning => CutError::Invalid(format!(
+                "`{name}={value}` is not the beginning of a period of grain {}",
+                grid.grain()
+            )),
+            Misfit::BeforeStart => {
+                CutError::OutOfRange(format!("`{name}={value}` lies before the first partition"))
+            }
+            Misfit::AfterEnd => {
+                CutError::OutOfRange(format!("`{name}={value}` lies after the last partition"))
+            }
+            Misfit::NeverWas => {
+                CutError::OutOfRange(format!("`{name}={value}` is a day that its zone skipped"))
+            }
+        })?;
+        match place < grid.over(moment.now).end {
+            true => Ok(place),
+            false => Err(CutError::OutOfRange(format!(
+                "`{name}={value}` is not over yet; a period exists once it has ended"
+            ))),
+        }
+    }
+}
+
+impl ValueList {
+    /// A value that comes again is left out.
+    pub fn new(values: impl IntoIterator<Item = PartitionValue>) -> ValueList {
+        let mut known = HashSet::new();
+        let values = values.into_iter().filter(|value| known.insert(value.clone())).collect();
+        ValueList { values, known }
+    }
+
+    pub fn contains(&self, value: &PartitionValue) -> bool {
+        self.known.contains(value)
+    }
+
+    pub fn values(&self) -> &[PartitionValue] {
+        &self.values
+    }
+}

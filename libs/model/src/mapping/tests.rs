@@ -1,0 +1,134 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::cut::tests::{cut, fixed, moment, time};
+use crate::grid::Grain;
+
+const NOW: &str = "2027-01-01T00:00:00Z";
+
+fn rule(upstream: &str, downstream: &str, rule: Wanted) -> WantedRule {
+    WantedRule { upstream: upstream.to_owned(), downstream: downstream.to_owned(), rule }
+}
+
+/// What `key` reads, as texts.
+fn reads(up: &Cut, down: &Cut, wanted: &[WantedRule], key: &str) -> Vec<String> {
+    let mapping = Mapping::new(up, Some(down), wanted).unwrap();
+    let keys = mapping.upstream(up, Some((down, &key.parse().unwrap())), &moment(NOW)).unwrap();
+    keys.iter().map(ToString::to_string).collect()
+}
+
+fn hours() -> Cut {
+    cut(vec![time("hour", Grain::Hour, "", "2026-01-01T00:00:00Z")])
+}
+
+fn days(zone: &str) -> Cut {
+    cut(vec![time("day", Grain::Day, zone, "2026-01-01")])
+}
+
+#[test]
+fn times_of_different_grain_correspond_where_they_overlap() {
+    let long = reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-10-25");
+    assert_eq!(long.len(), 25);
+    assert_eq!(
+        (long[0].as_str(), long[24].as_str()),
+        ("hour=t:2026-10-24T22:00:00Z", "hour=t:2026-10-25T22:00:00Z")
+    );
+    assert_eq!(reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-03-29").len(), 23);
+    let weeks = cut(vec![time("week", Grain::Week, "", "2026-01-05")]);
+    assert_eq!(reads(&weeks, &days(""), &[], "day=d:2026-01-14"), ["week=d:2026-01-12"]);
+    assert_eq!(reads(&weeks, &days(""), &[], "day=d:2026-01-02"), [""; 0]);
+}
+
+#[test]
+fn windows_move_and_widen() {
+    let week_before = [rule("day", "day", Wanted::Window { start: -6, end: 0 })];
+    let read = reads(&days(""), &days(""), &week_before, "day=d:2026-01-10");
+    assert_eq!((read.len(), read[0].as_str(), read[6].as_str()), (7, "day=d:2026-01-04", "day=d:2026-01-10"));
+    assert_eq!(reads(&days(""), &days(""), &week_before, "day=d:2026-01-02").len(), 2);
+    let yesterday = [rule("day", "day", Wanted::Window { start: -1, end: -1 })];
+    assert_eq!(reads(&days(""), &days(""), &yesterday, "day=d:2026-01-02"), ["day=d:2026-01-01"]);
+    let inverted = [rule("day", "day", Wanted::Window { start: 3, end: 0 })];
+    assert_eq!(reads(&days(""), &days(""), &inverted, "day=d:2026-01-02"), [""; 0]);
+}
+
+#[test]
+fn the_other_rules() {
+    let (regions, zones) =
+        (cut(vec![fixed("region", &["eu", "us"])]), cut(vec![fixed("zone", &["e1", "e2", "u1"])]));
+    assert_eq!(reads(&zones, &regions, &[], "region=s:eu").len(), 3);
+    let table = Wanted::Table(vec![("eu".into(), vec!["e1".into(), "e2".into()])]);
+    let table = [rule("zone", "region", table)];
+    assert_eq!(reads(&zones, &regions, &table, "region=s:eu"), ["zone=s:e1", "zone=s:e2"]);
+    assert_eq!(reads(&zones, &regions, &table, "region=s:us"), [""; 0]);
+    let latest = [rule("day", "", Wanted::Latest(2))];
+    assert_eq!(reads(&days(""), &regions, &latest, "region=s:eu"), ["day=d:2026-12-30", "day=d:2026-12-31"]);
+    let both = cut(vec![time("day", Grain::Day, "", "2026-01-01"), fixed("region", &["eu", "asia"])]);
+    assert_eq!(reads(&regions, &both, &[], "day=d:2026-01-01,region=s:eu"), ["region=s:eu"]);
+    assert_eq!(reads(&regions, &both, &[], "day=d:2026-01-01,region=s:asia"), [""; 0]);
+    let whole = Mapping::new(&regions, None, &[]).unwrap();
+    assert_eq!(whole.upstream(&regions, None, &moment(NOW)).unwrap().len(), 2);
+}
+
+#[test]
+fn every_wrong_rule_is_told() {
+    let wanted = [
+        rule("moon", "day", Wanted::Identity),
+        rule("day", "moon", Wanted::Identity),
+        rule("day", "region", Wanted::Window { start: 0, end: 0 }),
+        rule("day", "region", Wanted::Identity),
+        rule("day", "day", Wanted::Latest(1)),
+        rule("day", "", Wanted::Latest(0)),
+        rule("day", "region", Wanted::Table(vec![("mars".into(), vec![])])),
+        rule("day", "day", Wanted::Window { start: i32::MIN, end: 0 }),
+    ];
+    let down = cut(vec![time("day", Grain::Day, "", "2026-01-01"), fixed("region", &["eu"])]);
+    let faults = Mapping::new(&days(""), Some(&down), &wanted).unwrap_err();
+    let told: Vec<(usize, &str)> = faults.iter().map(|fault| (fault.index, fault.field)).collect();
+    let expected = [
+        (0, "upstream"),
+        (1, "downstream"),
+        (2, "window"),
+        (3, "identity"),
+        (4, "downstream"),
+        (5, "latest"),
+        (6, "table"),
+        (7, "window"),
+    ];
+    assert_eq!(told, expected);
+}
+
+fn grid_of(grain: Grain, zone: &str) -> Cut {
+    let start = if grain == Grain::Hour { "2026-01-01T00:00:00Z" } else { "2026-01-01" };
+    cut(vec![time("t", grain, zone, start)])
+}
+
+proptest! {
+    /// Down to what reads it and back up again must find the key, for every grain, zone and window.
+    #[test]
+    fn readers_are_exactly_those_that_read(
+        grains in (prop::sample::select(Grain::ALL), prop::sample::select(Grain::ALL)),
+        zones in (prop::sample::select(vec!["UTC", "Europe/Berlin"]), prop::sample::select(vec!["UTC", "America/Havana"])),
+        window in (-3i32..3, -3i32..3),
+        place in 0i64..200,
+    ) {
+        let (up, down) = (grid_of(grains.0, zones.0), grid_of(grains.1, zones.1));
+        let wanted = [rule("t", "t", Wanted::Window { start: window.0, end: window.1 })];
+        let mapping = Mapping::new(&up, Some(&down), &wanted).unwrap();
+        let now = moment("2046-01-01T00:00:00Z");
+        let Values::Time(grid) = &up.dimensions()[0].values else { unreachable!() };
+        let key = PartitionKey::new([("t".to_owned(), grid.value(place).unwrap())]).unwrap();
+        let readers = mapping.downstream(&up, &down, &key, &now).unwrap().unwrap();
+        let reads = |reader: &PartitionKey| mapping.upstream(&up, Some((&down, reader)), &now).unwrap().contains(&key);
+        for reader in &readers {
+            prop_assert!(reads(reader), "{} does not read {}", reader, key);
+        }
+        // Nobody else does, among the periods of the same years.
+        let Values::Time(down_grid) = &down.dimensions()[0].values else { unreachable!() };
+        let span = grid.span(place).unwrap();
+        let near = down_grid.overlapping(&span);
+        for place in (near.start - 8).max(0)..near.end + 8 {
+            let other = PartitionKey::new([("t".to_owned(), down_grid.value(place).unwrap())]).unwrap();
+            prop_assert_eq!(reads(&other), readers.contains(&other), "{}", other);
+        }
+    }
+}

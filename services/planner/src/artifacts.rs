@@ -1,0 +1,78 @@
+//! Artifacts on disk: one file per workspace and digest, there as a whole or not at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use servo_model::Digest;
+use sha2::{Digest as _, Sha256};
+use tokio::fs;
+use tokio::io::AsyncWriteExt;
+
+use crate::store::Scope;
+
+/// The directory that the configuration names.
+#[derive(Debug, Clone)]
+pub(crate) struct ArtifactDir(PathBuf);
+
+impl ArtifactDir {
+    pub(crate) fn new(dir: &Path) -> ArtifactDir {
+        ArtifactDir(dir.to_path_buf())
+    }
+
+    pub(crate) fn path(&self, scope: &Scope, digest: &Digest) -> PathBuf {
+        self.folder(scope).join(digest.to_string())
+    }
+
+    /// Begins a file whose name does not matter yet.
+    pub(crate) async fn begin(&self, scope: &Scope) -> io::Result<Upload> {
+        let folder = self.folder(scope);
+        fs::create_dir_all(&folder).await?;
+        let path = folder.join(format!("upload-{:032x}", rand::random::<u128>()));
+        let file = fs::File::create_new(&path).await?;
+        Ok(Upload { file, path, hash: Sha256::new(), bytes: 0 })
+    }
+
+    /// Tenants and workspaces are DNS labels, so they stand in paths as they are.
+    fn folder(&self, scope: &Scope) -> PathBuf {
+        self.0.join(&scope.tenant).join(&scope.workspace)
+    }
+}
+
+/// A file that is being written. Dropped before [`Upload::finish`] it is removed.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    file: fs::File,
+    path: PathBuf,
+    hash: Sha256,
+    pub(crate) bytes: u64,
+}
+
+impl Upload {
+    pub(crate) async fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.hash.update(chunk);
+        self.bytes += chunk.len() as u64;
+        self.file.write_all(chunk).await
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::from_bytes(self.hash.clone().finalize().into())
+    }
+
+    /// Makes the bytes durable under their name.
+    pub(crate) async fn finish(mut self, to: &Path) -> io::Result<()> {
+        self.file.flush().await?;
+        self.file.sync_all().await?;
+        fs::rename(&self.path, to).await?;
+        if let Some(folder) = to.parent() {
+            fs::File::open(folder).await?.sync_all().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        // After `finish` there is nothing under this name any more.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

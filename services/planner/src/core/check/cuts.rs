@@ -1,0 +1,97 @@
+//! How assets are cut: from the manifest's words to [`Cut`].
+
+use servo_model::cut::{Cut, Dimension, ValueList, Values};
+use servo_model::grid::{Grain, TimeGrid};
+use servo_model::limits::STATIC_VALUES_MAX;
+use servo_model::partition::{PartitionKey, PartitionValue, ValueKind};
+use servo_proto::v1::partition_dimension::Values as Given;
+use servo_proto::v1::{Manifest, PartitionDimension, PartitionsDefinition, StaticValues};
+
+use super::{Faults, values};
+
+/// One per asset; `None` for those in one piece and for those that are wrong.
+pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Cut>> {
+    let read = |(index, asset): (usize, &servo_proto::v1::AssetDefinition)| {
+        let partitions = asset.partitions.as_ref().filter(|partitions| !partitions.dimensions.is_empty())?;
+        cut(faults, &format!("assets[{index}].partitions"), partitions)
+    };
+    manifest.assets.iter().enumerate().map(read).collect()
+}
+
+fn cut(faults: &mut Faults, path: &str, given: &PartitionsDefinition) -> Option<Cut> {
+    let mut dimensions = Vec::with_capacity(given.dimensions.len());
+    for (index, dimension) in given.dimensions.iter().enumerate() {
+        dimensions.extend(read_dimension(faults, &format!("{path}.dimensions[{index}]"), dimension));
+    }
+    if dimensions.len() < given.dimensions.len() {
+        return None;
+    }
+    Cut::new(dimensions).map_err(|error| faults.add(path, error.to_string())).ok()
+}
+
+fn read_dimension(faults: &mut Faults, path: &str, given: &PartitionDimension) -> Option<Dimension> {
+    let values = match &given.values {
+        None => {
+            faults.add(path, "has no values; say time, fixed or dynamic");
+            return None;
+        }
+        Some(Given::Time(time)) => {
+            let Some(grain) = i16::try_from(time.grain).ok().and_then(Grain::from_code) else {
+                faults.add(format!("{path}.time.grain"), "is missing; write HOUR, DAY, WEEK or MONTH");
+                return None;
+            };
+            let grid = TimeGrid::new(grain, &time.time_zone, &time.start, &time.end);
+            let told = |error: servo_model::grid::GridError| {
+                faults.add(format!("{path}.time.{}", error.field), error.sentence);
+            };
+            Values::Time(grid.map_err(told).ok()?)
+        }
+        Some(Given::Fixed(fixed)) => Values::Fixed(fixed_values(faults, &format!("{path}.fixed"), fixed)?),
+        Some(Given::Dynamic(dynamic)) => {
+            values::name(faults, format!("{path}.dynamic.set"), &dynamic.set);
+            Values::Dynamic { set: dynamic.set.clone() }
+        }
+    };
+    let dimension = Dimension::new(&given.name, values);
+    dimension.map_err(|error| faults.add(format!("{path}.name"), error.to_string())).ok()
+}
+
+fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option<ValueList> {
+    let count = given.values.len();
+    if count == 0 || count > STATIC_VALUES_MAX {
+        faults.add(
+            format!("{path}.values"),
+            format!("has {count} values; 1 to {STATIC_VALUES_MAX} are allowed"),
+        );
+        return None;
+    }
+    let kind = match given.r#type {
+        0 => Some(ValueKind::Text),
+        number => i16::try_from(number).ok().and_then(ValueKind::from_code),
+    };
+    let Some(kind) = kind else {
+        faults.add(format!("{path}.type"), "is not in the list of value types");
+        return None;
+    };
+    let mut read = Vec::with_capacity(count);
+    for (index, text) in given.values.iter().enumerate() {
+        match read_value(kind, text) {
+            Ok(value) => read.push(value),
+            Err(sentence) => faults.add(format!("{path}.values[{index}]"), sentence),
+        }
+    }
+    let list = ValueList::new(read);
+    if list.values().len() < count {
+        faults.add(format!("{path}.values"), "holds values that are wrong or stand twice; keep each once");
+    }
+    Some(list)
+}
+
+/// That a value fits a key is proven by making one.
+fn read_value(kind: ValueKind, text: &str) -> Result<PartitionValue, String> {
+    let value = PartitionValue::from_text(kind, text).map_err(|fault| fault.to_string())?;
+    match PartitionKey::new([("d".to_owned(), value.clone())]) {
+        Ok(_) => Ok(value),
+        Err(error) => Err(error.to_string()),
+    }
+}

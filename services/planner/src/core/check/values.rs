@@ -1,0 +1,82 @@
+//! Checks of single values that stand in many places.
+
+use prost_types::Duration;
+use servo_model::Digest;
+
+use super::Faults;
+
+/// Names of pools, checks, sets, schedules and the like.
+pub(super) const NAME_BYTES_MAX: usize = 128;
+/// Words for people.
+pub(super) const PROSE_BYTES_MAX: usize = 16 * 1024;
+pub(super) const CRON_FIELDS: usize = 5;
+/// Longer than any work takes; it keeps sums of times within their types.
+const DURATION_SECONDS_MAX: i64 = 366 * 24 * 3600;
+
+/// A short text that must be there.
+pub(super) fn name(faults: &mut Faults, path: impl Into<String>, text: &str) {
+    if text.is_empty() {
+        faults.add(path, "is empty; give it a name");
+    } else {
+        short(faults, path, text, NAME_BYTES_MAX);
+    }
+}
+
+pub(super) fn short(faults: &mut Faults, path: impl Into<String>, text: &str, bytes_max: usize) {
+    if text.len() > bytes_max {
+        faults.add(path, format!("has {} bytes; at most {bytes_max} are allowed", text.len()));
+    } else if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        faults.add(path, "holds a control character; remove it");
+    }
+}
+
+/// Not negative, not endless; zero only where it may be.
+pub(super) fn duration(faults: &mut Faults, path: &str, duration: Option<Duration>, zero_is_fine: bool) {
+    let Some(Duration { seconds, nanos }) = duration else { return };
+    if seconds < 0 || nanos < 0 || nanos > 999_999_999 || seconds > DURATION_SECONDS_MAX {
+        faults.add(path, "is negative or longer than a year; write a time between");
+    } else if seconds == 0 && nanos == 0 && !zero_is_fine {
+        faults.add(path, "is zero; write a time or leave it out");
+    }
+}
+
+pub(super) fn digest(faults: &mut Faults, path: &str, text: &str) {
+    if let Err(error) = text.parse::<Digest>() {
+        faults.add(path, error.to_string());
+    }
+}
+
+/// Any JSON, floats and all: user configuration is carried as it is.
+pub(super) fn config(faults: &mut Faults, path: &str, text: &str) {
+    if let Err(sentence) = crate::core::settings::check_config(text) {
+        faults.add(path, sentence);
+    }
+}
+
+/// Five fields of the characters that cron knows; what they mean is the automation's matter.
+pub(super) fn cron(faults: &mut Faults, path: &str, text: &str) {
+    let known = |c: char| c.is_ascii_alphanumeric() || "*/,-?L#".contains(c);
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    if fields.len() != CRON_FIELDS
+        || !fields.iter().all(|field| field.chars().all(known))
+        || text.len() > NAME_BYTES_MAX
+    {
+        faults.add(
+            path,
+            "is no cron of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`",
+        );
+    }
+}
+
+pub(super) fn zone(faults: &mut Faults, path: &str, text: &str) {
+    if let Err(sentence) = servo_model::grid::find_zone(text) {
+        faults.add(path, sentence);
+    }
+}
+
+/// An enum whose number means something.
+pub(super) fn listed<E: TryFrom<i32>>(faults: &mut Faults, path: &str, number: i32) {
+    if E::try_from(number).is_err() {
+        faults.add(path, format!("{number} is not in the list of this field"));
+    }
+}

@@ -1,0 +1,272 @@
+//! Which partitions of the selected assets a run is about.
+//!
+//! What the caller names applies to every asset whose partitions it fits. The others follow through their mappings:
+//! first upwards, an asset making what its selected readers read, then downwards, an asset making what reads
+//! something that is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use servo_model::PartitionKey;
+use servo_model::cut::{Cut, CutError, Moment, Product, Stretch};
+use servo_model::limits::{PARTITION_KEYS_PER_CALL_MAX, TASKS_PER_RUN_MAX};
+use servo_proto::v1::partition_selection::Partitions;
+use servo_proto::v1::{DimensionSlice, ErrorReason as Reason, PartitionCondition, PartitionSelection};
+
+use crate::core::deployed::Deployed;
+use crate::core::refusal::Refusal;
+
+pub(crate) const FIELD: &str = "spec.partitions";
+
+/// The partitions that each task's asset is to have; those in one piece have none.
+pub(crate) type Chosen = BTreeMap<u32, Vec<Option<PartitionKey>>>;
+
+/// `makers` are the assets whose tasks run.
+pub(crate) fn choose(
+    deployed: &Deployed,
+    makers: &BTreeSet<u32>,
+    selection: Option<&PartitionSelection>,
+    moment: &Moment,
+) -> Result<Chosen, Refusal> {
+    let (cut, whole): (Vec<u32>, Vec<u32>) = makers.iter().partition(|maker| deployed.cut(**maker).is_some());
+    let mut chosen: Chosen = whole.into_iter().map(|maker| (maker, vec![None])).collect();
+    let wanted = Wanted::read(selection, FIELD)?;
+    match (cut.first(), wanted) {
+        (None, None) => {}
+        (None, Some(_)) => {
+            return Err(Refusal::of_field(
+                Reason::PartitionInvalid,
+                FIELD,
+                "none of the selected assets has partitions; leave this out",
+            ));
+        }
+        (Some(first), None) => {
+            let sentence = format!("`{}` has partitions; say which are meant", deployed.name(*first));
+            return Err(Refusal::of_field(Reason::PartitionInvalid, FIELD, sentence));
+        }
+        (Some(_), Some(wanted)) => {
+            let chooser = Chooser { deployed, moment, cut: cut.into_iter().collect() };
+            for (maker, keys) in chooser.run(&wanted)? {
+                chosen.insert(maker, keys.into_iter().map(Some).collect());
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Partitions as the caller names them, read once.
+pub(crate) enum Wanted<'a> {
+    Keys(BTreeSet<PartitionKey>),
+    Slices(&'a [DimensionSlice]),
+    All,
+    Latest(u32),
+}
+
+impl<'a> Wanted<'a> {
+    /// `None` when nothing is named.
+    pub(crate) fn read(
+        selection: Option<&'a PartitionSelection>,
+        field: &str,
+    ) -> Result<Option<Wanted<'a>>, Refusal> {
+        let Some(selection) = selection else { return Ok(None) };
+        if selection.only != PartitionCondition::Unspecified as i32 {
+            return Err(Refusal::of_field(
+                Reason::NotImplemented,
+                format!("{field}.only"),
+                "choosing partitions by their condition is not built yet; name them",
+            ));
+        }
+        let invalid = |path: &str, sentence: String| {
+            Err(Refusal::of_field(Reason::PartitionInvalid, format!("{field}.{path}"), sentence))
+        };
+        match &selection.partitions {
+            None => Ok(None),
+            Some(Partitions::All(true)) => Ok(Some(Wanted::All)),
+            Some(Partitions::All(false)) => {
+                invalid("all", "is false; name partitions or say true".to_owned())
+            }
+            Some(Partitions::Latest(0)) => invalid("latest", "is 0; write at least 1".to_owned()),
+            Some(Partitions::Latest(count)) => Ok(Some(Wanted::Latest(*count))),
+            Some(Partitions::Slices(slices)) => Ok(Some(Wanted::Slices(&slices.slices))),
+            Some(Partitions::Keys(keys)) => read_keys(&keys.keys, field).map(|keys| Some(Wanted::Keys(keys))),
+        }
+    }
+
+    /// The partitions of one cut that are meant, or why it does not fit.
+    pub(crate) fn of(&self, cut: &Cut, moment: &Moment) -> Result<Product, CutError> {
+        match self {
+            Wanted::All => cut.all(moment),
+            Wanted::Latest(count) => cut.latest(*count, moment),
+            Wanted::Slices(slices) => {
+                let stretches: Vec<(&str, Stretch<'_>)> =
+                    slices.iter().map(|slice| (slice.dimension.as_str(), stretch(slice))).collect();
+                cut.slices(&stretches, moment)
+            }
+            Wanted::Keys(_) => Err(CutError::Invalid("keys are no product".to_owned())),
+        }
+    }
+}
+
+fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Refusal> {
+    let invalid =
+        |path: String, sentence: String| Refusal::of_field(Reason::PartitionInvalid, path, sentence);
+    if keys.is_empty() || keys.len() > PARTITION_KEYS_PER_CALL_MAX {
+        let sentence = format!("names {} keys; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed", keys.len());
+        return Err(invalid(format!("{field}.keys"), sentence));
+    }
+    let read = |(index, text): (usize, &String)| {
+        text.parse().map_err(|error: servo_model::partition::PartitionKeyError| {
+            invalid(format!("{field}.keys.keys[{index}]"), error.to_string())
+        })
+    };
+    keys.iter().enumerate().map(read).collect()
+}
+
+fn stretch(slice: &DimensionSlice) -> Stretch<'_> {
+    match slice.values.is_empty() {
+        true => Stretch::Between(&slice.start, &slice.end),
+        false => Stretch::Values(&slice.values),
+    }
+}
+
+struct Chooser<'a> {
+    deployed: &'a Deployed,
+    moment: &'a Moment,
+    cut: BTreeSet<u32>,
+}
+
+type Keys = BTreeMap<u32, BTreeSet<PartitionKey>>;
+
+impl Chooser<'_> {
+    fn run(&self, wanted: &Wanted<'_>) -> Result<Keys, Refusal> {
+        let (mut chosen, refused) = match wanted {
+            Wanted::Keys(keys) => self.by_keys(keys)?,
+            products => self.by_products(products)?,
+        };
+        let places: Vec<u32> =
+            self.deployed.order.iter().copied().filter(|asset| self.cut.contains(asset)).collect();
+        for asset in places.iter().rev().copied() {
+            if !chosen.contains_key(&asset) {
+                chosen.extend(self.read_by_readers(asset, &chosen)?.map(|keys| (asset, keys)));
+            }
+        }
+        for asset in places {
+            if !chosen.contains_key(&asset) {
+                chosen.extend(self.readers_of_made(asset, &chosen)?.map(|keys| (asset, keys)));
+            }
+        }
+        match self.cut.iter().find(|asset| !chosen.contains_key(asset)) {
+            None => Ok(chosen),
+            Some(asset) => Err(refused.get(asset).cloned().unwrap_or_else(|| self.unfit(*asset))),
+        }
+    }
+
+    /// Every key must fit at least one asset.
+    fn by_keys(&self, keys: &BTreeSet<PartitionKey>) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
+        let mut chosen = Keys::new();
+        let mut refused: BTreeMap<&PartitionKey, CutError> = BTreeMap::new();
+        let mut fitting = BTreeSet::new();
+        for (asset, cut) in self.cuts() {
+            for key in keys {
+                match cut.check(key, self.moment) {
+                    Ok(()) => {
+                        fitting.insert(key);
+                        chosen.entry(asset).or_default().insert(key.clone());
+                    }
+                    // What at least looks right says more than what does not.
+                    Err(error) if cut.has_shape_of(key) => drop(refused.insert(key, error)),
+                    Err(error) => drop(refused.entry(key).or_insert(error)),
+                }
+            }
+        }
+        match keys.iter().find(|key| !fitting.contains(key)).and_then(|key| refused.get(key)) {
+            Some(error) => Err(Refusal::of_cut(format!("{FIELD}.keys"), error)),
+            None => Ok((chosen, BTreeMap::new())),
+        }
+    }
+
+    fn by_products(&self, wanted: &Wanted<'_>) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
+        let (mut chosen, mut refused) = (Keys::new(), BTreeMap::new());
+        for (asset, cut) in self.cuts() {
+            match wanted.of(cut, self.moment) {
+                Ok(product) => drop(chosen.insert(asset, listed(&product)?)),
+                Err(error) => {
+                    let name = self.deployed.name(asset);
+                    let mut refusal = Refusal::of_cut(FIELD, &error);
+                    refusal.message = format!("{FIELD}: `{name}`: {error}");
+                    refused.insert(asset, refusal);
+                }
+            }
+        }
+        match refused.values().next().filter(|_| chosen.is_empty()) {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok((chosen, refused)),
+        }
+    }
+
+    /// What the selected readers of an asset read of it; `None` without such a reader.
+    fn read_by_readers(&self, asset: u32, chosen: &Keys) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
+        let Some(up) = self.deployed.cut(asset) else { return Ok(None) };
+        let (mut read, mut has_reader) = (BTreeSet::new(), false);
+        for (reader, keys) in chosen {
+            let links = self.deployed.task_links(*reader);
+            for link in links.filter(|link| self.deployed.maker(link.upstream) == asset) {
+                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader)) else {
+                    continue;
+                };
+                has_reader = true;
+                for key in keys {
+                    let keys = mapping.upstream(up, Some((down, key)), self.moment);
+                    let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
+                    read.extend(keys.into_iter().filter(|key| up.check(key, self.moment).is_ok()));
+                }
+            }
+        }
+        Ok(has_reader.then_some(read))
+    }
+
+    /// What of an asset reads something that is made; `None` when it reads everything or nothing of it.
+    fn readers_of_made(&self, asset: u32, chosen: &Keys) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
+        let Some(down) = self.deployed.cut(asset) else { return Ok(None) };
+        let mut readers = None;
+        for link in self.deployed.task_links(asset) {
+            let upstream = self.deployed.maker(link.upstream);
+            let (Some(mapping), Some(up), Some(keys)) =
+                (&link.mapping, self.deployed.cut(upstream), chosen.get(&upstream))
+            else {
+                continue;
+            };
+            for key in keys {
+                let found = mapping.downstream(up, down, key, self.moment);
+                if let Some(found) = found.map_err(|error| Refusal::of_cut(FIELD, &error))? {
+                    readers.get_or_insert_with(BTreeSet::new).extend(found);
+                }
+            }
+        }
+        Ok(readers)
+    }
+
+    fn cuts(&self) -> impl Iterator<Item = (u32, &Cut)> {
+        self.cut.iter().filter_map(|asset| Some((*asset, self.deployed.cut(*asset)?)))
+    }
+
+    fn unfit(&self, asset: u32) -> Refusal {
+        let name = self.deployed.name(asset);
+        let sentence = format!(
+            "none of these is a partition of `{name}`, and none leads to one; name some or leave it out"
+        );
+        Refusal::of_field(Reason::PartitionInvalid, FIELD, sentence)
+    }
+}
+
+/// The keys of a product, when a run may have that many.
+fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
+    let count = product.len();
+    if count > TASKS_PER_RUN_MAX as u64 {
+        let sentence = format!(
+            "means {count} partitions, more than the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer"
+        );
+        return Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence));
+    }
+    let keys: Result<BTreeSet<PartitionKey>, _> = product.keys().collect();
+    keys.map_err(|error| Refusal::of_field(Reason::PartitionInvalid, FIELD, error.to_string()))
+}

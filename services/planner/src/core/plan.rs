@@ -1,0 +1,152 @@
+//! From a wish to a plan: a pure function of deployment, order and moment.
+//!
+//! Start reading at [`make`]. Tasks are drafted per asset and partition, linked through the mappings, narrowed for a
+//! retry, and put in order and named by `servo_model::plan`.
+
+mod draft;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use servo_model::cut::Moment;
+use servo_model::limits::TASKS_PER_RUN_MAX;
+use servo_model::plan::PlanId;
+use servo_model::{Operation, TaskKey};
+use servo_proto::v1;
+use servo_proto::v1::{ErrorReason as Reason, ReusedOutput, RunSpec};
+
+use crate::core::choose::{Chosen, choose};
+use crate::core::deployed::Deployed;
+use crate::core::refusal::Refusal;
+use crate::core::settings::check_config;
+
+use self::draft::Draft;
+
+const LABELS_MAX: usize = 32;
+const LABEL_BYTES_MAX: usize = 256;
+
+/// One plan to make.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order<'a> {
+    pub(crate) tenant: &'a str,
+    pub(crate) workspace: &'a str,
+    pub(crate) deployment_id: &'a str,
+    pub(crate) spec: &'a RunSpec,
+    pub(crate) reused: &'a [ReusedOutput],
+    /// Empty for all.
+    pub(crate) only: &'a [String],
+    /// 0 for as many as a run may have.
+    pub(crate) max_tasks: u32,
+}
+
+/// A plan and the name it is stored under.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Made {
+    pub(crate) id: PlanId,
+    pub(crate) plan: v1::Plan,
+}
+
+pub(crate) fn make(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Made, Refusal> {
+    let operation = check_spec(order.spec)?;
+    let makers = wanted_makers(deployed, order.spec, operation)?;
+    let chosen = choose(deployed, &makers, order.spec.partitions.as_ref(), moment)?;
+    check_count(&chosen, order.max_tasks)?;
+    let drafts = Draft::all(deployed, &chosen, operation, moment)?;
+    let drafts = draft::only(drafts, order.only)?;
+    if drafts.is_empty() {
+        return Err(Refusal::new(
+            Reason::SelectionEmpty,
+            "the selection means no task: none of its partitions exists",
+        ));
+    }
+    write::plan(deployed, order, drafts)
+}
+
+/// What can be judged without a deployment.
+fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
+    let invalid = |field: &str, sentence: String| Refusal::of_field(Reason::InvalidField, field, sentence);
+    check_config(&spec.config_json).map_err(|sentence| invalid("spec.config_json", sentence))?;
+    if spec.labels.len() > LABELS_MAX {
+        let sentence = format!("has {} entries; at most {LABELS_MAX} are allowed", spec.labels.len());
+        return Err(invalid("spec.labels", sentence));
+    }
+    if spec.labels.iter().any(|(key, value)| key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX) {
+        let sentence = format!("a label is empty or longer than {LABEL_BYTES_MAX} bytes; shorten it");
+        return Err(invalid("spec.labels", sentence));
+    }
+    let not_built = |field: &str, what: &str| {
+        Err(Refusal::of_field(
+            Reason::NotImplemented,
+            field,
+            format!("{what} is not built yet; leave it out"),
+        ))
+    };
+    if spec.skip_up_to_date {
+        return not_built("spec.skip_up_to_date", "leaving out what is up to date");
+    }
+    match v1::Operation::try_from(spec.operation) {
+        Ok(v1::Operation::Unspecified | v1::Operation::Materialize) => Ok(Operation::Materialize),
+        Ok(v1::Operation::Check) => Ok(Operation::Check),
+        Ok(v1::Operation::Evaluate) => not_built("spec.operation", "polling a sensor"),
+        Err(_) => Err(invalid("spec.operation", format!("{} is no operation", spec.operation))),
+    }
+}
+
+/// The assets whose tasks the selection asks for. Sources never have one.
+fn wanted_makers(
+    deployed: &Deployed,
+    spec: &RunSpec,
+    operation: Operation,
+) -> Result<BTreeSet<u32>, Refusal> {
+    const FIELD: &str = "spec.selection";
+    if spec.selection.is_empty() {
+        let sentence = "is empty; name assets, or `*` for all";
+        return Err(Refusal::of_field(Reason::SelectionInvalid, FIELD, sentence));
+    }
+    let selected = deployed.select(FIELD, &spec.selection)?;
+    let asked_for_something = !selected.is_empty();
+    let has_work = |maker: &u32| {
+        let asset = &deployed.manifest.assets[*maker as usize];
+        operation != Operation::Check || !asset.checks.is_empty()
+    };
+    let runnable = selected.into_iter().filter(|asset| !deployed.is_source(*asset));
+    let makers: BTreeSet<u32> = runnable.map(|asset| deployed.maker(asset)).filter(has_work).collect();
+    match (makers.is_empty(), asked_for_something) {
+        (false, _) => Ok(makers),
+        (true, false) => {
+            Err(Refusal::of_field(Reason::SelectionEmpty, FIELD, "means no asset of this deployment"))
+        }
+        (true, true) => {
+            let sentence = "means only sources, which Servo never runs, or assets without checks to run";
+            Err(Refusal::of_field(Reason::SelectionEmpty, FIELD, sentence))
+        }
+    }
+}
+
+fn check_count(chosen: &Chosen, max_tasks: u32) -> Result<(), Refusal> {
+    let max = match max_tasks {
+        0 => TASKS_PER_RUN_MAX,
+        max => TASKS_PER_RUN_MAX.min(max as usize),
+    };
+    let count: usize = chosen.values().map(Vec::len).sum();
+    match count <= max {
+        true => Ok(()),
+        false => Err(Refusal::of_field(
+            Reason::QuotaExceeded,
+            "spec.selection",
+            format!(
+                "means {count} tasks, more than the {max} that are allowed; select less or split the run"
+            ),
+        )),
+    }
+}
+
+/// A key that a caller names, in this field.
+fn parse_key(field: &str, index: usize, text: &str) -> Result<TaskKey, Refusal> {
+    text.parse().map_err(|error: servo_model::task_key::TaskKeyError| {
+        Refusal::of_field(Reason::InvalidField, format!("{field}[{index}]"), error.to_string())
+    })
+}

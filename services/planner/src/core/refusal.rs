@@ -1,0 +1,50 @@
+//! Why something is not done: a reason from the closed list, a sentence, and the fields that are wrong.
+
+use servo_model::cut::CutError;
+use servo_model::selection::{SelectionError, SelectionFault};
+use servo_proto::v1::ErrorReason as Reason;
+
+use crate::core::deployed::Deployed;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    /// Each wrong field by its path, with a sentence.
+    pub(crate) violations: Vec<(String, String)>,
+}
+
+impl Refusal {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Refusal {
+        Refusal { reason, message: message.into(), violations: Vec::new() }
+    }
+
+    /// One field is wrong.
+    pub(crate) fn of_field(reason: Reason, field: impl Into<String>, sentence: impl Into<String>) -> Refusal {
+        let (field, sentence) = (field.into(), sentence.into());
+        Refusal { reason, message: format!("{field}: {sentence}"), violations: vec![(field, sentence)] }
+    }
+
+    /// The first field that is wrong; empty when it is none in particular.
+    pub(crate) fn field(&self) -> &str {
+        self.violations.first().map_or("", |(field, _)| field)
+    }
+
+    pub(crate) fn of_cut(field: impl Into<String>, error: &CutError) -> Refusal {
+        let reason = match error {
+            CutError::Invalid(_) => Reason::PartitionInvalid,
+            CutError::OutOfRange(_) => Reason::PartitionOutOfRange,
+        };
+        Refusal::of_field(reason, field, error.to_string())
+    }
+
+    /// `list` is the field that holds the expressions.
+    pub(crate) fn of_selection(list: &str, error: &SelectionError, deployed: &Deployed) -> Refusal {
+        let hint = match &error.fault {
+            SelectionFault::UnknownAsset(key) => deployed.did_you_mean(&key.canonical()),
+            SelectionFault::Shape(_) | SelectionFault::OnlyExclusions => String::new(),
+        };
+        let field = format!("{list}[{}]", error.index);
+        Refusal::of_field(Reason::SelectionInvalid, field, format!("{error}{hint}"))
+    }
+}

@@ -1,0 +1,28 @@
+//! Which artifacts a workspace has.
+
+use servo_model::Digest;
+use servo_store::{StoreError, Tx};
+
+use super::{Scope, scoped};
+
+/// False when it was there already.
+pub(crate) async fn keep(
+    tx: &mut Tx,
+    scope: &Scope,
+    digest: &Digest,
+    kind: i16,
+    byte_size: i64,
+) -> Result<bool, StoreError> {
+    let statement =
+        scoped!("keep_artifact", scope).bind(digest.as_bytes().as_slice()).bind(kind).bind(byte_size);
+    Ok(tx.execute(statement).await? == 1)
+}
+
+/// Its kind and size.
+pub(crate) async fn find(
+    tx: &mut Tx,
+    scope: &Scope,
+    digest: &Digest,
+) -> Result<Option<(i16, i64)>, StoreError> {
+    tx.optional(scoped!("find_artifact", scope).bind(digest.as_bytes().as_slice())).await
+}

@@ -1,0 +1,43 @@
+//! First answers of mutations.
+
+use std::time::Duration;
+
+use servo_model::Digest;
+use servo_store::{LoopStore, StoreError, Tx, query};
+
+use super::{Scope, scoped};
+
+/// What was answered to a request_id.
+pub(crate) struct FirstAnswer {
+    pub(crate) body: Vec<u8>,
+    pub(crate) answer: Vec<u8>,
+}
+
+pub(crate) async fn find(
+    tx: &mut Tx,
+    scope: &Scope,
+    request_id: &str,
+) -> Result<Option<FirstAnswer>, StoreError> {
+    let row: Option<(Vec<u8>, Vec<u8>)> =
+        tx.optional(scoped!("find_request", scope).bind(request_id)).await?;
+    Ok(row.map(|(body, answer)| FirstAnswer { body, answer }))
+}
+
+/// False when the request_id was answered meanwhile.
+pub(crate) async fn keep(
+    tx: &mut Tx,
+    scope: &Scope,
+    request_id: &str,
+    body: &Digest,
+    answer: &[u8],
+) -> Result<bool, StoreError> {
+    let statement =
+        scoped!("keep_request", scope).bind(request_id).bind(body.as_bytes().as_slice()).bind(answer);
+    Ok(tx.execute(statement).await? == 1)
+}
+
+/// Answers how many were forgotten.
+pub(crate) async fn expire(store: &LoopStore, age: Duration, count: i64) -> Result<u64, StoreError> {
+    let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+    store.execute(query(include_str!("sql/expire_requests.sql")).bind(seconds).bind(count)).await
+}

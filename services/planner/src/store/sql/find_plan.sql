@@ -1,0 +1,2 @@
+-- Called by GetPlan and PlanRun.
+SELECT plan FROM planner.plans WHERE tenant = $1 AND workspace = $2 AND plan_id = $3

@@ -1,0 +1,4 @@
+-- Called by ListDynamicPartitions: a page behind an ordinal.
+SELECT value, ordinal, created_at FROM planner.partition_values
+WHERE tenant = $1 AND workspace = $2 AND set_name = $3 AND ordinal > $4
+ORDER BY ordinal LIMIT $5

@@ -1,0 +1,178 @@
+use prost::Message;
+use servo_mesh::Reason;
+use servo_proto::v1::plan_result::Result as Outcome;
+use servo_proto::v1::{
+    GetPlanRequest, MakePlansRequest, Plan, PlanOrder, PlanRefusal, PlanRunRequest, RunSpec, StoredPlan,
+};
+use sqlx::{Connection, PgConnection};
+
+use crate::support::{TENANT, WORKSPACE, World, by_user, by_user_of, chain, refused};
+
+fn spec(selection: &[&str]) -> RunSpec {
+    RunSpec { selection: selection.iter().map(ToString::to_string).collect(), ..Default::default() }
+}
+
+fn order(selection: &[&str]) -> PlanOrder {
+    PlanOrder {
+        tenant: TENANT.into(),
+        workspace: WORKSPACE.into(),
+        spec: Some(spec(selection)),
+        ..Default::default()
+    }
+}
+
+async fn make(world: &World, orders: Vec<PlanOrder>) -> Vec<Outcome> {
+    let answer = world.scheduler().make_plans(MakePlansRequest { orders }).await.unwrap().into_inner();
+    answer.results.into_iter().map(|result| result.result.unwrap()).collect()
+}
+
+#[track_caller]
+fn plan(outcome: &Outcome) -> &StoredPlan {
+    match outcome {
+        Outcome::Plan(plan) => plan,
+        Outcome::Refusal(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+#[track_caller]
+fn refusal(outcome: &Outcome) -> &PlanRefusal {
+    match outcome {
+        Outcome::Refusal(refusal) => refusal,
+        Outcome::Plan(plan) => panic!("{plan:?}"),
+    }
+}
+
+#[tokio::test]
+async fn plans_are_stored_once_under_their_ids() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let outcomes = make(&world, vec![order(&["*"]), order(&["n/a"]), order(&["n.*"])]).await;
+    let (whole, part, again) = (plan(&outcomes[0]), plan(&outcomes[1]), plan(&outcomes[2]));
+    assert_eq!((whole.task_count, part.task_count), (3, 1));
+    assert_eq!(whole.plan_id, again.plan_id, "the same tasks are the same plan");
+    assert_ne!(whole.plan_id, part.plan_id);
+    assert_eq!(world.count("plans").await, 2);
+    let repeated = make(&world, vec![order(&["*"])]).await;
+    assert_eq!(plan(&repeated[0]), whole);
+    assert_eq!(world.count("plans").await, 2);
+
+    // What other services read from the table is the plan itself.
+    let mut connection = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+    let bytes: Vec<u8> =
+        sqlx::query_scalar("SELECT plan FROM planner.plans WHERE encode(plan_id, 'hex') = $1")
+            .bind(&whole.plan_id)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+    assert_eq!(Some(&Plan::decode(bytes.as_slice()).unwrap()), whole.plan.as_ref());
+}
+
+#[tokio::test]
+async fn single_orders_are_refused_beside_others() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let of = |change: fn(&mut PlanOrder)| {
+        let mut order = order(&["*"]);
+        change(&mut order);
+        order
+    };
+    let orders = vec![
+        of(|order| order.tenant = "other".into()),
+        of(|order| order.tenant = "Not A Tenant".into()),
+        of(|order| order.workspace = "test".into()),
+        of(|order| order.spec = None),
+        of(|order| order.max_tasks = 2),
+        of(|order| order.spec.as_mut().unwrap().selection = vec!["n/z".into()]),
+        of(|order| order.spec.as_mut().unwrap().deployment_id = "01JCZX5RA0000000000000000A".into()),
+        of(|order| order.only_task_keys = vec!["n/b:materialize".into()]),
+    ];
+    let outcomes = make(&world, orders).await;
+    let reasons: Vec<Reason> = outcomes[..7].iter().map(|outcome| refusal(outcome).reason()).collect();
+    let expected = [
+        Reason::DeploymentNotFound,
+        Reason::InvalidField,
+        Reason::DeploymentNotFound,
+        Reason::InvalidField,
+        Reason::QuotaExceeded,
+        Reason::SelectionInvalid,
+        Reason::DeploymentNotFound,
+    ];
+    assert_eq!(reasons, expected);
+    assert_eq!(refusal(&outcomes[5]).field, "spec.selection[0]");
+    assert_eq!(plan(&outcomes[7]).task_count, 1);
+    assert_eq!(world.count("plans").await, 1);
+}
+
+#[tokio::test]
+async fn many_orders_cost_few_statements() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let orders: Vec<PlanOrder> = (0..256)
+        .map(|n| {
+            let mut order = order(&["*"]);
+            order.spec.as_mut().unwrap().config_json = n.to_string();
+            order
+        })
+        .collect();
+    let outcomes = make(&world, orders.clone()).await;
+    assert!(outcomes.iter().all(|outcome| plan(outcome).task_count == 3));
+    assert_eq!(world.count("plans").await, 256);
+    let too_many = MakePlansRequest { orders: [orders, vec![order(&["*"])]].concat() };
+    refused(world.scheduler().make_plans(too_many).await, Reason::InvalidField, "257 orders");
+    let by_hand = world.client().make_plans(by_user(MakePlansRequest::default())).await;
+    refused(by_hand, Reason::CallerNotAllowed, "");
+}
+
+#[tokio::test]
+async fn a_dry_run_stores_nothing_and_compares() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let stored = make(&world, vec![order(&["n/a"])]).await;
+    let dry = |selection: &[&str], compare: &str, max_tasks| PlanRunRequest {
+        tenant: TENANT.into(),
+        workspace: WORKSPACE.into(),
+        spec: Some(spec(selection)),
+        max_tasks,
+        compare_plan_id: compare.into(),
+    };
+    let mut client = world.client();
+    let answer =
+        client.plan_run(by_user(dry(&["*"], &plan(&stored[0]).plan_id, 2))).await.unwrap().into_inner();
+    assert_eq!((answer.task_count, answer.plan.unwrap().tasks.len()), (3, 2));
+    assert_eq!(answer.diff.unwrap().added_task_keys, ["n/b:materialize", "n/c:materialize"]);
+    assert_eq!(world.count("plans").await, 1);
+    let same = client.plan_run(by_user(dry(&["n/a"], "", 0))).await.unwrap().into_inner();
+    assert_eq!(same.plan.unwrap().plan_id, plan(&stored[0]).plan_id);
+    refused(client.plan_run(by_user(dry(&["n/a"], "nonsense", 0))).await, Reason::PlanNotFound, "sha256");
+    refused(client.plan_run(by_user(dry(&["n/x"], "", 0))).await, Reason::SelectionInvalid, "did you mean");
+}
+
+#[tokio::test]
+async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let outcomes = make(&world, vec![order(&["*"])]).await;
+    let id = plan(&outcomes[0]).plan_id.clone();
+    let get = |tenant: &str, token: &str| GetPlanRequest {
+        tenant: tenant.into(),
+        workspace: WORKSPACE.into(),
+        plan_id: id.clone(),
+        page_size: 2,
+        page_token: token.into(),
+    };
+    let mut client = world.client();
+    let first = client.get_plan(by_user(get(TENANT, ""))).await.unwrap().into_inner();
+    assert_eq!((first.task_count, first.first_ordinal, first.plan.unwrap().tasks.len()), (3, 0, 2));
+    let second = client.get_plan(by_user(get(TENANT, &first.next_page_token))).await.unwrap().into_inner();
+    let tasks = second.plan.unwrap().tasks;
+    assert_eq!(
+        (second.first_ordinal, tasks[0].task_key.as_str(), tasks[0].upstream[0]),
+        (2, "n/c:materialize", 1)
+    );
+    assert!(second.next_page_token.is_empty());
+    refused(
+        client.get_plan(by_user_of("other", get("other", ""))).await,
+        Reason::PlanNotFound,
+        "there is no plan",
+    );
+}
