@@ -2,6 +2,8 @@
 //!
 //! The tests stand in `tests/`; here is only what they share.
 
+pub mod manifest;
+pub mod user;
 pub mod worker;
 
 use std::path::{Path, PathBuf};

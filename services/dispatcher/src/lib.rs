@@ -17,10 +17,9 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use servo_mesh::config::{BadKeys, SigningKeys};
 use servo_mesh::{Doorbell, Fault, Mesh, Pace};
-use servo_model::presign::{KeyRing, SigningKey};
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
@@ -60,7 +59,7 @@ pub struct Section {
     #[serde(deserialize_with = "servo_mesh::config::duration")]
     pub lease_ttl: Duration,
     /// Sign callbacks; the first one signs envelopes too. The callback service knows the same keys.
-    pub callback_keys: Vec<CallbackKey>,
+    pub signing_keys: SigningKeys,
     /// Where workers report, when it is not where their envelopes come from.
     pub callback_url: String,
     /// What output folders begin with.
@@ -80,7 +79,7 @@ impl Default for Section {
         Section {
             address: None,
             lease_ttl: Duration::from_secs(5),
-            callback_keys: Vec::new(),
+            signing_keys: SigningKeys::default(),
             callback_url: String::new(),
             output_base: String::new(),
             heartbeat_interval: servo_model::limits::HEARTBEAT_INTERVAL,
@@ -88,14 +87,6 @@ impl Default for Section {
             shared_workers: false,
         }
     }
-}
-
-/// A named secret of at least 32 bytes.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CallbackKey {
-    pub kid: String,
-    pub secret: SecretString,
 }
 
 /// Serves the API until the process is told to stop.
@@ -176,26 +167,16 @@ fn address(mesh: &Mesh<Config>) -> String {
     configured.unwrap_or_else(|| format!("https://{}", mesh.common().server.address(Service::Dispatcher)))
 }
 
-/// Without a key the service starts, and refuses workers with the reason.
-fn signer(config: &Section) -> Result<Option<Signer>, Fault> {
-    let mut keys = Vec::new();
-    for (index, key) in config.callback_keys.iter().enumerate() {
-        let made = SigningKey::new(&key.kid, key.secret.expose_secret().as_bytes());
-        keys.push(made.map_err(|fault| key_fault(index, &fault))?);
-    }
-    let mut keys = keys.into_iter();
-    let (Some(current), Some(first)) = (keys.next(), config.callback_keys.first()) else { return Ok(None) };
-    Ok(Some(Signer {
-        callbacks: KeyRing::new(current, keys).map_err(|fault| key_fault(0, &fault))?,
-        envelope_secret: envelope::hmac(first.secret.expose_secret().as_bytes(), b"envelope secret v1")
-            .into(),
-        envelope_key_id: first.kid.as_str().into(),
+fn signer(config: &Section) -> Result<Signer, Fault> {
+    let fault = |fault| Fault::config("dispatcher.signing_keys", fault);
+    let callbacks = config.signing_keys.ring().map_err(fault)?;
+    let (kid, secret) = config.signing_keys.current().ok_or_else(|| fault(BadKeys::None))?;
+    Ok(Signer {
+        callbacks,
+        envelope_secret: envelope::hmac(secret, b"envelope secret v1").into(),
+        envelope_key_id: kid.into(),
         callback_url: config.callback_url.as_str().into(),
         output_base: config.output_base.as_str().into(),
         heartbeat_interval: config.heartbeat_interval,
-    }))
-}
-
-fn key_fault(index: usize, fault: &servo_model::presign::KeyError) -> Fault {
-    Fault::config(format!("dispatcher.callback_keys[{index}]"), fault.to_string())
+    })
 }

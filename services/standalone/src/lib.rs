@@ -4,6 +4,7 @@
 //! them as nine processes on a private Postgres. Start reading at [`Command`].
 
 mod commands;
+mod demo;
 mod show;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ pub enum Command {
     Migrate(commands::migrate::Migrate),
     /// Run all nine services in this process, each configured by its own file
     Serve(commands::serve::Serve),
-    /// Start the whole mesh, show that it is healthy, stop it again
+    /// Start the whole mesh, run the example project on it, stop it again
     Demo(commands::local::Local),
     /// Start the whole mesh and keep it up until Ctrl-C
     Dev(commands::local::Local),

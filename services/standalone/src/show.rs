@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use crate::demo::Outcome;
 use anyhow::Result;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, Color, Table};
@@ -76,7 +77,7 @@ pub(crate) fn places(mesh: &LocalMesh) -> String {
 }
 
 /// The same for machines.
-pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus]) -> Result<String> {
+pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus], outcome: Option<&Outcome>) -> Result<String> {
     let services: Vec<_> = status
         .iter()
         .map(|one| {
@@ -93,7 +94,16 @@ pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus]) -> Result<String>
             })
         })
         .collect();
+    let run = outcome.map(|outcome| {
+        let tasks: Vec<_> = outcome
+            .tasks
+            .iter()
+            .map(|task| json!({"task": task.task_key, "state": task.state().as_str_name(), "attempts": task.attempt}))
+            .collect();
+        json!({"run_id": outcome.run.run_id, "state": outcome.run.state().as_str_name(), "tasks": tasks})
+    });
     let document = json!({
+        "run": run,
         "services": services,
         "tenant": TENANT,
         "api_key_file": mesh.api_key_path(),
@@ -102,6 +112,6 @@ pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus]) -> Result<String>
     Ok(serde_json::to_string_pretty(&document)?)
 }
 
-fn coloured() -> bool {
+pub(crate) fn coloured() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -5,6 +5,7 @@
 mod commands;
 mod configuration;
 mod docs;
+mod engine;
 mod gateway;
 mod outage;
 mod streams;

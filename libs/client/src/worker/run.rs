@@ -108,6 +108,7 @@ fn report_beat(attempt: &Attempt, reports: &Reports) {
         session: attempt.session().to_owned(),
         progress_ppm: attempt.progress_ppm(),
         progress_message: String::new(),
+        task: envelope.task,
     };
     let presigned = attempt.beat_path();
     reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Heartbeat(beat) });

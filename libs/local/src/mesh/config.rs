@@ -41,6 +41,13 @@ fn own_section(mesh: &LocalMesh, service: Service) -> Option<Value> {
         Service::Gateway => Some(gateway(mesh)),
         Service::Scheduler => Some(table([("run_id_secret", mesh.run_id_secret.as_str().into())])),
         Service::Callback => Some(table([("signing_keys", signing_keys(mesh))])),
+        Service::Dispatcher => Some(table([
+            ("signing_keys", signing_keys(mesh)),
+            ("output_base", format!("file://{}", mesh.dir.join("data").display()).into()),
+        ])),
+        Service::Planner => {
+            Some(table([("artifacts", mesh.dir.join("artifacts").display().to_string().into())]))
+        }
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use servo_model::presign::{KeyError, KeyRing, SigningKey};
 
 /// `[[…signing_keys]]`: the first signs, all of them verify. To rotate, put a new one in front, and take the old one
 /// away when nothing signed with it counts any more.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct SigningKeys(Vec<Key>);
 
@@ -28,6 +28,11 @@ pub enum BadKeys {
 }
 
 impl SigningKeys {
+    /// The id and the bytes of the key that signs.
+    pub fn current(&self) -> Option<(&str, &[u8])> {
+        self.0.first().map(|key| (key.kid.as_str(), key.secret.expose_secret().as_bytes()))
+    }
+
     pub fn ring(&self) -> Result<KeyRing, BadKeys> {
         let key = |key: &Key| SigningKey::new(&key.kid, key.secret.expose_secret().as_bytes());
         let mut keys = self.0.iter().map(key).collect::<Result<Vec<_>, _>>()?.into_iter();

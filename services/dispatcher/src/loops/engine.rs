@@ -99,12 +99,12 @@ pub(crate) struct EngineLoop {
     outlets: HashMap<SourceId, Outlet>,
     retiring: BTreeSet<SourceId>,
     plans: Plans,
-    signer: Option<Signer>,
+    signer: Signer,
     batch: u64,
 }
 
 /// The engine and its handle; `plans` reads what is asked for.
-pub(crate) fn engine(signer: Option<Signer>, plans: impl FnOnce(Engine) -> Plans) -> (Engine, EngineLoop) {
+pub(crate) fn engine(signer: Signer, plans: impl FnOnce(Engine) -> Plans) -> (Engine, EngineLoop) {
     let (sender, inbox) = mpsc::unbounded_channel();
     let (held, watched) = watch::channel(BTreeMap::new());
     let handle = Engine { inbox: sender, held: watched };
@@ -229,10 +229,10 @@ impl EngineLoop {
     }
 
     fn deliver(&mut self, worker: WorkerId, attempt: AttemptId) {
-        let (Some(signer), Some(live)) = (&self.signer, self.admission.live(attempt)) else { return };
+        let Some(live) = self.admission.live(attempt) else { return };
         let Some(key) = self.sessions.key(worker) else { return };
         let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
-        match signer.envelope(&stored, live, &key, wire::now()) {
+        match self.signer.envelope(&stored, live, &key, wire::now()) {
             Ok(envelope) => self.sessions.send(worker, envelope),
             Err(error) => error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope"),
         }

@@ -41,7 +41,7 @@ impl Dispatcher {
 
     /// Signs page tokens. Without any key they are only good against mistakes.
     pub(super) fn page_secret(&self) -> &[u8] {
-        self.signer.as_ref().map_or(b"", |signer| &signer.envelope_secret)
+        &self.signer.envelope_secret
     }
 
     /// For workers that are connected here it is known exactly what they have.

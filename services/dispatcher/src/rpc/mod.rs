@@ -37,7 +37,7 @@ pub(crate) struct Dispatcher {
     pub(crate) store: Store,
     pub(crate) engine: Engine,
     /// `None` while no key is configured.
-    pub(crate) signer: Option<Signer>,
+    pub(crate) signer: Signer,
     /// Rings when a command was appended here.
     pub(crate) commanded: Doorbell,
     pub(crate) connections: Arc<AtomicU64>,

@@ -15,7 +15,6 @@ use tonic::codegen::BoxStream;
 use tonic::{Status, Streaming};
 use tracing::info;
 
-use super::register_worker::without_keys;
 use super::{Dispatcher, unavailable, worker_of};
 use crate::loops::engine::Message;
 use crate::loops::sessions::Connect;
@@ -40,14 +39,13 @@ impl Dispatcher {
         let row = self.registered(&request.tenant, worker, &open.session).await?;
         let info = pb::WorkerInfo::decode(&*row.info)
             .map_err(|error| Error::new(Reason::Internal, format!("the registry's entry: {error}")))?;
-        let signer = self.signer.as_ref().ok_or_else(without_keys)?;
         let described = wire::worker(worker, tenant, &info, open.credits.min(CREDITS_MAX))
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let (out, responses) = mpsc::unbounded_channel();
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         self.engine.tell(Message::Connect(Connect {
             worker: described,
-            key: signer.worker_key(&request.tenant, worker, &open.session),
+            key: self.signer.worker_key(&request.tenant, worker, &open.session),
             session: open.session.clone(),
             connection,
             has: attempts(&open.attempt_ids)?,

@@ -25,7 +25,7 @@ impl Dispatcher {
         let info = checked(&request)?;
         let tenant = self.scope(&request.tenant)?;
         within_credential(caller, info)?;
-        let signer = self.signer.as_ref().ok_or_else(without_keys)?;
+        let signer = &self.signer;
         wire::worker(worker, tenant.clone(), info, 0)
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
@@ -101,9 +101,4 @@ fn within_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error
     let message =
         format!("the credential opens workspace `{own}` only; name it as the worker's one workspace");
     Err(Error::new(Reason::WorkspaceMismatch, message))
-}
-
-pub(super) fn without_keys() -> Error {
-    let message = "no key signs envelopes and callbacks: set dispatcher.callback_keys and restart";
-    Error::new(Reason::NotReady, message)
 }

@@ -7,7 +7,7 @@ use prost_reflect::{DynamicMessage, ReflectMessage as _, SerializeOptions};
 use serde::{Serialize, Serializer};
 use servo_model::Digest;
 use servo_model::json::{Json, JsonError, to_canonical};
-use servo_proto::v1::{AssetDefinition, Manifest, RunSpec};
+use servo_proto::v1::{AssetDefinition, Manifest};
 
 /// Sorts every list whose order means nothing, so that equal content has one digest.
 pub(crate) fn normalise(manifest: &mut Manifest) {
@@ -51,16 +51,6 @@ pub(crate) fn json(message: &impl prost::Message, name: &str) -> Result<Json, Js
 /// `name` is the message's own, without the package.
 pub(crate) fn canonical(message: &impl prost::Message, name: &str) -> Result<String, JsonError> {
     to_canonical(&ProtoJson(dynamic(message, name)))
-}
-
-/// What a run asks for, as a hash: the order of expressions aside. Configuration enters by its bytes.
-pub(crate) fn request_fingerprint(spec: &RunSpec) -> Result<String, JsonError> {
-    let mut spec = spec.clone();
-    spec.selection.sort_unstable();
-    if !spec.config_json.is_empty() {
-        spec.config_json = Digest::of(&spec.config_json).to_string();
-    }
-    digest(&spec, "RunSpec").map(|digest| digest.to_string())
 }
 
 /// Reads a manifest from its JSON form.

@@ -6,7 +6,7 @@ use servo_proto::v1::{PlanRunRequest, PlanRunResponse};
 
 use super::context::{Planner, scope, stored, working};
 use crate::core::plan::{Order, make};
-use crate::core::{canonical, plan_diff};
+use crate::core::plan_diff;
 use crate::store::plans;
 
 const TASKS_DEFAULT: usize = 100;
@@ -15,8 +15,9 @@ const TASKS_MAX: usize = 10_000;
 pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Result<PlanRunResponse, Error> {
     let scope = scope(&request)?;
     let spec = request.spec.ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
-    let request_fingerprint =
-        canonical::request_fingerprint(&spec).map_err(|error| Error::bad_field("spec", error.to_string()))?;
+    let request_fingerprint = servo_proto::request_fingerprint(&spec)
+        .map_err(|error| Error::bad_field("spec", error.to_string()))?
+        .to_string();
     let mut tx = planner.begin(&scope).await?;
     let found = planner.deployment(&mut tx, &scope, &spec.deployment_id).await?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;

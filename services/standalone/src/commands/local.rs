@@ -8,7 +8,7 @@ use clap::Args;
 use servo_local::{LocalMesh, MeshOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::show;
+use crate::{demo, show};
 
 #[derive(Debug, Args)]
 pub struct Local {
@@ -24,7 +24,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Starts the mesh, shows it, stops it.
+    /// Starts the mesh, runs the example project, stops it.
     pub fn demo(self) -> Result<()> {
         self.run(false)
     }
@@ -46,20 +46,24 @@ impl Local {
             mesh = LocalMesh::start(self.options()?, |step| progress.done(step)) => mesh?,
             signal = stop_signal() => return signal,
         };
-        self.show(&mesh).await?;
-        let kept = if stay { self.keep(&mut mesh).await } else { Ok(()) };
+        let kept = self.use_it(&mut mesh, stay).await;
         stop(mesh, self.json).and(kept)
     }
 
-    async fn show(&self, mesh: &LocalMesh) -> Result<()> {
+    async fn use_it(&self, mesh: &mut LocalMesh, stay: bool) -> Result<()> {
         let status = mesh.status().await;
-        if self.json {
-            println!("{}", show::json(mesh, &status)?);
-        } else {
+        if !self.json {
             println!("{}", show::table(&status));
-            println!("{}", show::places(mesh));
         }
-        Ok(())
+        let outcome = match stay {
+            true => None,
+            false => Some(demo::run(mesh, self.json).await?),
+        };
+        match self.json {
+            true => println!("{}", show::json(mesh, &status, outcome.as_ref())?),
+            false => println!("{}", show::places(mesh)),
+        }
+        if stay { self.keep(mesh).await } else { Ok(()) }
     }
 
     async fn keep(&self, mesh: &mut LocalMesh) -> Result<()> {

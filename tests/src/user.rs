@@ -1,0 +1,116 @@
+//! A user of a running mesh: deploys, triggers, waits.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use servo_client::worker::{Worker, WorkerConfig, WorkerHandle};
+use servo_client::{Client, Credentials, Tls, api};
+use servo_local::{LocalMesh, TENANT};
+use servo_model::Service;
+
+use crate::worker::Behaving;
+
+pub const WORKSPACE: &str = "default";
+
+/// Connected to the gateway with the mesh's API key.
+pub struct User {
+    pub client: Client,
+}
+
+impl User {
+    pub fn of(mesh: &LocalMesh) -> Result<User> {
+        let address = mesh.address(Service::Gateway).replace("127.0.0.1", "localhost");
+        let tls = Tls::new(std::fs::read_to_string(mesh.ca_path())?);
+        let client = Client::connect(&address, &tls, Credentials::ApiKey(mesh.api_key().to_owned()))?;
+        Ok(User { client })
+    }
+
+    pub async fn deploy(&self, manifest: api::Manifest) -> Result<api::DeployResponse> {
+        let asked = api::DeployRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            source: Some(api::deploy_request::Source::Manifest(manifest)),
+            ..Default::default()
+        };
+        Ok(self.client.planner().deploy(asked).await.context("deploy")?.into_inner())
+    }
+
+    pub async fn trigger(&self, selection: &[&str]) -> Result<api::Run> {
+        let asked = api::TriggerRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            spec: Some(api::RunSpec {
+                selection: selection.iter().map(|s| (*s).to_owned()).collect(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let answer = self.client.scheduler().trigger_run(asked).await.context("trigger a run")?.into_inner();
+        answer.run.context("the answer holds no run")
+    }
+
+    pub async fn run(&self, run_id: &str) -> Result<api::Run> {
+        let asked = api::GetRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client.scheduler().get_run(asked).await.context("read a run")?.into_inner();
+        answer.run.context("the answer holds no run")
+    }
+
+    /// Looks until the run has ended.
+    pub async fn ended(&self, run_id: &str) -> Result<api::Run> {
+        loop {
+            let run = self.run(run_id).await?;
+            if run.end_time.is_some() {
+                return Ok(run);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// All tasks of a run, in the plan's order.
+    pub async fn tasks(&self, run_id: &str) -> Result<Vec<api::Task>> {
+        let mut tasks = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let asked = api::ListTasksRequest {
+                tenant: TENANT.to_owned(),
+                workspace: WORKSPACE.to_owned(),
+                run_id: run_id.to_owned(),
+                page_size: 100,
+                page_token,
+                ..Default::default()
+            };
+            let page = self.client.scheduler().list_tasks(asked).await.context("list tasks")?.into_inner();
+            tasks.extend(page.tasks);
+            if page.next_page_token.is_empty() {
+                return Ok(tasks);
+            }
+            ensure!(!tasks.is_empty(), "a page without tasks says that there are more");
+            page_token = page.next_page_token;
+        }
+    }
+
+    /// Starts a worker of this process that does as its tasks say.
+    pub fn work(&self, slots: u32) -> WorkerHandle {
+        let info = api::WorkerInfo {
+            name: "in-process".to_owned(),
+            slots,
+            handlers: Behaving::handlers(),
+            ..Default::default()
+        };
+        let behaving = Behaving::new(self.client.clone(), None);
+        let worker =
+            Worker::new(self.client.clone(), self.client.clone(), WorkerConfig::new(TENANT, info), behaving);
+        let handle = worker.handle();
+        tokio::spawn(async move {
+            if let Err(error) = worker.run().await {
+                eprintln!("the worker ended: {error}");
+            }
+        });
+        handle
+    }
+}
