@@ -129,16 +129,7 @@ impl<H: Handler> Worker<H> {
         let mut pause = PAUSE_MIN;
         loop {
             let begun = tokio::time::Instant::now();
-            let leave = self.leave.clone();
-            let ended = tokio::select! {
-                biased;
-                ended = self.serve() => ended,
-                // Told to leave while there is no stream to say so on.
-                () = leave.cancelled() => {
-                    self.finish_running(self.config.leave_grace).await;
-                    Ok(End::Left)
-                }
-            };
+            let ended = self.serve().await;
             match ended {
                 // What was reported must arrive; the server may be away for a while.
                 Ok(End::Left) => {
@@ -150,13 +141,18 @@ impl<H: Handler> Worker<H> {
                 Err(status) => debug!(%status, "the stream of envelopes broke"),
             }
             pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
-            tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+            let pause = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)));
+            self.leave.run_until_cancelled(pause).await;
         }
     }
 
     /// Registers, connects where it is told to, and works until that ends.
     async fn serve(&mut self) -> Result<End, Status> {
-        let registered = self.register().await?;
+        let leave = self.leave.clone();
+        let Some(registered) = leave.run_until_cancelled(self.register()).await else {
+            return Ok(self.leave_unheard().await);
+        };
+        let registered = registered?;
         let client = match registered.address.as_str() {
             "" => self.dispatcher.clone(),
             address => {
@@ -177,8 +173,12 @@ impl<H: Handler> Worker<H> {
             worker_id: self.config.worker_id.clone(),
         };
         stream.say(Say::Open(open));
-        let opened = client.dispatcher().pull_tasks(UnboundedReceiverStream::new(outgoing)).await?;
-        let mut told = opened.into_inner();
+        let mut dispatcher = client.dispatcher();
+        let opening = dispatcher.pull_tasks(UnboundedReceiverStream::new(outgoing));
+        let Some(opened) = leave.run_until_cancelled(opening).await else {
+            return Ok(self.leave_unheard().await);
+        };
+        let mut told = opened?.into_inner();
         let left = self.pull(&registered, &stream, &mut told).await?;
         let Some((grace, comment)) = left else { return Ok(End::Again) };
         stream.say(Say::Leave(pb::PullLeave { comment: comment.to_owned() }));
@@ -188,6 +188,12 @@ impl<H: Handler> Worker<H> {
         let _ =
             tokio::time::timeout(PAUSE_MAX, async { while let Ok(Some(_)) = told.message().await {} }).await;
         Ok(End::Left)
+    }
+
+    /// Told to leave while there is no stream to say so on.
+    async fn leave_unheard(&mut self) -> End {
+        self.finish_running(self.config.leave_grace).await;
+        End::Left
     }
 
     async fn register(&self) -> Result<pb::RegisterWorkerResponse, Status> {

@@ -43,7 +43,13 @@ async fn a_pause_stops_admission_until_it_is_ended() {
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
-    let pause = || from_ada(api::PauseDispatchRequest { tenant: tenant(), comment: "night".into(), ..Default::default() });
+    let pause = || {
+        from_ada(api::PauseDispatchRequest {
+            tenant: tenant(),
+            comment: "night".into(),
+            ..Default::default()
+        })
+    };
     let first = gateway.pause_dispatch(pause()).await.unwrap().into_inner();
     let again = gateway.pause_dispatch(pause()).await.unwrap().into_inner();
     assert_eq!(first, again, "the same pause again changes nothing");
@@ -62,7 +68,12 @@ async fn a_pause_stops_admission_until_it_is_ended() {
 
     let resume = |expected_version| {
         let pause_id = held.pause_id.clone();
-        from_ada(api::ResumeDispatchRequest { tenant: tenant(), pause_id, expected_version, ..Default::default() })
+        from_ada(api::ResumeDispatchRequest {
+            tenant: tenant(),
+            pause_id,
+            expected_version,
+            ..Default::default()
+        })
     };
     assert_eq!(reason(gateway.resume_dispatch(resume(7)).await), Some(Reason::VersionConflict));
     gateway.resume_dispatch(resume(1)).await.unwrap();
@@ -91,13 +102,28 @@ async fn a_worker_is_listed_drained_and_killed() {
     assert_eq!(reason(list("slots = 2").await), Some(Reason::InvalidFilter));
 
     let worker_id = known[0].worker_id.clone();
-    let drain = || from_ada(api::DrainWorkerRequest { tenant: tenant(), worker_id: worker_id.clone(), ..Default::default() });
+    let drain = || {
+        from_ada(api::DrainWorkerRequest {
+            tenant: tenant(),
+            worker_id: worker_id.clone(),
+            ..Default::default()
+        })
+    };
     let drained = gateway.drain_worker(drain()).await.unwrap().into_inner();
     assert_eq!(drained.worker.as_ref().unwrap().state(), api::WorkerState::Draining);
-    assert_eq!(gateway.drain_worker(drain()).await.unwrap().into_inner().accepted_event_id, drained.accepted_event_id);
-    let kill = from_ada(api::KillWorkerRequest { tenant: tenant(), worker_id, expected_version: 9, ..Default::default() });
+    assert_eq!(
+        gateway.drain_worker(drain()).await.unwrap().into_inner().accepted_event_id,
+        drained.accepted_event_id
+    );
+    let kill = from_ada(api::KillWorkerRequest {
+        tenant: tenant(),
+        worker_id,
+        expected_version: 9,
+        ..Default::default()
+    });
     assert_eq!(reason(gateway.kill_worker(kill).await), Some(Reason::VersionConflict));
-    let dispatches = api::ListDispatchesRequest { tenant: tenant(), workspace: "prod".into(), ..Default::default() };
+    let dispatches =
+        api::ListDispatchesRequest { tenant: tenant(), workspace: "prod".into(), ..Default::default() };
     let dispatches = gateway.list_dispatches(from_ada(dispatches)).await.unwrap().into_inner().dispatches;
     assert_eq!(dispatches.iter().map(|d| d.task_key.as_str()).collect::<Vec<_>>().len(), 2);
     world.owner.cancel_all();

@@ -1,7 +1,6 @@
 //! Work flows from the owner to workers and back, whatever breaks on the way.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use servo_client::api;
 use servo_client::worker::{Attempt, Done, Handler};
@@ -70,9 +69,10 @@ async fn a_refused_claim_is_made_again_and_costs_no_slot() {
     world.owner.refuse_next(5);
     world.run(1, 8, api::PlannedAsset::default()).await;
     until("all slots are used", async || held.running.available_permits() == 3).await;
+    assert_eq!(world.owner.live_max(), 3);
     held.let_go.add_permits(8);
     until("all tasks ran", async || world.reports.finished() == 8).await;
-    assert_eq!(world.owner.live_max(), 3);
+    assert_eq!(world.owner.claims(), 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,14 +138,12 @@ async fn instances_share_the_shards_and_work_follows_them() {
     until("both hold half", async || of(&first).await == 8 && of(&second).await == 8).await;
     world.run(1, 200, api::PlannedAsset::default()).await;
     until("tasks run wherever their tenant is", async || world.reports.finished() == 200).await;
-    let address = first.address.clone();
     first.stop().await;
     until("the other one holds all", async || of(&second).await == 16).await;
     // The worker's way in was the first one; a supervisor would give it the other address.
     world.worker(&second, TENANT, slots(10), Noop);
     world.run(2, 200, api::PlannedAsset::default()).await;
     until("work goes on", async || world.reports.finished() == 400).await;
-    assert_ne!(address, second.address);
     assert_eq!(world.owner.claims(), 400);
 }
 
@@ -168,5 +166,4 @@ async fn a_long_attempt_is_reported_as_started() {
     until("its start is told", async || world.reports.started() == 1).await;
     held.let_go.add_permits(1);
     until("it ended", async || world.reports.finished() == 1).await;
-    assert!(Duration::from_millis(100) < PATIENCE);
 }

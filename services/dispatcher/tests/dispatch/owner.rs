@@ -147,10 +147,15 @@ impl State {
     }
 
     fn claim(&mut self, index: u32, claim: &pb::Claim) -> Option<pb::RefusedClaim> {
-        let refusal = |reason: pb::ErrorReason| pb::RefusedClaim { index, reason: reason.into(), message: String::new() };
+        let refusal = |reason: pb::ErrorReason| pb::RefusedClaim {
+            index,
+            reason: reason.into(),
+            message: String::new(),
+        };
         let run: RunId = claim.run_id.parse().unwrap();
         let ordinal = claim.task.as_ref().unwrap().ordinal;
-        let shard = u32::try_from(TENANT.parse::<servo_model::TenantId>().unwrap().admission_shard()).unwrap();
+        let shard =
+            u32::try_from(TENANT.parse::<servo_model::TenantId>().unwrap().admission_shard()).unwrap();
         if self.epochs.get(&shard) != Some(&claim.admission_epoch) {
             return Some(refusal(pb::ErrorReason::NotHolder));
         }
@@ -209,7 +214,9 @@ impl SchedulerService for Owner {
                 let Some(out) = weak.upgrade() else { return };
                 owner.with(|state| match request.message {
                     Some(Said::Open(open)) => {
-                        state.epochs.extend(open.leases.iter().map(|lease| (lease.admission_shard, lease.epoch)));
+                        state
+                            .epochs
+                            .extend(open.leases.iter().map(|lease| (lease.admission_shard, lease.epoch)));
                         if let Some(out) = first.take() {
                             state.snapshots(&out);
                             state.streams.push(out);

@@ -70,7 +70,8 @@ impl World {
         assert_eq!(leases.acquire(&(0..64).collect::<Vec<_>>(), 64).await.unwrap().len(), 64);
         let callback = CallbackServiceServer::new(world.reports.clone());
         world.callback = world.serve(Service::Callback, |mesh| mesh.serve(callback)).await;
-        world.quota = world.serve(Service::Quota, |mesh| mesh.serve(QuotaServiceServer::new(Unlimited))).await;
+        world.quota =
+            world.serve(Service::Quota, |mesh| mesh.serve(QuotaServiceServer::new(Unlimited))).await;
         world
     }
 
@@ -155,7 +156,11 @@ impl World {
     }
 
     /// The API as the gateway calls it for `ada` of this tenant, or as a service calls it.
-    pub(crate) fn peer(&self, service: Service, running: &Running) -> DispatcherServiceClient<servo_mesh::Peer> {
+    pub(crate) fn peer(
+        &self,
+        service: Service,
+        running: &Running,
+    ) -> DispatcherServiceClient<servo_mesh::Peer> {
         let settings: Settings<NoSections> =
             Settings::read(service, &self.sources(service, "127.0.0.1:0")).unwrap();
         let mesh = Mesh::new(settings, Shutdown::new());
@@ -180,7 +185,9 @@ impl World {
         };
         let plan_id = Digest::of(plan.encode_to_vec());
         let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
-        sqlx::query("INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ($1, 'prod', $2, $3)")
+        let store = "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ($1, 'prod', $2, $3)
+            ON CONFLICT DO NOTHING";
+        sqlx::query(store)
             .bind(TENANT)
             .bind(plan_id.as_bytes().as_slice())
             .bind(plan.encode_to_vec())
@@ -230,7 +237,8 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F)
 /// A message as `ada` sends it through the gateway.
 pub(crate) fn from_ada<T>(message: T) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
-    for (name, value) in [("servo-tenant", TENANT), ("servo-principal", "user:ada"), ("servo-roles", "admin")] {
+    for (name, value) in [("servo-tenant", TENANT), ("servo-principal", "user:ada"), ("servo-roles", "admin")]
+    {
         request.metadata_mut().insert(name, value.parse().unwrap());
     }
     request.set_timeout(PATIENCE);
