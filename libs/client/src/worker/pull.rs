@@ -182,7 +182,7 @@ impl<H: Handler> Worker<H> {
         let left = self.pull(&registered, &stream, &mut told).await?;
         let Some((grace, comment)) = left else { return Ok(End::Again) };
         stream.say(Say::Leave(pb::PullLeave { comment: comment.to_owned() }));
-        self.finish_running(grace).await;
+        self.finish_running(grace, Some(&mut told)).await;
         // The server ends the stream when it has noted that we are gone.
         drop(stream);
         let _ =
@@ -192,7 +192,7 @@ impl<H: Handler> Worker<H> {
 
     /// Told to leave while there is no stream to say so on.
     async fn leave_unheard(&mut self) -> End {
-        self.finish_running(self.config.leave_grace).await;
+        self.finish_running(self.config.leave_grace, None).await;
         End::Left
     }
 
@@ -281,7 +281,12 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    async fn finish_running(&mut self, grace: Duration) {
+    /// Waits until nothing runs; after the grace the rest is given back. What is told meanwhile still counts.
+    async fn finish_running(
+        &mut self,
+        grace: Duration,
+        mut told: Option<&mut Streaming<pb::PullTasksResponse>>,
+    ) {
         info!(running = self.running.len(), ?grace, "leaving");
         let cut_off = tokio::time::sleep(grace);
         tokio::pin!(cut_off);
@@ -290,8 +295,22 @@ impl<H: Handler> Worker<H> {
             tokio::select! {
                 () = &mut cut_off, if !self.interrupt.is_cancelled() => self.interrupt.cancel(),
                 Some(attempt) = self.ended.1.recv() => { self.running.remove(&attempt); }
+                message = next(&mut told) => match message {
+                    Some(Told::Cancels(cancels)) => self.cancel(&cancels),
+                    Some(Told::Drain(drain)) if drain.kill => self.interrupt.cancel(),
+                    Some(_) => {}
+                    None => told = None,
+                },
             }
         }
+    }
+}
+
+/// The next message; never, without a stream.
+async fn next(told: &mut Option<&mut Streaming<pb::PullTasksResponse>>) -> Option<Told> {
+    match told {
+        Some(told) => told.message().await.ok().flatten()?.message,
+        None => std::future::pending().await,
     }
 }
 
