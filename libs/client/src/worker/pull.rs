@@ -129,16 +129,7 @@ impl<H: Handler> Worker<H> {
         let mut pause = PAUSE_MIN;
         loop {
             let begun = tokio::time::Instant::now();
-            let leave = self.leave.clone();
-            let ended = tokio::select! {
-                biased;
-                ended = self.serve() => ended,
-                // Told to leave while there is no stream to say so on.
-                () = leave.cancelled() => {
-                    self.finish_running(self.config.leave_grace).await;
-                    Ok(End::Left)
-                }
-            };
+            let ended = self.serve().await;
             match ended {
                 // What was reported must arrive; the server may be away for a while.
                 Ok(End::Left) => {
@@ -150,13 +141,18 @@ impl<H: Handler> Worker<H> {
                 Err(status) => debug!(%status, "the stream of envelopes broke"),
             }
             pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
-            tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+            let pause = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)));
+            self.leave.run_until_cancelled(pause).await;
         }
     }
 
     /// Registers, connects where it is told to, and works until that ends.
     async fn serve(&mut self) -> Result<End, Status> {
-        let registered = self.register().await?;
+        let leave = self.leave.clone();
+        let Some(registered) = leave.run_until_cancelled(self.register()).await else {
+            return Ok(self.leave_unheard().await);
+        };
+        let registered = registered?;
         let client = match registered.address.as_str() {
             "" => self.dispatcher.clone(),
             address => {
@@ -177,17 +173,27 @@ impl<H: Handler> Worker<H> {
             worker_id: self.config.worker_id.clone(),
         };
         stream.say(Say::Open(open));
-        let opened = client.dispatcher().pull_tasks(UnboundedReceiverStream::new(outgoing)).await?;
-        let mut told = opened.into_inner();
+        let mut dispatcher = client.dispatcher();
+        let opening = dispatcher.pull_tasks(UnboundedReceiverStream::new(outgoing));
+        let Some(opened) = leave.run_until_cancelled(opening).await else {
+            return Ok(self.leave_unheard().await);
+        };
+        let mut told = opened?.into_inner();
         let left = self.pull(&registered, &stream, &mut told).await?;
         let Some((grace, comment)) = left else { return Ok(End::Again) };
         stream.say(Say::Leave(pb::PullLeave { comment: comment.to_owned() }));
-        self.finish_running(grace).await;
+        self.finish_running(grace, Some(&mut told)).await;
         // The server ends the stream when it has noted that we are gone.
         drop(stream);
         let _ =
             tokio::time::timeout(PAUSE_MAX, async { while let Ok(Some(_)) = told.message().await {} }).await;
         Ok(End::Left)
+    }
+
+    /// Told to leave while there is no stream to say so on.
+    async fn leave_unheard(&mut self) -> End {
+        self.finish_running(self.config.leave_grace, None).await;
+        End::Left
     }
 
     async fn register(&self) -> Result<pb::RegisterWorkerResponse, Status> {
@@ -275,7 +281,12 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    async fn finish_running(&mut self, grace: Duration) {
+    /// Waits until nothing runs; after the grace the rest is given back. What is told meanwhile still counts.
+    async fn finish_running(
+        &mut self,
+        grace: Duration,
+        mut told: Option<&mut Streaming<pb::PullTasksResponse>>,
+    ) {
         info!(running = self.running.len(), ?grace, "leaving");
         let cut_off = tokio::time::sleep(grace);
         tokio::pin!(cut_off);
@@ -284,8 +295,22 @@ impl<H: Handler> Worker<H> {
             tokio::select! {
                 () = &mut cut_off, if !self.interrupt.is_cancelled() => self.interrupt.cancel(),
                 Some(attempt) = self.ended.1.recv() => { self.running.remove(&attempt); }
+                message = next(&mut told) => match message {
+                    Some(Told::Cancels(cancels)) => self.cancel(&cancels),
+                    Some(Told::Drain(drain)) if drain.kill => self.interrupt.cancel(),
+                    Some(_) => {}
+                    None => told = None,
+                },
             }
         }
+    }
+}
+
+/// The next message; never, without a stream.
+async fn next(told: &mut Option<&mut Streaming<pb::PullTasksResponse>>) -> Option<Told> {
+    match told {
+        Some(told) => told.message().await.ok().flatten()?.message,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,0 +1,186 @@
+//! What people and other services ask the dispatcher.
+
+use servo_client::api;
+use servo_client::worker::{Attempt, Done, Handler};
+use servo_mesh::Reason;
+use servo_model::{RunId, Service};
+use tonic::Status;
+
+use crate::world::*;
+
+/// Ends only when it is told to.
+struct Endless;
+
+impl Handler for Endless {
+    async fn run(&self, attempt: Attempt) -> Done {
+        attempt.cancelled().await;
+        Done::cancelled()
+    }
+}
+
+fn tenant() -> String {
+    TENANT.to_owned()
+}
+
+fn reason<T>(answer: Result<T, Status>) -> Option<Reason> {
+    servo_mesh::error::reason_of(&answer.err().expect("it was refused"))
+}
+
+async fn explain(world: &World, dispatcher: &Running, run: RunId, ordinal: u32) -> api::Explanation {
+    let asked = api::ExplainAdmissionRequest {
+        tenant: tenant(),
+        workspace: "prod".into(),
+        run_id: run.to_string(),
+        tasks: vec![api::TaskRef { ordinal, map_index: None }],
+    };
+    let answer = world.peer(Service::Scheduler, dispatcher).explain_admission(asked).await;
+    answer.unwrap().into_inner().explanations.remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_stops_admission_until_it_is_ended() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    let pause = || {
+        from_ada(api::PauseDispatchRequest {
+            tenant: tenant(),
+            comment: "night".into(),
+            ..Default::default()
+        })
+    };
+    let first = gateway.pause_dispatch(pause()).await.unwrap().into_inner();
+    let again = gateway.pause_dispatch(pause()).await.unwrap().into_inner();
+    assert_eq!(first, again, "the same pause again changes nothing");
+    let held = first.pause.unwrap();
+    assert_eq!((held.version, held.requested_by.unwrap().principal), (1, "user:ada".to_owned()));
+    let run = world.run(1, 3, api::PlannedAsset::default()).await;
+    until("it waits for the pause", async || {
+        explain(&world, &dispatcher, run, 0).await.reason() == api::WaitReason::DispatchPaused
+    })
+    .await;
+    world.worker(&dispatcher, TENANT, slots(2), Endless);
+    let listed = from_ada(api::ListDispatchPausesRequest { tenant: tenant(), ..Default::default() });
+    let listed = gateway.list_dispatch_pauses(listed).await.unwrap().into_inner().pauses;
+    assert_eq!(listed.iter().map(|pause| &pause.pause_id).collect::<Vec<_>>(), [&held.pause_id]);
+    assert_eq!(world.owner.claims(), 0);
+
+    let resume = |expected_version| {
+        let pause_id = held.pause_id.clone();
+        from_ada(api::ResumeDispatchRequest {
+            tenant: tenant(),
+            pause_id,
+            expected_version,
+            ..Default::default()
+        })
+    };
+    assert_eq!(reason(gateway.resume_dispatch(resume(7)).await), Some(Reason::VersionConflict));
+    gateway.resume_dispatch(resume(1)).await.unwrap();
+    assert_eq!(reason(gateway.resume_dispatch(resume(0)).await), Some(Reason::InvalidState));
+    until("work begins", async || world.owner.claims() == 2).await;
+    let waits = explain(&world, &dispatcher, run, 2).await;
+    assert_eq!((waits.reason(), waits.position), (api::WaitReason::FairShare, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_is_listed_drained_and_killed() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    let info = api::WorkerInfo { capabilities: vec!["duckdb".into()], ..slots(2) };
+    let (_, worker) = world.worker(&dispatcher, TENANT, info, Endless);
+    world.run(1, 2, api::PlannedAsset::default()).await;
+    until("it works", async || world.owner.claims() == 2).await;
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    let mut list = async |filter: &str| {
+        let asked = api::ListWorkersRequest { tenant: tenant(), filter: filter.into(), ..Default::default() };
+        gateway.list_workers(from_ada(asked)).await.map(|answer| answer.into_inner().workers)
+    };
+    let known = list("state = ACTIVE AND capabilities : duckdb").await.unwrap();
+    assert_eq!((known.len(), known[0].active_attempts, known[0].version), (1, 2, 0));
+    assert_eq!(list("state = LOST").await.unwrap(), []);
+    assert_eq!(reason(list("slots = 2").await), Some(Reason::InvalidFilter));
+
+    let worker_id = known[0].worker_id.clone();
+    let drain = || {
+        from_ada(api::DrainWorkerRequest {
+            tenant: tenant(),
+            worker_id: worker_id.clone(),
+            ..Default::default()
+        })
+    };
+    let drained = gateway.drain_worker(drain()).await.unwrap().into_inner();
+    assert_eq!(drained.worker.as_ref().unwrap().state(), api::WorkerState::Draining);
+    assert_eq!(
+        gateway.drain_worker(drain()).await.unwrap().into_inner().accepted_event_id,
+        drained.accepted_event_id
+    );
+    let kill = from_ada(api::KillWorkerRequest {
+        tenant: tenant(),
+        worker_id,
+        expected_version: 9,
+        ..Default::default()
+    });
+    assert_eq!(reason(gateway.kill_worker(kill).await), Some(Reason::VersionConflict));
+    let dispatches =
+        api::ListDispatchesRequest { tenant: tenant(), workspace: "prod".into(), ..Default::default() };
+    let dispatches = gateway.list_dispatches(from_ada(dispatches)).await.unwrap().into_inner().dispatches;
+    assert_eq!(dispatches.iter().map(|d| d.task_key.as_str()).collect::<Vec<_>>().len(), 2);
+    world.owner.cancel_all();
+    tokio::time::timeout(PATIENCE, worker).await.expect("it leaves when it is drained").unwrap().unwrap();
+    assert_eq!(world.reports.outcomes(), [(1, api::Outcome::Cancelled); 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_worker_gives_back_what_it_has() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    let (_, worker) = world.worker(&dispatcher, TENANT, slots(2), Endless);
+    world.run(1, 2, api::PlannedAsset::default()).await;
+    until("it works", async || world.owner.claims() == 2).await;
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    let listed = from_ada(api::ListWorkersRequest { tenant: tenant(), ..Default::default() });
+    let worker_id = gateway.list_workers(listed).await.unwrap().into_inner().workers[0].worker_id.clone();
+    let kill = api::KillWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
+    gateway.kill_worker(from_ada(kill)).await.unwrap();
+    tokio::time::timeout(PATIENCE, worker).await.expect("it leaves").unwrap().unwrap();
+    assert_eq!(world.reports.outcomes(), [(1, api::Outcome::Interrupted); 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_requests_are_refused_with_their_reason() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    let mut worker = world.worker_client(TENANT, &dispatcher.address).dispatcher();
+    let good = api::RegisterWorkerRequest {
+        tenant: tenant(),
+        worker_id: servo_model::WorkerId::from_bytes([1; 16]).to_string(),
+        session: "s".into(),
+        info: Some(slots(1)),
+    };
+    worker.register_worker(good.clone()).await.unwrap();
+    let wrong = [
+        api::RegisterWorkerRequest { worker_id: "x".into(), ..good.clone() },
+        api::RegisterWorkerRequest { session: String::new(), ..good.clone() },
+        api::RegisterWorkerRequest { info: None, ..good.clone() },
+        api::RegisterWorkerRequest { info: Some(slots(0)), ..good.clone() },
+    ];
+    for wrong in wrong {
+        assert_eq!(reason(worker.register_worker(wrong).await), Some(Reason::InvalidField));
+    }
+    let other = api::RegisterWorkerRequest { tenant: "evil".into(), ..good.clone() };
+    assert_eq!(reason(worker.register_worker(other).await), Some(Reason::TenantMismatch));
+    let open = api::PullOpen { session: "another".into(), ..Default::default() };
+    let open = api::PullTasksRequest {
+        tenant: tenant(),
+        worker_id: good.worker_id,
+        message: Some(api::pull_tasks_request::Message::Open(open)),
+    };
+    let pulled = worker.pull_tasks(tokio_stream::iter([open])).await;
+    assert_eq!(reason(pulled), Some(Reason::WorkerNotFound));
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
+    let unknown = api::DrainWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
+    assert_eq!(reason(gateway.drain_worker(from_ada(unknown)).await), Some(Reason::WorkerNotFound));
+}

@@ -1,0 +1,237 @@
+//! The owner of all shards of runs, as the protocol describes it: snapshots, changes, answers to claims.
+
+use std::collections::{BTreeMap, HashMap};
+
+use servo_model::{AttemptId, Digest, DispatchId, RunId, TaskKey};
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_request::Message as Said;
+use servo_proto::v1::admit_response::Message as Tell;
+use servo_proto::v1::scheduler_service_server::SchedulerService;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::codegen::BoxStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::world::{Shared, TENANT};
+
+type Out = mpsc::UnboundedSender<Result<pb::AdmitResponse, Status>>;
+
+#[derive(Clone, Default)]
+pub(crate) struct Owner(Shared<State>);
+
+#[derive(Default)]
+struct State {
+    streams: Vec<Out>,
+    /// The epoch that each admission shard was opened with last.
+    epochs: HashMap<u32, u64>,
+    runs: BTreeMap<RunId, Run>,
+    live: BTreeMap<AttemptId, (RunId, pb::LiveAttempt)>,
+    live_max: usize,
+    claims: usize,
+    refuse_next: usize,
+}
+
+struct Run {
+    plan_id: Digest,
+    keys: Vec<TaskKey>,
+    /// Ready tasks with the number of their next attempt.
+    ready: BTreeMap<u32, u32>,
+}
+
+impl Owner {
+    pub(crate) fn offer(&self, run: RunId, plan_id: Digest, plan: &pb::Plan) {
+        let keys = plan.tasks.iter().map(|task| task.task_key.parse().unwrap()).collect();
+        let ready = (0..).zip(&plan.tasks).map(|(ordinal, _)| (ordinal, 1)).collect();
+        self.with(|state| {
+            state.runs.insert(run, Run { plan_id, keys, ready });
+            let update = pb::AdmitUpdate {
+                shard: u32::try_from(run.shard()).unwrap(),
+                ready: vec![state.ready_of(run)],
+                ..pb::AdmitUpdate::default()
+            };
+            state.tell_all(Tell::Update(update));
+        });
+    }
+
+    /// The next claims are refused, and their tasks offered again.
+    pub(crate) fn refuse_next(&self, claims: usize) {
+        self.with(|state| state.refuse_next = claims);
+    }
+
+    pub(crate) fn ended(&self, attempts: &[AttemptId]) {
+        self.with(|state| {
+            for attempt in attempts {
+                let Some((run, _)) = state.live.remove(attempt) else { continue };
+                let ended =
+                    pb::EndedAttempt { tenant: TENANT.into(), attempt_id: attempt.to_string(), slot_ms: 1 };
+                state.tell_all(Tell::Update(pb::AdmitUpdate {
+                    shard: u32::try_from(run.shard()).unwrap(),
+                    ended: vec![ended],
+                    ..pb::AdmitUpdate::default()
+                }));
+            }
+        });
+    }
+
+    /// Asks for all live attempts to be stopped.
+    pub(crate) fn cancel_all(&self) {
+        self.with(|state| {
+            for (run, live) in state.live.values().cloned().collect::<Vec<_>>() {
+                state.tell_all(Tell::Update(pb::AdmitUpdate {
+                    shard: u32::try_from(run.shard()).unwrap(),
+                    cancelled: vec![live],
+                    ..pb::AdmitUpdate::default()
+                }));
+            }
+        });
+    }
+
+    /// Breaks every stream, as a crash would.
+    pub(crate) fn break_streams(&self) {
+        self.with(|state| state.streams.clear());
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.with(|state| state.live.len())
+    }
+
+    pub(crate) fn live_max(&self) -> usize {
+        self.with(|state| state.live_max)
+    }
+
+    pub(crate) fn claims(&self) -> usize {
+        self.with(|state| state.claims)
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.0.lock().unwrap())
+    }
+}
+
+impl State {
+    fn tell_all(&mut self, message: Tell) {
+        self.streams.retain(|out| out.send(Ok(response(message.clone()))).is_ok());
+    }
+
+    fn ready_of(&self, run: RunId) -> pb::ReadyRun {
+        let known = &self.runs[&run];
+        let ready = |(ordinal, attempt): (&u32, &u32)| pb::ReadyTask {
+            task: Some(pb::TaskRef { ordinal: *ordinal, map_index: None }),
+            attempt: *attempt,
+            ..pb::ReadyTask::default()
+        };
+        pb::ReadyRun {
+            tenant: TENANT.into(),
+            workspace: "prod".into(),
+            run_id: run.to_string(),
+            plan_id: known.plan_id.to_string(),
+            tasks: known.ready.iter().map(ready).collect(),
+            ..pb::ReadyRun::default()
+        }
+    }
+
+    fn snapshots(&self, out: &Out) {
+        for shard in 0..64 {
+            let here = |run: &RunId| u32::try_from(run.shard()).unwrap() == shard;
+            let snapshot = pb::AdmitSnapshot {
+                shard,
+                epoch: 1,
+                first: true,
+                last: true,
+                ready: self.runs.keys().filter(|run| here(run)).map(|run| self.ready_of(*run)).collect(),
+                live: self.live.values().filter(|(run, _)| here(run)).map(|(_, live)| live.clone()).collect(),
+            };
+            let _ = out.send(Ok(response(Tell::Snapshot(snapshot))));
+        }
+    }
+
+    fn claim(&mut self, index: u32, claim: &pb::Claim) -> Option<pb::RefusedClaim> {
+        let refusal = |reason: pb::ErrorReason| pb::RefusedClaim {
+            index,
+            reason: reason.into(),
+            message: String::new(),
+        };
+        let run: RunId = claim.run_id.parse().unwrap();
+        let ordinal = claim.task.as_ref().unwrap().ordinal;
+        let shard =
+            u32::try_from(TENANT.parse::<servo_model::TenantId>().unwrap().admission_shard()).unwrap();
+        if self.epochs.get(&shard) != Some(&claim.admission_epoch) {
+            return Some(refusal(pb::ErrorReason::NotHolder));
+        }
+        let known = self.runs.get_mut(&run).unwrap();
+        if known.ready.get(&ordinal) != Some(&claim.attempt) {
+            return Some(refusal(pb::ErrorReason::StaleAttempt));
+        }
+        if self.refuse_next > 0 {
+            self.refuse_next -= 1;
+            let update = pb::AdmitUpdate {
+                shard: u32::try_from(run.shard()).unwrap(),
+                ready: vec![self.ready_of(run)],
+                ..pb::AdmitUpdate::default()
+            };
+            self.tell_all(Tell::Update(update));
+            return Some(refusal(pb::ErrorReason::Overloaded));
+        }
+        known.ready.remove(&ordinal);
+        let attempt_id = DispatchId::new(&run, &known.keys[ordinal as usize], claim.attempt).attempt_id();
+        let live = pb::LiveAttempt {
+            tenant: claim.tenant.clone(),
+            workspace: "prod".into(),
+            run_id: claim.run_id.clone(),
+            plan_id: known.plan_id.to_string(),
+            task: claim.task,
+            attempt_id: attempt_id.to_string(),
+            attempt: claim.attempt,
+            mode: claim.mode,
+            worker_id: claim.worker_id.clone(),
+            ..pb::LiveAttempt::default()
+        };
+        self.claims += 1;
+        self.live.insert(attempt_id, (run, live));
+        self.live_max = self.live_max.max(self.live.len());
+        None
+    }
+}
+
+fn response(message: Tell) -> pb::AdmitResponse {
+    pb::AdmitResponse { message: Some(message) }
+}
+
+#[tonic::async_trait]
+impl SchedulerService for Owner {
+    async fn admit(
+        &self,
+        request: Request<Streaming<pb::AdmitRequest>>,
+    ) -> Result<Response<BoxStream<pb::AdmitResponse>>, Status> {
+        let (out, responses) = mpsc::unbounded_channel();
+        let (owner, mut requests) = (self.clone(), request.into_inner());
+        tokio::spawn(async move {
+            let out = out;
+            let weak = out.downgrade();
+            let mut first = Some(out);
+            while let Ok(Some(request)) = requests.message().await {
+                let Some(out) = weak.upgrade() else { return };
+                owner.with(|state| match request.message {
+                    Some(Said::Open(open)) => {
+                        state
+                            .epochs
+                            .extend(open.leases.iter().map(|lease| (lease.admission_shard, lease.epoch)));
+                        if let Some(out) = first.take() {
+                            state.snapshots(&out);
+                            state.streams.push(out);
+                        }
+                    }
+                    Some(Said::Claims(batch)) => {
+                        let claims = (0..).zip(&batch.claims);
+                        let refused = claims.filter_map(|(index, claim)| state.claim(index, claim)).collect();
+                        let results = pb::ClaimResults { number: batch.number, refused };
+                        let _ = out.send(Ok(response(Tell::Results(results))));
+                    }
+                    _ => {}
+                });
+            }
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(responses).map(|message| message))))
+    }
+}
