@@ -47,9 +47,9 @@ impl Deployed {
     }
 
     /// Reads a manifest that is in its normal order.
-    pub(crate) fn from_normal(manifest: Manifest) -> Result<Deployed, Refusal> {
+    pub(crate) fn from_normal(mut manifest: Manifest) -> Result<Deployed, Refusal> {
         let checked = check(&manifest)?;
-        let digest = canonical::digest(&manifest, "Manifest").map_err(no_canonical_form)?;
+        let digest = canonical::manifest_digest(&mut manifest).map_err(no_canonical_form)?;
         let members = members(&manifest, &checked.makers);
         let upstream = upstream(&checked.links, &checked.makers);
         let planned = planned(&manifest, &members)?;
