@@ -115,9 +115,12 @@ impl Deployed {
         did_you_mean(key, self.manifest.assets.iter().map(|asset| asset.key.as_str()))
     }
 
-    /// What it weighs in a cache.
+    /// About what it takes in memory: its texts are kept up to three times, and each asset and link has its frame.
     pub(crate) fn weight(&self) -> usize {
-        self.manifest.encoded_len()
+        const ASSET_BYTES: usize = 2048;
+        const LINK_BYTES: usize = 384;
+        let links: usize = self.links.iter().map(Vec::len).sum();
+        3 * self.manifest.encoded_len() + ASSET_BYTES * self.keys.len() + LINK_BYTES * links
     }
 
     fn tasks_in_order(&self) -> Result<Vec<u32>, Refusal> {
