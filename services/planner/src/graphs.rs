@@ -10,14 +10,19 @@ use servo_model::Digest;
 
 use crate::core::deployed::Deployed;
 
-/// Encoded manifests that are kept parsed; a graph in memory takes a few times as much.
-const WEIGHT_MAX: usize = 8 * 1024 * 1024;
-/// Small ones weigh more than their manifests.
-const WEIGHT_MIN: usize = 4 * 1024;
+/// What all graphs together may weigh, in bytes.
+const WEIGHT_MAX: usize = 64 * 1024 * 1024;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Graphs {
     kept: Mutex<Kept>,
+    weight_max: usize,
+}
+
+impl Default for Graphs {
+    fn default() -> Graphs {
+        Graphs { kept: Mutex::default(), weight_max: WEIGHT_MAX }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,10 +48,10 @@ impl Graphs {
         kept.uses += 1;
         let now = kept.uses;
         if let Some((before, _)) = kept.graphs.insert(graph.digest, (graph.clone(), now)) {
-            kept.weight -= weight(&before);
+            kept.weight -= before.weight();
         }
-        kept.weight += weight(&graph);
-        while kept.weight > WEIGHT_MAX && kept.graphs.len() > 1 {
+        kept.weight += graph.weight();
+        while kept.weight > self.weight_max && kept.graphs.len() > 1 {
             kept.drop_oldest();
         }
         graph
@@ -57,13 +62,9 @@ impl Kept {
     fn drop_oldest(&mut self) {
         let oldest = self.graphs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest);
         if let Some((graph, _)) = oldest.and_then(|digest| self.graphs.remove(&digest)) {
-            self.weight -= weight(&graph);
+            self.weight -= graph.weight();
         }
     }
-}
-
-fn weight(graph: &Deployed) -> usize {
-    graph.weight().max(WEIGHT_MIN)
 }
 
 #[cfg(test)]
@@ -72,29 +73,24 @@ mod tests {
 
     use super::*;
 
-    fn graph(name: &str, bytes: usize) -> Arc<Deployed> {
-        let asset = |n: usize| AssetDefinition {
-            key: format!("n/a{n}"),
-            source: true,
-            description: "x".repeat(16 * 1024),
-            ..Default::default()
-        };
-        let assets = (0..bytes / (16 * 1024)).map(asset).collect();
+    fn graph(name: &str, assets: usize) -> Arc<Deployed> {
+        let asset = |n: usize| AssetDefinition { key: format!("n/a{n}"), source: true, ..Default::default() };
+        let assets = (0..assets).map(asset).collect();
         let manifest = Manifest { format: 1, code_version: name.to_owned(), assets, ..Default::default() };
         Arc::new(Deployed::new(manifest).unwrap())
     }
 
     #[test]
     fn what_was_used_longest_ago_goes_first() {
-        let graphs = Graphs::default();
-        let all: Vec<_> = (0..3).map(|n| graph(&n.to_string(), WEIGHT_MAX * 2 / 5)).collect();
+        let all: Vec<_> = (0..3).map(|n| graph(&n.to_string(), 10)).collect();
+        let graphs = Graphs { weight_max: all[0].weight() * 5 / 2, ..Graphs::default() };
         graphs.keep(all[0].clone());
         graphs.keep(all[1].clone());
         assert!(graphs.find(&all[0].digest).is_some());
         graphs.keep(all[2].clone());
         let kept: Vec<bool> = all.iter().map(|graph| graphs.find(&graph.digest).is_some()).collect();
         assert_eq!(kept, [true, false, true]);
-        let large = graphs.keep(graph("large", WEIGHT_MAX * 2));
+        let large = graphs.keep(graph("large", 100));
         assert!(graphs.find(&large.digest).is_some());
         assert!(graphs.find(&all[2].digest).is_none());
     }

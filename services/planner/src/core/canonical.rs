@@ -3,6 +3,8 @@
 //! A message's canonical form is its proto3 JSON with the field names of the proto files, defaults left out, written
 //! as canonical JSON: every language that speaks protobuf arrives at the same bytes.
 
+use std::collections::BTreeMap;
+
 use prost_reflect::{DynamicMessage, ReflectMessage as _, SerializeOptions};
 use serde::{Serialize, Serializer};
 use servo_model::Digest;
@@ -43,6 +45,27 @@ pub(crate) fn digest(message: &impl prost::Message, name: &str) -> Result<Digest
     canonical(message, name).map(Digest::of)
 }
 
+/// [`digest`] of a manifest, asset by asset: as one value a large manifest would take many times its size.
+pub(crate) fn manifest_digest(manifest: &mut Manifest) -> Result<Digest, JsonError> {
+    let assets = std::mem::take(&mut manifest.assets);
+    let written = manifest_text(manifest, &assets);
+    manifest.assets = assets;
+    written.map(Digest::of)
+}
+
+fn manifest_text(rest: &Manifest, assets: &[AssetDefinition]) -> Result<String, JsonError> {
+    let Json::Object(rest) = json(rest, "Manifest")? else { return Ok(String::new()) };
+    let mut members: BTreeMap<String, String> =
+        rest.into_iter().map(|(name, value)| (name, value.to_string())).collect();
+    if !assets.is_empty() {
+        let texts: Result<Vec<String>, JsonError> =
+            assets.iter().map(|asset| canonical(asset, "AssetDefinition")).collect();
+        members.insert("assets".to_owned(), format!("[{}]", texts?.join(",")));
+    }
+    let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    Ok(format!("{{{}}}", members.join(",")))
+}
+
 /// The canonical form as a value.
 pub(crate) fn json(message: &impl prost::Message, name: &str) -> Result<Json, JsonError> {
     Json::parse(&canonical(message, name)?)
@@ -79,5 +102,41 @@ struct ProtoJson(DynamicMessage);
 impl Serialize for ProtoJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize_with_options(serializer, &SerializeOptions::new().use_proto_field_name(true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::samples::{asset, cut, days, source};
+
+    #[test]
+    fn a_manifest_in_pieces_is_the_manifest_as_a_whole() {
+        let labels = BTreeMap::from([("team".to_owned(), "core".to_owned())]);
+        let whole = Manifest {
+            format: 1,
+            code_version: "c0ffee".to_owned(),
+            labels,
+            artifact: Some(Default::default()),
+            assets: vec![source("raw/x"), cut(asset("n/a", &["raw/x"]), vec![days()])],
+            schedules: vec![Default::default()],
+            ..Default::default()
+        };
+        for mut manifest in [whole.clone(), Manifest { assets: Vec::new(), ..whole }, Manifest::default()] {
+            let expected = digest(&manifest, "Manifest").unwrap();
+            assert_eq!(manifest_digest(&mut manifest).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn the_canonical_form_is_what_other_languages_write() {
+        let text = canonical(&source("raw/x"), "AssetDefinition").unwrap();
+        assert_eq!(text, r#"{"key":"raw/x","source":true}"#);
+        let parsed =
+            parse_manifest(br#"{"format": 1, "assets": [{"key": "raw/x", "source": true}]}"#).unwrap();
+        assert_eq!(parsed.assets, [source("raw/x")]);
+        for wrong in ["", "[]", "{\"assets\": 3}", "{\"unknown\": 1}", "{} {}"] {
+            assert!(parse_manifest(wrong.as_bytes()).is_err(), "{wrong}");
+        }
     }
 }

@@ -47,9 +47,9 @@ impl Deployed {
     }
 
     /// Reads a manifest that is in its normal order.
-    pub(crate) fn from_normal(manifest: Manifest) -> Result<Deployed, Refusal> {
+    pub(crate) fn from_normal(mut manifest: Manifest) -> Result<Deployed, Refusal> {
         let checked = check(&manifest)?;
-        let digest = canonical::digest(&manifest, "Manifest").map_err(no_canonical_form)?;
+        let digest = canonical::manifest_digest(&mut manifest).map_err(no_canonical_form)?;
         let members = members(&manifest, &checked.makers);
         let upstream = upstream(&checked.links, &checked.makers);
         let planned = planned(&manifest, &members)?;
@@ -115,9 +115,12 @@ impl Deployed {
         did_you_mean(key, self.manifest.assets.iter().map(|asset| asset.key.as_str()))
     }
 
-    /// What it weighs in a cache.
+    /// About what it takes in memory: its texts are kept up to three times, and each asset and link has its frame.
     pub(crate) fn weight(&self) -> usize {
-        self.manifest.encoded_len()
+        const ASSET_BYTES: usize = 2048;
+        const LINK_BYTES: usize = 384;
+        let links: usize = self.links.iter().map(Vec::len).sum();
+        3 * self.manifest.encoded_len() + ASSET_BYTES * self.keys.len() + LINK_BYTES * links
     }
 
     fn tasks_in_order(&self) -> Result<Vec<u32>, Refusal> {

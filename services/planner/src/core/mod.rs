@@ -10,6 +10,7 @@ pub(crate) mod lineage;
 pub(crate) mod nearest;
 pub(crate) mod plan;
 pub(crate) mod plan_diff;
+pub(crate) mod plan_page;
 pub(crate) mod refusal;
 #[cfg(test)]
 pub(crate) mod samples;

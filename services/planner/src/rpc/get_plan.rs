@@ -6,6 +6,7 @@ use servo_proto::v1::{GetPlanRequest, GetPlanResponse};
 
 use super::context::{Planner, scope, stored};
 use super::plan_run::{not_found, plan_id};
+use crate::core::plan_page;
 use crate::store::plans;
 
 const TASKS_DEFAULT: usize = 100;
@@ -23,8 +24,7 @@ pub(super) async fn get_plan(planner: &Planner, request: GetPlanRequest) -> Resu
     let mut plan = found.ok_or_else(|| not_found(&request.plan_id))?;
     let count = plan.tasks.len();
     let after = first.saturating_add(size).min(count);
-    plan.tasks.truncate(after);
-    plan.tasks.drain(..first.min(after));
+    plan_page::keep(&mut plan, first..after);
     let next = (after < count).then(|| planner.pages.write(&list, &after.to_string()));
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Ok(GetPlanResponse {

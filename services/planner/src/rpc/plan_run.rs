@@ -6,7 +6,7 @@ use servo_proto::v1::{PlanRunRequest, PlanRunResponse};
 
 use super::context::{Planner, scope, stored, working};
 use crate::core::plan::{Order, make};
-use crate::core::plan_diff;
+use crate::core::{plan_diff, plan_page};
 use crate::store::plans;
 
 const TASKS_DEFAULT: usize = 100;
@@ -45,10 +45,11 @@ pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Resu
     let mut plan = made.await??.plan;
     let task_count = u32::try_from(plan.tasks.len()).unwrap_or(u32::MAX);
     let diff = compared.map(|before| plan_diff::diff(&before, &plan));
-    plan.tasks.truncate(match request.max_tasks as usize {
+    let shown = match request.max_tasks as usize {
         0 => TASKS_DEFAULT,
         count => count.min(TASKS_MAX),
-    });
+    };
+    plan_page::keep(&mut plan, 0..shown);
     Ok(PlanRunResponse { plan: Some(plan), task_count, up_to_date_count: 0, request_fingerprint, diff })
 }
 

@@ -104,7 +104,7 @@ async fn single_orders_are_refused_beside_others() {
 }
 
 #[tokio::test]
-async fn many_orders_cost_few_statements() {
+async fn many_orders_are_planned_together() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let orders: Vec<PlanOrder> = (0..256)

@@ -150,7 +150,8 @@ impl Reader<'_> {
 fn check_parameter(faults: &mut Faults, path: &str, text: &str) {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !text.is_empty() && !(starts && plain && text.len() <= values::NAME_BYTES_MAX) {
+    let is_name = starts && plain && text.len() <= values::NAME_BYTES_MAX;
+    if !text.is_empty() && !is_name {
         faults.add(
             path,
             "is no name for a parameter: write letters, digits and `_`, not beginning with a digit",

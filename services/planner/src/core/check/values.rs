@@ -33,7 +33,7 @@ pub(super) fn short(faults: &mut Faults, path: impl Into<String>, text: &str, by
 /// Not negative, not endless; zero only where it may be.
 pub(super) fn duration(faults: &mut Faults, path: &str, duration: Option<Duration>, zero_is_fine: bool) {
     let Some(Duration { seconds, nanos }) = duration else { return };
-    if seconds < 0 || nanos < 0 || nanos > 999_999_999 || seconds > DURATION_SECONDS_MAX {
+    if !(0..=DURATION_SECONDS_MAX).contains(&seconds) || !(0..=999_999_999).contains(&nanos) {
         faults.add(path, "is negative or longer than a year; write a time between");
     } else if seconds == 0 && nanos == 0 && !zero_is_fine {
         faults.add(path, "is zero; write a time or leave it out");

@@ -310,7 +310,7 @@ proptest! {
             let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
             let node = asset(&key(n), &upstream);
             // Every third one is cut, so that mappings take part.
-            if n % 3 == 0 { cut(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
+            if n.is_multiple_of(3) { cut(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
         };
         let mut turned = manifest(order.into_iter().map(node).collect());
         for asset in &mut turned.assets {
