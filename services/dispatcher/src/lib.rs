@@ -7,7 +7,7 @@
 //!
 //! **Stays absent:** writes to tasks; a claim is an event like any other, and its owner appends it.
 
-mod core;
+pub mod core;
 mod envelope;
 mod loops;
 mod rpc;
