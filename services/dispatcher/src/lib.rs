@@ -132,7 +132,7 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || limits::follow(quota.clone(), engine.clone()))
         .with_loop("registry", Pace::every(registry::SEEN_EVERY), move || {
             let (store, engine) = (registry_store.clone(), registry_engine.clone());
-            async move { registry::run_once(store, engine).await.map_err(|error| tonic::Status::from(error)) }
+            async move { registry::run_once(store, engine).await.map_err(tonic::Status::from) }
         })
         .until_signal()
         .await
