@@ -99,7 +99,8 @@ fn files_stay_small() {
 fn sql_writes_only_its_own_schema() {
     let statements: Vec<PathBuf> = files(&root().join("services"), ".sql");
     for path in statements {
-        let text = fs::read_to_string(&path).unwrap();
+        // An upsert's second half names no table.
+        let text = fs::read_to_string(&path).unwrap().replace("DO UPDATE SET", "");
         let below = path.strip_prefix(root().join("services")).unwrap();
         let own = format!("{}.", below.iter().next().unwrap().to_str().unwrap());
         for verb in ["INSERT INTO ", "UPDATE ", "DELETE FROM "] {

@@ -79,11 +79,7 @@ const ROWS: [(Service, &str, &str); 8] = [
         "scheduler.run_key_conflicts",
         "VALUES ($1, 'main', gen_random_uuid(), gen_random_uuid(), '', clock_timestamp())",
     ),
-    (
-        Service::Dispatcher,
-        "dispatcher.workers",
-        "VALUES ($1, gen_random_uuid(), 'w', 1, 4, clock_timestamp(), clock_timestamp())",
-    ),
+    (Service::Dispatcher, "dispatcher.workers", "VALUES ($1, gen_random_uuid(), 'w', 1, 's', '')"),
     (
         Service::Callback,
         "callback.heartbeats",

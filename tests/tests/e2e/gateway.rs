@@ -51,8 +51,8 @@ async fn the_door_asks_who_you_are_and_passes_on() {
     let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
     let key = Some(running.mesh.api_key());
 
-    let unbuilt = runs.get_run(request(get_run(TENANT), key)).await.unwrap_err();
-    check(&unbuilt, Code::Unimplemented, "NOT_IMPLEMENTED");
+    let missing = runs.get_run(request(get_run(TENANT), key)).await.unwrap_err();
+    check(&missing, Code::NotFound, "RUN_NOT_FOUND");
     let nobody = runs.get_run(request(get_run(TENANT), None)).await.unwrap_err();
     check(&nobody, Code::Unauthenticated, "CREDENTIALS_MISSING");
     let stranger = runs.get_run(request(get_run(TENANT), Some("servo_guess"))).await.unwrap_err();

@@ -1,3 +1,4 @@
+-- Called by Beats: notes who lives, and answers in order how each attempt stands.
 WITH beats AS (
     SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[])
         WITH ORDINALITY AS b (tenant, run_id, attempt_id, ordinal, item, place)

@@ -57,7 +57,7 @@ async fn listen(
                 // Batches are judged side by side: the next need not wait for this one's disk.
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
                 tokio::spawn(async move {
-                    let results = claim(&scheduler, batch).await;
+                    let results = claim(&scheduler, gate, batch).await;
                     let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) }).await;
                 });
             }
@@ -68,11 +68,11 @@ async fn listen(
 }
 
 /// Each claim goes to the shard of its run; the answer waits for all of them.
-async fn claim(scheduler: &Scheduler, batch: v1::ClaimBatch) -> v1::ClaimResults {
+async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1::ClaimResults {
     let mut refused = Vec::new();
     let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
     for (index, claim) in batch.claims.iter().enumerate() {
-        match ask(claim) {
+        match ask(gate, claim) {
             Ok(ask) if index < CLAIMS_MAX => {
                 by_shard.entry(ask.run_id().shard()).or_default().push((index, ask))
             }
@@ -100,10 +100,11 @@ async fn claim(scheduler: &Scheduler, batch: v1::ClaimBatch) -> v1::ClaimResults
     v1::ClaimResults { number: batch.number, refused }
 }
 
-fn ask(claim: &v1::Claim) -> Result<Ask, (Reason, String)> {
+fn ask(gate: GateId, claim: &v1::Claim) -> Result<Ask, (Reason, String)> {
     let bad = |what: &str| (Reason::InvalidField, format!("{what} is malformed"));
     let tenant: TenantId = claim.tenant.parse().map_err(|_| bad("tenant"))?;
     Ok(Ask::Claim(Arc::new(Claim {
+        gate,
         run_id: claim.run_id.parse().map_err(|_| bad("run_id"))?,
         admission_shard: tenant.admission_shard(),
         task: wire::slot(claim.task.ok_or_else(|| bad("task"))?),

@@ -39,8 +39,11 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    pub(super) fn admits(&self, admission_shard: i16, epoch: u64) -> bool {
-        self.epochs.get(&admission_shard).is_none_or(|newest| epoch >= *newest)
+    /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch. One that
+    /// was read from a stream that has a successor would be unknown to it.
+    pub(super) fn admits(&self, gate: GateId, admission_shard: i16, epoch: u64) -> bool {
+        let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
+        epoch >= newest && self.holder(admission_shard).is_some_and(|holder| holder.id == gate)
     }
 
     pub(super) fn close(&mut self, gate: GateId) {
@@ -92,12 +95,13 @@ impl Gates {
     }
 
     fn of(&self, tenant: &TenantId) -> Option<&Gate> {
-        let shard = tenant.admission_shard();
-        // The newest holder, should an older one still be connected.
-        self.open
-            .iter()
-            .filter(|gate| gate.leases.contains_key(&shard))
-            .max_by_key(|gate| gate.leases[&shard])
+        self.holder(tenant.admission_shard())
+    }
+
+    /// The newest holder, should an older one still be connected.
+    fn holder(&self, admission_shard: i16) -> Option<&Gate> {
+        let holders = self.open.iter().filter(|gate| gate.leases.contains_key(&admission_shard));
+        holders.max_by_key(|gate| (gate.leases[&admission_shard], gate.id))
     }
 
     fn send_to(&mut self, gate: GateId, told: Told) {

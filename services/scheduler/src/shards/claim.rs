@@ -14,7 +14,7 @@ use crate::wire;
 impl Lane {
     pub(super) fn fold_claim(&mut self, shard: i16, claim: &Claim, at: i64, draft: &mut Draft) -> Done {
         let done = |verdict: DoneAs| Done { verdict, event_id: claim.event_id, run: None };
-        if !self.gates.admits(claim.admission_shard, claim.claim.admission_epoch) {
+        if !self.gates.admits(claim.gate, claim.admission_shard, claim.claim.admission_epoch) {
             return done(DoneAs::StaleAdmission);
         }
         let run = self.shards.get(&shard).and_then(|held| held.runs.get(&claim.run_id));

@@ -25,6 +25,7 @@ struct Instance {
     shards: Shards,
     plans: Plans,
     keeper: Keeper,
+    _told: mpsc::Receiver<v1::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -39,7 +40,16 @@ async fn instance(database: &TestDatabase, name: &str) -> Instance {
     let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
     keeper.clone().run_once().await.unwrap();
-    Instance { store, shards, plans, keeper }
+    let (gate, told) = gate(1);
+    shards.open_gate(&gate).unwrap();
+    Instance { store, shards, plans, keeper, _told: told }
+}
+
+/// A dispatcher that admits for everybody this test speaks of.
+fn gate(epoch: u64) -> (Gate, mpsc::Receiver<v1::AdmitResponse>) {
+    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
+    let (outbox, told) = mpsc::channel(4_096);
+    (Gate { id: 1, leases: BTreeMap::from([(admission_shard, epoch)]), outbox }, told)
 }
 
 /// A plan from each task's upstreams.
@@ -110,6 +120,7 @@ fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
     };
     let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
     Ask::Claim(Arc::new(Claim {
+        gate: 1,
         run_id: id,
         admission_shard,
         task: Slot::planned(ordinal),
@@ -263,9 +274,8 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
-    let (outbox, mut told) = mpsc::channel(4_096);
-    one.shards.open_gate(&Gate { id: 1, leases: BTreeMap::from([(admission_shard, 7)]), outbox }).unwrap();
+    let (gate, mut told) = gate(7);
+    one.shards.open_gate(&gate).unwrap();
     // Answered behind the gate's opening, so that the snapshots are out.
     assert_eq!(ask(&one, claim(id, 0, 1, 6)).await.verdict, DoneAs::StaleAdmission);
     let mut ready = Vec::new();

@@ -9,6 +9,7 @@ use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::admission::GateId;
 use crate::core::{Counts, Graph, Refusal, Slot, Time, Verdict};
 
 /// Asks of one caller, all for one shard. Each is judged by itself; all are stored together.
@@ -32,6 +33,8 @@ pub(crate) enum Ask {
 /// A task that a dispatcher chose. What else its event says follows from the run's plan.
 #[derive(Debug)]
 pub(crate) struct Claim {
+    /// The stream it came by.
+    pub gate: GateId,
     pub run_id: RunId,
     pub admission_shard: i16,
     pub task: Slot,

@@ -1,1 +1,2 @@
+-- Called by Keeper::leave.
 DELETE FROM scheduler.instances WHERE holder = $1

@@ -1,3 +1,4 @@
+-- Called by Keeper::note_instance: says that we live, and answers how many do.
 WITH noted AS (
     INSERT INTO scheduler.instances (holder, address, seen_at) VALUES ($1, $2, clock_timestamp())
     ON CONFLICT (holder) DO UPDATE SET seen_at = excluded.seen_at

@@ -1,3 +1,4 @@
+-- Called by runs_by_id.
 SELECT r.run_number, r.tenant, r.workspace, r.run_id, r.state, r.reason, r.stopped_by, r.version, r.plan_id, r.request,
     r.error, r.error_ordinal, r.created_at, r.changed_at, r.started_at, r.ended_at
 FROM unnest($1::text[], $2::uuid[]) AS w (tenant, run_id)
