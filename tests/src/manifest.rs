@@ -41,3 +41,31 @@ pub fn chain(length: usize) -> api::Manifest {
     };
     manifest((0..length).map(link).collect())
 }
+
+/// One root, an asset cut into `width` partitions behind it, and a join over all of them.
+pub fn partitioned_fan_out(width: usize) -> api::Manifest {
+    let values = api::StaticValues {
+        r#type: api::ValueType::String.into(),
+        values: (0..width).map(|n| format!("p{n:05}")).collect(),
+    };
+    let cut = api::PartitionsDefinition {
+        dimensions: vec![api::PartitionDimension {
+            name: "part".to_owned(),
+            values: Some(api::partition_dimension::Values::Fixed(values)),
+        }],
+    };
+    let over_all = api::PartitionMapping {
+        dimensions: vec![api::DimensionMapping {
+            upstream: "part".to_owned(),
+            rule: Some(api::dimension_mapping::Rule::All(true)),
+            ..Default::default()
+        }],
+    };
+    let mut join = asset("fan/join", &["fan/part"], "");
+    join.dependencies[0].mapping = Some(over_all);
+    manifest(vec![
+        asset("fan/root", &[], ""),
+        api::AssetDefinition { partitions: Some(cut), ..asset("fan/part", &["fan/root"], "") },
+        join,
+    ])
+}

@@ -36,13 +36,15 @@ impl User {
     }
 
     pub async fn trigger(&self, selection: &[&str]) -> Result<api::Run> {
+        let selection = selection.iter().map(|s| (*s).to_owned()).collect();
+        self.trigger_spec(api::RunSpec { selection, ..Default::default() }).await
+    }
+
+    pub async fn trigger_spec(&self, spec: api::RunSpec) -> Result<api::Run> {
         let asked = api::TriggerRunRequest {
             tenant: TENANT.to_owned(),
             workspace: WORKSPACE.to_owned(),
-            spec: Some(api::RunSpec {
-                selection: selection.iter().map(|s| (*s).to_owned()).collect(),
-                ..Default::default()
-            }),
+            spec: Some(spec),
             ..Default::default()
         };
         let answer = self.client.scheduler().trigger_run(asked).await.context("trigger a run")?.into_inner();
@@ -69,6 +71,91 @@ impl User {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// The run, asked for until somebody answers.
+    pub async fn patiently(&self, run_id: &str) -> api::Run {
+        loop {
+            match self.run(run_id).await {
+                Ok(run) => return run,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    /// Looks until the run's tasks stand as wanted.
+    pub async fn until(&self, run_id: &str, wanted: impl Fn(api::TaskCounts) -> bool) -> Result<api::Run> {
+        loop {
+            let run = self.run(run_id).await?;
+            if wanted(run.tasks.unwrap_or_default()) {
+                return Ok(run);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub async fn history(&self, run_id: &str) -> Result<Vec<api::RunTransition>> {
+        let asked = api::GetRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            include_history: true,
+            ..Default::default()
+        };
+        Ok(self.client.scheduler().get_run(asked).await.context("read a run")?.into_inner().history)
+    }
+
+    pub async fn runs(&self) -> Result<Vec<api::Run>> {
+        let asked = api::ListRunsRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            ..Default::default()
+        };
+        Ok(self.client.scheduler().list_runs(asked).await.context("list runs")?.into_inner().runs)
+    }
+
+    pub async fn task(&self, run_id: &str, task_id: &str) -> Result<api::GetTaskResponse> {
+        let asked = api::GetTaskRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            task_id: task_id.to_owned(),
+            ..Default::default()
+        };
+        Ok(self.client.scheduler().get_task(asked).await.context("read a task")?.into_inner())
+    }
+
+    pub async fn pause(&self, run_id: &str) -> Result<api::Run> {
+        let asked = api::PauseRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client.scheduler().pause_run(asked).await.context("pause a run")?.into_inner();
+        answer.run.context("the answer holds no run")
+    }
+
+    pub async fn resume(&self, run_id: &str) -> Result<api::Run> {
+        let asked = api::ResumeRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client.scheduler().resume_run(asked).await.context("resume a run")?.into_inner();
+        answer.run.context("the answer holds no run")
+    }
+
+    pub async fn cancel(&self, run_id: &str) -> Result<api::Run> {
+        let asked = api::CancelRunRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client.scheduler().cancel_run(asked).await.context("cancel a run")?.into_inner();
+        answer.run.context("the answer holds no run")
     }
 
     /// All tasks of a run, in the plan's order.

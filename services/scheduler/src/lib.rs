@@ -16,6 +16,7 @@ mod wire;
 use std::time::Duration;
 
 use serde::Deserialize;
+use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
@@ -65,7 +66,8 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let shards = Shards::start(&store, &plans);
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
-    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids };
+    let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
+    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids, tokens };
     let round = keeper.clone();
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))

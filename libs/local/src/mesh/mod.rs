@@ -148,6 +148,17 @@ impl LocalMesh {
         self.services.get_mut(&service)
     }
 
+    /// What each service's process takes of memory, in megabytes.
+    pub fn memory(&self) -> Result<Vec<(Service, f64)>> {
+        let of = |(service, child): (&Service, &Child)| {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("find VmRSS")?;
+            let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().context("read VmRSS")?;
+            Ok((*service, kilobytes / 1024.0))
+        };
+        self.services.iter().map(of).collect()
+    }
+
     /// What each service says about itself.
     pub async fn status(&self) -> Vec<ServiceStatus> {
         let asked = Service::ALL.map(|service| self.probe.ask(service, self.address(service)));

@@ -7,6 +7,9 @@ use servo_store::StoreError;
 use crate::core::Refusal;
 use crate::shards::NotDone;
 
+pub(super) const PAGE_DEFAULT: usize = 20;
+pub(super) const PAGE_MAX: usize = 100;
+
 pub(super) fn store(error: StoreError) -> Error {
     match error {
         StoreError::Unavailable(_) | StoreError::Raced(_) => Error::new(Reason::NotReady, error.to_string()),
@@ -43,6 +46,10 @@ pub(super) fn refusal(refusal: &Refusal) -> Reason {
 
 pub(super) fn run_not_found(run_id: &str) -> Error {
     Error::new(Reason::RunNotFound, format!("run {run_id} does not exist")).with("run_id", run_id)
+}
+
+pub(super) fn task_not_found(run_id: &str, task_id: &str) -> Error {
+    Error::new(Reason::TaskNotFound, format!("run {run_id} has no task {task_id}")).with("task_id", task_id)
 }
 
 pub(super) fn tenant(text: &str) -> Result<TenantId, Error> {

@@ -1,19 +1,32 @@
-//! GetRun: one run as its rows tell it.
+//! GetRun: one run as its rows tell it, with its history if that is asked for.
 
-use servo_mesh::Error;
+use std::sync::Arc;
+
+use servo_mesh::{Error, Reason};
 use servo_proto::v1;
 use servo_store::{TenantTx, query};
 use uuid::Uuid;
 
-use super::{Scheduler, answer};
+use super::{Scheduler, answer, story};
+use crate::core::Graph;
 use crate::wire::{self, RunRow};
 
 pub(super) async fn get_run(
     scheduler: &Scheduler,
     asked: v1::GetRunRequest,
 ) -> Result<v1::GetRunResponse, Error> {
-    let run = find(scheduler, &asked.tenant, &asked.workspace, &asked.run_id).await?;
-    Ok(v1::GetRunResponse { run: Some(run), history: Vec::new() })
+    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let row = row(&mut tx, &asked.workspace, &asked.run_id).await?;
+    let run = show(&mut tx, &row).await?;
+    let history = match asked.include_history {
+        true => {
+            let graph = graph(scheduler, &asked.tenant, &asked.workspace, &row).await?;
+            story::read(&mut tx, &row, graph.as_ref(), None).await?.run
+        }
+        false => Vec::new(),
+    };
+    tx.commit().await.map_err(answer::store)?;
+    Ok(v1::GetRunResponse { run: Some(run), history })
 }
 
 /// The run, if it exists in this tenant and workspace.
@@ -25,15 +38,9 @@ pub(super) async fn find(
 ) -> Result<v1::Run, Error> {
     let mut tx = scheduler.store.requests().begin(tenant).await.map_err(answer::store)?;
     let row = row(&mut tx, workspace, run_id).await?;
-    let counts = match row.counts {
-        Some(_) => Vec::new(),
-        None => tx
-            .all(query(include_str!("../store/count_tasks.sql")).bind(row.run_number))
-            .await
-            .map_err(answer::store)?,
-    };
+    let run = show(&mut tx, &row).await?;
     tx.commit().await.map_err(answer::store)?;
-    Ok(wire::run_to_proto(&row, &counts))
+    Ok(run)
 }
 
 pub(super) async fn row(tx: &mut TenantTx, workspace: &str, run_id: &str) -> Result<RunRow, Error> {
@@ -42,4 +49,30 @@ pub(super) async fn row(tx: &mut TenantTx, workspace: &str, run_id: &str) -> Res
         query(include_str!("../store/run.sql")).bind(Uuid::from_bytes(*id.as_bytes())).bind(workspace);
     let row: Option<RunRow> = tx.optional(select).await.map_err(answer::store)?;
     row.ok_or_else(|| answer::run_not_found(run_id))
+}
+
+/// The run's plan; none before it has one.
+pub(super) async fn graph(
+    scheduler: &Scheduler,
+    tenant: &str,
+    workspace: &str,
+    row: &RunRow,
+) -> Result<Option<Arc<Graph>>, Error> {
+    let Some(plan_id) = row.plan_id.as_deref().and_then(|id| <[u8; 32]>::try_from(id).ok()) else {
+        return Ok(None);
+    };
+    let graph = scheduler.plans.find(scheduler.store.loops(), tenant, workspace, plan_id).await;
+    let missing = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
+    Ok(Some(graph.map_err(answer::store)?.ok_or_else(missing)?))
+}
+
+async fn show(tx: &mut TenantTx, row: &RunRow) -> Result<v1::Run, Error> {
+    let counts: Vec<(i16, i64)> = match row.counts {
+        Some(_) => Vec::new(),
+        None => {
+            let count = query(include_str!("../store/count_tasks.sql")).bind(row.run_number);
+            tx.all(count).await.map_err(answer::store)?
+        }
+    };
+    Ok(wire::run_to_proto(row, &counts))
 }

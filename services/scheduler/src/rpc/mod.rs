@@ -4,11 +4,14 @@ mod admit;
 mod answer;
 mod control;
 mod get_run;
+mod list_runs;
 mod report_attempts;
+mod story;
 mod tasks;
 mod trigger_run;
 
 use servo_mesh::Caller;
+use servo_mesh::paging::PageTokens;
 use servo_proto::v1;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
 use servo_store::Store;
@@ -26,6 +29,7 @@ pub(crate) struct Scheduler {
     pub(crate) plans: Plans,
     pub(crate) planning: Planning,
     pub(crate) run_ids: RunIds,
+    pub(crate) tokens: PageTokens,
 }
 
 #[tonic::async_trait]
@@ -43,6 +47,20 @@ impl SchedulerService for Scheduler {
         request: Request<v1::GetRunRequest>,
     ) -> Result<Response<v1::GetRunResponse>, Status> {
         Ok(Response::new(get_run::get_run(self, request.into_inner()).await?))
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<v1::ListRunsRequest>,
+    ) -> Result<Response<v1::ListRunsResponse>, Status> {
+        Ok(Response::new(list_runs::list_runs(self, request.into_inner()).await?))
+    }
+
+    async fn get_task(
+        &self,
+        request: Request<v1::GetTaskRequest>,
+    ) -> Result<Response<v1::GetTaskResponse>, Status> {
+        Ok(Response::new(tasks::get_task(self, request.into_inner()).await?))
     }
 
     async fn list_tasks(

@@ -14,7 +14,7 @@ use crate::shards::{Ask, Done, DoneAs, NewRun};
 use crate::wire;
 
 /// What a tenant gets that says nothing else.
-const MAX_TASKS: u32 = 10_000;
+const MAX_TASKS: u32 = 50_000;
 const MAX_DURATION_SECONDS: i64 = 24 * 3_600;
 
 pub(super) async fn trigger_run(

@@ -1,0 +1,185 @@
+//! A run's history, folded from its events: the rows say how things stand, the ledger says how they came to be so.
+
+use std::sync::Arc;
+
+use servo_mesh::{Error, Reason};
+use servo_model::Stream;
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::{Event, TenantTx, query};
+use ulid::Ulid;
+use uuid::Uuid;
+
+use super::answer;
+use crate::core::{Changes, Graph, Run, Slot, TaskChange, Verdict, fold};
+use crate::wire::{self, RunRow};
+
+/// What happened to a run, and to one of its tasks if one was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    pub(super) run: Vec<v1::RunTransition>,
+    pub(super) task: Vec<v1::TaskTransition>,
+    pub(super) attempts: Vec<v1::Attempt>,
+}
+
+/// Reads the events and folds them once more.
+pub(super) async fn read(
+    tx: &mut TenantTx,
+    row: &RunRow,
+    graph: Option<&Arc<Graph>>,
+    about: Option<Slot>,
+) -> Result<Story, Error> {
+    let shards = i64::from(Stream::Execution.shards());
+    let (shard, position) = (row.run_number.rem_euclid(shards), row.run_number.div_euclid(shards));
+    let select = query(include_str!("../store/run_events.sql"))
+        .bind(i16::try_from(shard).unwrap_or(0))
+        .bind(position)
+        .bind(row.run_id)
+        .bind(row.created_at)
+        .bind(row.ended_at);
+    let events: Vec<Event> = tx.all(select).await.map_err(answer::store)?;
+    tell(&events, row.run_number, graph, about).map_err(|fault| Error::new(Reason::Internal, fault))
+}
+
+fn tell(
+    events: &[Event],
+    number: i64,
+    graph: Option<&Arc<Graph>>,
+    about: Option<Slot>,
+) -> Result<Story, String> {
+    let mut story = Story::default();
+    let mut run: Option<Run> = None;
+    for event in events {
+        let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
+        let at = event.recorded_at.unix_us();
+        let Some(run) = &mut run else {
+            let Body::RunRequested(asked) = &body else { continue };
+            let header = wire::header(&event.tenant, &event.workspace, number, asked, trace.as_ref(), at);
+            let created = Run::requested(header.map_err(|bad| bad.to_string())?);
+            story.run.push(run_transition(None, (created.state, created.reason), event));
+            run = Some(created);
+            continue;
+        };
+        let Ok(happened) = wire::from_body(&body, graph) else { continue };
+        let mut changes = Changes::with_history();
+        let verdict = fold(run, &happened, at, &mut changes);
+        let run_changes = changes.run_history.iter();
+        story.run.extend(run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)));
+        if let Some(slot) = about {
+            let own = changes.history.iter().flatten().filter(|change| change.slot == slot);
+            story.task.extend(own.map(|change| task_transition(change, &body, event)));
+            note_attempt(&mut story.attempts, slot, &body, event, &verdict, &changes);
+        }
+    }
+    Ok(story)
+}
+
+fn run_transition(
+    from: Option<servo_model::states::RunState>,
+    (to, reason): (servo_model::states::RunState, servo_model::states::TransitionReason),
+    event: &Event,
+) -> v1::RunTransition {
+    v1::RunTransition {
+        from_state: from.map_or(0, |from| i32::from(from.code())),
+        to_state: i32::from(to.code()),
+        reason: i32::from(reason.code()),
+        time: Some(wire::timestamp(event.recorded_at.unix_us())),
+        event_id: ulid(event.event_id),
+        detail: String::new(),
+    }
+}
+
+fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> v1::TaskTransition {
+    v1::TaskTransition {
+        from_state: i32::from(change.from.code()),
+        to_state: i32::from(change.to.code()),
+        reason: i32::from(change.reason.code()),
+        time: Some(wire::timestamp(event.recorded_at.unix_us())),
+        event_id: ulid(event.event_id),
+        attempt: change.attempt,
+        detail: detail(body),
+    }
+}
+
+/// What more there is to say: the error's sentence, the principal.
+fn detail(body: &Body) -> String {
+    match body {
+        Body::TaskFinished(finished) => {
+            finished.error.as_ref().map_or_else(String::new, |e| e.message.clone())
+        }
+        Body::RunCancelRequested(cancel) => who(cancel.requested_by.as_ref()),
+        Body::TaskForceCancelled(force) => who(force.requested_by.as_ref()),
+        _ => String::new(),
+    }
+}
+
+fn who(actor: Option<&v1::Actor>) -> String {
+    actor.map_or_else(String::new, |actor| actor.principal.clone())
+}
+
+/// Builds the task's attempts from what was said about them.
+fn note_attempt(
+    attempts: &mut Vec<v1::Attempt>,
+    slot: Slot,
+    body: &Body,
+    event: &Event,
+    verdict: &Verdict,
+    changes: &Changes,
+) {
+    let at = Some(wire::timestamp(event.recorded_at.unix_us()));
+    let own = |task: Option<v1::TaskRef>| task.map(wire::slot) == Some(slot);
+    match body {
+        Body::DispatchRequested(claim) if own(claim.task) && *verdict == Verdict::Folded => {
+            attempts.push(v1::Attempt {
+                attempt_id: claim.attempt_id.clone(),
+                attempt: claim.attempt,
+                worker_id: claim.worker_id.clone(),
+                dispatch_time: at,
+                ..Default::default()
+            })
+        }
+        Body::TaskStarted(started) if own(started.task) => {
+            if let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == started.attempt_id) {
+                attempt.session.clone_from(&started.session);
+                attempt.start_time = started.start_time.or(at);
+            }
+        }
+        Body::TaskFinished(finished) if own(finished.task) => {
+            let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == finished.attempt_id) else {
+                return;
+            };
+            attempt.late = *verdict != Verdict::Folded;
+            attempt.outcome = finished.outcome;
+            attempt.session.clone_from(&finished.session);
+            attempt.start_time = finished.start_time.or(attempt.start_time);
+            attempt.end_time = finished.end_time.or(at);
+            attempt.error.clone_from(&finished.error);
+            attempt.usage.clone_from(&finished.usage);
+            attempt.outputs.clone_from(&finished.outputs);
+            attempt.checks.clone_from(&finished.checks);
+            attempt.reason = reason_of(changes, slot);
+        }
+        Body::TimerFired(fired) if own(fired.task) && *verdict == Verdict::Folded => {
+            if let Some(attempt) =
+                attempts.iter_mut().find(|a| a.attempt_id == fired.attempt_id && a.end_time.is_none())
+            {
+                (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
+            }
+        }
+        Body::TaskForceCancelled(force) if own(force.task) && *verdict == Verdict::Folded => {
+            if let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == force.attempt_id) {
+                (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn reason_of(changes: &Changes, slot: Slot) -> i32 {
+    let own = changes.history.iter().flatten().find(|change| change.slot == slot);
+    own.map_or(0, |change| i32::from(change.reason.code()))
+}
+
+fn ulid(id: Uuid) -> String {
+    Ulid::from(id.as_u128()).to_string()
+}

@@ -1,0 +1,7 @@
+-- Called by ListRuns, oldest first: one more than the page, which tells whether there is a next.
+SELECT run_id, run_number, state, reason, version, request, plan_id, plan_fingerprint, deployment_id, counts, error,
+    created_at, started_at, ended_at, deadline
+FROM scheduler.runs
+WHERE tenant = $1 AND workspace = $2 AND (created_at, run_number) > ($3, $4)
+ORDER BY created_at, run_number
+LIMIT $5
