@@ -204,6 +204,18 @@ pub const READS: &[Read] = &[
         columns: &["tenant", "workspace", "plan_id", "plan"],
         why: "an envelope carries what the plan says about its task",
     },
+    Read {
+        reader: Reader::Requests(Service::Quota),
+        table: "planner.current",
+        columns: &["tenant", "workspace", "digest"],
+        why: "a pool that a current deployment names is not deleted",
+    },
+    Read {
+        reader: Reader::Requests(Service::Quota),
+        table: "planner.manifests",
+        columns: &["tenant", "workspace", "digest", "manifest"],
+        why: "a pool that a current deployment names is not deleted",
+    },
 ];
 
 /// Who may call a function.

@@ -1,10 +1,60 @@
-//! `servo.v1.QuotaService`, one file per method.
+//! `servo.v1.QuotaService`, one file per method. What is not overridden answers UNIMPLEMENTED.
 
+pub(crate) mod change;
+mod context;
+mod create_pool;
+mod delete_pool;
+mod get_pool;
+mod get_quota;
+mod list_pools;
+mod update_pool;
+mod update_quota;
+
+use servo_mesh::Caller;
 use servo_proto::v1::quota_service_server::QuotaService;
+use servo_proto::v1::*;
+use tonic::{Request, Response, Status};
 
-/// What it does not override answers UNIMPLEMENTED.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Quota;
+pub(crate) use context::Quota;
+
+/// Hands a request to the function of its method.
+macro_rules! answer {
+    ($quota:expr, $method:ident, $request:expr) => {{ Ok(Response::new($method::$method($quota, $request.into_inner()).await?)) }};
+    ($quota:expr, $method:ident, by $request:expr) => {{
+        let caller = Caller::of($request.extensions())?.clone();
+        Ok(Response::new($method::$method($quota, &caller, $request.into_inner()).await?))
+    }};
+}
+
+type Answer<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
-impl QuotaService for Quota {}
+impl QuotaService for Quota {
+    async fn get_quota(&self, request: Request<GetQuotaRequest>) -> Answer<GetQuotaResponse> {
+        answer!(self, get_quota, request)
+    }
+
+    async fn update_quota(&self, request: Request<UpdateQuotaRequest>) -> Answer<UpdateQuotaResponse> {
+        answer!(self, update_quota, by request)
+    }
+
+    async fn create_pool(&self, request: Request<CreatePoolRequest>) -> Answer<CreatePoolResponse> {
+        answer!(self, create_pool, by request)
+    }
+
+    async fn get_pool(&self, request: Request<GetPoolRequest>) -> Answer<GetPoolResponse> {
+        answer!(self, get_pool, request)
+    }
+
+    async fn list_pools(&self, request: Request<ListPoolsRequest>) -> Answer<ListPoolsResponse> {
+        answer!(self, list_pools, request)
+    }
+
+    async fn update_pool(&self, request: Request<UpdatePoolRequest>) -> Answer<UpdatePoolResponse> {
+        answer!(self, update_pool, by request)
+    }
+
+    async fn delete_pool(&self, request: Request<DeletePoolRequest>) -> Answer<DeletePoolResponse> {
+        answer!(self, delete_pool, by request)
+    }
+}

@@ -1,0 +1,5 @@
+//! Decisions: no async, no clock, no SQL, no randomness.
+
+pub(crate) mod limits;
+pub(crate) mod pools;
+pub(crate) mod text;

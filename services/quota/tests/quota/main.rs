@@ -1,0 +1,7 @@
+//! The quota service over mutual TLS, on a real Postgres.
+
+#![cfg(test)]
+
+mod limits;
+mod pools;
+mod support;
