@@ -2,7 +2,7 @@
 //!
 //! It owns quotas, pools, prices and budgets (schema `quota`) and streams the effective limits to those who enforce
 //! them. Which limit holds is decided in [`core::limits`]; every change of a setting takes the path of
-//! [`rpc::change`]: the tenant's lock, the row, the event and the answer in one transaction.
+//! `rpc/change.rs`: the tenant's lock, the row, the event and the answer in one transaction.
 //!
 //! **Stays absent:** being asked on the hot path.
 
@@ -12,6 +12,7 @@ mod loops;
 mod rpc;
 mod store;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,6 +24,7 @@ use servo_store::{DatabaseConfig, Store};
 
 pub use config::{Defaults, Section};
 
+use crate::loops::limits::{LOOK_EVERY, LimitsLoop};
 use crate::rpc::Quota;
 
 const EXPIRE_EVERY: Duration = Duration::from_secs(600);
@@ -40,8 +42,14 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let defaults = defaults(mesh.config())?;
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
     let quota = Quota::new(&store, mesh.config(), defaults);
+    let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone()));
+    let bell = quota.bell.clone();
     mesh.serve(QuotaServiceServer::new(quota))
         .ready_when(store.readiness())
+        .with_loop("limits", Pace::every(LOOK_EVERY).woken_by(&bell), move || {
+            let limits = limits.clone();
+            async move { limits.run_once().await }
+        })
         .with_loop("expire", Pace::every(EXPIRE_EVERY), move || loops::expire_requests(store.clone()))
         .until_signal()
         .await

@@ -1,5 +1,6 @@
 //! Decisions: no async, no clock, no SQL, no randomness.
 
 pub(crate) mod limits;
+pub(crate) mod picture;
 pub(crate) mod pools;
 pub(crate) mod text;

@@ -4,12 +4,13 @@
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{Digest, EventId, EventType, Stream};
+use servo_model::{Digest, EventId, EventType};
 use servo_proto::v1::{self, Actor, QuotaChanged};
 use servo_store::{NewEvent, Outcome, TenantTx};
 use uuid::Uuid;
 
 use super::context::{Quota, appended, bad, millis, stored};
+use crate::core::picture::shard;
 use crate::core::text::prose;
 use crate::store::{quotas, requests};
 
@@ -111,11 +112,6 @@ impl Change<'_> {
             false => self.caller.principal.clone(),
         }
     }
-}
-
-/// All events of a tenant stand in one order.
-pub(crate) fn shard(tenant: &str) -> i16 {
-    i16::from(Digest::of(tenant).as_bytes()[0]) % Stream::Quota.shards()
 }
 
 /// The version after a change of `current`; 0 expects nothing.

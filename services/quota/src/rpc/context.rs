@@ -11,11 +11,10 @@ use tracing::error;
 
 use crate::Config;
 use crate::core::limits;
+use crate::core::picture::PLATFORM;
 use crate::core::text::BadField;
+use crate::loops::limits::Board;
 use crate::store::quotas;
-
-/// The tenant that stands for the platform: its settings are everybody's defaults.
-pub(crate) const PLATFORM: &str = "-";
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -26,6 +25,7 @@ pub(crate) struct Quota {
     pub(crate) defaults: QuotaLimits,
     /// Rings when a setting changed here.
     pub(crate) bell: Doorbell,
+    pub(crate) board: Board,
 }
 
 impl Quota {
@@ -36,6 +36,7 @@ impl Quota {
             pages: PageTokens::new(config.database.password.expose_secret().as_bytes()),
             defaults,
             bell: Doorbell::new(),
+            board: Board::new(None),
         }
     }
 

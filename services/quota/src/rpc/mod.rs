@@ -1,6 +1,6 @@
 //! `servo.v1.QuotaService`, one file per method. What is not overridden answers UNIMPLEMENTED.
 
-pub(crate) mod change;
+mod change;
 mod context;
 mod create_pool;
 mod delete_pool;
@@ -9,10 +9,12 @@ mod get_quota;
 mod list_pools;
 mod update_pool;
 mod update_quota;
+mod watch_limits;
 
 use servo_mesh::Caller;
 use servo_proto::v1::quota_service_server::QuotaService;
 use servo_proto::v1::*;
+use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status};
 
 pub(crate) use context::Quota;
@@ -56,5 +58,12 @@ impl QuotaService for Quota {
 
     async fn delete_pool(&self, request: Request<DeletePoolRequest>) -> Answer<DeletePoolResponse> {
         answer!(self, delete_pool, by request)
+    }
+
+    async fn watch_limits(
+        &self,
+        request: Request<WatchLimitsRequest>,
+    ) -> Answer<BoxStream<WatchLimitsResponse>> {
+        answer!(self, watch_limits, request)
     }
 }

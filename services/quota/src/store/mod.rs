@@ -1,5 +1,6 @@
 //! The quota service's rows. One function per statement; a statement stands in its file under `sql/`.
 
+pub(crate) mod all;
 pub(crate) mod deployed;
 pub(crate) mod pools;
 pub(crate) mod quotas;

@@ -5,3 +5,4 @@
 mod limits;
 mod pools;
 mod support;
+mod watch;

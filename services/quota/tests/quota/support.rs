@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    fn client_of(&self, service: Service, instance: usize) -> Client {
+    pub(crate) fn client_of(&self, service: Service, instance: usize) -> Client {
         let settings: Settings<NoSections> = read(service, &self.sources(service, self.ports[instance]));
         QuotaServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota))
     }
