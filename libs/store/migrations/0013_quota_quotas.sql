@@ -59,3 +59,38 @@ CREATE TABLE quota.requests (
 
 -- Expiry walks along the age.
 CREATE INDEX requests_by_age ON quota.requests (created_at);
+
+-- What attempts used and cost, by the hour in which they ended. One row for many attempts: the figures are summed
+-- before they are written, and again when they are read.
+CREATE TABLE quota.usage (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    hour timestamptz NOT NULL,
+    workspace text COLLATE "C" NOT NULL,
+    -- Empty when the plan that named it is gone.
+    asset text COLLATE "C" NOT NULL,
+    -- Empty for none.
+    pool text COLLATE "C" NOT NULL,
+    -- Of the price list that held.
+    currency text COLLATE "C" NOT NULL,
+    attempts bigint NOT NULL,
+    slot_ms bigint NOT NULL,
+    cpu_ms bigint NOT NULL,
+    memory_mb_ms bigint NOT NULL,
+    gpu_ms bigint NOT NULL,
+    memory_peak_bytes bigint NOT NULL,
+    read_bytes bigint NOT NULL,
+    written_bytes bigint NOT NULL,
+    egress_bytes bigint NOT NULL,
+    -- Costs in millionths of a millionth of the currency's unit, so that small tasks cost something too.
+    compute_pico bigint NOT NULL,
+    storage_pico bigint NOT NULL,
+    network_pico bigint NOT NULL,
+    external_pico bigint NOT NULL,
+    PRIMARY KEY (tenant, hour, workspace, asset, pool, currency)
+) WITH (fillfactor = 70);
+
+-- How far the execution stream is counted in the usage; moved in the transaction that counts.
+CREATE TABLE quota.cursors (
+    shard smallint PRIMARY KEY CHECK (shard >= 0),
+    position bigint NOT NULL CHECK (position >= 0)
+) WITH (fillfactor = 50);

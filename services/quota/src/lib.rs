@@ -11,6 +11,7 @@ mod core;
 mod loops;
 mod rpc;
 mod store;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

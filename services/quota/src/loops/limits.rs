@@ -3,17 +3,20 @@
 //! One look a second at the heads of the quota stream finds what other instances changed; a change made here rings.
 //! However many watch, the database is asked once.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use servo_model::Stream;
-use servo_proto::v1::{QuotaLimits, TenantLimits};
+use servo_proto::v1::{Budget, QuotaLimits, TenantLimits};
 use servo_store::{LoopStore, Store, StoreError};
 use tokio::sync::watch;
 
 use crate::core::limits::{effective, over};
 use crate::core::picture::{Heads, PLATFORM, Picture};
-use crate::store::all;
+use crate::store::{all, budgets};
+use crate::wire;
 
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How old what is told about money may be.
@@ -93,13 +96,27 @@ impl LimitsLoop {
             set.entry(PLATFORM.to_owned()).or_default();
         }
         let mut pools = all::pools(&self.store, tenants).await?;
+        let mut budgets = self.budgets(tenants).await?;
         let tell = |(tenant, set): (String, QuotaLimits)| TenantLimits {
             limits: Some(effective(&set, &platform)),
             pools: pools.remove(&tenant).unwrap_or_default(),
-            budgets: Vec::new(),
+            budgets: budgets.remove(&tenant).unwrap_or_default(),
             suspended: false,
             tenant,
         };
         Ok(set.into_iter().map(tell).collect())
+    }
+
+    async fn budgets(&self, tenants: Option<&[String]>) -> Result<BTreeMap<String, Vec<Budget>>, StoreError> {
+        let mut told: BTreeMap<String, Vec<Budget>> = BTreeMap::new();
+        for (tenant, rows) in budgets::all(&self.store, tenants).await? {
+            for row in rows {
+                let (begin, end) = wire::period(&row, Timestamp::now());
+                let spent = budgets::spent_of(&self.store, &tenant, &row.budget, begin).await?;
+                let budget = Budget { spent_micros: spent, period_end_time: end, ..row.budget };
+                told.entry(tenant.clone()).or_default().push(budget);
+            }
+        }
+        Ok(told)
     }
 }

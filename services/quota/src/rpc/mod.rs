@@ -2,12 +2,19 @@
 
 mod change;
 mod context;
+mod create_budget;
 mod create_pool;
+mod delete_budget;
 mod delete_pool;
+mod get_budget;
 mod get_pool;
+mod get_prices;
 mod get_quota;
+mod list_budgets;
 mod list_pools;
+mod update_budget;
 mod update_pool;
+mod update_prices;
 mod update_quota;
 mod watch_limits;
 
@@ -58,6 +65,34 @@ impl QuotaService for Quota {
 
     async fn delete_pool(&self, request: Request<DeletePoolRequest>) -> Answer<DeletePoolResponse> {
         answer!(self, delete_pool, by request)
+    }
+
+    async fn get_prices(&self, request: Request<GetPricesRequest>) -> Answer<GetPricesResponse> {
+        answer!(self, get_prices, request)
+    }
+
+    async fn update_prices(&self, request: Request<UpdatePricesRequest>) -> Answer<UpdatePricesResponse> {
+        answer!(self, update_prices, by request)
+    }
+
+    async fn create_budget(&self, request: Request<CreateBudgetRequest>) -> Answer<CreateBudgetResponse> {
+        answer!(self, create_budget, by request)
+    }
+
+    async fn get_budget(&self, request: Request<GetBudgetRequest>) -> Answer<GetBudgetResponse> {
+        answer!(self, get_budget, request)
+    }
+
+    async fn list_budgets(&self, request: Request<ListBudgetsRequest>) -> Answer<ListBudgetsResponse> {
+        answer!(self, list_budgets, request)
+    }
+
+    async fn update_budget(&self, request: Request<UpdateBudgetRequest>) -> Answer<UpdateBudgetResponse> {
+        answer!(self, update_budget, by request)
+    }
+
+    async fn delete_budget(&self, request: Request<DeleteBudgetRequest>) -> Answer<DeleteBudgetResponse> {
+        answer!(self, delete_budget, by request)
     }
 
     async fn watch_limits(

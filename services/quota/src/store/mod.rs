@@ -1,8 +1,10 @@
 //! The quota service's rows. One function per statement; a statement stands in its file under `sql/`.
 
 pub(crate) mod all;
+pub(crate) mod budgets;
 pub(crate) mod deployed;
 pub(crate) mod pools;
+pub(crate) mod prices;
 pub(crate) mod quotas;
 pub(crate) mod requests;
 

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod limits;
+mod money;
 mod pools;
 mod support;
 mod watch;
