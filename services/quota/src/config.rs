@@ -6,11 +6,20 @@ use serde::Deserialize;
 use servo_proto::v1::QuotaLimits;
 
 /// The `[quota]` section.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Section {
     /// What operators change with UpdateQuota for the tenant `-` goes before these.
     pub defaults: Defaults,
+    /// How often use is counted when there was nothing to count.
+    #[serde(deserialize_with = "servo_mesh::config::duration")]
+    pub count_every: Duration,
+}
+
+impl Default for Section {
+    fn default() -> Section {
+        Section { defaults: Defaults::default(), count_every: Duration::from_secs(5) }
+    }
 }
 
 /// Limits without settings. A cap that is not set does not exist; 4294967295 takes one away that is.

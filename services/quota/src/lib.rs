@@ -26,6 +26,7 @@ use servo_store::{DatabaseConfig, Store};
 pub use config::{Defaults, Section};
 
 use crate::loops::limits::{LOOK_EVERY, LimitsLoop};
+use crate::loops::usage::UsageLoop;
 use crate::rpc::Quota;
 
 const EXPIRE_EVERY: Duration = Duration::from_secs(600);
@@ -44,12 +45,17 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
     let quota = Quota::new(&store, mesh.config(), defaults);
     let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone()));
+    let usage = Arc::new(UsageLoop::new(&store));
     let bell = quota.bell.clone();
     mesh.serve(QuotaServiceServer::new(quota))
         .ready_when(store.readiness())
         .with_loop("limits", Pace::every(LOOK_EVERY).woken_by(&bell), move || {
             let limits = limits.clone();
             async move { limits.run_once().await }
+        })
+        .with_loop("usage", Pace::every(mesh.config().quota.count_every), move || {
+            let usage = usage.clone();
+            async move { usage.run_once().await }
         })
         .with_loop("expire", Pace::every(EXPIRE_EVERY), move || loops::expire_requests(store.clone()))
         .until_signal()

@@ -1,6 +1,7 @@
 //! Background work of the quota service.
 
 pub(crate) mod limits;
+pub(crate) mod usage;
 
 use servo_model::limits::REQUEST_IDEMPOTENCY_TTL;
 use servo_store::{Store, StoreError};

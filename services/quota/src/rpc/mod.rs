@@ -7,11 +7,14 @@ mod create_pool;
 mod delete_budget;
 mod delete_pool;
 mod get_budget;
+mod get_costs;
 mod get_pool;
 mod get_prices;
 mod get_quota;
 mod list_budgets;
 mod list_pools;
+mod list_usage;
+mod report;
 mod update_budget;
 mod update_pool;
 mod update_prices;
@@ -93,6 +96,14 @@ impl QuotaService for Quota {
 
     async fn delete_budget(&self, request: Request<DeleteBudgetRequest>) -> Answer<DeleteBudgetResponse> {
         answer!(self, delete_budget, by request)
+    }
+
+    async fn list_usage(&self, request: Request<ListUsageRequest>) -> Answer<ListUsageResponse> {
+        answer!(self, list_usage, request)
+    }
+
+    async fn get_costs(&self, request: Request<GetCostsRequest>) -> Answer<GetCostsResponse> {
+        answer!(self, get_costs, request)
     }
 
     async fn watch_limits(

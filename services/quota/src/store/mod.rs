@@ -6,7 +6,9 @@ pub(crate) mod deployed;
 pub(crate) mod pools;
 pub(crate) mod prices;
 pub(crate) mod quotas;
+pub(crate) mod report;
 pub(crate) mod requests;
+pub(crate) mod usage;
 
 /// A statement from its file, with the tenant bound first.
 macro_rules! scoped {

@@ -6,4 +6,5 @@ mod limits;
 mod money;
 mod pools;
 mod support;
+mod usage;
 mod watch;
