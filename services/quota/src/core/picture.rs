@@ -37,10 +37,10 @@ impl Heads {
     }
 
     /// `None` for what is no place in this ledger, or one that it has not reached.
-    fn from_token(&self, token: &str) -> Option<Heads> {
+    fn reached(&self, token: &str) -> Option<Heads> {
         let positions: Vec<i64> = token.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let reached = positions.len() == self.0.len() && positions.iter().zip(&self.0).all(|(p, h)| p <= h);
-        reached.then_some(Heads(positions))
+        let behind = positions.len() == self.0.len() && positions.iter().zip(&self.0).all(|(p, h)| p <= h);
+        behind.then_some(Heads(positions))
     }
 }
 
@@ -97,7 +97,7 @@ impl Picture {
 
     /// What a watcher hears first, and the change it has then heard.
     pub(crate) fn first(&self, token: &str) -> (Vec<WatchLimitsResponse>, u64) {
-        let tenants: Vec<&Arc<TenantLimits>> = match self.heads.from_token(token) {
+        let tenants: Vec<&Arc<TenantLimits>> = match self.heads.reached(token) {
             Some(then) if self.position(PLATFORM) <= then.of(PLATFORM) => {
                 self.by_change.values().filter(|tenant| self.is_news(tenant, &then)).collect()
             }
