@@ -3,7 +3,8 @@ INSERT INTO quota.usage AS known
 SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
     $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
     $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[])
-ON CONFLICT (tenant, hour, workspace, asset, pool, currency) DO UPDATE SET
+ON CONFLICT (tenant, hour, workspace, asset, pool, currency) DO UPDATE
+SET
     attempts = known.attempts + excluded.attempts,
     slot_ms = least(known.slot_ms::numeric + excluded.slot_ms, 9e18)::bigint,
     cpu_ms = least(known.cpu_ms::numeric + excluded.cpu_ms, 9e18)::bigint,
