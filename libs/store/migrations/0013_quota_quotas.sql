@@ -2,6 +2,95 @@
 CREATE TABLE quota.quotas (
     tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
     version bigint NOT NULL CHECK (version > 0),
+    -- servo.v1.QuotaLimits as set, encoded.
     limits bytea NOT NULL,
     changed_at timestamptz NOT NULL
 );
+
+-- Every tenant that ever had a setting; the tenant "-" is the platform. Its row is locked while one of its settings
+-- changes, and stays, so that those who follow limits also learn that the last pool went.
+CREATE TABLE quota.tenants (
+    tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- What was deleted stays as a row, so that a name that comes again goes on with its version.
+CREATE TABLE quota.pools (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    pool text COLLATE "C" NOT NULL CHECK (pool <> ''),
+    version bigint NOT NULL CHECK (version > 0),
+    slots bigint NOT NULL CHECK (slots >= 0),
+    description text NOT NULL,
+    deleted boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, pool)
+);
+
+CREATE TABLE quota.budgets (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    budget_id uuid NOT NULL,
+    version bigint NOT NULL CHECK (version > 0),
+    name text COLLATE "C" NOT NULL CHECK (name <> ''),
+    -- servo.v1.Budget without what other columns say, encoded.
+    budget bytea NOT NULL,
+    -- Since when costs count, for a budget without periods.
+    counts_from timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, budget_id)
+);
+CREATE INDEX budgets_by_name ON quota.budgets (tenant, name, budget_id) WHERE NOT deleted;
+
+CREATE TABLE quota.prices (
+    tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
+    version bigint NOT NULL CHECK (version > 0),
+    -- servo.v1.PriceList, encoded.
+    prices bytea NOT NULL
+);
+
+-- First answers of mutations, for those who ask twice.
+CREATE TABLE quota.requests (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    request_id text COLLATE "C" NOT NULL CHECK (request_id <> ''),
+    -- The sha256 of method and body.
+    body bytea NOT NULL CHECK (length(body) = 32),
+    answer bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant, request_id)
+);
+
+-- Expiry walks along the age.
+CREATE INDEX requests_by_age ON quota.requests (created_at);
+
+-- What attempts used and cost, by the hour in which they ended. One row for many attempts: the figures are summed
+-- before they are written, and again when they are read.
+CREATE TABLE quota.usage (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    hour timestamptz NOT NULL,
+    workspace text COLLATE "C" NOT NULL,
+    -- Empty when the plan that named it is gone.
+    asset text COLLATE "C" NOT NULL,
+    -- Empty for none.
+    pool text COLLATE "C" NOT NULL,
+    -- Of the price list that held.
+    currency text COLLATE "C" NOT NULL,
+    attempts bigint NOT NULL,
+    slot_ms bigint NOT NULL,
+    cpu_ms bigint NOT NULL,
+    memory_mb_ms bigint NOT NULL,
+    gpu_ms bigint NOT NULL,
+    memory_peak_bytes bigint NOT NULL,
+    read_bytes bigint NOT NULL,
+    written_bytes bigint NOT NULL,
+    egress_bytes bigint NOT NULL,
+    -- Costs in millionths of a millionth of the currency's unit, so that small tasks cost something too.
+    compute_pico bigint NOT NULL,
+    storage_pico bigint NOT NULL,
+    network_pico bigint NOT NULL,
+    external_pico bigint NOT NULL,
+    PRIMARY KEY (tenant, hour, workspace, asset, pool, currency)
+) WITH (fillfactor = 70);
+
+-- How far the execution stream is counted in the usage; moved in the transaction that counts.
+CREATE TABLE quota.cursors (
+    shard smallint PRIMARY KEY CHECK (shard >= 0),
+    position bigint NOT NULL CHECK (position >= 0)
+) WITH (fillfactor = 50);

@@ -173,7 +173,7 @@ pub const READS: &[Read] = &[
     fold(Reader::Loops(Service::Dispatcher), "folds pauses and worker commands"),
     fold(Reader::Loops(Service::Automation), "rebuilds schedules, sensors and ticks"),
     fold(Reader::Loops(Service::Backfill), "rebuilds backfills and chunks"),
-    fold(Reader::Loops(Service::Quota), "rebuilds quotas"),
+    fold(Reader::Loops(Service::Quota), "rebuilds quotas and counts use"),
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "planner.plans",
@@ -203,6 +203,30 @@ pub const READS: &[Read] = &[
         table: "planner.plans",
         columns: &["tenant", "workspace", "plan_id", "plan"],
         why: "an envelope carries what the plan says about its task",
+    },
+    Read {
+        reader: Reader::Loops(Service::Quota),
+        table: "scheduler.runs",
+        columns: &["run_id", "tenant", "workspace", "plan_id"],
+        why: "use is kept by asset and pool, which a run's plan knows",
+    },
+    Read {
+        reader: Reader::Loops(Service::Quota),
+        table: "planner.plans",
+        columns: &["tenant", "workspace", "plan_id", "plan"],
+        why: "use is kept by asset and pool, which a run's plan knows",
+    },
+    Read {
+        reader: Reader::Requests(Service::Quota),
+        table: "planner.current",
+        columns: &["tenant", "workspace", "digest"],
+        why: "a pool that a current deployment names is not deleted",
+    },
+    Read {
+        reader: Reader::Requests(Service::Quota),
+        table: "planner.manifests",
+        columns: &["tenant", "workspace", "digest", "manifest"],
+        why: "a pool that a current deployment names is not deleted",
     },
 ];
 

@@ -1,0 +1,144 @@
+//! What a budget may say, and when its period begins and ends.
+
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Unit};
+use servo_model::{AssetKey, WorkspaceId};
+use servo_proto::v1::{Budget, BudgetAction, BudgetPeriod};
+
+use super::prices::currency;
+use super::text::{BadField, name};
+
+pub(crate) const BUDGETS_PER_TENANT_MAX: u64 = 100;
+const SELECTION_MAX: usize = 100;
+
+/// The budget to keep, without what others say about it.
+pub(crate) fn normal(budget: &Budget, list_currency: &str) -> Result<Budget, BadField> {
+    name("budget.name", &budget.name)?;
+    check_workspace(&budget.workspace)?;
+    check_selection(&budget.selection)?;
+    currency("budget.currency", &budget.currency)?;
+    if budget.currency != list_currency {
+        let sentence = format!("is {}, the price list's is {list_currency}; write that", budget.currency);
+        return Err(BadField::new("budget.currency", sentence));
+    }
+    if i64::try_from(budget.limit_micros).is_err() {
+        return Err(BadField::new("budget.limit_micros", "is more than 9223372036854775807"));
+    }
+    let period = known(budget.period, "budget.period", BudgetPeriod::try_from)?;
+    if period == BudgetPeriod::Unspecified {
+        return Err(BadField::new("budget.period", "is missing; write DAY, MONTH or TOTAL"));
+    }
+    let action = match known(budget.action, "budget.action", BudgetAction::try_from)? {
+        BudgetAction::Unspecified => BudgetAction::Warn,
+        action => action,
+    };
+    Ok(Budget {
+        action: action.into(),
+        budget_id: String::new(),
+        version: 0,
+        spent_micros: 0,
+        period_end_time: None,
+        ..budget.clone()
+    })
+}
+
+/// When the period that holds `now` began and when it ends; a period without end began with the budget.
+pub(crate) fn period(
+    budget: &Budget,
+    counts_from: Timestamp,
+    now: Timestamp,
+) -> (Timestamp, Option<Timestamp>) {
+    let day = now.to_zoned(TimeZone::UTC).date();
+    let (first, next) = match budget.period() {
+        BudgetPeriod::Day => (day, day.tomorrow().ok()),
+        BudgetPeriod::Month => (day.first_of_month(), day.first_of_month().checked_add(1.month()).ok()),
+        BudgetPeriod::Total | BudgetPeriod::Unspecified => {
+            // Use is kept by the hour.
+            return (counts_from.round(hour_down()).unwrap_or(counts_from), None);
+        }
+    };
+    let begin = |date: jiff::civil::Date| {
+        let midnight = date.to_datetime(Time::midnight()).to_zoned(TimeZone::UTC);
+        midnight.map(|zoned| zoned.timestamp())
+    };
+    (begin(first).unwrap_or(now), next.and_then(|next| begin(next).ok()))
+}
+
+fn hour_down() -> jiff::TimestampRound {
+    jiff::TimestampRound::new().smallest(Unit::Hour).mode(jiff::RoundMode::Floor)
+}
+
+fn check_workspace(workspace: &str) -> Result<(), BadField> {
+    let parsed: Result<WorkspaceId, _> = workspace.parse();
+    match (workspace, parsed) {
+        ("", _) | (_, Ok(_)) => Ok(()),
+        (_, Err(error)) => Err(BadField::new("budget.workspace", error.to_string())),
+    }
+}
+
+fn check_selection(selection: &[String]) -> Result<(), BadField> {
+    if selection.len() > SELECTION_MAX {
+        let sentence = format!("has {} entries; at most {SELECTION_MAX} are allowed", selection.len());
+        return Err(BadField::new("budget.selection", sentence));
+    }
+    for (index, entry) in selection.iter().enumerate() {
+        if AssetKey::parse_canonical(entry).is_err() {
+            let sentence = "is no asset; name one as namespace/name, tags are not counted yet";
+            return Err(BadField::new(format!("budget.selection[{index}]"), sentence));
+        }
+    }
+    Ok(())
+}
+
+fn known<T, E>(number: i32, field: &str, read: impl Fn(i32) -> Result<T, E>) -> Result<T, BadField> {
+    read(number).map_err(|_| BadField::new(field, format!("is {number}, which nothing stands for")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget() -> Budget {
+        Budget {
+            name: "b".into(),
+            currency: "EUR".into(),
+            period: BudgetPeriod::Day.into(),
+            ..Budget::default()
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let refuse = |budget: Budget, field: &str| {
+            assert_eq!(normal(&budget, "EUR").unwrap_err().field, field);
+        };
+        assert_eq!(normal(&budget(), "EUR").unwrap().action(), BudgetAction::Warn);
+        refuse(Budget { name: String::new(), ..budget() }, "budget.name");
+        refuse(Budget { workspace: "No Slug".into(), ..budget() }, "budget.workspace");
+        refuse(Budget { selection: vec!["n/a".into(), "tag:x".into()], ..budget() }, "budget.selection[1]");
+        refuse(Budget { selection: vec!["n.a".into()], ..budget() }, "budget.selection[0]");
+        refuse(Budget { selection: vec!["n/a".into(); SELECTION_MAX + 1], ..budget() }, "budget.selection");
+        refuse(Budget { currency: "USD".into(), ..budget() }, "budget.currency");
+        refuse(Budget { limit_micros: u64::MAX, ..budget() }, "budget.limit_micros");
+        refuse(Budget { period: 0, ..budget() }, "budget.period");
+        refuse(Budget { period: 9, ..budget() }, "budget.period");
+        refuse(Budget { action: 9, ..budget() }, "budget.action");
+    }
+
+    #[test]
+    fn periods_begin_at_midnight_in_utc() {
+        let check = |kind: BudgetPeriod, now: &str, begins: &str, ends: Option<&str>| {
+            let budget = Budget { period: kind.into(), ..Budget::default() };
+            let made = "2026-01-15T10:20:30Z".parse().unwrap();
+            let (begin, end) = period(&budget, made, now.parse().unwrap());
+            assert_eq!((begin, end), (begins.parse().unwrap(), ends.map(|end| end.parse().unwrap())));
+        };
+        let day = BudgetPeriod::Day;
+        check(day, "2026-02-28T23:59:59Z", "2026-02-28T00:00:00Z", Some("2026-03-01T00:00:00Z"));
+        check(day, "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z", Some("2026-03-02T00:00:00Z"));
+        let month = BudgetPeriod::Month;
+        check(month, "2026-12-31T12:00:00Z", "2026-12-01T00:00:00Z", Some("2027-01-01T00:00:00Z"));
+        check(BudgetPeriod::Total, "2026-12-31T12:00:00Z", "2026-01-15T10:00:00Z", None);
+    }
+}

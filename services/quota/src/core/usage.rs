@@ -1,0 +1,246 @@
+//! Use and cost of attempts, summed by the hour in which they ended.
+
+use std::collections::BTreeMap;
+
+use servo_proto::v1::{PriceList, TaskFinished, Usage};
+
+const HOUR_US: i64 = 3_600_000_000;
+const HOUR_MS: u128 = 3_600_000;
+const MB_PER_GB: u128 = 1_000;
+const BYTES_PER_GB: u128 = 1_000_000_000;
+/// Costs are summed in millionths of a micro.
+const PICO_PER_MICRO: u128 = 1_000_000;
+const MILLION: u128 = 1_000_000;
+
+/// What a sum is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) tenant: String,
+    /// Microseconds since 1970.
+    pub(crate) hour_us: i64,
+    pub(crate) workspace: String,
+    pub(crate) asset: String,
+    pub(crate) pool: String,
+    pub(crate) currency: String,
+}
+
+/// Sums never wrap: they stop at what a column holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) attempts: i64,
+    pub(crate) slot_ms: i64,
+    pub(crate) cpu_ms: i64,
+    pub(crate) memory_mb_ms: i64,
+    pub(crate) gpu_ms: i64,
+    pub(crate) memory_peak_bytes: i64,
+    pub(crate) read_bytes: i64,
+    pub(crate) written_bytes: i64,
+    pub(crate) egress_bytes: i64,
+    pub(crate) compute_pico: i64,
+    pub(crate) storage_pico: i64,
+    pub(crate) network_pico: i64,
+    pub(crate) external_pico: i64,
+}
+
+/// An attempt that ended, and what its plan says about it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) tenant: String,
+    pub(crate) workspace: String,
+    /// When the ledger recorded it.
+    pub(crate) recorded_us: i64,
+    pub(crate) asset: String,
+    pub(crate) pool: String,
+    pub(crate) finished: TaskFinished,
+}
+
+/// Sums up a batch. `prices` finds the list that holds for a tenant.
+pub(crate) fn sum_up<'p>(batch: Vec<Ended>, prices: impl Fn(&str) -> &'p PriceList) -> BTreeMap<Key, Sums> {
+    let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
+    for ended in batch {
+        let prices = prices(&ended.tenant);
+        let usage = ended.finished.usage.clone().unwrap_or_default();
+        let slot_ms = slot_ms(&ended.finished);
+        let key = Key {
+            tenant: ended.tenant,
+            hour_us: ended.recorded_us - ended.recorded_us.rem_euclid(HOUR_US),
+            workspace: ended.workspace,
+            asset: ended.asset,
+            pool: ended.pool,
+            currency: prices.currency.clone(),
+        };
+        sums.entry(key).or_default().add(slot_ms, &usage, prices);
+    }
+    sums
+}
+
+impl Sums {
+    fn add(&mut self, slot_ms: u64, usage: &Usage, prices: &PriceList) {
+        let plus = |sum: &mut i64, more: u64| *sum = sum.saturating_add(column(u128::from(more)));
+        self.attempts = self.attempts.saturating_add(1);
+        plus(&mut self.slot_ms, slot_ms);
+        plus(&mut self.cpu_ms, usage.cpu_ms);
+        plus(&mut self.memory_mb_ms, usage.memory_mb_ms);
+        plus(&mut self.gpu_ms, usage.gpu_ms);
+        self.memory_peak_bytes = self.memory_peak_bytes.max(column(usage.memory_peak_bytes.into()));
+        plus(&mut self.read_bytes, usage.read_bytes);
+        plus(&mut self.written_bytes, usage.written_bytes);
+        plus(&mut self.egress_bytes, usage.egress_bytes);
+        let cost = cost(usage, prices);
+        for (sum, more) in [
+            (&mut self.compute_pico, cost.compute),
+            (&mut self.storage_pico, cost.storage),
+            (&mut self.network_pico, cost.network),
+            (&mut self.external_pico, cost.external),
+        ] {
+            *sum = sum.saturating_add(column(more));
+        }
+    }
+}
+
+/// In millionths of a micro.
+#[derive(Debug, PartialEq, Eq)]
+struct Cost {
+    compute: u128,
+    storage: u128,
+    network: u128,
+    external: u128,
+}
+
+fn cost(usage: &Usage, prices: &PriceList) -> Cost {
+    let price = |amount: u64, micros: u64, per: u128| {
+        let micros = u128::from(amount).saturating_mul(u128::from(micros));
+        micros.checked_mul(PICO_PER_MICRO).map_or(u128::MAX, |pico| pico / per)
+    };
+    let external = usage.billed_units.iter().filter_map(|(unit, amount)| {
+        prices.million_units_micros.get(unit).map(|micros| price(*amount, *micros, MILLION))
+    });
+    Cost {
+        compute: price(usage.cpu_ms, prices.cpu_hour_micros, HOUR_MS)
+            .saturating_add(price(usage.memory_mb_ms, prices.memory_gb_hour_micros, HOUR_MS * MB_PER_GB))
+            .saturating_add(price(usage.gpu_ms, prices.gpu_hour_micros, HOUR_MS)),
+        storage: price(usage.read_bytes, prices.read_gb_micros, BYTES_PER_GB).saturating_add(price(
+            usage.written_bytes,
+            prices.written_gb_micros,
+            BYTES_PER_GB,
+        )),
+        network: price(usage.egress_bytes, prices.egress_gb_micros, BYTES_PER_GB),
+        external: external.fold(0, u128::saturating_add),
+    }
+}
+
+/// From when user code began until it ended; 0 when either is unknown or they are the wrong way round.
+fn slot_ms(finished: &TaskFinished) -> u64 {
+    let millis = |time: &prost_types::Timestamp| {
+        time.seconds.saturating_mul(1_000).saturating_add(i64::from(time.nanos / 1_000_000))
+    };
+    match (&finished.start_time, &finished.end_time) {
+        (Some(start), Some(end)) => u64::try_from(millis(end).saturating_sub(millis(start))).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn column(amount: u128) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_types::Timestamp;
+
+    use super::*;
+
+    const AN_HOUR_MS: u64 = 3_600_000;
+
+    fn ended(recorded_us: i64, usage: Usage) -> Ended {
+        let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
+        let finished = TaskFinished {
+            start_time: time(10),
+            end_time: time(12),
+            usage: Some(usage),
+            ..TaskFinished::default()
+        };
+        let text = str::to_owned;
+        Ended {
+            tenant: text("acme"),
+            workspace: text("prod"),
+            recorded_us,
+            asset: text("n/a"),
+            pool: text(""),
+            finished,
+        }
+    }
+
+    fn prices() -> PriceList {
+        PriceList {
+            currency: "EUR".into(),
+            cpu_hour_micros: 86_400,
+            memory_gb_hour_micros: 9_000,
+            gpu_hour_micros: 1_260_000,
+            read_gb_micros: 20_000,
+            written_gb_micros: 30_000,
+            egress_gb_micros: 120_000,
+            million_units_micros: [("bytes".to_owned(), 5)].into(),
+            version: 1,
+        }
+    }
+
+    #[test]
+    fn every_kind_of_use_has_its_price() {
+        let usage = Usage {
+            cpu_ms: AN_HOUR_MS,
+            memory_mb_ms: 2_000 * AN_HOUR_MS,
+            gpu_ms: AN_HOUR_MS / 2,
+            memory_peak_bytes: 7,
+            read_bytes: 1_000_000_000,
+            written_bytes: 2_000_000_000,
+            egress_bytes: 500_000_000,
+            billed_units: [("bytes".to_owned(), 3_000_000), ("unpriced".to_owned(), 9)].into(),
+        };
+        let micros = |micros: u128| micros * PICO_PER_MICRO;
+        let expected = Cost {
+            compute: micros(86_400 + 18_000 + 630_000),
+            storage: micros(20_000 + 60_000),
+            network: micros(60_000),
+            external: micros(15),
+        };
+        assert_eq!(cost(&usage, &prices()), expected);
+    }
+
+    #[test]
+    fn attempts_of_an_hour_are_one_sum_and_small_ones_are_not_free() {
+        let tiny = || Usage { cpu_ms: 1, memory_peak_bytes: 5, ..Usage::default() };
+        let larger = Usage { cpu_ms: 2, memory_peak_bytes: 3, ..Usage::default() };
+        let batch =
+            vec![ended(HOUR_US + 1, tiny()), ended(2 * HOUR_US - 1, larger), ended(2 * HOUR_US, tiny())];
+        let prices = prices();
+        let sums = sum_up(batch, |_| &prices);
+        let told: Vec<_> = sums
+            .iter()
+            .map(|(key, sum)| (key.hour_us, sum.attempts, sum.slot_ms, sum.cpu_ms, sum.memory_peak_bytes))
+            .collect();
+        assert_eq!(told, [(HOUR_US, 2, 4_000, 3, 5), (2 * HOUR_US, 1, 2_000, 1, 5)]);
+        // 86,400 micros an hour are 24,000 millionths of a micro a millisecond.
+        assert_eq!(sums.values().map(|sum| sum.compute_pico).collect::<Vec<_>>(), [72_000, 24_000]);
+    }
+
+    #[test]
+    fn lies_stop_at_the_end_of_a_column() {
+        let lie = || Usage {
+            cpu_ms: u64::MAX,
+            memory_mb_ms: u64::MAX,
+            egress_bytes: u64::MAX,
+            billed_units: [("bytes".to_owned(), u64::MAX)].into(),
+            ..Usage::default()
+        };
+        let prices = PriceList {
+            cpu_hour_micros: u64::MAX,
+            million_units_micros: [("bytes".to_owned(), u64::MAX)].into(),
+            ..prices()
+        };
+        let sums = sum_up(vec![ended(0, lie()), ended(0, lie())], |_| &prices);
+        let sum = sums.values().next().unwrap();
+        assert_eq!((sum.attempts, sum.cpu_ms, sum.compute_pico), (2, i64::MAX, i64::MAX));
+        assert_eq!((sum.egress_bytes, sum.external_pico), (i64::MAX, i64::MAX));
+    }
+}

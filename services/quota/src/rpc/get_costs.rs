@@ -1,0 +1,47 @@
+//! GetCosts: what use cost, by time and group, in the currency of the price list that holds.
+
+use servo_mesh::Error;
+use servo_proto::v1::{CostLine, GetCostsRequest, GetCostsResponse};
+
+use super::context::{Quota, tenant};
+use super::get_prices::holding;
+use super::report::{Report, group, page, wire_time};
+use crate::core::report::Groups;
+use crate::store::report::Line;
+
+const PICO_PER_MICRO: u64 = 1_000_000;
+
+pub(super) async fn get_costs(quota: &Quota, request: GetCostsRequest) -> Result<GetCostsResponse, Error> {
+    let tenant = tenant(&request.tenant)?;
+    let (prices, _) = holding(quota, &tenant).await?;
+    let report = Report {
+        method: "costs",
+        tenant: &tenant,
+        page_size: request.page_size,
+        page_token: &request.page_token,
+        filter: &request.filter,
+        start_time: request.start_time,
+        end_time: request.end_time,
+        grain: request.grain,
+        group_by: &request.group_by,
+        may_group_by: &["workspace", "asset"],
+        currency: &prices.currency,
+    };
+    let page = page(quota, report).await?;
+    let lines = page.lines.iter().map(|line| cost_line(page.groups, line)).collect();
+    Ok(GetCostsResponse { lines, next_page_token: page.next_page_token, currency: prices.currency })
+}
+
+fn cost_line(groups: Groups, line: &Line) -> CostLine {
+    let [.., compute, storage, network, external] = line.sums.map(|sum| sum / PICO_PER_MICRO);
+    CostLine {
+        start_time: Some(wire_time(line.place.begins)),
+        end_time: Some(wire_time(line.ends)),
+        group: group(groups, &line.place),
+        compute_micros: compute,
+        storage_micros: storage,
+        network_micros: network,
+        external_micros: external,
+        total_micros: compute + storage + network + external,
+    }
+}

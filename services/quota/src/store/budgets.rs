@@ -1,0 +1,116 @@
+//! Budgets, and what is spent of them.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use servo_model::EventId;
+use servo_proto::v1::Budget;
+use servo_store::sqlx::Postgres;
+use servo_store::sqlx::postgres::PgArguments;
+use servo_store::sqlx::query::Query;
+use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
+use uuid::Uuid;
+
+use super::{column, count, decoded, scoped};
+
+/// A budget without what is spent of it.
+#[derive(Debug, Clone)]
+pub(crate) struct BudgetRow {
+    pub(crate) budget: Budget,
+    pub(crate) counts_from: Timestamp,
+}
+
+type Columns = (Uuid, i64, String, Vec<u8>, Timestamp);
+
+fn read((id, version, name, budget, counts_from): Columns) -> Result<BudgetRow, StoreError> {
+    let budget_id = EventId::from_bytes(*id.as_bytes()).to_string();
+    let budget = Budget { budget_id, version: count(version), name, ..decoded(&budget)? };
+    Ok(BudgetRow { budget, counts_from })
+}
+
+pub(crate) async fn find(tx: &mut Tx, tenant: &str, id: Uuid) -> Result<Option<BudgetRow>, StoreError> {
+    let row: Option<Columns> = tx.optional(scoped!("find_budget", tenant).bind(id)).await?;
+    row.map(read).transpose()
+}
+
+/// Those behind the name and id of the last one seen.
+pub(crate) async fn list(
+    tx: &mut Tx,
+    tenant: &str,
+    after: Option<(String, Uuid)>,
+    limit: usize,
+) -> Result<Vec<BudgetRow>, StoreError> {
+    let (name, id) = after.unzip();
+    let statement = scoped!("list_budgets", tenant).bind(name).bind(id);
+    let rows: Vec<Columns> = tx.all(statement.bind(i64::try_from(limit).unwrap_or(i64::MAX))).await?;
+    rows.into_iter().map(read).collect()
+}
+
+pub(crate) async fn keep(
+    tx: &mut Tx,
+    tenant: &str,
+    id: Uuid,
+    budget: &Budget,
+    deleted: bool,
+) -> Result<(), StoreError> {
+    let statement = scoped!("keep_budget", tenant)
+        .bind(id)
+        .bind(column(budget.version))
+        .bind(&budget.name)
+        .bind(budget.encode_to_vec())
+        .bind(deleted);
+    tx.execute(statement).await.map(drop)
+}
+
+pub(crate) async fn how_many(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+    let (budgets,): (i64,) = tx.one(scoped!("count_budgets", tenant)).await?;
+    Ok(count(budgets))
+}
+
+/// Budgets by tenant, of these tenants or of all.
+pub(crate) async fn all(
+    store: &LoopStore,
+    tenants: Option<&[String]>,
+) -> Result<BTreeMap<String, Vec<BudgetRow>>, StoreError> {
+    type Row = (String, Uuid, i64, String, Vec<u8>, Timestamp);
+    let rows: Vec<Row> = store.all(query(include_str!("sql/load_budgets.sql")).bind(tenants)).await?;
+    let mut budgets: BTreeMap<String, Vec<BudgetRow>> = BTreeMap::new();
+    for (tenant, id, version, name, budget, counts_from) in rows {
+        budgets.entry(tenant).or_default().push(read((id, version, name, budget, counts_from))?);
+    }
+    Ok(budgets)
+}
+
+/// Spent since a time, for a handler.
+pub(crate) async fn spent(
+    tx: &mut Tx,
+    tenant: &str,
+    budget: &Budget,
+    since: Timestamp,
+) -> Result<u64, StoreError> {
+    let (spent,): (i64,) = tx.one(spent_statement(tenant, budget, since)).await?;
+    Ok(count(spent))
+}
+
+/// Spent since a time, for a loop.
+pub(crate) async fn spent_of(
+    store: &LoopStore,
+    tenant: &str,
+    budget: &Budget,
+    since: Timestamp,
+) -> Result<u64, StoreError> {
+    let rows: Vec<(i64,)> = store.all(spent_statement(tenant, budget, since)).await?;
+    Ok(rows.first().map_or(0, |(spent,)| count(*spent)))
+}
+
+fn spent_statement<'q>(
+    tenant: &'q str,
+    budget: &'q Budget,
+    since: Timestamp,
+) -> Query<'q, Postgres, PgArguments> {
+    scoped!("spent", tenant)
+        .bind(since)
+        .bind(&budget.currency)
+        .bind(&budget.workspace)
+        .bind(&budget.selection)
+}

@@ -1,0 +1,54 @@
+//! Named pools of slots.
+
+use servo_proto::v1::Pool;
+use servo_store::{StoreError, Tx};
+
+use super::{column, count, scoped};
+
+/// A pool, or what is left of one that was deleted.
+#[derive(Debug)]
+pub(crate) struct PoolRow {
+    pub(crate) pool: Pool,
+    pub(crate) deleted: bool,
+}
+
+pub(crate) type Columns = (String, i64, i64, String, bool);
+
+impl From<Columns> for PoolRow {
+    fn from((pool, version, slots, description, deleted): Columns) -> PoolRow {
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        PoolRow { pool: Pool { pool, slots, description, version: count(version), used_slots: 0 }, deleted }
+    }
+}
+
+pub(crate) async fn find(tx: &mut Tx, tenant: &str, pool: &str) -> Result<Option<PoolRow>, StoreError> {
+    let row: Option<Columns> = tx.optional(scoped!("find_pool", tenant).bind(pool)).await?;
+    Ok(row.map(PoolRow::from))
+}
+
+pub(crate) async fn list(
+    tx: &mut Tx,
+    tenant: &str,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<Pool>, StoreError> {
+    let statement = scoped!("list_pools", tenant).bind(after).bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    let rows: Vec<Columns> = tx.all(statement).await?;
+    Ok(rows.into_iter().map(|row| PoolRow::from(row).pool).collect())
+}
+
+pub(crate) async fn keep(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(), StoreError> {
+    let PoolRow { pool, deleted } = row;
+    let statement = scoped!("keep_pool", tenant)
+        .bind(&pool.pool)
+        .bind(column(pool.version))
+        .bind(i64::from(pool.slots))
+        .bind(&pool.description)
+        .bind(deleted);
+    tx.execute(statement).await.map(drop)
+}
+
+pub(crate) async fn how_many(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+    let (pools,): (i64,) = tx.one(scoped!("count_pools", tenant)).await?;
+    Ok(count(pools))
+}

@@ -1,0 +1,2 @@
+-- Called by the loop usage.
+SELECT shard, position FROM quota.cursors

@@ -1,0 +1,2 @@
+-- Called by GetQuota and UpdateQuota.
+SELECT version, limits FROM quota.quotas WHERE tenant = $1

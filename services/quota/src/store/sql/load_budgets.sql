@@ -1,0 +1,3 @@
+-- Called by the loop limits, for some tenants or, with NULL, for all.
+SELECT tenant, budget_id, version, name, budget, counts_from FROM quota.budgets
+WHERE NOT deleted AND ($1::text[] IS NULL OR tenant = ANY ($1)) ORDER BY tenant, name, budget_id

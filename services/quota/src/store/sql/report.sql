@@ -1,0 +1,31 @@
+-- Called by ListUsage and GetCosts: use and cost by time and group. $4 is the grain, $5 to $7 tell what gets lines of
+-- its own, $8 to $10 what is counted, $11 the currency ('' counts all), $12 to $15 the line after which to go on.
+WITH line AS (
+    SELECT
+        CASE $4::smallint WHEN 2 THEN hour WHEN 3 THEN date_trunc('day', hour, 'UTC')
+            WHEN 4 THEN date_trunc('month', hour, 'UTC') ELSE $2 END AS begins,
+        CASE WHEN $5 THEN workspace ELSE '' END AS by_workspace,
+        CASE WHEN $6 THEN asset ELSE '' END AS by_asset,
+        CASE WHEN $7 THEN pool ELSE '' END AS by_pool,
+        usage.*
+    FROM quota.usage
+    WHERE tenant = $1 AND hour >= date_trunc('hour', $2::timestamptz) AND hour < $3
+        AND ($8::text IS NULL OR workspace = $8) AND ($9::text IS NULL OR asset = $9)
+        AND ($10::text IS NULL OR pool = $10) AND ($11 = '' OR currency = $11)
+)
+SELECT begins,
+    CASE $4::smallint WHEN 2 THEN begins + interval '1 hour' WHEN 3 THEN begins + interval '24 hours'
+        WHEN 4 THEN (begins AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC' ELSE $3 END AS ends,
+    by_workspace, by_asset, by_pool,
+    ARRAY[
+        least(sum(attempts), 9e18), least(sum(slot_ms), 9e18), least(sum(cpu_ms), 9e18),
+        least(sum(memory_mb_ms), 9e18), least(sum(gpu_ms), 9e18), max(memory_peak_bytes),
+        least(sum(read_bytes), 9e18), least(sum(written_bytes), 9e18), least(sum(egress_bytes), 9e18),
+        least(sum(compute_pico), 9e18), least(sum(storage_pico), 9e18), least(sum(network_pico), 9e18),
+        least(sum(external_pico), 9e18)
+    ]::bigint[] AS sums
+FROM line
+GROUP BY begins, by_workspace, by_asset, by_pool
+HAVING $12::timestamptz IS NULL OR (begins, by_workspace, by_asset, by_pool) > ($12, $13, $14, $15)
+ORDER BY begins, by_workspace, by_asset, by_pool
+LIMIT $16

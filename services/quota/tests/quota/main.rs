@@ -1,0 +1,10 @@
+//! The quota service over mutual TLS, on a real Postgres.
+
+#![cfg(test)]
+
+mod limits;
+mod money;
+mod pools;
+mod support;
+mod usage;
+mod watch;

@@ -1,0 +1,170 @@
+//! Quota services with a database of their own, called as the gateway and as the dispatcher.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use servo_local::{Ca, Issue, TestDatabase, free_port};
+use servo_mesh::{Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources};
+use servo_model::Service;
+use servo_proto::v1::quota_service_client::QuotaServiceClient;
+use servo_proto::v1::{GetQuotaRequest, GetQuotaResponse, QuotaLimits, UpdateQuotaRequest};
+use sqlx::{Connection, PgConnection};
+use tempfile::TempDir;
+use tonic::{Code, Request, Response, Status};
+
+pub(crate) const TENANT: &str = "acme";
+pub(crate) const PLATFORM: &str = "-";
+
+pub(crate) type Client = QuotaServiceClient<Peer>;
+
+pub(crate) struct World {
+    dir: TempDir,
+    pub(crate) database: TestDatabase,
+    ports: Vec<u16>,
+    shutdown: Shutdown,
+}
+
+impl World {
+    /// One instance that answers, with the defaults of a fresh installation.
+    pub(crate) async fn start() -> World {
+        World::start_with(1, &[]).await
+    }
+
+    pub(crate) async fn start_with(instances: usize, settings: &[(&str, &str)]) -> World {
+        let dir = TempDir::new().unwrap();
+        let ca = Ca::load_or_create(dir.path()).unwrap();
+        for service in [Service::Quota, Service::Gateway, Service::Dispatcher, Service::Planner] {
+            ca.issue(&Issue::identity(&service.spiffe_id()))
+                .unwrap()
+                .write(dir.path(), service.name())
+                .unwrap();
+        }
+        let database = TestDatabase::create().await.unwrap();
+        let ports = (0..instances).map(|_| free_port().unwrap()).collect();
+        let world = World { dir, database, ports, shutdown: Shutdown::new() };
+        for port in &world.ports {
+            world.launch(*port, settings);
+        }
+        for instance in 0..instances {
+            world.until_it_answers(instance).await;
+        }
+        world
+    }
+
+    fn launch(&self, port: u16, settings: &[(&str, &str)]) {
+        let mut sources = self
+            .sources(Service::Quota, port)
+            .set("server.listen", format!("127.0.0.1:{port}"))
+            .set("database.url", self.database.service_url())
+            .set("database.password", self.database.password());
+        for (key, value) in settings {
+            sources = sources.set(*key, value);
+        }
+        let settings = read(Service::Quota, &sources);
+        tokio::spawn(servo_quota::start(Mesh::new(settings, self.shutdown.clone())));
+    }
+
+    fn sources(&self, service: Service, port: u16) -> Sources {
+        let file = |name: String| self.dir.path().join(name).display().to_string();
+        Sources::new()
+            .set("server.metrics_listen", "127.0.0.1:0")
+            .set("server.ready_every", "10ms")
+            .set("tls.certificate", file(format!("{service}.crt")))
+            .set("tls.key", file(format!("{service}.key")))
+            .set("tls.ca", file("ca.crt".to_owned()))
+            .set("peers.quota", format!("https://127.0.0.1:{port}"))
+    }
+
+    async fn until_it_answers(&self, instance: usize) {
+        let mut client = self.client_of(Service::Gateway, instance);
+        let request = || by_user(GetQuotaRequest { tenant: TENANT.into() });
+        while let Err(status) = client.get_quota(request()).await {
+            assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) fn client_of(&self, service: Service, instance: usize) -> Client {
+        let settings: Settings<NoSections> = read(service, &self.sources(service, self.ports[instance]));
+        QuotaServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota))
+    }
+
+    /// Calls as the gateway does.
+    pub(crate) fn client(&self) -> Client {
+        self.client_of(Service::Gateway, 0)
+    }
+
+    /// As a superuser, for looking behind the API.
+    pub(crate) async fn admin(&self) -> PgConnection {
+        PgConnection::connect(&self.database.admin_url()).await.unwrap()
+    }
+
+    pub(crate) async fn events(&self) -> i64 {
+        let sql = "SELECT count(*) FROM ledger.events WHERE stream = 5";
+        sqlx::query_scalar(sql).fetch_one(&mut self.admin().await).await.unwrap()
+    }
+
+    pub(crate) async fn quota_of(&self, tenant: &str) -> GetQuotaResponse {
+        let request = GetQuotaRequest { tenant: tenant.into() };
+        self.client().get_quota(by(tenant, request)).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn set_limits(&self, tenant: &str, limits: QuotaLimits) {
+        self.client().update_quota(by(tenant, update(tenant, limits))).await.unwrap();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.shutdown.drain();
+    }
+}
+
+fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> Settings<C> {
+    Settings::read(service, sources).map_err(|fault: Fault| fault.to_string()).unwrap()
+}
+
+/// A request of a user of the tenant, as the gateway passes it on.
+pub(crate) fn by_user<T>(message: T) -> Request<T> {
+    by(TENANT, message)
+}
+
+pub(crate) fn by<T>(tenant: &str, message: T) -> Request<T> {
+    let caller = Caller {
+        peer: PeerIdentity::Service(Service::Gateway),
+        tenant: tenant.to_owned(),
+        workspace: String::new(),
+        principal: "user:ann".to_owned(),
+        roles: vec!["admin".to_owned()],
+        request_id: String::new(),
+    };
+    let mut request = Request::new(message);
+    caller.apply(request.metadata_mut()).unwrap();
+    request
+}
+
+/// One that no other request of this process has.
+pub(crate) fn new_request_id() -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    format!("request-{}", LAST.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn update(tenant: &str, limits: QuotaLimits) -> UpdateQuotaRequest {
+    UpdateQuotaRequest {
+        tenant: tenant.into(),
+        request_id: new_request_id(),
+        limits: Some(limits),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn tasks(max: u32) -> QuotaLimits {
+    QuotaLimits { max_concurrent_tasks: Some(max), ..Default::default() }
+}
+
+/// The call is refused for this reason, with a message that says `part`.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<Response<T>, Status>, reason: Reason, part: &str) {
+    let status = answer.unwrap_err();
+    assert_eq!(servo_mesh::error::reason_of(&status), Some(reason), "{status:?}");
+    assert!(status.message().contains(part), "`{part}` is missing in: {}", status.message());
+}

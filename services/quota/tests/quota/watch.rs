@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+
+use servo_mesh::Reason;
+use servo_model::Service;
+use servo_proto::v1::{QuotaLimits, TenantLimits, WatchLimitsRequest, WatchLimitsResponse};
+use tonic::Streaming;
+
+use crate::pools::{create, delete};
+use crate::support::{PLATFORM, TENANT, World, by_user, refused, tasks};
+
+/// One who enforces limits, and what it has been told.
+struct Watcher {
+    stream: Streaming<WatchLimitsResponse>,
+    told: BTreeMap<String, TenantLimits>,
+    token: String,
+}
+
+impl Watcher {
+    async fn open(world: &World, instance: usize, resume_token: &str) -> Watcher {
+        let request = WatchLimitsRequest { resume_token: resume_token.into() };
+        let mut client = world.client_of(Service::Dispatcher, instance);
+        let stream = client.watch_limits(request).await.unwrap().into_inner();
+        let mut watcher = Watcher { stream, told: BTreeMap::new(), token: String::new() };
+        while !watcher.hear().await {}
+        watcher
+    }
+
+    /// Takes one message in. Answers whether it is caught up.
+    async fn hear(&mut self) -> bool {
+        let message = self.stream.message().await.unwrap().unwrap();
+        self.told.extend(message.tenants.into_iter().map(|tenant| (tenant.tenant.clone(), tenant)));
+        self.token = message.resume_token;
+        message.caught_up
+    }
+
+    async fn until(&mut self, holds: impl Fn(&BTreeMap<String, TenantLimits>) -> bool) {
+        while !holds(&self.told) {
+            self.hear().await;
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.told.keys().map(String::as_str).collect()
+    }
+}
+
+fn cap(told: &BTreeMap<String, TenantLimits>, tenant: &str) -> Option<u32> {
+    told[tenant].limits.unwrap().max_concurrent_tasks
+}
+
+#[tokio::test]
+async fn a_fresh_platform_tells_that_nobody_has_a_cap() {
+    let world = World::start().await;
+    let watcher = Watcher::open(&world, 0, "").await;
+    assert_eq!((watcher.names(), cap(&watcher.told, PLATFORM)), (vec![PLATFORM], None));
+    assert_eq!(watcher.told[PLATFORM].limits.unwrap().weight_millis, Some(1_000));
+}
+
+#[tokio::test]
+async fn a_pause_by_a_zero_limit_reaches_every_watcher_of_every_instance() {
+    let world = World::start_with(2, &[]).await;
+    let mut here = Watcher::open(&world, 0, "").await;
+    let mut too = Watcher::open(&world, 0, "").await;
+    let mut elsewhere = Watcher::open(&world, 1, "").await;
+    for limits in [tasks(0), tasks(5), QuotaLimits::default()] {
+        let wanted = limits.max_concurrent_tasks;
+        world.set_limits(TENANT, limits).await;
+        for watcher in [&mut here, &mut too, &mut elsewhere] {
+            watcher.until(|told| told.contains_key(TENANT) && cap(told, TENANT) == wanted).await;
+        }
+    }
+    for watcher in [&here, &elsewhere] {
+        assert_eq!(cap(&watcher.told, PLATFORM), None);
+    }
+}
+
+#[tokio::test]
+async fn a_new_default_changes_all_who_follow_it() {
+    let world = World::start().await;
+    world.set_limits("follower", QuotaLimits { weight_millis: Some(3_000), ..Default::default() }).await;
+    world.set_limits("fixed", tasks(7)).await;
+    let mut watcher = Watcher::open(&world, 0, "").await;
+    world.set_limits(PLATFORM, tasks(50)).await;
+    watcher.until(|told| cap(told, PLATFORM) == Some(50)).await;
+    watcher.until(|told| cap(told, "follower") == Some(50)).await;
+    assert_eq!(cap(&watcher.told, "fixed"), Some(7));
+    assert_eq!(watcher.told["follower"].limits.unwrap().weight_millis, Some(3_000));
+}
+
+#[tokio::test]
+async fn pools_come_and_go_whole() {
+    let world = World::start().await;
+    let mut client = world.client();
+    let mut watcher = Watcher::open(&world, 0, "").await;
+    let slots = |told: &BTreeMap<String, TenantLimits>| -> Option<Vec<(String, u32)>> {
+        let pools = &told.get(TENANT)?.pools;
+        Some(pools.iter().map(|pool| (pool.pool.clone(), pool.slots)).collect())
+    };
+    client.create_pool(by_user(create("db", 3))).await.unwrap();
+    client.create_pool(by_user(create("api", 0))).await.unwrap();
+    watcher.until(|told| slots(told) == Some(vec![("api".into(), 0), ("db".into(), 3)])).await;
+    client.delete_pool(by_user(delete("db", 0))).await.unwrap();
+    client.delete_pool(by_user(delete("api", 0))).await.unwrap();
+    watcher.until(|told| slots(told) == Some(Vec::new())).await;
+}
+
+#[tokio::test]
+async fn a_token_leads_on_at_any_instance() {
+    let world = World::start_with(2, &[]).await;
+    for (tenant, max) in [("a", 1), ("b", 2), ("c", 3)] {
+        world.set_limits(tenant, tasks(max)).await;
+    }
+    for instance in [0, 1] {
+        let mut before = Watcher::open(&world, instance, "").await;
+        before.until(|told| told.len() == 4).await;
+        let resumed = Watcher::open(&world, instance, &before.token).await;
+        assert_eq!(resumed.names(), Vec::<&str>::new());
+        let max = 10 + u32::try_from(instance).unwrap();
+        world.set_limits("b", tasks(max)).await;
+        for resume_at in [0, 1] {
+            let mut resumed = Watcher::open(&world, resume_at, &before.token).await;
+            resumed.until(|told| told.contains_key("b") && cap(told, "b") == Some(max)).await;
+            // Another instance may have looked less often, and then tells more than it had to.
+            assert!(resume_at != instance || resumed.names() == ["b"], "{:?}", resumed.names());
+        }
+    }
+    assert_eq!(Watcher::open(&world, 0, "nonsense").await.names(), ["-", "a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn only_those_who_enforce_limits_may_watch() {
+    let world = World::start().await;
+    let request = WatchLimitsRequest { resume_token: String::new() };
+    let answer = world.client_of(Service::Planner, 0).watch_limits(request).await;
+    refused(answer, Reason::CallerNotAllowed, "planner");
+}
