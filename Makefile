@@ -14,7 +14,7 @@ CASES ?= 100000
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
 
-demo: ## start the whole mesh on a private Postgres, show that it is healthy, stop it again
+demo: ## start the whole mesh on a private Postgres, run the example project on it, stop it again
 	@scripts/bootstrap run
 	@$(BUILD)
 	@target/debug/servo-standalone demo
@@ -57,10 +57,11 @@ chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full len
 	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-store -p servo-mesh -E 'test(/f09|f22|f23|f24|acknowledged|rotation/)'
 
-bench: ## speed and memory, ending with one line of JSON
+bench: ## speed and memory, each part ending with one line of JSON
 	@scripts/bootstrap run
-	@cargo build --quiet --release -p servo-tests --bins
+	@cargo build --quiet --release --workspace --bins
 	@target/release/bench_append
+	@target/release/bench_engine
 
 clean: ## remove what was built and the demo's data
 	cargo clean --quiet
