@@ -57,11 +57,10 @@ chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full len
 	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-store -p servo-mesh -E 'test(/f09|f22|f23|f24|acknowledged|rotation/)'
 
-bench: ## speed and memory, each part ending with one line of JSON
+bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run
 	@cargo build --quiet --release --workspace --bins
-	@target/release/bench_append
-	@target/release/bench_engine
+	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine
 
 clean: ## remove what was built and the demo's data
 	cargo clean --quiet

@@ -4,6 +4,7 @@
 //! Time runs from TriggerRun to the end seen by GetRun. A table goes to stderr while it runs; the last line of stdout
 //! is JSON.
 
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ async fn main() -> Result<()> {
     let mesh = LocalMesh::start(options, |_| ()).await?;
     let user = User::of(&mesh)?;
     let mut began = work(&mesh, &dir.path().join("servo").join("tls"))?;
-    let mut figures = Map::new();
+    let mut figures = earlier()?;
     let mut note = |name: &str, figure: f64| {
         eprintln!("{name:<28} {figure:>12.2}");
         figures.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
@@ -54,6 +55,18 @@ async fn main() -> Result<()> {
     note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
     println!("{}", Value::Object(figures));
     mesh.stop()
+}
+
+/// What an earlier bench printed, when it is piped in: all figures end in one line.
+fn earlier() -> Result<Map<String, Value>> {
+    let mut line = String::new();
+    if !std::io::stdin().is_terminal() {
+        std::io::stdin().read_to_string(&mut line)?;
+    }
+    match line.trim() {
+        "" => Ok(Map::new()),
+        line => serde_json::from_str(line).context("read the figures of an earlier bench from stdin"),
+    }
 }
 
 /// Does nothing, and says when it began.
