@@ -16,11 +16,12 @@ pub enum Bug {
     SnapshotForgotten,
     SlotFreedTwice,
     RetryWithoutDelay,
+    ShardKeptUnloaded,
 }
 
 impl Bug {
     /// In the order of their numbers, from 1.
-    pub const ALL: [Bug; 12] = [
+    pub const ALL: [Bug; 13] = [
         Bug::AttemptGuardOff,
         Bug::FenceOff,
         Bug::EventSkipped,
@@ -33,6 +34,7 @@ impl Bug {
         Bug::SnapshotForgotten,
         Bug::SlotFreedTwice,
         Bug::RetryWithoutDelay,
+        Bug::ShardKeptUnloaded,
     ];
 
     /// The bug of this number; 0 is none.
@@ -55,6 +57,7 @@ impl Bug {
             Bug::SnapshotForgotten => "a stream that is opened again gets no snapshot",
             Bug::SlotFreedTwice => "an attempt gives its slot back when it starts, and again when it ends",
             Bug::RetryWithoutDelay => "a retry does not wait",
+            Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
         }
     }
 }

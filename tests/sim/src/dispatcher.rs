@@ -326,6 +326,7 @@ impl Dispatcher {
             run: chosen.run,
             task: slot_of(chosen.task),
             attempt: chosen.attempt,
+            source,
             epoch: chosen.admission_epoch,
             worker: chosen.worker,
         };

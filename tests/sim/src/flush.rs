@@ -168,7 +168,7 @@ impl Scheduler {
 
     fn fold_claim(&mut self, shard: i16, claim: &Claim, at: Time, draft: &mut Draft, env: &mut Env) -> Done {
         let Some(plan) = env.plans.get(&claim.run).cloned() else { return Done::RunUnknown };
-        if !self.gates.admits(plan.header.tenant.admission_shard(), claim.epoch, env.bug) {
+        if !self.gates.admits(claim.source, plan.header.tenant.admission_shard(), claim.epoch, env.bug) {
             env.stats.stale_claims += 1;
             return Done::StaleAdmission;
         }

@@ -33,9 +33,11 @@ pub struct Gates {
 }
 
 impl Gates {
-    pub fn admits(&self, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
-        bug == Bug::ClaimNotChecked
-            || self.epochs.get(&admission_shard).is_none_or(|newest| epoch >= *newest)
+    /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch.
+    pub fn admits(&self, source: SourceId, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
+        let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
+        let current = epoch >= newest && self.holder(admission_shard).is_some_and(|gate| gate.source == source);
+        current || bug == Bug::ClaimNotChecked
     }
 
     pub fn open(&mut self, gate: Gate) {
@@ -97,10 +99,14 @@ impl Gates {
         self.of(tenant).is_some_and(|gate| gate.source == source)
     }
 
-    /// The newest holder, should an older one still be connected.
     fn of(&self, tenant: &TenantId) -> Option<&Gate> {
-        let shard = tenant.admission_shard();
-        self.open.iter().filter(|gate| gate.leases.contains_key(&shard)).max_by_key(|gate| gate.leases[&shard])
+        self.holder(tenant.admission_shard())
+    }
+
+    /// The newest holder, should an older one still be connected.
+    fn holder(&self, admission_shard: i16) -> Option<&Gate> {
+        let holders = self.open.iter().filter(|gate| gate.leases.contains_key(&admission_shard));
+        holders.max_by_key(|gate| (gate.leases[&admission_shard], gate.source))
     }
 
     pub fn send_to(&self, source: SourceId, told: ToDispatcher, env: &mut Env) {

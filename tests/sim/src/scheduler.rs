@@ -40,6 +40,7 @@ pub struct Claim {
     pub run: RunId,
     pub task: Slot,
     pub attempt: u32,
+    pub source: SourceId,
     pub epoch: u64,
     pub worker: WorkerId,
 }
@@ -125,6 +126,7 @@ pub struct Scheduler {
     inbox: VecDeque<ToScheduler>,
     /// What the keeper believes to hold, and until when.
     leases: BTreeMap<i16, (i64, Time)>,
+    generation: u32,
     /// Batches of claims that are judged: how many shards have not answered, and what was refused.
     judging: BTreeMap<(SourceId, u64), (usize, BTreeSet<u32>)>,
 }
@@ -141,6 +143,7 @@ impl Scheduler {
             busy: None,
             inbox: VecDeque::new(),
             leases: BTreeMap::new(),
+            generation: 0,
             judging: BTreeMap::new(),
         }
     }
@@ -265,6 +268,7 @@ impl Scheduler {
         if env.database_is_down() {
             return;
         }
+        self.forget_generation(env);
         let (me, now) = (env.holder(self.place()), env.now);
         self.renew(env);
         let living = |index: usize| !env.processes[&Place::Scheduler(index)].down;
@@ -296,6 +300,16 @@ impl Scheduler {
                 if row.head() > row.watermark {
                     self.inbox.push_back(ToScheduler::Look(shard));
                 }
+            }
+        }
+    }
+
+    /// What was acquired over a connection that is gone is worth nothing: the lane may have failed to load it.
+    fn forget_generation(&mut self, env: &mut Env) {
+        let another = std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
+        if another && env.bug != Bug::ShardKeptUnloaded {
+            for shard in std::mem::take(&mut self.leases).into_keys() {
+                self.forget_shard(shard, env);
             }
         }
     }
