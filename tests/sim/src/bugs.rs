@@ -17,11 +17,13 @@ pub enum Bug {
     SlotFreedTwice,
     RetryWithoutDelay,
     ShardKeptUnloaded,
+    RunForgotten,
+    OfferedAgain,
 }
 
 impl Bug {
     /// In the order of their numbers, from 1.
-    pub const ALL: [Bug; 13] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AttemptGuardOff,
         Bug::FenceOff,
         Bug::EventSkipped,
@@ -35,6 +37,8 @@ impl Bug {
         Bug::SlotFreedTwice,
         Bug::RetryWithoutDelay,
         Bug::ShardKeptUnloaded,
+        Bug::RunForgotten,
+        Bug::OfferedAgain,
     ];
 
     /// The bug of this number; 0 is none.
@@ -58,6 +62,8 @@ impl Bug {
             Bug::SlotFreedTwice => "an attempt gives its slot back when it starts, and again when it ends",
             Bug::RetryWithoutDelay => "a retry does not wait",
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
+            Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
+            Bug::OfferedAgain => "a snapshot that a claim has overtaken offers the claimed task again",
         }
     }
 }

@@ -120,7 +120,7 @@ impl Judge {
                 if let (Some(attempt), true) = (attempt_id, *kind != TimerKind::Retry) {
                     self.end(*attempt)?;
                 }
-                let due = due(before, *kind, *task, recorded.at, env);
+                let due = due(before, *kind, *task, recorded.event.judged_at, env);
                 deny(due.is_none_or(|due| recorded.at < due), "a timer fell before its time (9)")
             }
             _ => Ok(()),
@@ -188,13 +188,13 @@ fn unchanged(before: &Run, after: &Run) -> Check {
 }
 
 /// When this verdict may fall, by all that is known.
-fn due(run: &Run, kind: TimerKind, task: Option<Slot>, at: Time, env: &Env) -> Option<Time> {
+fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &Env) -> Option<Time> {
     if kind == TimerKind::RunDuration {
         return run.header.deadline;
     }
     let cell = run.cell(task?)?;
     let beats = cell.attempt_id.and_then(|id| env.beats.get(&id)).into_iter().flatten();
-    let beat = beats.copied().filter(|beat| *beat <= at).max();
+    let beat = beats.copied().filter(|beat| *beat <= judged_at).max();
     let due = due_of(cell, run.graph.as_ref()?.settings(task?.ordinal), beat)?;
     match (kind, due.kind) {
         // The worker was silent long enough, or it ran too long: whichever came first was judged.

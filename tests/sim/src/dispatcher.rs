@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_dispatcher::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId, TenantLimits, Update,
-    Worker,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, OfferedRun, OfferedTask, PlanRef, Snapshot, SourceId, Task,
+    TenantLimits, Update, Worker,
 };
-use servo_model::{AttemptId, TenantId, WorkerId};
+use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
 
+use crate::bugs::Bug;
 use crate::env::{Env, Message, Place};
 use crate::gates::{Gate, slot_of};
 use crate::ledger::{Body, Key, NewEvent};
@@ -65,7 +66,13 @@ pub struct Dispatcher {
     schedulers: BTreeMap<SourceId, usize>,
     sessions: BTreeMap<WorkerId, (usize, u64, u64)>,
     batch: u64,
+    /// Claims without an answer, by stream and batch.
+    sent: BTreeMap<(SourceId, u64), Vec<Claimed>>,
+    aside: BTreeMap<Claimed, OfferedRun>,
 }
+
+/// A claimed task with its attempt.
+type Claimed = (RunId, Task, u32);
 
 impl Dispatcher {
     pub fn new(me: usize, limits: &Limits) -> Dispatcher {
@@ -82,6 +89,8 @@ impl Dispatcher {
             schedulers: BTreeMap::new(),
             sessions: BTreeMap::new(),
             batch: 0,
+            sent: BTreeMap::new(),
+            aside: BTreeMap::new(),
         }
     }
 
@@ -93,17 +102,23 @@ impl Dispatcher {
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
         let now = env.now as f64 / 1e6;
         match message {
-            ToDispatcher::Snapshot(source, snapshot) => self.admission.snapshot(source, *snapshot, now),
+            ToDispatcher::Snapshot(source, mut snapshot) => {
+                if env.bug != Bug::OfferedAgain {
+                    self.put_claimed_aside(source, &mut snapshot);
+                }
+                self.admission.snapshot(source, *snapshot, now);
+            }
             ToDispatcher::Update(source, update) => self.admission.update(source, *update, now),
             ToDispatcher::Results(source, number, refused) => {
                 self.admission.results(source, number, &refused, now);
+                self.answered(source, number, &refused, now);
             }
             ToDispatcher::Gone(source, shard) => {
                 self.admission.gone(source, shard);
                 env.later(MS, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
             }
             ToDispatcher::Closed(source) => self.closed(source, env),
-            ToDispatcher::Connect(connect) => self.connect(*connect),
+            ToDispatcher::Connect(connect) => self.connect(*connect, env),
             ToDispatcher::Credits(wire, worker, more) => {
                 if self.sessions.get(&worker).is_some_and(|(_, _, current)| *current == wire) {
                     self.admission.add_credits(worker, more);
@@ -125,7 +140,39 @@ impl Dispatcher {
         self.stop_retired(env);
     }
 
-    fn connect(&mut self, connect: Connect) {
+    /// A claim that is on its way while the snapshot comes is not in it: its task stands there as ready. It is put
+    /// aside until the claim is answered.
+    fn put_claimed_aside(&mut self, source: SourceId, snapshot: &mut Snapshot) {
+        let sent: BTreeSet<_> = self.sent.range((source, 0)..=(source, u64::MAX)).flat_map(|(_, sent)| sent).collect();
+        for run in &mut snapshot.ready {
+            let tasks = std::mem::take(&mut run.tasks).into_iter();
+            let is_sent = |task: &OfferedTask| sent.contains(&(run.run, task.task, task.attempt));
+            let (claimed, free): (Vec<_>, Vec<_>) = tasks.partition(is_sent);
+            run.tasks = free;
+            for task in claimed {
+                let key = (run.run, task.task, task.attempt);
+                self.aside.insert(key, OfferedRun { tasks: vec![task], ..run.clone() });
+            }
+        }
+    }
+
+    /// What was put aside and is refused is still ready.
+    fn answered(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: f64) {
+        let sent = self.sent.remove(&(source, number)).unwrap_or_default();
+        for (index, claim) in (0u32..).zip(sent) {
+            let Some(offer) = self.aside.remove(&claim) else { continue };
+            if refused.contains(&index) {
+                let update = Update { shard: claim.0.shard(), ready: vec![offer], ..Update::default() };
+                self.admission.update(source, update, now);
+            }
+        }
+    }
+
+    fn connect(&mut self, connect: Connect, env: &mut Env) {
+        // The shard has moved since the worker registered.
+        if connect.worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant)) {
+            return env.break_wire(connect.wire);
+        }
         let id = connect.worker.id;
         self.admission.join(connect.worker);
         let before = self.sessions.insert(id, (connect.index, connect.session, connect.wire));
@@ -143,6 +190,7 @@ impl Dispatcher {
 
     fn closed(&mut self, source: SourceId, env: &mut Env) {
         self.admission.closed(source);
+        self.sent.retain(|(from, _), _| *from != source);
         self.retiring.remove(&source);
         self.schedulers.remove(&source);
         self.streams.values_mut().filter(|open| open.source == source).for_each(|open| open.ended = true);
@@ -288,7 +336,7 @@ impl Dispatcher {
     }
 
     /// The push queue has it.
-    fn tell_enqueued(&self, run: servo_model::RunId, task: servo_scheduler::core::Slot, attempt_id: AttemptId, env: &mut Env) {
+    fn tell_enqueued(&self, run: RunId, task: servo_scheduler::core::Slot, attempt_id: AttemptId, env: &mut Env) {
         let shard = run.shard();
         let Some(holder) = scheduler::holder_of(shard, env) else { return };
         let event = NewEvent {
@@ -298,6 +346,7 @@ impl Dispatcher {
             key: Key::Enqueued(attempt_id),
             body: Body::Core(Event::Enqueued { task, attempt_id }),
             admission_epoch: 0,
+            judged_at: 0,
         };
         let work = Work { shard, asks: vec![Ask::Event(event)], reply: Reply::Nobody };
         env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
@@ -321,6 +370,8 @@ impl Dispatcher {
     fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
         self.batch += 1;
         self.admission.sent(source, self.batch, chosen.iter().map(|claim| claim.attempt_id).collect());
+        let sent = chosen.iter().map(|claim| (claim.run, claim.task, claim.attempt)).collect();
+        self.sent.insert((source, self.batch), sent);
         env.note(format_args!("dispatcher {} claims {} on {}", self.me, chosen.len(), source.0));
         let claim = |chosen: Chosen| Claim {
             run: chosen.run,

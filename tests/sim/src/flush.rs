@@ -128,7 +128,7 @@ impl Scheduler {
         let mut changes = Changes { run: true, ..Changes::default() };
         let planned = Event::PlanCreated { graph: plan.graph.clone() };
         fold(&mut run, &planned, at, &mut changes);
-        let mut event = |key, body| NewEvent { id: env.number(), shard, run: run_id, key, body, admission_epoch: 0 };
+        let mut event = |key, body| NewEvent { id: env.number(), shard, run: run_id, key, body, admission_epoch: 0, judged_at: 0 };
         let request = event(Key::Requested(run_id), Body::Requested(plan.header.clone()));
         let created = event(Key::Planned(run_id), Body::Core(planned));
         draft.events.extend([request, created]);
@@ -188,6 +188,7 @@ impl Scheduler {
             key: Key::Dispatch(attempt_id),
             body: Body::Core(claimed),
             admission_epoch: claim.epoch,
+            judged_at: 0,
         };
         self.fold_event(shard, &event, at, draft, env)
     }
@@ -270,7 +271,10 @@ impl Scheduler {
         }
         match error {
             StoreError::Behind | StoreError::ClockOff | StoreError::KeyTaken => {
-                self.forget_runs(runs);
+                self.forget_runs(runs.iter().copied());
+                if hopeless && env.bug != Bug::RunForgotten && !env.database_is_down() {
+                    self.load_missing(runs.into_iter(), env);
+                }
                 self.jobs.extend(shards.into_iter().map(|shard| Job::Tail { shard, taken: false }));
             }
             StoreError::LeaseLost | StoreError::Broken => {

@@ -48,6 +48,8 @@ pub struct NewEvent {
     pub body: Body,
     /// Of the dispatcher, for a claim.
     pub admission_epoch: u64,
+    /// When a timer's verdict was made: beats after it could not be known.
+    pub judged_at: Time,
 }
 
 #[derive(Debug, Clone)]

@@ -108,6 +108,7 @@ impl Scheduler {
             key: Key::Timer(run_id, slot, kind, attempt, at / 1_000_000),
             body: Body::Core(Event::Timer { kind, task: slot, attempt_id: attempt }),
             admission_epoch: 0,
+            judged_at: env.now,
         };
         Some(Work { shard, asks: vec![Ask::Event(event)], reply: Reply::Nobody })
     }

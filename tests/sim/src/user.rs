@@ -140,7 +140,7 @@ impl Users {
 
 fn of_run(plan: &Plan, key: Key, body: Body, env: &mut Env) -> NewEvent {
     let run = plan.run_id();
-    NewEvent { id: env.number(), shard: run.shard(), run, key, body, admission_epoch: 0 }
+    NewEvent { id: env.number(), shard: run.shard(), run, key, body, admission_epoch: 0, judged_at: 0 }
 }
 
 /// The event that does it, by what the rows say now; `None` when there is nothing to do.
@@ -166,5 +166,5 @@ fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
         }
     };
     let key = Key::Control(run, version);
-    Some(NewEvent { id: env.number(), shard: run.shard(), run, key, body: Body::Core(body), admission_epoch: 0 })
+    Some(NewEvent { id: env.number(), shard: run.shard(), run, key, body: Body::Core(body), admission_epoch: 0, judged_at: 0 })
 }

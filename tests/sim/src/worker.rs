@@ -291,7 +291,7 @@ impl Worker {
 
 fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent {
     let (run, shard) = (envelope.run, envelope.run.shard());
-    NewEvent { id: env.number(), shard, run, key, body: Body::Core(body), admission_epoch: 0 }
+    NewEvent { id: env.number(), shard, run, key, body: Body::Core(body), admission_epoch: 0, judged_at: 0 }
 }
 
 fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
