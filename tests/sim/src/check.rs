@@ -17,7 +17,7 @@ use crate::plan::POOL;
 type Check = Result<(), String>;
 
 /// What others appended must be folded by then.
-const FOLDED_WITHIN: Time = 3 * SECOND;
+const FOLDED_WITHIN: Time = 6 * SECOND;
 
 /// The first thing that does not hold, as a sentence with the invariant's number.
 pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {

@@ -102,6 +102,8 @@ pub struct Env {
     pub beats: BTreeMap<AttemptId, Vec<Time>>,
     /// What somebody was told to be stored.
     pub promised: Vec<(Key, &'static str)>,
+    /// The newest dispatcher that was told all of a shard of runs, by admission shard.
+    pub told: BTreeMap<(i16, i16), u64>,
     queue: BinaryHeap<Reverse<Entry>>,
     numbers: u64,
     pub hash: u64,
@@ -122,6 +124,7 @@ impl Env {
             rough: true,
             beats: BTreeMap::new(),
             promised: Vec::new(),
+            told: BTreeMap::new(),
             queue: BinaryHeap::new(),
             numbers: 0,
             hash: 0xcbf2_9ce4_8422_2325,
@@ -276,7 +279,10 @@ impl Env {
                 continue;
             }
             if process.paused_until > self.now {
+                // Its loops wake up with it, but not at once: what was sent to it may be taken first.
+                let is_round = matches!(&entry.message, Message::Dispatcher(_, ToDispatcher::Leases));
                 let delay = process.paused_until - self.now;
+                let delay = if is_round { delay + self.dice.between(0, 250) * MS } else { delay };
                 self.put(delay, entry.life, entry.wire, entry.message);
                 continue;
             }

@@ -190,7 +190,12 @@ impl Scheduler {
             admission_epoch: claim.epoch,
             judged_at: 0,
         };
-        self.fold_event(shard, &event, at, draft, env)
+        let done = self.fold_event(shard, &event, at, draft, env);
+        let told = env.told.get(&(shard, plan.header.tenant.admission_shard())).copied().unwrap_or(0);
+        if done == Done::Core(Verdict::Folded) && claim.epoch < told {
+            env.ledger.violation = Some(format!("a claim counted that its successor was not told of (I2, I9): {attempt_id}"));
+        }
+        done
     }
 
     /// One statement for all of it.

@@ -58,6 +58,10 @@ impl Gates {
         self.open.iter().map(|gate| gate.source).collect()
     }
 
+    pub fn leases_of(&self, source: SourceId) -> impl Iterator<Item = (&i16, &u64)> {
+        self.open.iter().filter(move |gate| gate.source == source).flat_map(|gate| &gate.leases)
+    }
+
     /// Notes what changed in a run, for the gate of its tenant.
     pub fn tell(&mut self, run: &Run, changes: &Changes, plan: &Plan) {
         let Some(gate) = self.of(&run.header.tenant) else { return };

@@ -14,7 +14,7 @@ use crate::env::{Env, Message, Place};
 use crate::faults::Fault;
 use crate::flush::Draft;
 use crate::gates::{self, Gate, Gates};
-use crate::ledger::{NewEvent, StoreError};
+use crate::ledger::{Key, NewEvent, StoreError};
 use crate::plan::Plan;
 use crate::timers::Timers;
 use crate::user::ToUser;
@@ -76,7 +76,7 @@ pub enum Reply {
     Nobody,
     Callback { callback: usize, life: u32, call: u64 },
     Claims { source: SourceId, number: u64, indexes: Vec<u32> },
-    User { ask: u64 },
+    User { ask: u64, key: Option<Key> },
 }
 
 /// What came of one ask.
@@ -216,6 +216,10 @@ impl Scheduler {
         let Some(held) = self.shards.get(&shard) else { return };
         let mine = held.runs.values().filter(|run| self.gates.is_of(source, &run.header.tenant));
         let whole = gates::snapshot(shard, held.epoch, mine, env);
+        for (admission_shard, epoch) in self.gates.leases_of(source) {
+            let told = env.told.entry((shard, *admission_shard)).or_default();
+            *told = (*told).max(*epoch);
+        }
         self.gates.send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
     }
 
@@ -241,9 +245,9 @@ impl Scheduler {
                 let Some(done) = done.into_iter().next() else { return };
                 env.answer(life, Message::Callback(callback, ToCallback::Verdict(call, done)));
             }
-            Reply::User { ask } => {
+            Reply::User { ask, key } => {
                 let Some(done) = done.into_iter().next() else { return };
-                env.call(Message::User(ToUser::Answer(ask, done)));
+                env.call(Message::User(ToUser::Answer(ask, key, done)));
             }
             Reply::Claims { source, number, indexes } => self.claims_judged(source, number, indexes, done, env),
         }

@@ -21,7 +21,7 @@ const PATIENCE: i64 = 800 * MS;
 pub enum ToUser {
     Trigger(RunId),
     Control(RunId, Deed),
-    Answer(u64, Done),
+    Answer(u64, Option<Key>, Done),
     Appended(u64, Result<Appended, ()>),
     Again(u64),
 }
@@ -45,7 +45,7 @@ enum Wish {
 
 #[derive(Default)]
 pub struct Users {
-    wishes: BTreeMap<u64, (Wish, Option<Key>)>,
+    wishes: BTreeMap<u64, Wish>,
     /// Runs that somebody was told to be accepted.
     pub accepted: Vec<RunId>,
 }
@@ -59,9 +59,9 @@ impl Users {
                 self.wish(if others { Wish::Request(plan) } else { Wish::Run(plan) }, env);
             }
             ToUser::Control(run, deed) => self.wish(Wish::Control(run, deed), env),
-            ToUser::Answer(ask, done) => self.answered(ask, &done, env),
+            ToUser::Answer(ask, key, done) => self.answered(ask, key, &done, env),
             ToUser::Appended(ask, Ok(_)) => {
-                if let Some((Wish::Request(plan), _)) = self.wishes.remove(&ask) {
+                if let Some(Wish::Request(plan)) = self.wishes.remove(&ask) {
                     self.accept(plan.run_id(), env);
                     scheduler::ring(plan.run_id().shard(), env);
                     self.wish(Wish::Plan(plan), env);
@@ -81,12 +81,12 @@ impl Users {
 
     fn wish(&mut self, wish: Wish, env: &mut Env) {
         let ask = env.number();
-        self.wishes.insert(ask, (wish, None));
+        self.wishes.insert(ask, wish);
         self.ask(ask, env);
     }
 
     fn ask(&mut self, ask: u64, env: &mut Env) {
-        let Some((wish, key)) = self.wishes.get_mut(&ask) else { return };
+        let Some(wish) = self.wishes.get(&ask) else { return };
         env.plan(PATIENCE, Message::User(ToUser::Again(ask)));
         if env.database_is_down() {
             return;
@@ -110,18 +110,16 @@ impl Users {
             self.wishes.remove(&ask);
             return;
         };
-        if let Ask::Event(event) = &wanted {
-            *key = Some(event.key);
-        }
+        let key = if let Ask::Event(event) = &wanted { Some(event.key) } else { None };
         let shard = wanted.run().shard();
         if let Some(holder) = scheduler::holder_of(shard, env) {
-            let work = Work { shard, asks: vec![wanted], reply: Reply::User { ask } };
+            let work = Work { shard, asks: vec![wanted], reply: Reply::User { ask, key } };
             env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
         }
     }
 
-    fn answered(&mut self, ask: u64, done: &Done, env: &mut Env) {
-        let Some((wish, key)) = self.wishes.get(&ask).cloned() else { return };
+    fn answered(&mut self, ask: u64, key: Option<Key>, done: &Done, env: &mut Env) {
+        let Some(wish) = self.wishes.get(&ask).cloned() else { return };
         let refused = matches!(done, Done::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
         let counts = matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate) | Done::Exists);
         env.note(format_args!("a user is answered {done:?}"));
@@ -154,7 +152,7 @@ fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
             running(row.run.state).then_some(())?;
             Event::CancelRequested { version, by_system: deed == Deed::CancelBySystem }
         }
-        Deed::Pause => (row.run.state == RunState::Running).then_some(Event::Paused { version })?,
+        Deed::Pause => (row.run.state == RunState::Running && env.rough).then_some(Event::Paused { version })?,
         Deed::Resume => (row.run.state == RunState::Paused).then_some(Event::Resumed { version })?,
         Deed::ForceCancel => {
             let beats = &env.beats;
