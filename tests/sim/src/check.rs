@@ -11,7 +11,7 @@ use servo_scheduler::core::{Changes, Event, Run, Slot, Time, TimerKind, Verdict,
 use crate::SECOND;
 use crate::env::Env;
 use crate::flush::born;
-use crate::ledger::{Body, Recorded};
+use crate::ledger::{Body, Key, NewEvent, Recorded};
 use crate::plan::POOL;
 
 type Check = Result<(), String>;
@@ -28,6 +28,18 @@ pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
     }
     env.stats.recorded = env.ledger.shards.iter().map(|shard| shard.events.len() as u64).sum();
     verdict.and_then(|()| promises(env)).err()
+}
+
+/// A claim that is stored must be known to whoever admits next: nobody may have been told all of its shard without it.
+pub fn claim(event: &NewEvent, env: &mut Env) {
+    let (Key::Dispatch(attempt), Some(plan)) = (event.key, env.plans.get(&event.run)) else { return };
+    let told = env.told.get(&(event.shard, plan.header.tenant.admission_shard())).copied().unwrap_or(0);
+    if event.admission_epoch < told {
+        let why = format!(
+            "{attempt} was claimed after the next dispatcher had been told of all that is live (I2, I9)"
+        );
+        env.ledger.violation = Some(why);
+    }
 }
 
 #[derive(Default)]
@@ -133,7 +145,8 @@ impl Judge {
 
     fn claimed(&mut self, before: &Run, task: Slot, shard: i16, epoch: u64) -> Check {
         let Some(graph) = &before.graph else { return Err("claimed without a plan (I8)".to_owned()) };
-        let succeeded = |up: &u32| before.cell(Slot::planned(*up)).map(|cell| cell.state) == Some(TaskState::Succeeded);
+        let succeeded =
+            |up: &u32| before.cell(Slot::planned(*up)).map(|cell| cell.state) == Some(TaskState::Succeeded);
         let waits = !graph.task(task.ordinal).upstream.iter().all(succeeded);
         deny(waits, "a task was claimed before its upstreams succeeded (I8, 6)")?;
         let newest = self.epochs.entry((shard, before.header.tenant.admission_shard())).or_default();
@@ -145,7 +158,9 @@ impl Judge {
     /// I5 and 2, 10: the rows are what the ledger says, duplicates or not.
     fn compare(&self, env: &Env) -> Check {
         for (run_id, run) in &self.runs {
-            let Some(row) = env.ledger.rows.get(run_id) else { return Err(format!("{run_id} has no row (I5)")) };
+            let Some(row) = env.ledger.rows.get(run_id) else {
+                return Err(format!("{run_id} has no row (I5)"));
+            };
             if let Some(other) = row.differs_from(run) {
                 return Err(format!("rows and ledger differ (I5): {run_id} {other}"));
             }
@@ -207,8 +222,11 @@ fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &En
 fn owners(run: &Run) -> Check {
     let Some(graph) = run.graph.as_ref().filter(|_| !run.state.is_terminal()) else { return Ok(()) };
     let open = |slot: Slot| run.cell(slot).is_some_and(|cell| !cell.state.is_terminal());
-    let parents: BTreeSet<u32> =
-        run.cells().filter(|(slot, _)| slot.item.is_some() && open(*slot)).map(|(slot, _)| slot.ordinal).collect();
+    let parents: BTreeSet<u32> = run
+        .cells()
+        .filter(|(slot, _)| slot.item.is_some() && open(*slot))
+        .map(|(slot, _)| slot.ordinal)
+        .collect();
     for (slot, cell) in run.cells().filter(|(_, cell)| !cell.state.is_terminal()) {
         let owned = match cell.state {
             TaskState::Ready => true,

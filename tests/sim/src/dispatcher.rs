@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_dispatcher::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, OfferedRun, OfferedTask, PlanRef, Snapshot, SourceId, Task,
-    TenantLimits, Update, Worker,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, OfferedRun, OfferedTask, PlanRef, Snapshot,
+    SourceId, Task, TenantLimits, Update, Worker,
 };
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
@@ -143,7 +143,8 @@ impl Dispatcher {
     /// A claim that is on its way while the snapshot comes is not in it: its task stands there as ready. It is put
     /// aside until the claim is answered.
     fn put_claimed_aside(&mut self, source: SourceId, snapshot: &mut Snapshot) {
-        let sent: BTreeSet<_> = self.sent.range((source, 0)..=(source, u64::MAX)).flat_map(|(_, sent)| sent).collect();
+        let sent: BTreeSet<_> =
+            self.sent.range((source, 0)..=(source, u64::MAX)).flat_map(|(_, sent)| sent).collect();
         for run in &mut snapshot.ready {
             let tasks = std::mem::take(&mut run.tasks).into_iter();
             let is_sent = |task: &OfferedTask| sent.contains(&(run.run, task.task, task.attempt));
@@ -243,7 +244,8 @@ impl Dispatcher {
         env.stats.admission_moved += 1;
         self.held = self.leases.clone();
         self.admission.hold(self.held.clone());
-        let elsewhere = |worker: &Worker| worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant));
+        let elsewhere =
+            |worker: &Worker| worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant));
         let moved: Vec<WorkerId> =
             self.admission.workers().filter(|worker| elsewhere(worker)).map(|worker| worker.id).collect();
         for worker in moved {
@@ -262,7 +264,9 @@ impl Dispatcher {
         }
         let mut wanted = BTreeSet::new();
         if !self.held.is_empty() {
-            wanted.extend(env.ledger.shards.iter().filter(|row| row.lease_until > env.now).filter_map(|row| row.holder));
+            wanted.extend(
+                env.ledger.shards.iter().filter(|row| row.lease_until > env.now).filter_map(|row| row.holder),
+            );
         }
         let wanted: BTreeSet<usize> = wanted.into_iter().map(|(index, _)| index).collect();
         self.streams.retain(|_, open| !open.ended);
@@ -336,7 +340,13 @@ impl Dispatcher {
     }
 
     /// The push queue has it.
-    fn tell_enqueued(&self, run: RunId, task: servo_scheduler::core::Slot, attempt_id: AttemptId, env: &mut Env) {
+    fn tell_enqueued(
+        &self,
+        run: RunId,
+        task: servo_scheduler::core::Slot,
+        attempt_id: AttemptId,
+        env: &mut Env,
+    ) {
         let shard = run.shard();
         let Some(holder) = scheduler::holder_of(shard, env) else { return };
         let event = NewEvent {

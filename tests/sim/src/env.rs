@@ -318,7 +318,8 @@ struct Hash(u64);
 
 impl Write for Hash {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0 = text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        self.0 =
+            text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
         Ok(())
     }
 }

@@ -36,7 +36,8 @@ impl Gates {
     /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch.
     pub fn admits(&self, source: SourceId, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
         let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
-        let current = epoch >= newest && self.holder(admission_shard).is_some_and(|gate| gate.source == source);
+        let current =
+            epoch >= newest && self.holder(admission_shard).is_some_and(|gate| gate.source == source);
         current || bug == Bug::ClaimNotChecked
     }
 
@@ -68,7 +69,8 @@ impl Gates {
         let shard = run.header.run_id.shard();
         let key = (gate.source, shard);
         let ready = if run.admits() { still_ready(run, &changes.ready) } else { Vec::new() };
-        if ready.is_empty() && !changes.withdrawn && changes.ended.is_empty() && changes.cancelled.is_empty() {
+        if ready.is_empty() && !changes.withdrawn && changes.ended.is_empty() && changes.cancelled.is_empty()
+        {
             return;
         }
         let update = self.updates.entry(key).or_insert_with(|| Update { shard, ..Update::default() });
@@ -121,7 +123,8 @@ impl Gates {
 
 /// All of a shard, for one gate.
 pub fn snapshot<'a>(shard: i16, epoch: i64, runs: impl Iterator<Item = &'a Run>, env: &Env) -> Snapshot {
-    let mut whole = Snapshot { shard, epoch: epoch.unsigned_abs(), first: true, last: true, ..Snapshot::default() };
+    let mut whole =
+        Snapshot { shard, epoch: epoch.unsigned_abs(), first: true, last: true, ..Snapshot::default() };
     for run in runs {
         let Some(plan) = env.plans.get(&run.header.run_id) else { continue };
         let ready = run.cells().filter(|(_, cell)| cell.state == TaskState::Ready).map(|(slot, _)| slot);

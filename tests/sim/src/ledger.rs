@@ -95,7 +95,12 @@ pub struct Mark {
 pub enum Store {
     Fold(Box<Flush>),
     /// By a service that does not hold the shard; `commit_after` is how late it commits.
-    Append { by: Holder, call: u64, event: NewEvent, commit_after: Time },
+    Append {
+        by: Holder,
+        call: u64,
+        event: NewEvent,
+        commit_after: Time,
+    },
 }
 
 /// One statement of the shard's holder.
@@ -224,7 +229,9 @@ impl Ledger {
             0 => (mark.old..=shard.head()).contains(&mark.new),
             _ => shard.head() == mark.new - appended,
         };
-        if !(held || matches!(bug, Bug::FenceOff | Bug::StaleLeaseAccepted)) || !(in_step || bug == Bug::FenceOff) {
+        if !(held || matches!(bug, Bug::FenceOff | Bug::StaleLeaseAccepted))
+            || !(in_step || bug == Bug::FenceOff)
+        {
             return Err(StoreError::LeaseLost);
         }
         if !(fits || bug == Bug::FenceOff) {
@@ -234,7 +241,8 @@ impl Ledger {
         if !held {
             self.violation = Some(format!("a holder without a lease wrote to shard {} (I2, 19)", mark.shard));
         } else if !in_step || !fits {
-            self.violation = Some(format!("a flush of shard {} passed over what others appended (9, 18)", mark.shard));
+            self.violation =
+                Some(format!("a flush of shard {} passed over what others appended (9, 18)", mark.shard));
         }
         Ok(())
     }

@@ -141,6 +141,10 @@ fn shape(graph: &Graph, plan: &PlanRef) -> Shape {
     };
     Shape {
         assets: graph.assets.iter().map(|asset| (Arc::new(demand(asset)), asset.priority)).collect(),
-        tasks: graph.tasks.iter().map(|task| ShapedTask { asset: task.asset, key: task.key.clone() }).collect(),
+        tasks: graph
+            .tasks
+            .iter()
+            .map(|task| ShapedTask { asset: task.asset, key: task.key.clone() })
+            .collect(),
     }
 }

@@ -98,14 +98,19 @@ impl RunRow {
             && (ours.started_at, ours.ended_at) == (theirs.started_at, theirs.ended_at)
             && ours.error == theirs.error;
         if !same {
-            return Some(format!("the row says {} v{}, the fold {} v{}", ours.state, ours.version, theirs.state, theirs.version));
+            return Some(format!(
+                "the row says {} v{}, the fold {} v{}",
+                ours.state, ours.version, theirs.state, theirs.version
+            ));
         }
         let folded: BTreeMap<Slot, &Cell> = run.cells().collect();
         if folded.len() != self.cells.len() {
             return Some(format!("there are {} task rows and {} tasks", self.cells.len(), folded.len()));
         }
         let other = self.cells.iter().find(|(slot, cell)| folded.get(slot) != Some(cell));
-        other.map(|(slot, cell)| format!("task {slot:?}: the row says {cell:?}, the fold {:?}", folded.get(slot)))
+        other.map(|(slot, cell)| {
+            format!("task {slot:?}: the row says {cell:?}, the fold {:?}", folded.get(slot))
+        })
     }
 }
 

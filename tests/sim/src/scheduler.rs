@@ -101,9 +101,15 @@ pub struct Held {
 /// What the lane does next, before it looks into its inbox.
 #[derive(Debug)]
 pub enum Job {
-    Works { works: Vec<Work>, since: Time },
+    Works {
+        works: Vec<Work>,
+        since: Time,
+    },
     /// Folds what others appended; a shard that was just taken is told to all gates afterwards.
-    Tail { shard: i16, taken: bool },
+    Tail {
+        shard: i16,
+        taken: bool,
+    },
 }
 
 /// A flush that waits for the database.
@@ -202,7 +208,8 @@ impl Scheduler {
             ToScheduler::Close(source) => self.gates.close(source),
             ToScheduler::Look(shard) => self.jobs.push_back(Job::Tail { shard, taken: false }),
             ToScheduler::Wake => self.fire_timers(env),
-            ToScheduler::Work(_) | ToScheduler::Stored(..) | ToScheduler::Round | ToScheduler::Claims(..) => {}
+            ToScheduler::Work(_) | ToScheduler::Stored(..) | ToScheduler::Round | ToScheduler::Claims(..) => {
+            }
         }
     }
 
@@ -249,14 +256,24 @@ impl Scheduler {
                 let Some(done) = done.into_iter().next() else { return };
                 env.call(Message::User(ToUser::Answer(ask, key, done)));
             }
-            Reply::Claims { source, number, indexes } => self.claims_judged(source, number, indexes, done, env),
+            Reply::Claims { source, number, indexes } => {
+                self.claims_judged(source, number, indexes, done, env)
+            }
         }
     }
 
-    fn claims_judged(&mut self, source: SourceId, number: u64, indexes: Vec<u32>, done: Vec<Done>, env: &mut Env) {
+    fn claims_judged(
+        &mut self,
+        source: SourceId,
+        number: u64,
+        indexes: Vec<u32>,
+        done: Vec<Done>,
+        env: &mut Env,
+    ) {
         let Some((left, refused)) = self.judging.get_mut(&(source, number)) else { return };
         *left -= 1;
-        let counts = |done: &Done| matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late));
+        let counts =
+            |done: &Done| matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late));
         refused.extend(indexes.iter().zip(&done).filter(|(_, done)| !counts(done)).map(|(index, _)| *index));
         if *left > 0 {
             return;
@@ -288,7 +305,11 @@ impl Scheduler {
         }
         for shard in 0..env.ledger.shards.len() as i16 {
             let row = env.ledger.shard(shard);
-            if self.leases.len() >= share || self.leases.contains_key(&shard) || row.lease_until > now || row.locked {
+            if self.leases.len() >= share
+                || self.leases.contains_key(&shard)
+                || row.lease_until > now
+                || row.locked
+            {
                 continue;
             }
             row.epoch += 1;

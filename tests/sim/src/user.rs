@@ -93,7 +93,8 @@ impl Users {
         }
         let wanted = match wish {
             Wish::Request(plan) => {
-                let event = of_run(plan, Key::Requested(plan.run_id()), Body::Requested(plan.header.clone()), env);
+                let event =
+                    of_run(plan, Key::Requested(plan.run_id()), Body::Requested(plan.header.clone()), env);
                 return env.store(Store::Append { by: (AUTOMATION, 0), call: ask, event, commit_after: 0 });
             }
             Wish::Run(plan) => Some(Ask::Run(plan.clone())),
@@ -120,7 +121,8 @@ impl Users {
 
     fn answered(&mut self, ask: u64, key: Option<Key>, done: &Done, env: &mut Env) {
         let Some(wish) = self.wishes.get(&ask).cloned() else { return };
-        let refused = matches!(done, Done::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
+        let refused =
+            matches!(done, Done::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
         let counts = matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate) | Done::Exists);
         env.note(format_args!("a user is answered {done:?}"));
         match (wish, done) {
@@ -152,17 +154,30 @@ fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
             running(row.run.state).then_some(())?;
             Event::CancelRequested { version, by_system: deed == Deed::CancelBySystem }
         }
-        Deed::Pause => (row.run.state == RunState::Running && env.rough).then_some(Event::Paused { version })?,
+        Deed::Pause => {
+            (row.run.state == RunState::Running && env.rough).then_some(Event::Paused { version })?
+        }
         Deed::Resume => (row.run.state == RunState::Paused).then_some(Event::Resumed { version })?,
         Deed::ForceCancel => {
             let beats = &env.beats;
-            let heard = |id: &servo_model::AttemptId| beats.get(id).and_then(|beats| beats.last()).is_some_and(|beat| beat + SECOND > now);
+            let heard = |id: &servo_model::AttemptId| {
+                beats.get(id).and_then(|beats| beats.last()).is_some_and(|beat| beat + SECOND > now)
+            };
             let silent = row.cells.iter().filter(|(_, cell)| cell.state.has_attempt());
-            let (task, attempt_id) =
-                silent.filter_map(|(slot, cell)| Some((*slot, cell.attempt_id?))).find(|(_, id)| !heard(id))?;
+            let (task, attempt_id) = silent
+                .filter_map(|(slot, cell)| Some((*slot, cell.attempt_id?)))
+                .find(|(_, id)| !heard(id))?;
             Event::ForceCancelled { task, attempt_id, version }
         }
     };
     let key = Key::Control(run, version);
-    Some(NewEvent { id: env.number(), shard: run.shard(), run, key, body: Body::Core(body), admission_epoch: 0, judged_at: 0 })
+    Some(NewEvent {
+        id: env.number(),
+        shard: run.shard(),
+        run,
+        key,
+        body: Body::Core(body),
+        admission_epoch: 0,
+        judged_at: 0,
+    })
 }

@@ -74,7 +74,16 @@ pub struct Worker {
 impl Worker {
     pub fn new(me: usize, tenant: Option<TenantId>, slots: u32, session: u64) -> Worker {
         let id = WorkerId::from_bytes([me as u8 + 1; 16]);
-        Worker { me, id, tenant, slots, session, wire: None, attempts: BTreeMap::new(), calls: BTreeMap::new() }
+        Worker {
+            me,
+            id,
+            tenant,
+            slots,
+            session,
+            wire: None,
+            attempts: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
     }
 
     /// The next process on the same machine, which knows nothing.
@@ -119,10 +128,13 @@ impl Worker {
         if self.wire.is_some() {
             return;
         }
-        let shard = self.tenant.as_ref().map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
+        let shard =
+            self.tenant.as_ref().map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
         let row = env.ledger.admission[shard as usize].clone();
         let holder = row.holder.filter(|_| row.lease_until > env.now && !env.database_is_down());
-        let Some((dispatcher, _)) = holder.filter(|(index, _)| !env.processes[&Place::Dispatcher(*index)].down) else {
+        let Some((dispatcher, _)) =
+            holder.filter(|(index, _)| !env.processes[&Place::Dispatcher(*index)].down)
+        else {
             return self.myself(200 * MS, ToWorker::Connect, env);
         };
         let wire = env.open_wire(Place::Dispatcher(dispatcher), self.place());
@@ -211,7 +223,10 @@ impl Worker {
             0 => {}
             1 => session += 7_000,
             _ => {
-                let next = env.plans.get(&envelope.run).map(|plan| plan.attempt_id(envelope.task, envelope.attempt + 1));
+                let next = env
+                    .plans
+                    .get(&envelope.run)
+                    .map(|plan| plan.attempt_id(envelope.task, envelope.attempt + 1));
                 envelope.attempt_id = next.unwrap_or(envelope.attempt_id);
             }
         }
@@ -266,7 +281,9 @@ impl Worker {
         env.note(format_args!("worker {}: {key:?} is {acceptance:?}", self.me));
         match (key, acceptance) {
             (_, Acceptance::NotReady) => return,
-            (Key::Started(attempt), Acceptance::Recorded) if self.attempts.get(&attempt).is_some_and(|a| !a.begun) => {
+            (Key::Started(attempt), Acceptance::Recorded)
+                if self.attempts.get(&attempt).is_some_and(|a| !a.begun) =>
+            {
                 // Recorded is no permission yet.
                 return;
             }
@@ -284,7 +301,9 @@ impl Worker {
             return;
         }
         let Some(wire) = self.wire else { return };
-        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0]) else { return };
+        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0]) else {
+            return;
+        };
         env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Credits(wire, self.id, 1)));
     }
 }

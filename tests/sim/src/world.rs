@@ -174,7 +174,12 @@ impl World {
             (Fault::BreakAdmission, _) => faults::break_one(false, env),
             (Fault::BreakPull, _) => faults::break_one(true, env),
             (Fault::CrashPostgres, _) => crash(env),
-            (_, Some(place)) if matches!(fault, Fault::KillScheduler | Fault::KillDispatcher | Fault::KillCallback | Fault::KillWorker) => {
+            (_, Some(place))
+                if matches!(
+                    fault,
+                    Fault::KillScheduler | Fault::KillDispatcher | Fault::KillCallback | Fault::KillWorker
+                ) =>
+            {
                 self.kill(place);
             }
             (_, Some(place)) => faults::pause(place, env),
@@ -236,7 +241,8 @@ impl World {
     fn judge(mut self) -> Outcome {
         self.env.stats.lost_commits = self.env.ledger.lost_commits;
         let unended = self.unended.then(|| self.unended_runs());
-        let found = self.env.ledger.violation.take().or(unended).or_else(|| check::all(&mut self.env, &self.limits));
+        let found =
+            self.env.ledger.violation.take().or(unended).or_else(|| check::all(&mut self.env, &self.limits));
         Outcome {
             hash: self.env.hash,
             stats: self.env.stats,
@@ -275,6 +281,9 @@ fn database(store: Store, env: &mut Env) {
     match store {
         Store::Fold(flush) => {
             let result = env.ledger.fold(&flush, env.now);
+            if result.is_ok() {
+                flush.events.iter().for_each(|event| check::claim(event, env));
+            }
             let claims = if flush.claims_only { ", claims only" } else { "" };
             env.note(format_args!("flush {} of scheduler {:?}: {result:?}{claims}", flush.number, flush.by));
             let lost = env.rough && env.dice.percent(2);
@@ -314,7 +323,11 @@ fn commit(shard: i16, generation: u32, store: Store, env: &mut Env) {
 fn stored(by: (usize, u32), number: u64, result: Result<(), StoreError>, env: &mut Env) {
     if env.life(Place::Scheduler(by.0)) == by.1 && !env.processes[&Place::Scheduler(by.0)].down {
         let delay = env.dice.between(50, 500);
-        env.later(delay, Place::Scheduler(by.0), Message::Scheduler(by.0, ToScheduler::Stored(number, result)));
+        env.later(
+            delay,
+            Place::Scheduler(by.0),
+            Message::Scheduler(by.0, ToScheduler::Stored(number, result)),
+        );
     }
 }
 
@@ -342,4 +355,3 @@ fn crash(env: &mut Env) {
     let waiting = env.ledger.crash(env.now, lost, back_at);
     waiting.into_iter().for_each(|store| broken(store, env));
 }
-

@@ -61,15 +61,25 @@ fn play(seeds: u64) -> ExitCode {
     println!(
         "simulation: {seeds} seeds in {:.1} s, {} events, {} recorded, {} runs, {} tasks, {} shards lost, \
          {} changes of admission, {} stale claims refused, {} lost commits",
-        begun.elapsed().as_secs_f64(), total.events, total.recorded, total.runs, total.tasks, total.shards_moved,
-        total.admission_moved, total.stale_claims, total.lost_commits
+        begun.elapsed().as_secs_f64(),
+        total.events,
+        total.recorded,
+        total.runs,
+        total.tasks,
+        total.shards_moved,
+        total.admission_moved,
+        total.stale_claims,
+        total.lost_commits
     );
-    let faults: Vec<String> = total.faults.iter().map(|(fault, count)| format!("{fault:?} {count}")).collect();
+    let faults: Vec<String> =
+        total.faults.iter().map(|(fault, count)| format!("{fault:?} {count}")).collect();
     println!("faults: {}", faults.join(", "));
-    let reasons: Vec<String> = total.reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let reasons: Vec<String> =
+        total.reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     println!("reasons: {}", reasons.join(", "));
     println!("reasons that no seed showed: {}", total.missing().join(", "));
-    let rare = |fault: &&Fault| total.seeds_with.get(fault).copied().unwrap_or(0) * 100 < seeds * FAULT_PERCENT;
+    let rare =
+        |fault: &&Fault| total.seeds_with.get(fault).copied().unwrap_or(0) * 100 < seeds * FAULT_PERCENT;
     let rare: Vec<&Fault> = Fault::ALL.iter().filter(rare).collect();
     if !rare.is_empty() {
         println!("too rare: {rare:?} strike in less than {FAULT_PERCENT} % of the seeds");
