@@ -132,7 +132,7 @@ impl Callback {
         if env.now - since < HOLDER_PATIENCE {
             return env.later(LOOK_AGAIN, self.place(), Message::Callback(self.me, ToCallback::Again(call)));
         }
-        let event = report.event.clone();
+        let event = Box::new(report.event.clone());
         if env.database_is_down() {
             return self.answer(call, Acceptance::NotReady, env);
         }

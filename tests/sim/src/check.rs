@@ -49,7 +49,7 @@ struct Judge {
     doubled: BTreeMap<RunId, Run>,
     ended: BTreeSet<AttemptId>,
     /// When slots are taken and given back; a slot that is given back comes first.
-    slots: Vec<(Time, i32, TenantId, bool)>,
+    slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
     epochs: BTreeMap<(i16, i16), u64>,
     reasons: Vec<TransitionReason>,
@@ -109,7 +109,8 @@ impl Judge {
             let taken = i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
             if taken != 0 {
                 let in_pool = &*graph.settings(change.slot.ordinal).pool == POOL;
-                self.slots.push((at, taken, run.header.tenant.clone(), in_pool));
+                let attempt = run.cell(change.slot).and_then(|cell| cell.attempt_id);
+                self.slots.push((at, taken, run.header.tenant.clone(), in_pool, attempt));
             }
         }
     }
@@ -176,7 +177,13 @@ impl Judge {
     fn limits(&mut self, limits: &Limits) -> Check {
         self.slots.sort();
         let mut used: BTreeMap<&TenantId, (i32, i32)> = BTreeMap::new();
-        for (at, taken, tenant, in_pool) in &self.slots {
+        let mut holders: BTreeSet<Option<AttemptId>> = BTreeSet::new();
+        for (at, taken, tenant, in_pool, attempt) in &self.slots {
+            if *in_pool && *taken > 0 {
+                holders.insert(*attempt);
+            } else {
+                holders.remove(attempt);
+            }
             let (tasks, pool) = used.entry(tenant).or_default();
             *tasks += taken;
             *pool += if *in_pool { *taken } else { 0 };
@@ -184,7 +191,9 @@ impl Judge {
             let cap = of.max_concurrent_tasks.map_or(i32::MAX, |max| max as i32);
             let slots = of.pools.get(POOL).map_or(i32::MAX, |slots| *slots as i32);
             if *tasks > cap || *pool > slots {
-                return Err(format!("{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9)"));
+                return Err(format!(
+                    "{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9): {holders:?}"
+                ));
             }
         }
         Ok(())

@@ -267,7 +267,7 @@ impl Env {
     }
 
     /// The next thing that somebody is there to take.
-    pub fn next(&mut self) -> Option<Message> {
+    pub fn next_message(&mut self) -> Option<Message> {
         while let Some(Reverse(entry)) = self.queue.pop() {
             self.now = entry.at;
             if entry.wire.is_some_and(|wire| self.wires.get(&wire).is_none_or(|wire| wire.broken)) {

@@ -98,7 +98,7 @@ pub enum Store {
     Append {
         by: Holder,
         call: u64,
-        event: NewEvent,
+        event: Box<NewEvent>,
         commit_after: Time,
     },
 }

@@ -95,6 +95,7 @@ impl Users {
             Wish::Request(plan) => {
                 let event =
                     of_run(plan, Key::Requested(plan.run_id()), Body::Requested(plan.header.clone()), env);
+                let event = Box::new(event);
                 return env.store(Store::Append { by: (AUTOMATION, 0), call: ask, event, commit_after: 0 });
             }
             Wish::Run(plan) => Some(Ask::Run(plan.clone())),

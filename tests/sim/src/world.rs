@@ -129,7 +129,7 @@ impl World {
     fn play(&mut self) {
         let mut quiet = false;
         let mut ended_at = None;
-        while let Some(message) = self.env.next() {
+        while let Some(message) = self.env.next_message() {
             self.env.stats.events += 1;
             self.deliver(message);
             if self.env.ledger.violation.is_some() {
