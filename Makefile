@@ -8,6 +8,7 @@ WITH_POSTGRES := target/debug/with-postgres
 # The full counts instead of the sample that `make test` takes.
 LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
+SEEDS ?= 10000
 
 .PHONY: help demo dev test lint fmt proto sim chaos bench clean
 
@@ -47,10 +48,15 @@ proto: ## re-cut the baseline that breaking changes are measured against (in a c
 	@scripts/bootstrap lint
 	$(BUF) build --exclude-source-info -o proto/baseline.binpb
 
-sim: ## property tests and model comparisons at full length
+sim: ## property tests, model comparisons and 10,000 simulated worlds; SEED=n replays one, BUG=n plants a bug
+ifneq ($(SEED)$(BUG),)
+	@cargo run --quiet --release -p servo-sim -- $(if $(SEED),--seed $(SEED)) $(if $(BUG),--bug $(BUG))
+else
 	@scripts/bootstrap test
 	@$(LONG) PROPTEST_CASES=$(CASES) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-model -p servo-store -E 'package(servo-model) or binary(model)'
+	@cargo run --quiet --release -p servo-sim -- --seeds $(SEEDS)
+endif
 
 chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full length
 	@scripts/bootstrap test

@@ -16,7 +16,7 @@ use super::workers::{Worker, Workers};
 
 /// What the world is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// Make the envelope of this accepted attempt and send it to its worker.
     Deliver { worker: WorkerId, attempt: AttemptId },
     /// Tell the worker to stop this attempt.
@@ -26,7 +26,7 @@ pub(crate) enum Effect {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub struct Admission {
     /// Admission shards held, with their epochs.
     pub(super) held: BTreeMap<i16, u64>,
     pub(super) tenants: BTreeMap<TenantId, Tenant>,
@@ -57,12 +57,12 @@ impl Default for MeanTask {
 }
 
 impl Admission {
-    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+    pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
     /// From now on this instance admits for these admission shards, and for no others. A new epoch begins anew.
-    pub(crate) fn hold(&mut self, held: BTreeMap<i16, u64>) {
+    pub fn hold(&mut self, held: BTreeMap<i16, u64>) {
         let lost: Vec<i16> = (self.held.iter())
             .filter(|(shard, epoch)| held.get(shard) != Some(epoch))
             .map(|(shard, _)| *shard)
@@ -71,7 +71,7 @@ impl Admission {
         self.held = held;
     }
 
-    pub(crate) fn holds(&self, tenant: &TenantId) -> bool {
+    pub fn holds(&self, tenant: &TenantId) -> bool {
         self.held.contains_key(&tenant.admission_shard())
     }
 
@@ -92,18 +92,18 @@ impl Admission {
         }
     }
 
-    pub(crate) fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: Limits) {
         self.limits = limits;
         self.stir_all();
     }
 
-    pub(crate) fn pause(&mut self, pauses: impl IntoIterator<Item = Pause>) {
+    pub fn pause(&mut self, pauses: impl IntoIterator<Item = Pause>) {
         self.pauses = Pauses::new(pauses);
         self.stir_all();
     }
 
     /// A worker connected. What is on its way to it has taken some of the credits it grants.
-    pub(crate) fn join(&mut self, mut worker: Worker) {
+    pub fn join(&mut self, mut worker: Worker) {
         let coming = self.live.values().filter(|live| live.worker == Some(worker.id) && live.has_credit());
         worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
         let tenant = worker.tenant.clone();
@@ -112,19 +112,19 @@ impl Admission {
     }
 
     /// A worker's stream is gone. What it has stays its own.
-    pub(crate) fn leave(&mut self, worker: WorkerId) {
+    pub fn leave(&mut self, worker: WorkerId) {
         self.workers.leave(worker);
     }
 
-    pub(crate) fn drain(&mut self, worker: WorkerId) {
+    pub fn drain(&mut self, worker: WorkerId) {
         self.workers.drain(worker);
     }
 
-    pub(crate) fn workers(&self) -> impl Iterator<Item = &Worker> {
+    pub fn workers(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter()
     }
 
-    pub(crate) fn add_credits(&mut self, worker: WorkerId, more: u32) {
+    pub fn add_credits(&mut self, worker: WorkerId, more: u32) {
         self.workers.add_credits(worker, more);
         let tenant = self.workers.get(worker).map(|worker| worker.tenant.clone());
         if let Some(tenant) = tenant {
@@ -134,7 +134,7 @@ impl Admission {
 
     /// A worker that connects says what it has. What it should have and does not is sent again; what it should not
     /// have is to be stopped.
-    pub(crate) fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>, same_session: bool) {
+    pub fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>, same_session: bool) {
         let expected = self.live.values().filter(|live| live.worker == Some(worker));
         let mut missing: Vec<_> = expected
             .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
@@ -159,16 +159,16 @@ impl Admission {
     }
 
     /// Live attempts of a tenant.
-    pub(crate) fn live_of<'a>(&'a self, tenant: &'a TenantId) -> impl Iterator<Item = &'a Live> {
+    pub fn live_of<'a>(&'a self, tenant: &'a TenantId) -> impl Iterator<Item = &'a Live> {
         self.live.values().filter(move |live| live.tenant == *tenant)
     }
 
-    pub(crate) fn live(&self, attempt: AttemptId) -> Option<&Live> {
+    pub fn live(&self, attempt: AttemptId) -> Option<&Live> {
         self.live.get(&attempt)
     }
 
     /// How many attempts each worker has.
-    pub(crate) fn active_attempts(&self) -> HashMap<WorkerId, u32> {
+    pub fn active_attempts(&self) -> HashMap<WorkerId, u32> {
         let mut active = HashMap::new();
         for worker in self.live.values().filter_map(|live| live.worker) {
             *active.entry(worker).or_default() += 1;

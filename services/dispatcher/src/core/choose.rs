@@ -17,20 +17,20 @@ use super::streams::SourceId;
 use super::tenant::Tenant;
 
 /// Claims in one message.
-pub(crate) const CLAIMS_PER_BATCH_MAX: usize = servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
+pub const CLAIMS_PER_BATCH_MAX: usize = servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
 
 /// A task to be claimed. Its worker's credit is taken, and its slot is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub struct Chosen {
     /// The stream to the owner of the run's shard.
-    pub(crate) source: SourceId,
-    pub(crate) tenant: TenantId,
-    pub(crate) run: RunId,
-    pub(crate) task: Task,
-    pub(crate) attempt: u32,
-    pub(crate) attempt_id: AttemptId,
-    pub(crate) admission_epoch: u64,
-    pub(crate) worker: WorkerId,
+    pub source: SourceId,
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub task: Task,
+    pub attempt: u32,
+    pub attempt_id: AttemptId,
+    pub admission_epoch: u64,
+    pub worker: WorkerId,
 }
 
 struct Claim {
@@ -44,7 +44,7 @@ struct Claim {
 
 impl Admission {
     /// Up to `at_most` tasks, in fair order. Fewer only when nothing more can be admitted.
-    pub(crate) fn choose(&mut self, now: Seconds, at_most: usize) -> Vec<Chosen> {
+    pub fn choose(&mut self, now: Seconds, at_most: usize) -> Vec<Chosen> {
         let mut chosen = Vec::new();
         if !self.limits.known {
             return chosen;

@@ -10,36 +10,36 @@ const PPM: u64 = 1_000_000;
 
 /// What holds for every tenant. Until the authority on limits has answered nothing is known, and nothing admitted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Limits {
-    pub(crate) known: bool,
+pub struct Limits {
+    pub known: bool,
     /// For tenants that are not named.
-    pub(crate) others: Arc<TenantLimits>,
-    pub(crate) tenants: BTreeMap<TenantId, Arc<TenantLimits>>,
+    pub others: Arc<TenantLimits>,
+    pub tenants: BTreeMap<TenantId, Arc<TenantLimits>>,
 }
 
 impl Limits {
     /// Nobody has a cap.
-    pub(crate) fn none() -> Limits {
+    pub fn none() -> Limits {
         Limits { known: true, ..Limits::default() }
     }
 
-    pub(crate) fn of(&self, tenant: &TenantId) -> &Arc<TenantLimits> {
+    pub fn of(&self, tenant: &TenantId) -> &Arc<TenantLimits> {
         self.tenants.get(tenant).unwrap_or(&self.others)
     }
 }
 
 /// What holds for one tenant. The default has no caps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TenantLimits {
-    pub(crate) max_concurrent_tasks: Option<u32>,
-    pub(crate) weight_millis: u32,
-    pub(crate) backfill_floor_ppm: u32,
-    pub(crate) backfill_cap_ppm: u32,
+pub struct TenantLimits {
+    pub max_concurrent_tasks: Option<u32>,
+    pub weight_millis: u32,
+    pub backfill_floor_ppm: u32,
+    pub backfill_cap_ppm: u32,
     /// Slots by name; a pool that is not named here has no limit.
-    pub(crate) pools: BTreeMap<Arc<str>, u32>,
-    pub(crate) suspended: bool,
+    pub pools: BTreeMap<Arc<str>, u32>,
+    pub suspended: bool,
     /// Budgets that are spent and hold everything, by workspace; `None` covers all.
-    pub(crate) spent: BTreeMap<Option<WorkspaceId>, Arc<str>>,
+    pub spent: BTreeMap<Option<WorkspaceId>, Arc<str>>,
 }
 
 impl Default for TenantLimits {
@@ -58,27 +58,27 @@ impl Default for TenantLimits {
 
 impl TenantLimits {
     /// Never zero, so that it can be divided by; a tenant is stopped by its cap, not by its weight.
-    pub(crate) fn weight(&self) -> f64 {
+    pub fn weight(&self) -> f64 {
         f64::from(self.weight_millis.max(1)) / 1_000.0
     }
 
     /// Whether live attempts must be known exactly before one more is admitted.
-    pub(crate) fn counts(&self) -> bool {
+    pub fn counts(&self) -> bool {
         self.max_concurrent_tasks.is_some() || !self.pools.is_empty()
     }
 
     /// The budget that holds this workspace back.
-    pub(crate) fn spent_budget(&self, workspace: &WorkspaceId) -> Option<&Arc<str>> {
+    pub fn spent_budget(&self, workspace: &WorkspaceId) -> Option<&Arc<str>> {
         self.spent.get(&None).or_else(|| self.spent.get(&Some(workspace.clone())))
     }
 
     /// Slots that backfills get before anybody else: rounded up, so that a floor is never nothing.
-    pub(crate) fn backfill_floor(&self, slots: u32) -> u32 {
+    pub fn backfill_floor(&self, slots: u32) -> u32 {
         part(slots, self.backfill_floor_ppm, PPM - 1)
     }
 
     /// Slots that backfills may hold while others wait.
-    pub(crate) fn backfill_cap(&self, slots: u32) -> u32 {
+    pub fn backfill_cap(&self, slots: u32) -> u32 {
         part(slots, self.backfill_cap_ppm, 0).max(self.backfill_floor(slots))
     }
 }
@@ -90,12 +90,12 @@ fn part(slots: u32, ppm: u32, round: u64) -> u32 {
 
 /// A pause of admission.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pause {
-    pub(crate) pause_id: Arc<str>,
+pub struct Pause {
+    pub pause_id: Arc<str>,
     /// `None` is everybody.
-    pub(crate) tenant: Option<TenantId>,
-    pub(crate) workspace: Option<WorkspaceId>,
-    pub(crate) pool: Option<Arc<str>>,
+    pub tenant: Option<TenantId>,
+    pub workspace: Option<WorkspaceId>,
+    pub pool: Option<Arc<str>>,
 }
 
 /// The pauses that hold, by whom they concern.

@@ -9,18 +9,18 @@ use super::demand::{PlanRef, Task};
 use super::streams::SourceId;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Live {
-    pub(crate) attempt_id: AttemptId,
-    pub(crate) tenant: TenantId,
-    pub(crate) run: RunId,
+pub struct Live {
+    pub attempt_id: AttemptId,
+    pub tenant: TenantId,
+    pub run: RunId,
     pub(crate) plan: PlanRef,
-    pub(crate) task: Task,
-    pub(crate) attempt: u32,
+    pub task: Task,
+    pub attempt: u32,
     /// As far as it is known.
-    pub(crate) worker: Option<WorkerId>,
+    pub worker: Option<WorkerId>,
     pub(crate) since: Seconds,
     pub(crate) backfill: bool,
-    pub(crate) cancelling: bool,
+    pub cancelling: bool,
     pub(crate) pool: Pool,
     pub(crate) phase: Phase,
     /// What an envelope needs beside the plan; known to whoever chose the task.

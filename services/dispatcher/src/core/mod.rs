@@ -22,15 +22,15 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use admission::{Admission, Effect};
-pub(crate) use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
-pub(crate) use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
+pub use admission::{Admission, Effect};
+pub use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
+pub use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
 pub(crate) use explain::Wait;
-pub(crate) use limits::{Limits, Pause, TenantLimits};
-pub(crate) use live::Live;
-pub(crate) use offers::{Ended, LiveTask, OfferedRun, OfferedTask, Snapshot, Update, Withdrawn};
-pub(crate) use streams::SourceId;
-pub(crate) use workers::Worker;
+pub use limits::{Limits, Pause, TenantLimits};
+pub use live::Live;
+pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, Snapshot, Update, Withdrawn};
+pub use streams::SourceId;
+pub use workers::Worker;
 
 /// Seconds since 1970. Only differences matter.
-pub(crate) type Seconds = f64;
+pub type Seconds = f64;

@@ -8,7 +8,7 @@ use super::offers::Snapshot;
 
 /// One stream to a scheduler, from its opening to its end. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SourceId(pub(crate) u64);
+pub struct SourceId(pub u64);
 
 /// A set of admission shards.
 pub(crate) type ShardSet = u16;

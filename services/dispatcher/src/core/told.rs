@@ -16,17 +16,17 @@ use super::tenant::Tenant;
 
 impl Admission {
     /// A stream was opened for these admission shards.
-    pub(crate) fn opened(&mut self, source: SourceId, shards: impl IntoIterator<Item = i16>) {
+    pub fn opened(&mut self, source: SourceId, shards: impl IntoIterator<Item = i16>) {
         self.streams.open(source, shards);
     }
 
     /// Whether a stream has claims without an answer.
-    pub(crate) fn is_answered(&self, source: SourceId) -> bool {
+    pub fn is_answered(&self, source: SourceId) -> bool {
         self.streams.unanswered(source) == 0
     }
 
     /// A stream ended. What was ready on its shards is forgotten; live attempts stay counted.
-    pub(crate) fn closed(&mut self, source: SourceId) {
+    pub fn closed(&mut self, source: SourceId) {
         let (silent, unanswered) = self.streams.close(source);
         for attempt in unanswered {
             if let Some(live) = self.live.get_mut(&attempt)
@@ -39,13 +39,13 @@ impl Admission {
     }
 
     /// A stream is about to be closed: nothing more is claimed on it, what was claimed is still answered.
-    pub(crate) fn retired(&mut self, source: SourceId) {
+    pub fn retired(&mut self, source: SourceId) {
         let silent = self.streams.silence(source);
         silent.into_iter().for_each(|shard| self.forget_ready(shard));
     }
 
     /// The instance behind a stream no longer holds a shard.
-    pub(crate) fn gone(&mut self, source: SourceId, shard: i16) {
+    pub fn gone(&mut self, source: SourceId, shard: i16) {
         if self.streams.source_of(shard) != Some(source) {
             return;
         }
@@ -56,7 +56,7 @@ impl Admission {
     }
 
     /// Gathers the parts of a snapshot; with the last one it takes the place of what was known.
-    pub(crate) fn snapshot(&mut self, source: SourceId, part: Snapshot, now: Seconds) {
+    pub fn snapshot(&mut self, source: SourceId, part: Snapshot, now: Seconds) {
         if !self.streams.is_open(source) {
             return;
         }
@@ -98,7 +98,7 @@ impl Admission {
         self.stir_all();
     }
 
-    pub(crate) fn update(&mut self, source: SourceId, update: Update, now: Seconds) {
+    pub fn update(&mut self, source: SourceId, update: Update, now: Seconds) {
         if self.streams.source_of(update.shard) != Some(source) {
             return;
         }
@@ -110,12 +110,12 @@ impl Admission {
     }
 
     /// These claims were sent as one batch.
-    pub(crate) fn sent(&mut self, source: SourceId, number: u64, claims: Vec<AttemptId>) {
+    pub fn sent(&mut self, source: SourceId, number: u64, claims: Vec<AttemptId>) {
         self.streams.sent(source, number, claims);
     }
 
     /// A batch was answered: what is not refused counts.
-    pub(crate) fn results(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: Seconds) {
+    pub fn results(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: Seconds) {
         for (index, attempt) in (0..).zip(self.streams.answered(source, number)) {
             if self.live.get(&attempt).is_none_or(|live| live.phase != Phase::Claiming(source)) {
                 continue;
@@ -129,7 +129,7 @@ impl Admission {
     }
 
     /// The shape of a plan that was to be read.
-    pub(crate) fn read(&mut self, plan: &PlanRef, shape: &Arc<Shape>, now: Seconds) {
+    pub fn read(&mut self, plan: &PlanRef, shape: &Arc<Shape>, now: Seconds) {
         self.shapes.insert(plan.clone(), Arc::downgrade(shape));
         let Some(waiting) = self.unread.remove(plan) else { return };
         self.note_return(&plan.tenant, now);
@@ -148,7 +148,7 @@ impl Admission {
     }
 
     /// The key of a task whose plan is in use.
-    pub(crate) fn task_key(&self, plan: &PlanRef, task: Task) -> Option<TaskKey> {
+    pub fn task_key(&self, plan: &PlanRef, task: Task) -> Option<TaskKey> {
         self.shapes.get(plan)?.upgrade()?.key(task)
     }
 }

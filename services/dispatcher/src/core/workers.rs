@@ -10,27 +10,27 @@ use super::demand::{Demand, Room};
 
 /// A connected worker.
 #[derive(Debug, Clone)]
-pub(crate) struct Worker {
-    pub(crate) id: WorkerId,
+pub struct Worker {
+    pub id: WorkerId,
     /// `None` serves every tenant.
-    pub(crate) tenant: Option<TenantId>,
+    pub tenant: Option<TenantId>,
     /// Empty serves all.
-    pub(crate) workspaces: BTreeSet<WorkspaceId>,
+    pub workspaces: BTreeSet<WorkspaceId>,
     /// Empty serves all, and tasks without a pool.
-    pub(crate) pools: BTreeSet<Arc<str>>,
-    pub(crate) capabilities: BTreeSet<Arc<str>>,
-    pub(crate) handlers: BTreeSet<Arc<str>>,
-    pub(crate) room: Room,
-    pub(crate) slots: u32,
+    pub pools: BTreeSet<Arc<str>>,
+    pub capabilities: BTreeSet<Arc<str>>,
+    pub handlers: BTreeSet<Arc<str>>,
+    pub room: Room,
+    pub slots: u32,
     /// How many more envelopes it will take.
-    pub(crate) credits: u32,
+    pub credits: u32,
     /// Takes nothing new.
-    pub(crate) draining: bool,
+    pub draining: bool,
 }
 
 impl Worker {
     /// Whether it could run such a task, had it credits.
-    pub(crate) fn can_run(&self, demand: &Demand) -> bool {
+    pub fn can_run(&self, demand: &Demand) -> bool {
         !self.draining
             && (self.workspaces.is_empty() || self.workspaces.contains(&demand.workspace))
             && (self.pools.is_empty() || demand.pool.as_ref().is_some_and(|pool| self.pools.contains(pool)))

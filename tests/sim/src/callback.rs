@@ -1,0 +1,183 @@
+//! A callback instance: forwards reports to the shard's holder, appends by itself when none answers, stores beats.
+
+use std::collections::BTreeMap;
+
+use servo_model::{AttemptId, RunId};
+use servo_scheduler::core::{Slot, Time, Verdict};
+
+use crate::MS;
+use crate::env::{Env, Message, Place};
+use crate::faults::Fault;
+use crate::ledger::{Appended, NewEvent, Store};
+use crate::scheduler::{self, Ask, Done, Reply, ToScheduler, Work};
+use crate::worker::ToWorker;
+
+/// How long a holder may take to answer, and how long a shard may be without one.
+const CALL_PATIENCE: Time = 2_000 * MS;
+const HOLDER_PATIENCE: Time = 100 * MS;
+const LOOK_AGAIN: Time = 20 * MS;
+
+#[derive(Debug, Clone)]
+pub enum ToCallback {
+    Report(Report),
+    Beat(Beat),
+    Verdict(u64, Done),
+    /// The holder did not answer in time.
+    Late(u64),
+    /// Look for a holder again.
+    Again(u64),
+    Appended(u64, Result<Appended, ()>),
+}
+
+/// A start or an outcome, as a worker's process says it.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub event: NewEvent,
+    pub from: Caller,
+}
+
+/// Which worker waits, in which of its lives, for which call.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    pub worker: usize,
+    pub life: u32,
+    pub call: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Beat {
+    pub run: RunId,
+    pub task: Slot,
+    pub attempt: AttemptId,
+    pub from: Caller,
+}
+
+/// What a worker is told about its report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceptance {
+    Folded,
+    Duplicate,
+    Late,
+    Recorded,
+    Refused,
+    /// Say it again.
+    NotReady,
+}
+
+/// How an attempt stands that beats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    GoOn,
+    Stop,
+    Stale,
+}
+
+pub struct Callback {
+    me: usize,
+    calls: BTreeMap<u64, (Report, Time)>,
+}
+
+impl Callback {
+    pub fn new(me: usize) -> Callback {
+        Callback { me, calls: BTreeMap::new() }
+    }
+
+    fn place(&self) -> Place {
+        Place::Callback(self.me)
+    }
+
+    pub fn take(&mut self, message: ToCallback, env: &mut Env) {
+        match message {
+            ToCallback::Report(report) => {
+                let call = env.number();
+                self.calls.insert(call, (report, env.now));
+                self.forward(call, env);
+            }
+            ToCallback::Beat(beat) => self.beat(&beat, env),
+            ToCallback::Verdict(call, done) => self.verdict(call, &done, env),
+            ToCallback::Late(call) => self.without_holder(call, env),
+            ToCallback::Again(call) => self.forward(call, env),
+            ToCallback::Appended(call, appended) => self.appended(call, appended, env),
+        }
+    }
+
+    fn forward(&mut self, call: u64, env: &mut Env) {
+        let Some((report, _)) = self.calls.get(&call) else { return };
+        let event = report.event.clone();
+        match scheduler::holder_of(event.shard, env) {
+            Some(holder) if !env.database_is_down() => {
+                let reply = Reply::Callback { callback: self.me, life: env.life(self.place()), call };
+                let work = Work { shard: event.shard, asks: vec![Ask::Event(event)], reply };
+                env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
+                env.later(CALL_PATIENCE, self.place(), Message::Callback(self.me, ToCallback::Late(call)));
+            }
+            _ => self.without_holder(call, env),
+        }
+    }
+
+    fn verdict(&mut self, call: u64, done: &Done, env: &mut Env) {
+        let acceptance = match done {
+            Done::Core(Verdict::Folded) => Acceptance::Folded,
+            Done::Core(Verdict::Duplicate) => Acceptance::Duplicate,
+            Done::Core(Verdict::Late) => Acceptance::Late,
+            Done::NotHeld | Done::Unavailable => return self.without_holder(call, env),
+            _ => Acceptance::Refused,
+        };
+        self.answer(call, acceptance, env);
+    }
+
+    /// Looks for a holder for a moment, then records without one.
+    fn without_holder(&mut self, call: u64, env: &mut Env) {
+        let Some((report, since)) = self.calls.get(&call) else { return };
+        if env.now - since < HOLDER_PATIENCE {
+            return env.later(LOOK_AGAIN, self.place(), Message::Callback(self.me, ToCallback::Again(call)));
+        }
+        let event = Box::new(report.event.clone());
+        if env.database_is_down() {
+            return self.answer(call, Acceptance::NotReady, env);
+        }
+        let late = env.rough && env.dice.percent(25);
+        if late {
+            env.stats.fault(Fault::LateCommit);
+        }
+        let commit_after = if late { env.dice.between(20, 1_200) * MS } else { 0 };
+        env.store(Store::Append { by: env.holder(self.place()), call, event, commit_after });
+    }
+
+    fn appended(&mut self, call: u64, appended: Result<Appended, ()>, env: &mut Env) {
+        let acceptance = match appended {
+            Ok(Appended::New) => Acceptance::Recorded,
+            Ok(Appended::Duplicate) => Acceptance::Duplicate,
+            Ok(Appended::Conflict) => Acceptance::Refused,
+            Err(()) => Acceptance::NotReady,
+        };
+        self.answer(call, acceptance, env);
+    }
+
+    fn answer(&mut self, call: u64, acceptance: Acceptance, env: &mut Env) {
+        let Some((report, _)) = self.calls.remove(&call) else { return };
+        if matches!(acceptance, Acceptance::Folded | Acceptance::Late | Acceptance::Recorded) {
+            env.promised.push((report.event.key, "a worker"));
+        }
+        let Caller { worker, life, call } = report.from;
+        env.answer(life, Message::Worker(worker, ToWorker::Answer(call, acceptance)));
+    }
+
+    /// Notes a sign of life and tells from the rows whether to go on.
+    fn beat(&mut self, beat: &Beat, env: &mut Env) {
+        if env.database_is_down() {
+            return;
+        }
+        let now = env.now;
+        env.beats.entry(beat.attempt).or_default().push(now);
+        let cell = env.ledger.rows.get(&beat.run).and_then(|row| row.cells.get(&beat.task));
+        let active = cell.filter(|cell| cell.state.has_attempt() && cell.attempt_id == Some(beat.attempt));
+        let standing = match active {
+            Some(cell) if cell.cancelling => Standing::Stop,
+            Some(_) => Standing::GoOn,
+            None => Standing::Stale,
+        };
+        let Caller { worker, life, .. } = beat.from;
+        env.answer(life, Message::Worker(worker, ToWorker::Stands(beat.attempt, standing)));
+    }
+}

@@ -1,0 +1,280 @@
+//! The verdict on a seed: the ledger is folded again from scratch with the real core, event by event, and every
+//! invariant is asked of it and of the rows that the instances left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use servo_dispatcher::core::Limits;
+use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
+use servo_model::{AttemptId, RunId, TenantId};
+use servo_scheduler::core::{Changes, Event, Run, Slot, Time, TimerKind, Verdict, due_of, fold};
+
+use crate::SECOND;
+use crate::env::Env;
+use crate::flush::born;
+use crate::ledger::{Body, Key, NewEvent, Recorded};
+use crate::plan::POOL;
+
+type Check = Result<(), String>;
+
+/// What others appended must be folded by then.
+const FOLDED_WITHIN: Time = 6 * SECOND;
+
+/// The first thing that does not hold, as a sentence with the invariant's number.
+pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
+    let mut judge = Judge::default();
+    let verdict = judge.refold(env).and_then(|()| judge.compare(env)).and_then(|()| judge.limits(limits));
+    for reason in &judge.reasons {
+        env.stats.reason(*reason);
+    }
+    env.stats.recorded = env.ledger.shards.iter().map(|shard| shard.events.len() as u64).sum();
+    verdict.and_then(|()| promises(env)).err()
+}
+
+/// A claim that is stored must be known to whoever admits next: nobody may have been told all of its shard without it.
+pub fn claim(event: &NewEvent, env: &mut Env) {
+    let (Key::Dispatch(attempt), Some(plan)) = (event.key, env.plans.get(&event.run)) else { return };
+    let told = env.told.get(&(event.shard, plan.header.tenant.admission_shard())).copied().unwrap_or(0);
+    if event.admission_epoch < told {
+        let why = format!(
+            "{attempt} was claimed after the next dispatcher had been told of all that is live (I2, I9)"
+        );
+        env.ledger.violation = Some(why);
+    }
+}
+
+#[derive(Default)]
+struct Judge {
+    runs: BTreeMap<RunId, Run>,
+    /// The same, with every event folded twice.
+    doubled: BTreeMap<RunId, Run>,
+    ended: BTreeSet<AttemptId>,
+    /// When slots are taken and given back; a slot that is given back comes first.
+    slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
+    /// The newest admission epoch that claimed, by shard of runs and admission shard.
+    epochs: BTreeMap<(i16, i16), u64>,
+    reasons: Vec<TransitionReason>,
+}
+
+impl Judge {
+    fn refold(&mut self, env: &Env) -> Check {
+        for (number, shard) in (0i16..).zip(&env.ledger.shards) {
+            for (position, recorded) in (1i64..).zip(&shard.events) {
+                if position > shard.watermark {
+                    if recorded.at + FOLDED_WITHIN < env.now {
+                        return Err(format!("{:?} was never folded (18)", recorded.event.key));
+                    }
+                    continue;
+                }
+                self.event(number, position, recorded, env)
+                    .map_err(|why| format!("{why}: {:?} at {number}/{position}", recorded.event.key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, shard: i16, position: i64, recorded: &Recorded, env: &Env) -> Check {
+        let run_id = recorded.event.run;
+        let event = match &recorded.event.body {
+            Body::Requested(header) => {
+                let run = Run::requested(born(header, shard, position, recorded.at));
+                self.reasons.push(run.reason);
+                self.doubled.entry(run_id).or_insert_with(|| run.clone());
+                self.runs.entry(run_id).or_insert(run);
+                return Ok(());
+            }
+            Body::Core(event) => event,
+        };
+        if let Some(run) = self.doubled.get_mut(&run_id) {
+            fold(run, event, recorded.at, &mut Changes::default());
+            fold(run, event, recorded.at, &mut Changes::default());
+        }
+        let Some(run) = self.runs.get_mut(&run_id) else { return Ok(()) };
+        let before = run.clone();
+        let mut changes = Changes::with_history();
+        let verdict = fold(run, event, recorded.at, &mut changes);
+        let after = run.clone();
+        if matches!(verdict, Verdict::Refused(_) | Verdict::Duplicate) {
+            return unchanged(&before, &after);
+        }
+        self.note(&after, &changes, recorded.at);
+        self.accepted(&before, event, recorded, env)?;
+        owners(&after)
+    }
+
+    fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
+        self.reasons.extend(changes.run_history.iter().map(|(.., reason)| *reason));
+        let Some(graph) = &run.graph else { return };
+        for change in changes.history.iter().flatten() {
+            self.reasons.push(change.reason);
+            let taken = i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
+            if taken != 0 {
+                let in_pool = &*graph.settings(change.slot.ordinal).pool == POOL;
+                let attempt = run.cell(change.slot).and_then(|cell| cell.attempt_id);
+                self.slots.push((at, taken, run.header.tenant.clone(), in_pool, attempt));
+            }
+        }
+    }
+
+    fn accepted(&mut self, before: &Run, event: &Event, recorded: &Recorded, env: &Env) -> Check {
+        if before.state.is_terminal() {
+            return Err("an event counted after its run had ended (I1)".to_owned());
+        }
+        match event {
+            Event::Claimed { task, .. } => {
+                self.claimed(before, *task, recorded.event.run.shard(), recorded.event.admission_epoch)
+            }
+            Event::Started { task, .. } => {
+                let cancelling = before.cell(*task).is_none_or(|cell| cell.cancelling);
+                deny(cancelling, "an attempt was started after its cancel (I13)")
+            }
+            Event::Finished(finished) => self.end(finished.attempt_id),
+            Event::ForceCancelled { attempt_id, .. } => self.end(*attempt_id),
+            Event::Timer { kind, task, attempt_id } => {
+                if let (Some(attempt), true) = (attempt_id, *kind != TimerKind::Retry) {
+                    self.end(*attempt)?;
+                }
+                let due = due(before, *kind, *task, recorded.event.judged_at, env);
+                deny(due.is_none_or(|due| recorded.at < due), "a timer fell before its time (9)")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, attempt: AttemptId) -> Check {
+        deny(!self.ended.insert(attempt), "an attempt ended twice (I1)")
+    }
+
+    fn claimed(&mut self, before: &Run, task: Slot, shard: i16, epoch: u64) -> Check {
+        let Some(graph) = &before.graph else { return Err("claimed without a plan (I8)".to_owned()) };
+        let succeeded =
+            |up: &u32| before.cell(Slot::planned(*up)).map(|cell| cell.state) == Some(TaskState::Succeeded);
+        let waits = !graph.task(task.ordinal).upstream.iter().all(succeeded);
+        deny(waits, "a task was claimed before its upstreams succeeded (I8, 6)")?;
+        let newest = self.epochs.entry((shard, before.header.tenant.admission_shard())).or_default();
+        let stale = epoch < *newest;
+        *newest = (*newest).max(epoch);
+        deny(stale, "a claim counted whose admission lease was lost (I2, I15)")
+    }
+
+    /// I5 and 2, 10: the rows are what the ledger says, duplicates or not.
+    fn compare(&self, env: &Env) -> Check {
+        for (run_id, run) in &self.runs {
+            let Some(row) = env.ledger.rows.get(run_id) else {
+                return Err(format!("{run_id} has no row (I5)"));
+            };
+            if let Some(other) = row.differs_from(run) {
+                return Err(format!("rows and ledger differ (I5): {run_id} {other}"));
+            }
+            if let Some(other) = row.differs_from(&self.doubled[run_id]) {
+                return Err(format!("a duplicate made a difference (2): {run_id} {other}"));
+            }
+            propagated(run).map_err(|why| format!("{why} in {run_id}"))?;
+        }
+        deny(env.ledger.rows.len() != self.runs.len(), "a row has no run in the ledger (I5)")
+    }
+
+    /// I9: a sweep over the moments at which slots were taken and given back.
+    fn limits(&mut self, limits: &Limits) -> Check {
+        self.slots.sort();
+        let mut used: BTreeMap<&TenantId, (i32, i32)> = BTreeMap::new();
+        let mut holders: BTreeSet<Option<AttemptId>> = BTreeSet::new();
+        for (at, taken, tenant, in_pool, attempt) in &self.slots {
+            if *in_pool && *taken > 0 {
+                holders.insert(*attempt);
+            } else {
+                holders.remove(attempt);
+            }
+            let (tasks, pool) = used.entry(tenant).or_default();
+            *tasks += taken;
+            *pool += if *in_pool { *taken } else { 0 };
+            let of = limits.of(tenant);
+            let cap = of.max_concurrent_tasks.map_or(i32::MAX, |max| max as i32);
+            let slots = of.pools.get(POOL).map_or(i32::MAX, |slots| *slots as i32);
+            if *tasks > cap || *pool > slots {
+                return Err(format!(
+                    "{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9): {holders:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn deny(wrong: bool, why: &str) -> Check {
+    if wrong { Err(why.to_owned()) } else { Ok(()) }
+}
+
+/// 8: what is refused changes nothing.
+fn unchanged(before: &Run, after: &Run) -> Check {
+    let same = (before.state, before.version) == (after.state, after.version)
+        && before.cells().zip(after.cells()).all(|(before, after)| before == after);
+    deny(!same, "a refused event changed its run (8)")
+}
+
+/// When this verdict may fall, by all that is known.
+fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &Env) -> Option<Time> {
+    if kind == TimerKind::RunDuration {
+        return run.header.deadline;
+    }
+    let cell = run.cell(task?)?;
+    let beats = cell.attempt_id.and_then(|id| env.beats.get(&id)).into_iter().flatten();
+    let beat = beats.copied().filter(|beat| *beat <= judged_at).max();
+    let due = due_of(cell, run.graph.as_ref()?.settings(task?.ordinal), beat)?;
+    match (kind, due.kind) {
+        // The worker was silent long enough, or it ran too long: whichever came first was judged.
+        (TimerKind::Execution, TimerKind::Heartbeat) => cell.due_at,
+        _ => Some(due.at),
+    }
+}
+
+/// I16: every task that has not ended has somebody who will see to it.
+fn owners(run: &Run) -> Check {
+    let Some(graph) = run.graph.as_ref().filter(|_| !run.state.is_terminal()) else { return Ok(()) };
+    let open = |slot: Slot| run.cell(slot).is_some_and(|cell| !cell.state.is_terminal());
+    let parents: BTreeSet<u32> = run
+        .cells()
+        .filter(|(slot, _)| slot.item.is_some() && open(*slot))
+        .map(|(slot, _)| slot.ordinal)
+        .collect();
+    for (slot, cell) in run.cells().filter(|(_, cell)| !cell.state.is_terminal()) {
+        let owned = match cell.state {
+            TaskState::Ready => true,
+            TaskState::Blocked => {
+                parents.contains(&slot.ordinal)
+                    || graph.task(slot.ordinal).upstream.iter().any(|up| open(Slot::planned(*up)))
+            }
+            TaskState::Planned => false,
+            _ => cell.due_at.is_some(),
+        };
+        deny(!owned, &format!("{slot:?} is {} and nobody sees to it (I16)", cell.state))?;
+    }
+    Ok(())
+}
+
+/// 10: how upstreams ended decides, unless the run was stopped.
+fn propagated(run: &Run) -> Check {
+    let Some(graph) = run.graph.as_ref().filter(|_| run.state.is_terminal()) else { return Ok(()) };
+    for (slot, cell) in run.cells().filter(|(slot, _)| slot.item.is_none()) {
+        let ups = graph.task(slot.ordinal).upstream.iter();
+        let ups: Vec<TaskState> = ups.filter_map(|up| Some(run.cell(Slot::planned(*up))?.state)).collect();
+        let stopped = matches!(cell.reason, TransitionReason::RunCancelled | TransitionReason::RunTimedOut);
+        let failed = ups.iter().any(|up| matches!(up, TaskState::Failed | TaskState::Skipped));
+        let fits = match cell.state {
+            TaskState::Skipped if failed => true,
+            TaskState::Cancelled if stopped => true,
+            TaskState::Cancelled if !failed && ups.contains(&TaskState::Cancelled) => true,
+            _ => ups.iter().all(|up| *up == TaskState::Succeeded),
+        };
+        deny(!fits, &format!("{slot:?} is {} after {ups:?} (10)", cell.state))?;
+    }
+    let failed = run.cells().any(|(slot, cell)| slot.item.is_none() && cell.state == TaskState::Failed);
+    deny(run.state == RunState::Succeeded && failed, "a run succeeded with a failed task (10)")
+}
+
+/// 20: what somebody was told to be stored is there.
+fn promises(env: &Env) -> Check {
+    match env.promised.iter().find(|(key, _)| !env.ledger.has(key)) {
+        Some((key, whom)) => Err(format!("{whom} was told that {key:?} is stored, and it is not (20)")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,421 @@
+//! A dispatcher instance: the real admission behind the model of its engine, its leases and its streams.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use servo_dispatcher::core::{
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, OfferedRun, OfferedTask, PlanRef, Snapshot,
+    SourceId, Task, TenantLimits, Update, Worker,
+};
+use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+use servo_scheduler::core::Event;
+
+use crate::bugs::Bug;
+use crate::env::{Env, Message, Place};
+use crate::gates::{Gate, slot_of};
+use crate::ledger::{Body, Key, NewEvent};
+use crate::plan::POOL;
+use crate::scheduler::{self, Ask, Claim, Reply, ToScheduler, Work};
+use crate::worker::{Envelope, ToWorker};
+use crate::{LEASE_TTL, MS, ROUND};
+
+#[derive(Debug, Clone)]
+pub enum ToDispatcher {
+    Snapshot(SourceId, Box<Snapshot>),
+    Update(SourceId, Box<Update>),
+    Results(SourceId, u64, BTreeSet<u32>),
+    Gone(SourceId, i16),
+    Closed(SourceId),
+    Connect(Box<Connect>),
+    Credits(u64, WorkerId, u32),
+    /// A worker's wire broke.
+    Disconnected(u64),
+    Plan(PlanRef),
+    Leases,
+    Streams,
+}
+
+/// A worker that opened its stream.
+#[derive(Debug, Clone)]
+pub struct Connect {
+    pub worker: Worker,
+    pub index: usize,
+    pub session: u64,
+    pub wire: u64,
+    pub has: BTreeSet<AttemptId>,
+}
+
+/// A stream to a scheduler.
+struct Open {
+    source: SourceId,
+    held: BTreeMap<i16, u64>,
+    retiring: bool,
+    ended: bool,
+}
+
+pub struct Dispatcher {
+    me: usize,
+    pub admission: Admission,
+    /// Held, until when by our own clock, with the epoch.
+    leases: BTreeMap<i16, u64>,
+    held: BTreeMap<i16, u64>,
+    generation: u32,
+    streams: BTreeMap<usize, Open>,
+    /// Those that are stopped once their claims are answered.
+    retiring: BTreeSet<SourceId>,
+    schedulers: BTreeMap<SourceId, usize>,
+    sessions: BTreeMap<WorkerId, (usize, u64, u64)>,
+    batch: u64,
+    /// Claims without an answer, by stream and batch.
+    sent: BTreeMap<(SourceId, u64), Vec<Claimed>>,
+    aside: BTreeMap<Claimed, OfferedRun>,
+}
+
+/// A claimed task with its attempt.
+type Claimed = (RunId, Task, u32);
+
+impl Dispatcher {
+    pub fn new(me: usize, limits: &Limits) -> Dispatcher {
+        let mut admission = Admission::default();
+        admission.limit(limits.clone());
+        Dispatcher {
+            me,
+            admission,
+            leases: BTreeMap::new(),
+            held: BTreeMap::new(),
+            generation: 0,
+            streams: BTreeMap::new(),
+            retiring: BTreeSet::new(),
+            schedulers: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            batch: 0,
+            sent: BTreeMap::new(),
+            aside: BTreeMap::new(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place::Dispatcher(self.me)
+    }
+
+    /// One message, and then everything that it makes possible.
+    pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
+        let now = env.now as f64 / 1e6;
+        match message {
+            ToDispatcher::Snapshot(source, mut snapshot) => {
+                if env.bug != Bug::OfferedAgain {
+                    self.put_claimed_aside(source, &mut snapshot);
+                }
+                self.admission.snapshot(source, *snapshot, now);
+            }
+            ToDispatcher::Update(source, update) => self.admission.update(source, *update, now),
+            ToDispatcher::Results(source, number, refused) => {
+                self.admission.results(source, number, &refused, now);
+                self.answered(source, number, &refused, now);
+            }
+            ToDispatcher::Gone(source, shard) => {
+                self.admission.gone(source, shard);
+                env.later(MS, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+            }
+            ToDispatcher::Closed(source) => self.closed(source, env),
+            ToDispatcher::Connect(connect) => self.connect(*connect, env),
+            ToDispatcher::Credits(wire, worker, more) => {
+                if self.sessions.get(&worker).is_some_and(|(_, _, current)| *current == wire) {
+                    self.admission.add_credits(worker, more);
+                }
+            }
+            ToDispatcher::Disconnected(wire) => self.disconnected(wire),
+            ToDispatcher::Plan(plan) => {
+                let known = env.plans.values().find(|known| known.plan == plan);
+                known.into_iter().for_each(|known| self.admission.read(&plan, &known.shape, now));
+            }
+            ToDispatcher::Leases => {
+                self.keep_leases(env);
+                self.keep_streams(env);
+            }
+            ToDispatcher::Streams => self.keep_streams(env),
+        }
+        self.act(env);
+        self.choose(env);
+        self.stop_retired(env);
+    }
+
+    /// A claim that is on its way while the snapshot comes is not in it: its task stands there as ready. It is put
+    /// aside until the claim is answered.
+    fn put_claimed_aside(&mut self, source: SourceId, snapshot: &mut Snapshot) {
+        let sent: BTreeSet<_> =
+            self.sent.range((source, 0)..=(source, u64::MAX)).flat_map(|(_, sent)| sent).collect();
+        for run in &mut snapshot.ready {
+            let tasks = std::mem::take(&mut run.tasks).into_iter();
+            let is_sent = |task: &OfferedTask| sent.contains(&(run.run, task.task, task.attempt));
+            let (claimed, free): (Vec<_>, Vec<_>) = tasks.partition(is_sent);
+            run.tasks = free;
+            for task in claimed {
+                let key = (run.run, task.task, task.attempt);
+                self.aside.insert(key, OfferedRun { tasks: vec![task], ..run.clone() });
+            }
+        }
+    }
+
+    /// What was put aside and is refused is still ready.
+    fn answered(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: f64) {
+        let sent = self.sent.remove(&(source, number)).unwrap_or_default();
+        for (index, claim) in (0u32..).zip(sent) {
+            let Some(offer) = self.aside.remove(&claim) else { continue };
+            if refused.contains(&index) {
+                let update = Update { shard: claim.0.shard(), ready: vec![offer], ..Update::default() };
+                self.admission.update(source, update, now);
+            }
+        }
+    }
+
+    fn connect(&mut self, connect: Connect, env: &mut Env) {
+        // The shard has moved since the worker registered.
+        if connect.worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant)) {
+            return env.break_wire(connect.wire);
+        }
+        let id = connect.worker.id;
+        self.admission.join(connect.worker);
+        let before = self.sessions.insert(id, (connect.index, connect.session, connect.wire));
+        let same_session = before.is_none_or(|(_, session, _)| session == connect.session);
+        self.admission.compare(id, &connect.has, same_session);
+    }
+
+    fn disconnected(&mut self, wire: u64) {
+        let gone = self.sessions.iter().find(|(_, (_, _, current))| *current == wire).map(|(id, _)| *id);
+        if let Some(worker) = gone {
+            self.sessions.remove(&worker);
+            self.admission.leave(worker);
+        }
+    }
+
+    fn closed(&mut self, source: SourceId, env: &mut Env) {
+        self.admission.closed(source);
+        self.sent.retain(|(from, _), _| *from != source);
+        self.retiring.remove(&source);
+        self.schedulers.remove(&source);
+        self.streams.values_mut().filter(|open| open.source == source).for_each(|open| open.ended = true);
+        let delay = env.dice.between(1, 100) * MS;
+        env.later(delay, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+    }
+
+    /// Renews what is held, takes what is free and gives back what others should have.
+    fn keep_leases(&mut self, env: &mut Env) {
+        env.later(ROUND, self.place(), Message::Dispatcher(self.me, ToDispatcher::Leases));
+        if env.database_is_down() {
+            return;
+        }
+        // What was acquired over a connection that is gone is worth nothing.
+        if std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation {
+            self.leases.clear();
+        }
+        let (me, now) = (env.holder(self.place()), env.now);
+        let living = |index: usize| !env.processes[&Place::Dispatcher(index)].down;
+        let instances = (0..2).filter(|index| living(*index)).count().max(1);
+        let share = env.ledger.admission.len().div_ceil(instances);
+        let rows = &mut env.ledger.admission;
+        self.leases.retain(|shard, epoch| {
+            let row = &mut rows[*shard as usize];
+            let held = row.holder == Some(me) && row.epoch == *epoch && row.lease_until > now;
+            if held {
+                row.lease_until = now + LEASE_TTL;
+            }
+            held
+        });
+        while self.leases.len() > share {
+            let Some((shard, _)) = self.leases.pop_last() else { break };
+            (rows[shard as usize].holder, rows[shard as usize].lease_until) = (None, 0);
+        }
+        for (shard, row) in (0i16..).zip(rows) {
+            if self.leases.len() < share && !self.leases.contains_key(&shard) && row.lease_until <= now {
+                row.epoch += 1;
+                (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
+                self.leases.insert(shard, row.epoch);
+            }
+        }
+        env.ledger.flushed();
+        if self.held != self.leases {
+            self.hold(env);
+        }
+    }
+
+    fn hold(&mut self, env: &mut Env) {
+        env.note(format_args!("dispatcher {} admits for {:?}", self.me, self.leases));
+        env.stats.admission_moved += 1;
+        self.held = self.leases.clone();
+        self.admission.hold(self.held.clone());
+        let elsewhere =
+            |worker: &Worker| worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant));
+        let moved: Vec<WorkerId> =
+            self.admission.workers().filter(|worker| elsewhere(worker)).map(|worker| worker.id).collect();
+        for worker in moved {
+            self.admission.leave(worker);
+            if let Some((_, _, wire)) = self.sessions.remove(&worker) {
+                env.break_wire(wire);
+            }
+        }
+        env.later(MS, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+    }
+
+    /// Compares what is open with what should be.
+    fn keep_streams(&mut self, env: &mut Env) {
+        if env.database_is_down() {
+            return;
+        }
+        let mut wanted = BTreeSet::new();
+        if !self.held.is_empty() {
+            wanted.extend(
+                env.ledger.shards.iter().filter(|row| row.lease_until > env.now).filter_map(|row| row.holder),
+            );
+        }
+        let wanted: BTreeSet<usize> = wanted.into_iter().map(|(index, _)| index).collect();
+        self.streams.retain(|_, open| !open.ended);
+        let held = self.held.clone();
+        let mut retired = Vec::new();
+        for (scheduler, open) in self.streams.iter_mut().filter(|(_, open)| !open.retiring) {
+            let nothing_new = held.iter().all(|(shard, epoch)| open.held.get(shard) == Some(epoch));
+            if !wanted.contains(scheduler) || !nothing_new {
+                open.retiring = true;
+                retired.push(open.source);
+            } else if open.held != held {
+                open.held.clone_from(&held);
+                let gate = Gate { source: open.source, dispatcher: self.me, leases: held.clone() };
+                env.on_wire(open.source.0, 1, 0, Message::Scheduler(*scheduler, ToScheduler::Open(gate)));
+            }
+        }
+        for source in retired {
+            self.admission.retired(source);
+            self.retiring.insert(source);
+        }
+        for scheduler in wanted {
+            if !self.streams.contains_key(&scheduler) {
+                self.open(scheduler, env);
+            }
+        }
+    }
+
+    fn open(&mut self, scheduler: usize, env: &mut Env) {
+        if env.processes[&Place::Scheduler(scheduler)].down {
+            return;
+        }
+        let source = SourceId(env.open_wire(self.place(), Place::Scheduler(scheduler)));
+        let held = self.held.clone();
+        self.admission.opened(source, held.keys().copied());
+        self.schedulers.insert(source, scheduler);
+        let gate = Gate { source, dispatcher: self.me, leases: held.clone() };
+        env.on_wire(source.0, 1, 0, Message::Scheduler(scheduler, ToScheduler::Open(gate)));
+        self.streams.insert(scheduler, Open { source, held, retiring: false, ended: false });
+    }
+
+    fn act(&mut self, env: &mut Env) {
+        for effect in self.admission.take_effects() {
+            match effect {
+                Effect::Deliver { worker, attempt } => self.deliver(worker, attempt, env),
+                Effect::Cancel { worker, attempt } => self.to_worker(worker, ToWorker::Cancel(attempt), env),
+                Effect::Read(plan) => {
+                    let delay = env.dice.between(1, 30) * MS;
+                    env.later(delay, self.place(), Message::Dispatcher(self.me, ToDispatcher::Plan(plan)));
+                }
+            }
+        }
+    }
+
+    fn to_worker(&self, worker: WorkerId, message: ToWorker, env: &mut Env) {
+        if let Some((index, _, wire)) = self.sessions.get(&worker) {
+            env.on_wire(*wire, 1, 0, Message::Worker(*index, message));
+        }
+    }
+
+    fn deliver(&self, worker: WorkerId, attempt: AttemptId, env: &mut Env) {
+        let Some(live) = self.admission.live(attempt) else { return };
+        let (run, task) = (live.run, slot_of(live.task));
+        let Some(plan) = env.plans.get(&run).cloned() else { return };
+        env.note(format_args!("dispatcher {} delivers {attempt} to {worker}", self.me));
+        let pushed = plan.is_pushed(task);
+        let envelope = Envelope { run, task, attempt_id: attempt, attempt: live.attempt, pushed };
+        self.to_worker(worker, ToWorker::Envelope(envelope), env);
+        if pushed {
+            self.tell_enqueued(run, task, attempt, env);
+        }
+    }
+
+    /// The push queue has it.
+    fn tell_enqueued(
+        &self,
+        run: RunId,
+        task: servo_scheduler::core::Slot,
+        attempt_id: AttemptId,
+        env: &mut Env,
+    ) {
+        let shard = run.shard();
+        let Some(holder) = scheduler::holder_of(shard, env) else { return };
+        let event = NewEvent {
+            id: env.number(),
+            shard,
+            run,
+            key: Key::Enqueued(attempt_id),
+            body: Body::Core(Event::Enqueued { task, attempt_id }),
+            admission_epoch: 0,
+            judged_at: 0,
+        };
+        let work = Work { shard, asks: vec![Ask::Event(event)], reply: Reply::Nobody };
+        env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
+    }
+
+    /// Claims all that may go, in batches per stream.
+    fn choose(&mut self, env: &mut Env) {
+        loop {
+            let chosen = self.admission.choose(env.now as f64 / 1e6, CLAIMS_PER_BATCH_MAX);
+            if chosen.is_empty() {
+                return;
+            }
+            let mut batches = BTreeMap::<SourceId, Vec<Chosen>>::new();
+            for claim in chosen {
+                batches.entry(claim.source).or_default().push(claim);
+            }
+            batches.into_iter().for_each(|(source, claims)| self.claim(source, claims, env));
+        }
+    }
+
+    fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
+        self.batch += 1;
+        self.admission.sent(source, self.batch, chosen.iter().map(|claim| claim.attempt_id).collect());
+        let sent = chosen.iter().map(|claim| (claim.run, claim.task, claim.attempt)).collect();
+        self.sent.insert((source, self.batch), sent);
+        env.note(format_args!("dispatcher {} claims {} on {}", self.me, chosen.len(), source.0));
+        let claim = |chosen: Chosen| Claim {
+            run: chosen.run,
+            task: slot_of(chosen.task),
+            attempt: chosen.attempt,
+            source,
+            epoch: chosen.admission_epoch,
+            worker: chosen.worker,
+        };
+        let claims = chosen.into_iter().map(claim).collect();
+        if let Some(scheduler) = self.schedulers.get(&source) {
+            let claims = ToScheduler::Claims(source, self.batch, claims);
+            env.on_wire(source.0, 1, 0, Message::Scheduler(*scheduler, claims));
+        }
+    }
+
+    fn stop_retired(&mut self, env: &mut Env) {
+        let answered: Vec<SourceId> =
+            self.retiring.iter().copied().filter(|source| self.admission.is_answered(*source)).collect();
+        for source in answered {
+            env.break_wire(source.0);
+            self.closed(source, env);
+        }
+    }
+}
+
+/// What the world's tenants may do at once: the first has a cap and a small pool, the others a pool.
+pub fn limits(tenants: &[TenantId]) -> Limits {
+    let mut limits = Limits::none();
+    for (index, tenant) in tenants.iter().enumerate() {
+        let pool = BTreeMap::from([(Arc::from(POOL), 2)]);
+        let max_concurrent_tasks = (index == 0).then_some(4);
+        let limited = TenantLimits { max_concurrent_tasks, pools: pool, ..TenantLimits::default() };
+        limits.tenants.insert(tenant.clone(), Arc::new(limited));
+    }
+    limits
+}

@@ -1,0 +1,115 @@
+//! What goes wrong, and how often it did.
+
+use crate::env::{Env, Message, Place};
+use crate::{MS, SECOND};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    KillScheduler,
+    KillDispatcher,
+    KillCallback,
+    KillWorker,
+    PauseScheduler,
+    PauseDispatcher,
+    PauseCallback,
+    PauseWorker,
+    BreakAdmission,
+    BreakPull,
+    CrashPostgres,
+    DropMessage,
+    DoubleMessage,
+    LateMessage,
+    LateCommit,
+    UnknownCommit,
+    LostNudge,
+    WorkerLies,
+    WorkerReportsTwice,
+    WorkerSilent,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 20] = [
+        Fault::KillScheduler,
+        Fault::KillDispatcher,
+        Fault::KillCallback,
+        Fault::KillWorker,
+        Fault::PauseScheduler,
+        Fault::PauseDispatcher,
+        Fault::PauseCallback,
+        Fault::PauseWorker,
+        Fault::BreakAdmission,
+        Fault::BreakPull,
+        Fault::CrashPostgres,
+        Fault::DropMessage,
+        Fault::DoubleMessage,
+        Fault::LateMessage,
+        Fault::LateCommit,
+        Fault::UnknownCommit,
+        Fault::LostNudge,
+        Fault::WorkerLies,
+        Fault::WorkerReportsTwice,
+        Fault::WorkerSilent,
+    ];
+
+    /// Those that strike at a moment; the others lie in wait for messages and attempts.
+    pub const TIMED: [Fault; 11] = [
+        Fault::KillScheduler,
+        Fault::KillDispatcher,
+        Fault::KillCallback,
+        Fault::KillWorker,
+        Fault::PauseScheduler,
+        Fault::PauseDispatcher,
+        Fault::PauseCallback,
+        Fault::PauseWorker,
+        Fault::BreakAdmission,
+        Fault::BreakPull,
+        Fault::CrashPostgres,
+    ];
+}
+
+/// How long faults strike.
+pub const ROUGH_UNTIL: i64 = 16 * SECOND;
+
+/// Spreads a seed's timed faults over its rough part.
+pub fn schedule(env: &mut Env) {
+    let count = env.dice.between(20, 28);
+    for _ in 0..count {
+        let (fault, at) = (*env.dice.pick(&Fault::TIMED), env.dice.between(300 * MS, ROUGH_UNTIL - SECOND));
+        env.plan(at, Message::Fault(fault));
+    }
+}
+
+/// Which process a fault strikes.
+pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
+    let instance = env.dice.below(2) as usize;
+    Some(match fault {
+        Fault::KillScheduler | Fault::PauseScheduler => Place::Scheduler(instance),
+        Fault::KillDispatcher | Fault::PauseDispatcher => Place::Dispatcher(instance),
+        Fault::KillCallback | Fault::PauseCallback => Place::Callback(instance),
+        Fault::KillWorker | Fault::PauseWorker => Place::Worker(env.dice.below(workers as u64) as usize),
+        _ => return None,
+    })
+}
+
+/// A process stands still: half of the time for a moment, else for longer than its leases last.
+pub fn pause(place: Place, env: &mut Env) {
+    let long = env.dice.percent(50);
+    let lasts = if long { env.dice.between(3_000, 5_000) } else { env.dice.between(20, 1_000) } * MS;
+    let until = env.now + lasts;
+    env.note(format_args!("{place:?} stands still until {until}"));
+    if let Some(process) = env.processes.get_mut(&place) {
+        process.paused_until = process.paused_until.max(until);
+    }
+}
+
+/// One of the open streams breaks.
+pub fn break_one(workers: bool, env: &mut Env) {
+    let is_workers = |ends: &[Place; 2]| ends.iter().any(|end| matches!(end, Place::Worker(_)));
+    let open = env.wires.iter().filter(|(_, wire)| !wire.broken && is_workers(&wire.ends) == workers);
+    let open: Vec<u64> = open.map(|(id, _)| *id).collect();
+    if !open.is_empty() {
+        let wire = *env.dice.pick(&open);
+        env.note(format_args!("stream {wire} breaks"));
+        env.break_wire(wire);
+    }
+}

@@ -1,0 +1,339 @@
+//! The ledger and the rows folded from it, as Postgres keeps them: dense positions, idempotency keys, leases with
+//! epochs, and the fence of `ledger.fold`. An appender may hold its shard's row until a late commit, and commits that
+//! were not flushed are lost when Postgres dies.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use servo_model::{AttemptId, RunId, Stream};
+use servo_scheduler::core::{Event, RunHeader, Slot, Time, TimerKind};
+
+use crate::SECOND;
+use crate::bugs::Bug;
+use crate::rows::{RowWrite, RunRow};
+
+/// How long an asynchronous commit may stay in memory.
+const UNFLUSHED: Time = 600_000;
+/// How far the holder's idea of the time may be off.
+const CLOCK_OFF: Time = SECOND;
+
+/// A process in one of its lives.
+pub type Holder = (usize, u32);
+
+/// What makes an event the same event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    Requested(RunId),
+    Planned(RunId),
+    Dispatch(AttemptId),
+    Enqueued(AttemptId),
+    Started(AttemptId),
+    Finished(AttemptId),
+    Timer(RunId, Option<Slot>, TimerKind, Option<AttemptId>, i64),
+    Control(RunId, u64),
+}
+
+#[derive(Debug, Clone)]
+pub enum Body {
+    Requested(RunHeader),
+    Core(Event),
+}
+
+/// An event on its way into the ledger.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    pub id: u64,
+    pub shard: i16,
+    pub run: RunId,
+    pub key: Key,
+    pub body: Body,
+    /// Of the dispatcher, for a claim.
+    pub admission_epoch: u64,
+    /// When a timer's verdict was made: beats after it could not be known.
+    pub judged_at: Time,
+}
+
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub event: NewEvent,
+    pub at: Time,
+}
+
+#[derive(Debug, Default)]
+pub struct Shard {
+    pub events: Vec<Recorded>,
+    pub watermark: i64,
+    pub epoch: i64,
+    pub holder: Option<Holder>,
+    pub lease_until: Time,
+    pub recorded_at: Time,
+    /// An appender has not committed yet.
+    pub locked: bool,
+    pub waiting: VecDeque<Store>,
+}
+
+impl Shard {
+    pub fn head(&self) -> i64 {
+        self.events.len() as i64
+    }
+
+    pub fn is_held(&self, holder: Holder, epoch: i64, now: Time) -> bool {
+        self.holder == Some(holder) && self.epoch == epoch && self.lease_until > now
+    }
+}
+
+/// A shard in a flush: its lease, and how far its mark moves.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    pub shard: i16,
+    pub epoch: i64,
+    pub old: i64,
+    pub new: i64,
+}
+
+/// What reaches the database and may have to wait for a row.
+#[derive(Debug, Clone)]
+pub enum Store {
+    Fold(Box<Flush>),
+    /// By a service that does not hold the shard; `commit_after` is how late it commits.
+    Append {
+        by: Holder,
+        call: u64,
+        event: Box<NewEvent>,
+        commit_after: Time,
+    },
+}
+
+/// One statement of the shard's holder.
+#[derive(Debug, Clone)]
+pub struct Flush {
+    pub by: Holder,
+    pub number: u64,
+    pub marks: Vec<Mark>,
+    pub events: Vec<NewEvent>,
+    pub rows: Vec<RowWrite>,
+    pub at: Time,
+    /// Nothing but claims: may be lost with Postgres.
+    pub claims_only: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreError {
+    LeaseLost,
+    Behind,
+    ClockOff,
+    KeyTaken,
+    /// The connection broke; whether it was stored is unknown.
+    Broken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    New,
+    Duplicate,
+    Conflict,
+}
+
+/// What takes a commit back that was never flushed.
+#[derive(Debug)]
+struct Undo {
+    at: Time,
+    marks: Vec<(i16, i64, i64)>,
+    rows: Vec<(RunId, Option<RunRow>)>,
+    keys: Vec<Key>,
+}
+
+#[derive(Debug)]
+pub struct Ledger {
+    pub shards: Vec<Shard>,
+    pub admission: Vec<AdmissionShard>,
+    keys: BTreeMap<Key, (u64, u64)>,
+    pub rows: BTreeMap<RunId, RunRow>,
+    unflushed: Vec<Undo>,
+    pub bug: Bug,
+    /// Not reachable until then.
+    pub down_until: Time,
+    /// Every restart is another one.
+    pub generation: u32,
+    pub violation: Option<String>,
+    pub lost_commits: u64,
+}
+
+/// The lease on a dispatcher's shard.
+#[derive(Debug, Default, Clone)]
+pub struct AdmissionShard {
+    pub epoch: u64,
+    pub holder: Option<Holder>,
+    pub lease_until: Time,
+}
+
+impl Ledger {
+    pub fn new(bug: Bug) -> Ledger {
+        Ledger {
+            shards: (0..Stream::Execution.shards()).map(|_| Shard::default()).collect(),
+            admission: vec![AdmissionShard::default(); Stream::Dispatch.shards() as usize],
+            keys: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            unflushed: Vec::new(),
+            bug,
+            down_until: 0,
+            generation: 0,
+            violation: None,
+            lost_commits: 0,
+        }
+    }
+
+    pub fn shard(&mut self, shard: i16) -> &mut Shard {
+        &mut self.shards[shard as usize]
+    }
+
+    /// The rules of `ledger.fold`: all of the statement, or an error and nothing.
+    pub fn fold(&mut self, flush: &Flush, now: Time) -> Result<(), StoreError> {
+        if (now - flush.at).abs() > CLOCK_OFF {
+            return Err(StoreError::ClockOff);
+        }
+        for mark in &flush.marks {
+            let appended = flush.events.iter().filter(|event| event.shard == mark.shard).count() as i64;
+            self.fence(flush.by, mark, appended, now)?;
+        }
+        if flush.events.iter().any(|event| self.keys.contains_key(&event.key)) {
+            return Err(StoreError::KeyTaken);
+        }
+        let undo = Undo {
+            at: now,
+            marks: flush.marks.iter().map(|mark| self.mark_before(mark.shard)).collect(),
+            rows: flush.rows.iter().map(|row| (row.run, self.rows.get(&row.run).cloned())).collect(),
+            keys: flush.events.iter().map(|event| event.key).collect(),
+        };
+        for event in &flush.events {
+            self.insert(event, flush.at);
+        }
+        for mark in &flush.marks {
+            self.shard(mark.shard).watermark = mark.new;
+        }
+        for row in &flush.rows {
+            row.apply(&mut self.rows);
+        }
+        match flush.claims_only {
+            true => self.unflushed.push(undo),
+            false => self.unflushed.clear(),
+        }
+        Ok(())
+    }
+
+    fn fence(&mut self, by: Holder, mark: &Mark, appended: i64, now: Time) -> Result<(), StoreError> {
+        let bug = self.bug;
+        let shard = &self.shards[mark.shard as usize];
+        let held = shard.is_held(by, mark.epoch, now);
+        let in_step = shard.watermark == mark.old;
+        let fits = match appended {
+            0 => (mark.old..=shard.head()).contains(&mark.new),
+            _ => shard.head() == mark.new - appended,
+        };
+        if !(held || matches!(bug, Bug::FenceOff | Bug::StaleLeaseAccepted))
+            || !(in_step || bug == Bug::FenceOff)
+        {
+            return Err(StoreError::LeaseLost);
+        }
+        if !(fits || bug == Bug::FenceOff) {
+            return Err(StoreError::Behind);
+        }
+        // What a reader of the ledger would say, whatever the fence let through.
+        if !held {
+            self.violation = Some(format!("a holder without a lease wrote to shard {} (I2, 19)", mark.shard));
+        } else if !in_step || !fits {
+            self.violation =
+                Some(format!("a flush of shard {} passed over what others appended (9, 18)", mark.shard));
+        }
+        Ok(())
+    }
+
+    fn mark_before(&self, shard: i16) -> (i16, i64, i64) {
+        let before = &self.shards[shard as usize];
+        (shard, before.head(), before.watermark)
+    }
+
+    fn insert(&mut self, event: &NewEvent, at: Time) {
+        self.keys.insert(event.key, (event.id, hash_body(&event.body)));
+        let shard = self.shard(event.shard);
+        shard.recorded_at = shard.recorded_at.max(at);
+        let at = shard.recorded_at;
+        shard.events.push(Recorded { event: event.clone(), at });
+    }
+
+    /// Others append at the head, at the database's time.
+    pub fn append(&mut self, event: &NewEvent, now: Time) -> Appended {
+        let body = hash_body(&event.body);
+        match self.keys.get(&event.key) {
+            Some((_, same)) if *same == body => Appended::Duplicate,
+            Some(_) => Appended::Conflict,
+            None => {
+                self.insert(event, now);
+                self.unflushed.clear();
+                Appended::New
+            }
+        }
+    }
+
+    pub fn has(&self, key: &Key) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// A lease was written, and everything before it is on the disk with it.
+    pub fn flushed(&mut self) {
+        self.unflushed.clear();
+    }
+
+    /// Postgres dies: locks and waiting statements go, and so do the last asynchronous commits, `lost` of them at most.
+    pub fn crash(&mut self, now: Time, lost: usize, back_at: Time) -> Vec<Store> {
+        let mut undone = 0;
+        while undone < lost && self.unflushed.last().is_some_and(|undo| undo.at + UNFLUSHED > now) {
+            let Some(undo) = self.unflushed.pop() else { break };
+            self.undo(undo);
+            undone += 1;
+        }
+        self.lost_commits += undone as u64;
+        self.unflushed.clear();
+        (self.down_until, self.generation) = (back_at, self.generation + 1);
+        self.shards.iter_mut().for_each(|shard| shard.locked = false);
+        self.shards.iter_mut().flat_map(|shard| shard.waiting.drain(..)).collect()
+    }
+
+    fn undo(&mut self, undo: Undo) {
+        for (shard, head, watermark) in undo.marks {
+            let shard = self.shard(shard);
+            shard.events.truncate(head as usize);
+            shard.watermark = watermark;
+        }
+        for (run, row) in undo.rows {
+            match row {
+                Some(row) => self.rows.insert(run, row),
+                None => self.rows.remove(&run),
+            };
+        }
+        self.keys.retain(|key, _| !undo.keys.contains(key));
+    }
+}
+
+/// Same body, same number: what matters of it is how an attempt ended and who said so.
+fn hash_body(body: &Body) -> u64 {
+    match body {
+        Body::Core(Event::Finished(finished)) => {
+            finished.session.wrapping_mul(31).wrapping_add(outcome_number(&finished.outcome))
+        }
+        Body::Core(Event::Started { session, .. }) => *session,
+        _ => 0,
+    }
+}
+
+fn outcome_number(outcome: &servo_scheduler::core::Outcome) -> u64 {
+    use servo_scheduler::core::Outcome;
+    match outcome {
+        Outcome::Succeeded => 1,
+        Outcome::Quarantined => 2,
+        Outcome::CheckFailed => 3,
+        Outcome::Failed { .. } => 4,
+        Outcome::Skipped => 5,
+        Outcome::Cancelled => 6,
+        Outcome::Interrupted => 7,
+    }
+}

@@ -1,0 +1,421 @@
+//! A scheduler instance: its lane, the memory of its shards, and the keeper of its leases.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use servo_dispatcher::core::SourceId;
+use servo_model::{RunId, WorkerId};
+use servo_scheduler::core::{Run, Slot, Time, Verdict};
+
+use crate::bugs::Bug;
+use crate::callback::ToCallback;
+use crate::dispatcher::ToDispatcher;
+use crate::env::{Env, Message, Place};
+use crate::faults::Fault;
+use crate::flush::Draft;
+use crate::gates::{self, Gate, Gates};
+use crate::ledger::{Key, NewEvent, StoreError};
+use crate::plan::Plan;
+use crate::timers::Timers;
+use crate::user::ToUser;
+use crate::{LEASE_TTL, MS, ROUND};
+
+#[derive(Debug, Clone)]
+pub enum ToScheduler {
+    Work(Work),
+    Open(Gate),
+    Close(SourceId),
+    Claims(SourceId, u64, Vec<Claim>),
+    /// Somebody may have appended to this shard.
+    Look(i16),
+    /// The database answered a flush.
+    Stored(u64, Result<(), StoreError>),
+    Round,
+    Wake,
+}
+
+/// A task that a dispatcher chose.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub run: RunId,
+    pub task: Slot,
+    pub attempt: u32,
+    pub source: SourceId,
+    pub epoch: u64,
+    pub worker: WorkerId,
+}
+
+/// Asks of one caller, all for one shard.
+#[derive(Debug, Clone)]
+pub struct Work {
+    pub shard: i16,
+    pub asks: Vec<Ask>,
+    pub reply: Reply,
+}
+
+#[derive(Debug, Clone)]
+pub enum Ask {
+    Run(Arc<Plan>),
+    Event(NewEvent),
+    Claim(Claim),
+}
+
+impl Ask {
+    pub fn run(&self) -> RunId {
+        match self {
+            Ask::Run(plan) => plan.run_id(),
+            Ask::Event(event) => event.run,
+            Ask::Claim(claim) => claim.run,
+        }
+    }
+}
+
+/// Who waits for the answer.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Nobody,
+    Callback { callback: usize, life: u32, call: u64 },
+    Claims { source: SourceId, number: u64, indexes: Vec<u32> },
+    User { ask: u64, key: Option<Key> },
+}
+
+/// What came of one ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    Core(Verdict),
+    Exists,
+    RunUnknown,
+    StaleAdmission,
+    NotHeld,
+    Unavailable,
+}
+
+#[derive(Debug)]
+pub struct Held {
+    pub epoch: i64,
+    pub watermark: i64,
+    pub recorded_at: Time,
+    pub runs: BTreeMap<RunId, Run>,
+}
+
+/// What the lane does next, before it looks into its inbox.
+#[derive(Debug)]
+pub enum Job {
+    Works {
+        works: Vec<Work>,
+        since: Time,
+    },
+    /// Folds what others appended; a shard that was just taken is told to all gates afterwards.
+    Tail {
+        shard: i16,
+        taken: bool,
+    },
+}
+
+/// A flush that waits for the database.
+#[derive(Debug)]
+pub struct Busy {
+    pub number: u64,
+    pub job: Job,
+    pub draft: Draft,
+    pub answers: Vec<Vec<Done>>,
+    pub at: Time,
+}
+
+pub struct Scheduler {
+    pub me: usize,
+    pub shards: BTreeMap<i16, Held>,
+    pub timers: Timers,
+    pub gates: Gates,
+    pub jobs: VecDeque<Job>,
+    pub busy: Option<Busy>,
+    inbox: VecDeque<ToScheduler>,
+    /// What the keeper believes to hold, and until when.
+    leases: BTreeMap<i16, (i64, Time)>,
+    generation: u32,
+    /// Batches of claims that are judged: how many shards have not answered, and what was refused.
+    judging: BTreeMap<(SourceId, u64), (usize, BTreeSet<u32>)>,
+}
+
+impl Scheduler {
+    pub fn new(me: usize, bug: Bug) -> Scheduler {
+        let ahead = if matches!(bug, Bug::EarlyTimer | Bug::RetryWithoutDelay) { 400 * MS } else { 0 };
+        Scheduler {
+            me,
+            shards: BTreeMap::new(),
+            timers: Timers::ahead_by(ahead),
+            gates: Gates::default(),
+            jobs: VecDeque::new(),
+            busy: None,
+            inbox: VecDeque::new(),
+            leases: BTreeMap::new(),
+            generation: 0,
+            judging: BTreeMap::new(),
+        }
+    }
+
+    pub fn place(&self) -> Place {
+        Place::Scheduler(self.me)
+    }
+
+    pub fn take(&mut self, message: ToScheduler, env: &mut Env) {
+        match message {
+            ToScheduler::Stored(number, result) => self.stored(number, result, env),
+            ToScheduler::Round => self.round(env),
+            ToScheduler::Claims(source, number, claims) => self.split(source, number, claims),
+            other => self.inbox.push_back(other),
+        }
+        self.go_on(env);
+    }
+
+    /// One flush after the other; what gathered meanwhile goes together.
+    pub fn go_on(&mut self, env: &mut Env) {
+        while self.busy.is_none() {
+            if let Some(job) = self.jobs.pop_front() {
+                self.begin(job, env);
+                continue;
+            }
+            let mut works = Vec::new();
+            while let Some(ToScheduler::Work(_)) = self.inbox.front() {
+                if let Some(ToScheduler::Work(work)) = self.inbox.pop_front() {
+                    works.push(work);
+                }
+            }
+            if !works.is_empty() {
+                self.jobs.push_back(Job::Works { works, since: env.now });
+                continue;
+            }
+            match self.inbox.pop_front() {
+                Some(message) => self.obey(message, env),
+                None => break,
+            }
+        }
+        self.timers.wake(env, self.place());
+    }
+
+    fn obey(&mut self, message: ToScheduler, env: &mut Env) {
+        match message {
+            ToScheduler::Open(gate) => {
+                let source = gate.source;
+                self.gates.open(gate);
+                if env.bug == Bug::SnapshotForgotten && self.gates.seen > 2 {
+                    return;
+                }
+                for shard in self.shards.keys().copied().collect::<Vec<_>>() {
+                    self.snapshot(source, shard, env);
+                }
+            }
+            ToScheduler::Close(source) => self.gates.close(source),
+            ToScheduler::Look(shard) => self.jobs.push_back(Job::Tail { shard, taken: false }),
+            ToScheduler::Wake => self.fire_timers(env),
+            ToScheduler::Work(_) | ToScheduler::Stored(..) | ToScheduler::Round | ToScheduler::Claims(..) => {
+            }
+        }
+    }
+
+    pub fn tell_all(&mut self, shard: i16, env: &mut Env) {
+        for source in self.gates.sources() {
+            self.snapshot(source, shard, env);
+        }
+    }
+
+    fn snapshot(&mut self, source: SourceId, shard: i16, env: &mut Env) {
+        let Some(held) = self.shards.get(&shard) else { return };
+        let mine = held.runs.values().filter(|run| self.gates.is_of(source, &run.header.tenant));
+        let whole = gates::snapshot(shard, held.epoch, mine, env);
+        for (admission_shard, epoch) in self.gates.leases_of(source) {
+            let told = env.told.entry((shard, *admission_shard)).or_default();
+            *told = (*told).max(*epoch);
+        }
+        self.gates.send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
+    }
+
+    /// Each claim goes to the shard of its run; the answer waits for all of them.
+    fn split(&mut self, source: SourceId, number: u64, claims: Vec<Claim>) {
+        let mut by_shard: BTreeMap<i16, (Vec<u32>, Vec<Ask>)> = BTreeMap::new();
+        for (index, claim) in (0u32..).zip(claims) {
+            let (indexes, asks) = by_shard.entry(claim.run.shard()).or_default();
+            indexes.push(index);
+            asks.push(Ask::Claim(claim));
+        }
+        self.judging.insert((source, number), (by_shard.len(), BTreeSet::new()));
+        for (shard, (indexes, asks)) in by_shard {
+            let reply = Reply::Claims { source, number, indexes };
+            self.inbox.push_back(ToScheduler::Work(Work { shard, asks, reply }));
+        }
+    }
+
+    pub fn reply(&mut self, reply: Reply, done: Vec<Done>, env: &mut Env) {
+        match reply {
+            Reply::Nobody => {}
+            Reply::Callback { callback, life, call } => {
+                let Some(done) = done.into_iter().next() else { return };
+                env.answer(life, Message::Callback(callback, ToCallback::Verdict(call, done)));
+            }
+            Reply::User { ask, key } => {
+                let Some(done) = done.into_iter().next() else { return };
+                env.call(Message::User(ToUser::Answer(ask, key, done)));
+            }
+            Reply::Claims { source, number, indexes } => {
+                self.claims_judged(source, number, indexes, done, env)
+            }
+        }
+    }
+
+    fn claims_judged(
+        &mut self,
+        source: SourceId,
+        number: u64,
+        indexes: Vec<u32>,
+        done: Vec<Done>,
+        env: &mut Env,
+    ) {
+        let Some((left, refused)) = self.judging.get_mut(&(source, number)) else { return };
+        *left -= 1;
+        let counts =
+            |done: &Done| matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late));
+        refused.extend(indexes.iter().zip(&done).filter(|(_, done)| !counts(done)).map(|(index, _)| *index));
+        if *left > 0 {
+            return;
+        }
+        let Some((_, refused)) = self.judging.remove(&(source, number)) else { return };
+        env.note(format_args!("scheduler {} answers batch {number}: {} refused", self.me, refused.len()));
+        self.gates.send_to(source, ToDispatcher::Results(source, number, refused), env);
+    }
+
+    /// The keeper's round: renew, share out, look whether others appended.
+    fn round(&mut self, env: &mut Env) {
+        env.later(ROUND, self.place(), Message::Scheduler(self.me, ToScheduler::Round));
+        if env.database_is_down() {
+            return;
+        }
+        self.forget_generation(env);
+        let (me, now) = (env.holder(self.place()), env.now);
+        self.renew(env);
+        let living = |index: usize| !env.processes[&Place::Scheduler(index)].down;
+        let instances = (0..2).filter(|index| living(*index)).count().max(1);
+        let share = env.ledger.shards.len().div_ceil(instances);
+        while self.leases.len() > share {
+            let Some((shard, (epoch, _))) = self.leases.pop_last() else { break };
+            self.forget_shard(shard, env);
+            let row = env.ledger.shard(shard);
+            if row.is_held(me, epoch, now) {
+                (row.holder, row.lease_until) = (None, 0);
+            }
+        }
+        for shard in 0..env.ledger.shards.len() as i16 {
+            let row = env.ledger.shard(shard);
+            if self.leases.len() >= share
+                || self.leases.contains_key(&shard)
+                || row.lease_until > now
+                || row.locked
+            {
+                continue;
+            }
+            row.epoch += 1;
+            (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
+            let epoch = row.epoch;
+            self.leases.insert(shard, (epoch, now + LEASE_TTL));
+            self.load(shard, epoch, env);
+        }
+        env.ledger.flushed();
+        if env.bug != Bug::NoSweep {
+            for shard in self.leases.keys().copied() {
+                let row = env.ledger.shard(shard);
+                if row.head() > row.watermark {
+                    self.inbox.push_back(ToScheduler::Look(shard));
+                }
+            }
+        }
+    }
+
+    /// What was acquired over a connection that is gone is worth nothing: the lane may have failed to load it.
+    fn forget_generation(&mut self, env: &mut Env) {
+        let another = std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
+        if another && env.bug != Bug::ShardKeptUnloaded {
+            for shard in std::mem::take(&mut self.leases).into_keys() {
+                self.forget_shard(shard, env);
+            }
+        }
+    }
+
+    fn renew(&mut self, env: &mut Env) {
+        let (me, now) = (env.holder(self.place()), env.now);
+        for (shard, (epoch, expires)) in std::mem::take(&mut self.leases) {
+            let row = env.ledger.shard(shard);
+            if row.is_held(me, epoch, now) && !row.locked {
+                row.lease_until = now + LEASE_TTL;
+                self.leases.insert(shard, (epoch, now + LEASE_TTL));
+            } else if row.is_held(me, epoch, now) && expires > now {
+                // Passed over because somebody has the row.
+                self.leases.insert(shard, (epoch, expires));
+            } else {
+                env.note(format_args!("scheduler {} lost shard {shard}", self.me));
+                env.stats.shards_moved += 1;
+                self.forget_shard(shard, env);
+            }
+        }
+    }
+
+    /// Begins with a shard: its runs under way, then what was appended while nobody held it.
+    pub fn load(&mut self, shard: i16, epoch: i64, env: &mut Env) {
+        let (me, now) = (env.holder(self.place()), env.now);
+        let row = &env.ledger.shards[shard as usize];
+        if env.database_is_down() || !row.is_held(me, epoch, now) {
+            return;
+        }
+        let (watermark, recorded_at) = (row.watermark, row.recorded_at);
+        let open = env.ledger.rows.values().filter(|row| row.header.run_id.shard() == shard);
+        let open: Vec<Run> = open.filter(|row| row.run.ended_at.is_none()).map(|row| row.restore()).collect();
+        self.shards.insert(shard, Held { epoch, watermark, recorded_at, runs: BTreeMap::new() });
+        self.keep_runs(open);
+        self.jobs.push_back(Job::Tail { shard, taken: true });
+    }
+
+    pub fn keep_runs(&mut self, runs: Vec<Run>) {
+        for run in runs {
+            self.timers.arm_run(&run);
+            if let Some(held) = self.shards.get_mut(&run.header.run_id.shard()) {
+                held.runs.insert(run.header.run_id, run);
+            }
+        }
+    }
+
+    pub fn forget_shard(&mut self, shard: i16, env: &mut Env) {
+        if self.shards.remove(&shard).is_some() {
+            self.gates.gone(shard, env);
+        }
+    }
+
+    pub fn retake(&mut self, shard: i16, env: &mut Env) {
+        if let Some(held) = self.shards.remove(&shard) {
+            self.gates.gone(shard, env);
+            self.load(shard, held.epoch, env);
+        }
+    }
+
+    pub fn forget_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
+        for run in runs {
+            if let Some(held) = self.shards.get_mut(&run.shard()) {
+                held.runs.remove(&run);
+            }
+        }
+    }
+}
+
+/// Who holds a shard, as the lease rows tell it.
+pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
+    let now = env.now;
+    let row = env.ledger.shard(shard);
+    row.holder.filter(|_| row.lease_until > now).map(|(index, _)| index)
+}
+
+/// A doorbell for the holder of a shard; it may get lost.
+pub fn ring(shard: i16, env: &mut Env) {
+    let Some(holder) = holder_of(shard, env) else { return };
+    if env.bug == Bug::NoSweep || (env.rough && env.dice.percent(30)) {
+        return env.stats.fault(Fault::LostNudge);
+    }
+    let delay = env.dice.between(1, 20) * MS;
+    env.plan(delay, Message::Scheduler(holder, ToScheduler::Look(shard)));
+}

@@ -1,0 +1,341 @@
+//! Workers: they run what they get, and some fail, die, lie, report twice, go silent or come back late.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use servo_dispatcher::core::{Room, Worker as Registered};
+use servo_model::retry::ErrorCategory;
+use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+use servo_scheduler::core::{Event, Finished, Outcome, Slot, Time};
+
+use crate::callback::{Acceptance, Beat, Caller, Report, Standing, ToCallback};
+use crate::dispatcher::{Connect, ToDispatcher};
+use crate::env::{Env, Message, Place};
+use crate::faults::Fault;
+use crate::ledger::{Body, Key, NewEvent};
+use crate::{BEAT, MS};
+
+/// After this long without an answer a report is sent again, elsewhere.
+const ANSWER_PATIENCE: Time = 900 * MS;
+
+#[derive(Debug, Clone)]
+pub enum ToWorker {
+    Connect,
+    Disconnected(u64),
+    Envelope(Envelope),
+    Cancel(AttemptId),
+    Answer(u64, Acceptance),
+    Stands(AttemptId, Standing),
+    Beat(AttemptId),
+    Done(AttemptId),
+    Resend(u64),
+}
+
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    pub run: RunId,
+    pub task: Slot,
+    pub attempt_id: AttemptId,
+    pub attempt: u32,
+    pub pushed: bool,
+}
+
+/// How an attempt will go.
+#[derive(Debug, Clone)]
+struct Fate {
+    lasts: Time,
+    outcome: Outcome,
+    silent: bool,
+    twice: bool,
+    lies: bool,
+    stubborn: bool,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    envelope: Envelope,
+    fate: Fate,
+    begun: bool,
+    reported: bool,
+}
+
+pub struct Worker {
+    me: usize,
+    pub id: WorkerId,
+    tenant: Option<TenantId>,
+    slots: u32,
+    session: u64,
+    wire: Option<u64>,
+    attempts: BTreeMap<AttemptId, Attempt>,
+    /// Reports without an answer.
+    calls: BTreeMap<u64, NewEvent>,
+}
+
+impl Worker {
+    pub fn new(me: usize, tenant: Option<TenantId>, slots: u32, session: u64) -> Worker {
+        let id = WorkerId::from_bytes([me as u8 + 1; 16]);
+        Worker {
+            me,
+            id,
+            tenant,
+            slots,
+            session,
+            wire: None,
+            attempts: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
+    }
+
+    /// The next process on the same machine, which knows nothing.
+    pub fn reborn(&self, session: u64) -> Worker {
+        Worker::new(self.me, self.tenant.clone(), self.slots, session)
+    }
+
+    fn place(&self) -> Place {
+        Place::Worker(self.me)
+    }
+
+    fn myself(&self, delay: Time, message: ToWorker, env: &mut Env) {
+        env.later(delay, self.place(), Message::Worker(self.me, message));
+    }
+
+    pub fn take(&mut self, message: ToWorker, env: &mut Env) {
+        match message {
+            ToWorker::Connect => self.connect(env),
+            ToWorker::Disconnected(wire) => {
+                if self.wire == Some(wire) {
+                    self.wire = None;
+                    let delay = env.dice.between(5, 200) * MS;
+                    self.myself(delay, ToWorker::Connect, env);
+                }
+            }
+            ToWorker::Envelope(envelope) => self.accept(envelope, env),
+            ToWorker::Cancel(attempt) => self.cancel(attempt, env),
+            ToWorker::Stands(attempt, standing) => match standing {
+                Standing::GoOn => {}
+                Standing::Stop => self.cancel(attempt, env),
+                Standing::Stale => self.drop_attempt(attempt, env),
+            },
+            ToWorker::Beat(attempt) => self.beat(attempt, env),
+            ToWorker::Done(attempt) => self.finish(attempt, env),
+            ToWorker::Answer(call, acceptance) => self.answered(call, acceptance, env),
+            ToWorker::Resend(call) => self.send(call, env),
+        }
+    }
+
+    /// Registration says where to go: to the holder of the tenant's admission shard.
+    fn connect(&mut self, env: &mut Env) {
+        if self.wire.is_some() {
+            return;
+        }
+        let shard =
+            self.tenant.as_ref().map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
+        let row = env.ledger.admission[shard as usize].clone();
+        let holder = row.holder.filter(|_| row.lease_until > env.now && !env.database_is_down());
+        let Some((dispatcher, _)) =
+            holder.filter(|(index, _)| !env.processes[&Place::Dispatcher(*index)].down)
+        else {
+            return self.myself(200 * MS, ToWorker::Connect, env);
+        };
+        let wire = env.open_wire(Place::Dispatcher(dispatcher), self.place());
+        self.wire = Some(wire);
+        let has: BTreeSet<AttemptId> = self.attempts.keys().copied().collect();
+        let worker = Registered {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            workspaces: BTreeSet::new(),
+            pools: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            handlers: BTreeSet::new(),
+            room: Room::default(),
+            slots: self.slots,
+            credits: self.slots.saturating_sub(has.len() as u32),
+            draining: false,
+        };
+        let connect = Connect { worker, index: self.me, session: self.session, wire, has };
+        env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Connect(Box::new(connect))));
+    }
+
+    fn accept(&mut self, envelope: Envelope, env: &mut Env) {
+        let id = envelope.attempt_id;
+        if self.attempts.contains_key(&id) {
+            return;
+        }
+        let fate = fate(&envelope, env);
+        let pushed = envelope.pushed;
+        env.note(format_args!("worker {} got {id}, will be {:?}", self.me, fate.outcome));
+        let start = self.started(&envelope, env);
+        self.attempts.insert(id, Attempt { envelope, fate, begun: false, reported: false });
+        if !pushed {
+            self.begin(id, env);
+        }
+        self.report(start, env);
+    }
+
+    fn begin(&mut self, id: AttemptId, env: &mut Env) {
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.begun) else { return };
+        attempt.begun = true;
+        let (lasts, silent) = (attempt.fate.lasts, attempt.fate.silent);
+        self.myself(lasts, ToWorker::Done(id), env);
+        if !silent {
+            self.myself(BEAT, ToWorker::Beat(id), env);
+        }
+    }
+
+    fn beat(&mut self, id: AttemptId, env: &mut Env) {
+        let Some(attempt) = self.attempts.get(&id).filter(|attempt| !attempt.reported) else { return };
+        let Envelope { run, task, .. } = attempt.envelope;
+        let from = Caller { worker: self.me, life: env.life(self.place()), call: 0 };
+        let callback = env.dice.below(2) as usize;
+        env.call(Message::Callback(callback, ToCallback::Beat(Beat { run, task, attempt: id, from })));
+        self.myself(BEAT, ToWorker::Beat(id), env);
+    }
+
+    fn cancel(&mut self, id: AttemptId, env: &mut Env) {
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.reported) else { return };
+        if !attempt.fate.stubborn {
+            attempt.fate.outcome = Outcome::Cancelled;
+            self.finish(id, env);
+        }
+    }
+
+    fn finish(&mut self, id: AttemptId, env: &mut Env) {
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.reported) else { return };
+        attempt.reported = true;
+        let (envelope, fate) = (attempt.envelope.clone(), attempt.fate.clone());
+        let said = self.finished(&envelope, fate.outcome.clone(), self.session, env);
+        if fate.lies {
+            self.lie(&envelope, env);
+        }
+        if fate.twice {
+            env.stats.fault(Fault::WorkerReportsTwice);
+            self.report(said.clone(), env);
+        }
+        self.report(said, env);
+    }
+
+    /// Another outcome, another process, or an attempt that nobody made.
+    fn lie(&mut self, envelope: &Envelope, env: &mut Env) {
+        env.stats.fault(Fault::WorkerLies);
+        let mut envelope = envelope.clone();
+        let mut session = self.session;
+        match env.dice.below(3) {
+            0 => {}
+            1 => session += 7_000,
+            _ => {
+                let next = env
+                    .plans
+                    .get(&envelope.run)
+                    .map(|plan| plan.attempt_id(envelope.task, envelope.attempt + 1));
+                envelope.attempt_id = next.unwrap_or(envelope.attempt_id);
+            }
+        }
+        let lie = self.finished(&envelope, Outcome::Skipped, session, env);
+        self.report(lie, env);
+    }
+
+    fn started(&self, envelope: &Envelope, env: &mut Env) -> NewEvent {
+        let attempt_id = envelope.attempt_id;
+        let worker = Some(*self.id.as_bytes());
+        let started = Event::Started { task: envelope.task, attempt_id, worker, session: self.session };
+        event(envelope, Key::Started(attempt_id), started, env)
+    }
+
+    fn finished(&self, envelope: &Envelope, outcome: Outcome, session: u64, env: &mut Env) -> NewEvent {
+        let names_items = outcome == Outcome::Succeeded
+            && envelope.task.item.is_none()
+            && env.plans.get(&envelope.run).is_some_and(|plan| plan.is_mapped_over(envelope.task.ordinal));
+        let items = names_items.then(|| (env.dice.below(4) as u32, Arc::from([0u8; 1])));
+        let finished = Finished {
+            task: envelope.task,
+            attempt_id: envelope.attempt_id,
+            worker: Some(*self.id.as_bytes()),
+            session,
+            started_at: None,
+            outcome,
+            outputs: Vec::new(),
+            items,
+            error: Vec::new(),
+            message: "broken".to_owned(),
+        };
+        event(envelope, Key::Finished(envelope.attempt_id), Event::Finished(Box::new(finished)), env)
+    }
+
+    fn report(&mut self, event: NewEvent, env: &mut Env) {
+        let call = env.number();
+        self.calls.insert(call, event);
+        self.send(call, env);
+    }
+
+    fn send(&mut self, call: u64, env: &mut Env) {
+        let Some(event) = self.calls.get(&call).cloned() else { return };
+        let from = Caller { worker: self.me, life: env.life(self.place()), call };
+        let callback = env.dice.below(2) as usize;
+        env.call(Message::Callback(callback, ToCallback::Report(Report { event, from })));
+        self.myself(ANSWER_PATIENCE, ToWorker::Resend(call), env);
+    }
+
+    fn answered(&mut self, call: u64, acceptance: Acceptance, env: &mut Env) {
+        let Some(event) = self.calls.get(&call) else { return };
+        let key = event.key;
+        env.note(format_args!("worker {}: {key:?} is {acceptance:?}", self.me));
+        match (key, acceptance) {
+            (_, Acceptance::NotReady) => return,
+            (Key::Started(attempt), Acceptance::Recorded)
+                if self.attempts.get(&attempt).is_some_and(|a| !a.begun) =>
+            {
+                // Recorded is no permission yet.
+                return;
+            }
+            (Key::Started(attempt), Acceptance::Refused) => self.drop_attempt(attempt, env),
+            (Key::Started(attempt), _) => self.begin(attempt, env),
+            (Key::Finished(attempt), _) => self.drop_attempt(attempt, env),
+            _ => {}
+        }
+        self.calls.remove(&call);
+    }
+
+    /// The slot is free again.
+    fn drop_attempt(&mut self, attempt: AttemptId, env: &mut Env) {
+        if self.attempts.remove(&attempt).is_none() {
+            return;
+        }
+        let Some(wire) = self.wire else { return };
+        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0]) else {
+            return;
+        };
+        env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Credits(wire, self.id, 1)));
+    }
+}
+
+fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent {
+    let (run, shard) = (envelope.run, envelope.run.shard());
+    NewEvent { id: env.number(), shard, run, key, body: Body::Core(body), admission_epoch: 0, judged_at: 0 }
+}
+
+fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
+    let rough = env.rough;
+    let dice = &mut env.dice;
+    let failed = |category| Outcome::Failed { category, error_type: String::new(), retriable: None };
+    let outcome = match dice.below(100) {
+        0..=9 => failed(ErrorCategory::Transient),
+        10..=12 => failed(ErrorCategory::UserCode),
+        13 => failed(ErrorCategory::Timeout),
+        14..=15 => Outcome::Skipped,
+        16 => Outcome::CheckFailed,
+        17 => Outcome::Quarantined,
+        18..=20 if rough => Outcome::Interrupted,
+        _ => Outcome::Succeeded,
+    };
+    let silent = rough && dice.percent(5);
+    let lasts = match silent || (rough && dice.percent(4)) {
+        true => dice.between(2_500, 9_000) * MS,
+        false => dice.between(10, 1_200) * MS,
+    };
+    let (twice, lies) = (rough && dice.percent(5), rough && dice.percent(5));
+    if silent {
+        env.stats.fault(Fault::WorkerSilent);
+    }
+    let stubborn = (u64::from(envelope.attempt) + u64::from(envelope.task.ordinal)) % 4 == 0;
+    Fate { lasts, outcome, silent, twice, lies, stubborn }
+}

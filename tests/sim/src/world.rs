@@ -1,0 +1,357 @@
+//! One seed from its first event to the verdict on it.
+
+use std::sync::Arc;
+
+use servo_dispatcher::core::Limits;
+use servo_model::TenantId;
+use servo_model::states::Machine;
+
+use crate::bugs::Bug;
+use crate::callback::{Callback, ToCallback};
+use crate::check;
+use crate::dispatcher::{self, Dispatcher, ToDispatcher};
+use crate::env::{Env, Message, Place, Process};
+use crate::faults::{self, Fault, ROUGH_UNTIL};
+use crate::ledger::{Appended, Store, StoreError};
+use crate::plan::Plan;
+use crate::scheduler::{self, Scheduler, ToScheduler};
+use crate::stats::Stats;
+use crate::user::{AUTOMATION, Deed, ToUser, Users};
+use crate::worker::{ToWorker, Worker};
+use crate::{MS, SECOND};
+
+/// After the faults everything must have ended by then.
+const ENDED_BY: i64 = ROUGH_UNTIL + 150 * SECOND;
+/// What comes late after the end still comes.
+const SETTLE: i64 = 4 * SECOND;
+const WORKERS: usize = 5;
+
+/// What came of a seed.
+#[derive(Debug)]
+pub struct Outcome {
+    pub hash: u64,
+    pub stats: Stats,
+    /// The first invariant that did not hold.
+    pub violation: Option<String>,
+    pub story: Vec<String>,
+}
+
+/// Plays a seed, and tells every step if asked to.
+pub fn run_seed(seed: u64, bug: Bug, tell: bool) -> Outcome {
+    let mut world = World::new(seed, bug, tell);
+    world.set_up();
+    world.play();
+    world.judge()
+}
+
+struct World {
+    env: Env,
+    tenants: Vec<TenantId>,
+    limits: Limits,
+    schedulers: Vec<Scheduler>,
+    dispatchers: Vec<Dispatcher>,
+    callbacks: Vec<Callback>,
+    workers: Vec<Worker>,
+    users: Users,
+    unended: bool,
+}
+
+impl World {
+    fn new(seed: u64, bug: Bug, tell: bool) -> World {
+        let tenants: Vec<TenantId> = ["acme", "globex"].map(|name| name.parse().expect("a name")).into();
+        let limits = dispatcher::limits(&tenants);
+        let of = |index: usize| tenants.get(index / 2).cloned();
+        World {
+            env: Env::new(seed, bug, tell),
+            schedulers: (0..2).map(|me| Scheduler::new(me, bug)).collect(),
+            dispatchers: (0..2).map(|me| Dispatcher::new(me, &limits)).collect(),
+            callbacks: (0..2).map(Callback::new).collect(),
+            workers: (0..WORKERS).map(|me| Worker::new(me, of(me), 4, me as u64 + 1)).collect(),
+            users: Users::default(),
+            unended: false,
+            tenants,
+            limits,
+        }
+    }
+
+    fn places() -> impl Iterator<Item = Place> {
+        let services = (0..2).flat_map(|i| [Place::Scheduler(i), Place::Dispatcher(i), Place::Callback(i)]);
+        services.chain((0..WORKERS).map(Place::Worker))
+    }
+
+    fn set_up(&mut self) {
+        for place in World::places() {
+            self.env.processes.insert(place, Process { life: 1, ..Process::default() });
+            self.start(place);
+        }
+        let runs = self.env.dice.between(3, 5) as usize;
+        let mut tasks = 0;
+        for number in 0..runs {
+            let count = self.env.dice.between(10, 16) as u32;
+            tasks += u64::from(count);
+            let plan = Plan::random(number, count, &self.tenants, &mut self.env.dice);
+            let run = plan.run_id();
+            self.env.plans.insert(run, Arc::new(plan));
+            let at = self.env.dice.between(10 * MS, 6 * SECOND);
+            self.env.plan(at, Message::User(ToUser::Trigger(run)));
+            self.plan_deeds(run, at);
+        }
+        (self.env.stats.runs, self.env.stats.tasks) = (runs as u64, tasks);
+        faults::schedule(&mut self.env);
+    }
+
+    fn plan_deeds(&mut self, run: servo_model::RunId, at: i64) {
+        let deed = |percent, deed, env: &mut Env| {
+            if env.dice.percent(percent) {
+                let when = at + env.dice.between(5 * MS, 6 * SECOND);
+                env.plan(when, Message::User(ToUser::Control(run, deed)));
+            }
+        };
+        deed(15, Deed::Cancel, &mut self.env);
+        deed(6, Deed::CancelBySystem, &mut self.env);
+        deed(25, Deed::ForceCancel, &mut self.env);
+        deed(20, Deed::Pause, &mut self.env);
+        deed(20, Deed::Resume, &mut self.env);
+    }
+
+    /// A process begins its loops.
+    fn start(&mut self, place: Place) {
+        let delay = self.env.dice.between(1, 50) * MS;
+        let first = match place {
+            Place::Scheduler(index) => Message::Scheduler(index, ToScheduler::Round),
+            Place::Dispatcher(index) => Message::Dispatcher(index, ToDispatcher::Leases),
+            Place::Worker(index) => Message::Worker(index, ToWorker::Connect),
+            Place::Callback(_) => return,
+        };
+        self.env.later(delay, place, first);
+    }
+
+    fn play(&mut self) {
+        let mut quiet = false;
+        let mut ended_at = None;
+        while let Some(message) = self.env.next_message() {
+            self.env.stats.events += 1;
+            self.deliver(message);
+            if self.env.ledger.violation.is_some() {
+                return;
+            }
+            if !quiet && self.env.now > ROUGH_UNTIL {
+                quiet = true;
+                self.calm();
+            }
+            if quiet && ended_at.is_none() && self.all_ended() {
+                ended_at = Some(self.env.now);
+            }
+            if ended_at.is_some_and(|at| self.env.now > at + SETTLE) {
+                return;
+            }
+            if self.env.now > ENDED_BY {
+                self.unended = true;
+                return;
+            }
+        }
+    }
+
+    fn deliver(&mut self, message: Message) {
+        let env = &mut self.env;
+        match message {
+            Message::Scheduler(index, message) => self.schedulers[index].take(message, env),
+            Message::Dispatcher(index, message) => self.dispatchers[index].take(message, env),
+            Message::Callback(index, message) => self.callbacks[index].take(message, env),
+            Message::Worker(index, message) => self.workers[index].take(message, env),
+            Message::User(message) => self.users.take(message, env),
+            Message::Database(store) => database(store, env),
+            Message::Commit(shard, generation, store) => commit(shard, generation, store, env),
+            Message::Fault(fault) => self.strike(fault),
+            Message::Revive(place) => self.revive(place),
+        }
+    }
+
+    fn strike(&mut self, fault: Fault) {
+        let env = &mut self.env;
+        env.stats.fault(fault);
+        match (fault, faults::victim(fault, WORKERS, env)) {
+            (Fault::BreakAdmission, _) => faults::break_one(false, env),
+            (Fault::BreakPull, _) => faults::break_one(true, env),
+            (Fault::CrashPostgres, _) => crash(env),
+            (_, Some(place))
+                if matches!(
+                    fault,
+                    Fault::KillScheduler | Fault::KillDispatcher | Fault::KillCallback | Fault::KillWorker
+                ) =>
+            {
+                self.kill(place);
+            }
+            (_, Some(place)) => faults::pause(place, env),
+            (_, None) => {}
+        }
+    }
+
+    /// All that it knew is gone; it comes back after a while.
+    fn kill(&mut self, place: Place) {
+        let env = &mut self.env;
+        let Some(process) = env.processes.get_mut(&place).filter(|process| !process.down) else { return };
+        (process.down, process.paused_until) = (true, 0);
+        process.life += 1;
+        env.note(format_args!("{place:?} is killed"));
+        env.break_wires_of(place);
+        let back = env.dice.between(50, 4_000) * MS;
+        env.plan(back, Message::Revive(place));
+        match place {
+            Place::Scheduler(index) => self.schedulers[index] = Scheduler::new(index, env.bug),
+            Place::Dispatcher(index) => self.dispatchers[index] = Dispatcher::new(index, &self.limits),
+            Place::Callback(index) => self.callbacks[index] = Callback::new(index),
+            Place::Worker(index) => {
+                let session = env.number() + 1_000;
+                self.workers[index] = self.workers[index].reborn(session);
+            }
+        }
+    }
+
+    fn revive(&mut self, place: Place) {
+        let Some(process) = self.env.processes.get_mut(&place).filter(|process| process.down) else { return };
+        process.down = false;
+        self.env.note(format_args!("{place:?} is back"));
+        self.start(place);
+    }
+
+    /// No more faults: everybody is up, and what was paused is resumed.
+    fn calm(&mut self) {
+        self.env.note(format_args!("calm"));
+        self.env.rough = false;
+        for place in World::places() {
+            self.revive(place);
+            if let Some(process) = self.env.processes.get_mut(&place) {
+                process.paused_until = 0;
+            }
+        }
+        let runs: Vec<_> = self.env.plans.keys().copied().collect();
+        for run in runs {
+            for after in [1, 6, 12] {
+                self.env.plan(after * SECOND, Message::User(ToUser::Control(run, Deed::Resume)));
+            }
+        }
+    }
+
+    fn all_ended(&self) -> bool {
+        let ended = |run| self.env.ledger.rows.get(run).is_some_and(|row| row.run.state.is_terminal());
+        self.users.accepted.len() == self.env.plans.len() && self.users.accepted.iter().all(ended)
+    }
+
+    fn judge(mut self) -> Outcome {
+        self.env.stats.lost_commits = self.env.ledger.lost_commits;
+        let unended = self.unended.then(|| self.unended_runs());
+        let found =
+            self.env.ledger.violation.take().or(unended).or_else(|| check::all(&mut self.env, &self.limits));
+        Outcome {
+            hash: self.env.hash,
+            stats: self.env.stats,
+            violation: found,
+            story: self.env.story.unwrap_or_default(),
+        }
+    }
+
+    fn unended_runs(&self) -> String {
+        let mut open = Vec::new();
+        for run in self.env.plans.keys() {
+            let row = self.env.ledger.rows.get(run);
+            let state = row.map(|row| row.run.state);
+            if state.is_none_or(|state| !state.is_terminal()) {
+                let waits = row.and_then(|row| row.cells.iter().find(|(_, cell)| !cell.state.is_terminal()));
+                let accepted = self.users.accepted.contains(run);
+                open.push(format!("{run} ({state:?}, accepted {accepted}, {waits:?})"));
+            }
+        }
+        format!("a run does not end (I3, 5): {}", open.join("; "))
+    }
+}
+
+/// A statement reaches the database: it waits for a row that somebody has, or is done.
+fn database(store: Store, env: &mut Env) {
+    if env.database_is_down() {
+        return broken(store, env);
+    }
+    let wanted: Vec<i16> = match &store {
+        Store::Fold(flush) => flush.marks.iter().map(|mark| mark.shard).collect(),
+        Store::Append { event, .. } => vec![event.shard],
+    };
+    if let Some(shard) = wanted.into_iter().find(|shard| env.ledger.shards[*shard as usize].locked) {
+        return env.ledger.shard(shard).waiting.push_back(store);
+    }
+    match store {
+        Store::Fold(flush) => {
+            let result = env.ledger.fold(&flush, env.now);
+            if result.is_ok() {
+                flush.events.iter().for_each(|event| check::claim(event, env));
+            }
+            let claims = if flush.claims_only { ", claims only" } else { "" };
+            env.note(format_args!("flush {} of scheduler {:?}: {result:?}{claims}", flush.number, flush.by));
+            let lost = env.rough && env.dice.percent(2);
+            if lost {
+                env.stats.fault(Fault::UnknownCommit);
+            }
+            let told = if lost { Err(StoreError::Broken) } else { result };
+            stored(flush.by, flush.number, told, env);
+        }
+        Store::Append { commit_after, ref event, .. } => {
+            let shard = event.shard;
+            let generation = env.ledger.generation;
+            env.ledger.shard(shard).locked = true;
+            match commit_after {
+                0 => commit(shard, generation, store, env),
+                later => env.plan(later, Message::Commit(shard, generation, store)),
+            }
+        }
+    }
+}
+
+fn commit(shard: i16, generation: u32, store: Store, env: &mut Env) {
+    if generation != env.ledger.generation {
+        return broken(store, env);
+    }
+    let Store::Append { by, call, event, .. } = store else { return };
+    let appended = env.ledger.append(&event, env.now);
+    env.note(format_args!("append {:?}: {appended:?}", event.key));
+    let row = env.ledger.shard(shard);
+    row.locked = false;
+    let waiting: Vec<Store> = row.waiting.drain(..).collect();
+    waiting.into_iter().for_each(|store| env.plan(1, Message::Database(store)));
+    answer_append(by, call, Ok(appended), env);
+    scheduler::ring(shard, env);
+}
+
+fn stored(by: (usize, u32), number: u64, result: Result<(), StoreError>, env: &mut Env) {
+    if env.life(Place::Scheduler(by.0)) == by.1 && !env.processes[&Place::Scheduler(by.0)].down {
+        let delay = env.dice.between(50, 500);
+        env.later(
+            delay,
+            Place::Scheduler(by.0),
+            Message::Scheduler(by.0, ToScheduler::Stored(number, result)),
+        );
+    }
+}
+
+fn answer_append(by: (usize, u32), call: u64, appended: Result<Appended, ()>, env: &mut Env) {
+    if by.0 == AUTOMATION {
+        return env.plan(MS, Message::User(ToUser::Appended(call, appended)));
+    }
+    if env.life(Place::Callback(by.0)) == by.1 {
+        let message = Message::Callback(by.0, ToCallback::Appended(call, appended));
+        env.later(MS, Place::Callback(by.0), message);
+    }
+}
+
+fn broken(store: Store, env: &mut Env) {
+    match store {
+        Store::Fold(flush) => stored(flush.by, flush.number, Err(StoreError::Broken), env),
+        Store::Append { by, call, .. } => answer_append(by, call, Err(()), env),
+    }
+}
+
+fn crash(env: &mut Env) {
+    let (lost, away) = (env.dice.below(8) as usize, env.dice.between(50, 800) * MS);
+    env.note(format_args!("postgres dies"));
+    let back_at = env.now + away;
+    let waiting = env.ledger.crash(env.now, lost, back_at);
+    waiting.into_iter().for_each(|store| broken(store, env));
+}

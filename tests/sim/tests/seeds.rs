@@ -1,0 +1,43 @@
+//! A sample of the simulation, as an ordinary test. `make sim` plays all of it.
+
+#![cfg(test)]
+
+use servo_sim::{Bug, Stats, run_seed};
+
+const SEEDS: u64 = 100;
+/// The hardest bug to find needs some hundred seeds.
+const SEEDS_PER_BUG: u64 = 1_000;
+
+#[test]
+fn every_run_ends_right_whatever_breaks() {
+    let mut total = Stats::default();
+    for seed in 1..=SEEDS {
+        let outcome = run_seed(seed, Bug::None, false);
+        assert_eq!(outcome.violation, None, "replay with `make sim SEED={seed}`");
+        let faults: u64 = outcome.stats.faults.values().sum();
+        assert!(
+            outcome.stats.runs >= 3 && outcome.stats.tasks >= 30 && faults >= 20,
+            "seed {seed} is too tame"
+        );
+        total.add(&outcome.stats);
+    }
+    let rare: Vec<_> = total.seeds_with.iter().filter(|(_, seeds)| **seeds * 20 < SEEDS).collect();
+    assert!(rare.is_empty(), "these strike in less than 5 % of the seeds: {rare:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_world() {
+    for seed in [1, 7, 42] {
+        let (once, again) = (run_seed(seed, Bug::None, false), run_seed(seed, Bug::None, true));
+        assert_eq!((once.hash, once.stats.events), (again.hash, again.stats.events), "seed {seed}");
+    }
+    assert_ne!(run_seed(1, Bug::None, false).hash, run_seed(2, Bug::None, false).hash);
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    for bug in Bug::ALL {
+        let found = (1..=SEEDS_PER_BUG).find(|seed| run_seed(*seed, bug, false).violation.is_some());
+        assert!(found.is_some(), "{SEEDS_PER_BUG} seeds do not notice that {}", bug.says());
+    }
+}
