@@ -36,7 +36,6 @@ pub(crate) struct StreamLoop {
 struct Open {
     source: SourceId,
     held: BTreeMap<i16, u64>,
-    requests: mpsc::UnboundedSender<pb::AdmitRequest>,
     ended: CancellationToken,
 }
 
@@ -62,11 +61,10 @@ impl StreamLoop {
         }
         let mut open = self.open.lock().await;
         open.retain(|_, stream| !stream.ended.is_cancelled());
-        for stream in open.values_mut().filter(|stream| stream.held != held) {
-            self.follow_leases(stream, &held);
-        }
         for (address, stream) in &*open {
-            if !wanted.contains(address) {
+            // Other shards need a stream of their own, whose snapshots are known to hold just them: this one ends when
+            // its claims are answered, and the next pass opens the other.
+            if !wanted.contains(address) || stream.held != held {
                 self.engine.tell(Message::Told(stream.source, Told::Retire));
             }
         }
@@ -78,18 +76,6 @@ impl StreamLoop {
             }
         }
         Ok(())
-    }
-
-    /// Shards that were lost are left out from now on. New ones need a stream of their own, whose snapshots are
-    /// known to hold them: this one ends when its claims are answered, and the next pass opens the other.
-    fn follow_leases(&self, stream: &mut Open, held: &BTreeMap<i16, u64>) {
-        let nothing_new = held.iter().all(|(shard, epoch)| stream.held.get(shard) == Some(epoch));
-        if nothing_new {
-            stream.held = held.clone();
-            let _ = stream.requests.send(opening(held));
-        } else {
-            self.engine.tell(Message::Told(stream.source, Told::Retire));
-        }
     }
 
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
@@ -104,14 +90,14 @@ impl StreamLoop {
             source,
             shards: held.keys().copied().collect(),
             engine: self.engine.clone(),
-            requests: requests.clone(),
+            requests,
             stop: CancellationToken::new(),
             ended: CancellationToken::new(),
             bell: self.bell.clone(),
         };
         let ended = stream.ended.clone();
         tokio::spawn(stream.run(SchedulerServiceClient::new(peer), outgoing));
-        Some(Open { source, held: held.clone(), requests, ended })
+        Some(Open { source, held: held.clone(), ended })
     }
 }
 

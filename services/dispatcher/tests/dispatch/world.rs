@@ -110,7 +110,7 @@ impl World {
         let file: PathBuf = self.dir.path().join(format!("dispatcher-{port}.toml"));
         let keys = format!(
             "[dispatcher]\nlease_ttl = \"3s\"\nshared_workers = true\n\
-             [[dispatcher.callback_keys]]\nkid = \"k1\"\nsecret = \"{SECRET}\"\n"
+             [[dispatcher.signing_keys]]\nkid = \"k1\"\nsecret = \"{SECRET}\"\n"
         );
         std::fs::write(&file, keys).unwrap();
         let sources = self

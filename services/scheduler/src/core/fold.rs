@@ -86,7 +86,7 @@ impl Fold<'_> {
         ack_us: i64,
     ) -> Folded {
         let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
-        if cell.attempt == attempt && cell.attempt_id == Some(attempt_id) {
+        if cell.is_active(&attempt_id) {
             return Ok(Verdict::Duplicate);
         }
         if !self.run.admits() {

@@ -46,6 +46,12 @@ impl Gates {
         epoch >= newest && self.holder(admission_shard).is_some_and(|holder| holder.id == gate)
     }
 
+    /// An admission shard was held under this epoch, by whomever.
+    pub(super) fn learn(&mut self, admission_shard: i16, epoch: u64) {
+        let newest = self.epochs.entry(admission_shard).or_default();
+        *newest = (*newest).max(epoch);
+    }
+
     pub(super) fn close(&mut self, gate: GateId) {
         self.open.retain(|open| open.id != gate);
     }
@@ -117,8 +123,7 @@ impl Lane {
     /// From now on claims of older epochs are refused; what the gate did not admit for before, it gets whole.
     pub(super) fn open_gate(&mut self, gate: Gate) {
         for (shard, epoch) in &gate.leases {
-            let newest = self.gates.epochs.entry(*shard).or_default();
-            *newest = (*newest).max(*epoch);
+            self.gates.learn(*shard, *epoch);
         }
         let id = gate.id;
         self.gates.close(id);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use servo_model::Stream;
-use servo_store::{Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
+use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
 use tokio::sync::Mutex;
 
 use super::Shards;
@@ -18,7 +18,14 @@ pub(crate) struct Keeper {
     shards: Shards,
     holder: Arc<str>,
     address: Arc<str>,
-    held: Arc<Mutex<HashMap<i16, Lease>>>,
+    store: Store,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    leases: HashMap<i16, Lease>,
+    generation: Generation,
 }
 
 impl Keeper {
@@ -29,7 +36,8 @@ impl Keeper {
             shards,
             holder: holder.into(),
             address: address.into(),
-            held: Arc::default(),
+            store: store.clone(),
+            held: Arc::new(Mutex::new(Held { leases: HashMap::new(), generation: store.generation() })),
         }
     }
 
@@ -37,25 +45,41 @@ impl Keeper {
     pub(crate) async fn run_once(self) -> Result<usize, StoreError> {
         let instances = self.note_instance().await?;
         let mut held = self.held.lock().await;
+        self.start_anew(&mut held).await?;
+        let held = &mut held.leases;
         let renewed = self.leases.renew(held.drain().map(|(_, lease)| lease).collect()).await?;
         for lease in &renewed.lost {
             self.tell(lease.shard(), Message::Drop(lease.shard()));
         }
         let lost = renewed.lost.len();
         held.extend(renewed.held.into_iter().map(|lease| (lease.shard(), lease)));
-        self.tell_renewed(&held);
+        self.tell_renewed(held);
         let all = usize::from(Stream::Execution.shards().unsigned_abs());
         let share = all.div_ceil(instances.max(1));
-        let given = self.give_back(&mut held, share).await?;
-        let taken = self.take(&mut held, share).await?;
+        let given = self.give_back(held, share).await?;
+        let taken = self.take(held, share).await?;
         self.look().await?;
         Ok(lost + given + taken)
+    }
+
+    /// What was acquired over a connection that is gone is worth nothing: it is given back, to be taken again under a
+    /// new epoch with everything read anew.
+    async fn start_anew(&self, held: &mut Held) -> Result<(), StoreError> {
+        let generation = self.store.generation();
+        if std::mem::replace(&mut held.generation, generation) == generation {
+            return Ok(());
+        }
+        for (shard, lease) in held.leases.drain() {
+            self.tell(shard, Message::Drop(shard));
+            self.leases.release(lease).await?;
+        }
+        Ok(())
     }
 
     /// Gives everything back at once, so that others need not wait for the leases to run out.
     pub(crate) async fn leave(&self) {
         let mut held = self.held.lock().await;
-        for (shard, lease) in held.drain() {
+        for (shard, lease) in held.leases.drain() {
             self.tell(shard, Message::Drop(shard));
             let _ = self.leases.release(lease).await;
         }

@@ -23,7 +23,7 @@ pub(super) enum Message {
     Work(Work),
     /// The keeper acquired a shard.
     Take(Box<servo_store::Lease>),
-    /// The keeper renewed leases; a lease that this lane has lost meanwhile is not taken back.
+    /// The keeper renewed leases.
     Renewed(Vec<servo_store::Lease>),
     /// The keeper lost a shard, or gives it away.
     Drop(i16),
@@ -95,7 +95,7 @@ impl Lane {
         match message {
             Message::Work(_) => {}
             Message::Take(lease) => self.take(*lease).await,
-            Message::Renewed(leases) => self.renew(leases),
+            Message::Renewed(leases) => self.renew(leases).await,
             Message::Drop(shard) => self.forget_shard(shard),
             Message::Look(shards) => self.look(&shards).await,
             Message::OpenGate(gate) => self.open_gate(gate),
@@ -103,11 +103,13 @@ impl Lane {
         }
     }
 
-    fn renew(&mut self, leases: Vec<servo_store::Lease>) {
+    /// A shard that could not be loaded, or had to be dropped, is tried again as long as its lease is held.
+    async fn renew(&mut self, leases: Vec<servo_store::Lease>) {
         for lease in leases {
             match self.shards.get_mut(&lease.shard()) {
                 Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
-                _ => {}
+                Some(_) => {}
+                None => self.take(lease).await,
             }
         }
     }

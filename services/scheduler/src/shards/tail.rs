@@ -40,6 +40,7 @@ impl Lane {
         let marks = self.marks(&[number], &lease).await?;
         let (_, _, watermark, _, recorded_at, _) =
             *marks.iter().find(|(_, _, _, epoch, ..)| *epoch == lease.epoch()).ok_or_else(lost)?;
+        self.learn_epochs().await?;
         let rows = open_runs(&self.loops, number).await?;
         let runs = load::restore(&self.loops, &self.plans, rows).await?;
         let shard = Shard { lease, watermark, recorded_at: recorded_at.unix_us(), runs: Default::default() };
@@ -47,6 +48,16 @@ impl Lane {
         self.keep_runs(runs);
         self.catch_up(number).await?;
         self.tell_all(number);
+        Ok(())
+    }
+
+    /// Which dispatchers were replaced, also while others held this shard: their claims no longer count.
+    async fn learn_epochs(&mut self) -> Result<(), StoreError> {
+        let select = query(include_str!("../store/admission_epochs.sql")).bind(Stream::Dispatch.code());
+        let epochs: Vec<(i16, i64)> = self.loops.all(select).await?;
+        for (admission_shard, epoch) in epochs {
+            self.gates.learn(admission_shard, u64::try_from(epoch).unwrap_or(0));
+        }
         Ok(())
     }
 
@@ -74,6 +85,14 @@ impl Lane {
                 self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
                 self.clock = None;
                 self.look(&shards.into_iter().collect::<Vec<_>>()).await;
+                // Read again at once, or their timers would fall on nothing.
+                let asks = works.iter().flat_map(|work| &work.asks);
+                if let Err(error) = self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await {
+                    tracing::warn!(%error, "runs could not be read again; their shards are loaded anew");
+                    for work in works {
+                        self.retake(work.shard).await;
+                    }
+                }
             }
             _ => {
                 for shard in shards {
