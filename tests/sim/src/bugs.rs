@@ -19,6 +19,7 @@ pub enum Bug {
     ShardKeptUnloaded,
     RunForgotten,
     OfferedAgain,
+    StreamStillWide,
 }
 
 impl Bug {
@@ -41,9 +42,16 @@ impl Bug {
         Bug::OfferedAgain,
     ];
 
+    /// Too rare for a thousand seeds; it follows the others in number.
+    pub const RARE: Bug = Bug::StreamStillWide;
+
     /// The bug of this number; 0 is none.
     pub fn numbered(number: usize) -> Option<Bug> {
-        if number == 0 { Some(Bug::None) } else { Bug::ALL.get(number - 1).copied() }
+        match number {
+            0 => Some(Bug::None),
+            number if number == Bug::ALL.len() + 1 => Some(Bug::RARE),
+            number => Bug::ALL.get(number - 1).copied(),
+        }
     }
 
     pub fn says(self) -> &'static str {
@@ -64,6 +72,7 @@ impl Bug {
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
             Bug::OfferedAgain => "a snapshot that a claim has overtaken offers the claimed task again",
+            Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
         }
     }
 }
