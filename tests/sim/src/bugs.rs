@@ -20,6 +20,7 @@ pub enum Bug {
     RunForgotten,
     OfferedAgain,
     StreamStillWide,
+    EpochsForgotten,
 }
 
 impl Bug {
@@ -42,15 +43,14 @@ impl Bug {
         Bug::OfferedAgain,
     ];
 
-    /// Too rare for a thousand seeds; it follows the others in number.
-    pub const RARE: Bug = Bug::StreamStillWide;
+    /// Too rare for a thousand seeds; they follow the others in number.
+    pub const RARE: [Bug; 2] = [Bug::StreamStillWide, Bug::EpochsForgotten];
 
     /// The bug of this number; 0 is none.
     pub fn numbered(number: usize) -> Option<Bug> {
         match number {
             0 => Some(Bug::None),
-            number if number == Bug::ALL.len() + 1 => Some(Bug::RARE),
-            number => Bug::ALL.get(number - 1).copied(),
+            number => Bug::ALL.iter().chain(&Bug::RARE).nth(number - 1).copied(),
         }
     }
 
@@ -73,6 +73,7 @@ impl Bug {
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
             Bug::OfferedAgain => "a snapshot that a claim has overtaken offers the claimed task again",
             Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
+            Bug::EpochsForgotten => "who takes a shard over does not know which dispatchers were replaced",
         }
     }
 }
