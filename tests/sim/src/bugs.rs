@@ -19,6 +19,8 @@ pub enum Bug {
     ShardKeptUnloaded,
     RunForgotten,
     OfferedAgain,
+    StreamStillWide,
+    EpochsForgotten,
 }
 
 impl Bug {
@@ -41,9 +43,15 @@ impl Bug {
         Bug::OfferedAgain,
     ];
 
+    /// Too rare for a thousand seeds; they follow the others in number.
+    pub const RARE: [Bug; 2] = [Bug::StreamStillWide, Bug::EpochsForgotten];
+
     /// The bug of this number; 0 is none.
     pub fn numbered(number: usize) -> Option<Bug> {
-        if number == 0 { Some(Bug::None) } else { Bug::ALL.get(number - 1).copied() }
+        match number {
+            0 => Some(Bug::None),
+            number => Bug::ALL.iter().chain(&Bug::RARE).nth(number - 1).copied(),
+        }
     }
 
     pub fn says(self) -> &'static str {
@@ -64,6 +72,8 @@ impl Bug {
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
             Bug::OfferedAgain => "a snapshot that a claim has overtaken offers the claimed task again",
+            Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
+            Bug::EpochsForgotten => "who takes a shard over does not know which dispatchers were replaced",
         }
     }
 }

@@ -279,6 +279,9 @@ impl Dispatcher {
                 retired.push(open.source);
             } else if open.held != held {
                 open.held.clone_from(&held);
+                if env.bug != Bug::StreamStillWide {
+                    self.admission.opened(open.source, held.keys().copied());
+                }
                 let gate = Gate { source: open.source, dispatcher: self.me, leases: held.clone() };
                 env.on_wire(open.source.0, 1, 0, Message::Scheduler(*scheduler, ToScheduler::Open(gate)));
             }

@@ -41,11 +41,14 @@ impl Gates {
         current || bug == Bug::ClaimNotChecked
     }
 
+    /// Claims of older epochs no longer count.
+    pub fn learn(&mut self, admission_shard: i16, epoch: u64) {
+        let newest = self.epochs.entry(admission_shard).or_default();
+        *newest = (*newest).max(epoch);
+    }
+
     pub fn open(&mut self, gate: Gate) {
-        for (shard, epoch) in &gate.leases {
-            let newest = self.epochs.entry(*shard).or_default();
-            *newest = (*newest).max(*epoch);
-        }
+        gate.leases.iter().for_each(|(shard, epoch)| self.learn(*shard, *epoch));
         self.close(gate.source);
         self.open.push(gate);
         self.seen += 1;
