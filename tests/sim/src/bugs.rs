@@ -18,14 +18,13 @@ pub enum Bug {
     RetryWithoutDelay,
     ShardKeptUnloaded,
     RunForgotten,
-    OfferedAgain,
     StreamStillWide,
     EpochsForgotten,
 }
 
 impl Bug {
     /// In the order of their numbers, from 1.
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 14] = [
         Bug::AttemptGuardOff,
         Bug::FenceOff,
         Bug::EventSkipped,
@@ -40,7 +39,6 @@ impl Bug {
         Bug::RetryWithoutDelay,
         Bug::ShardKeptUnloaded,
         Bug::RunForgotten,
-        Bug::OfferedAgain,
     ];
 
     /// Too rare for a thousand seeds; they follow the others in number.
@@ -71,7 +69,6 @@ impl Bug {
             Bug::RetryWithoutDelay => "a retry does not wait",
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
-            Bug::OfferedAgain => "a snapshot that a claim has overtaken offers the claimed task again",
             Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
             Bug::EpochsForgotten => "who takes a shard over does not know which dispatchers were replaced",
         }

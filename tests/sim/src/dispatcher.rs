@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_dispatcher::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, OfferedRun, OfferedTask, PlanRef, Snapshot,
-    SourceId, Task, TenantLimits, Update, Worker,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId, TenantLimits,
+    Update, Worker,
 };
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
@@ -66,13 +66,7 @@ pub struct Dispatcher {
     schedulers: BTreeMap<SourceId, usize>,
     sessions: BTreeMap<WorkerId, (usize, u64, u64)>,
     batch: u64,
-    /// Claims without an answer, by stream and batch.
-    sent: BTreeMap<(SourceId, u64), Vec<Claimed>>,
-    aside: BTreeMap<Claimed, OfferedRun>,
 }
-
-/// A claimed task with its attempt.
-type Claimed = (RunId, Task, u32);
 
 impl Dispatcher {
     pub fn new(me: usize, limits: &Limits) -> Dispatcher {
@@ -89,8 +83,6 @@ impl Dispatcher {
             schedulers: BTreeMap::new(),
             sessions: BTreeMap::new(),
             batch: 0,
-            sent: BTreeMap::new(),
-            aside: BTreeMap::new(),
         }
     }
 
@@ -102,16 +94,10 @@ impl Dispatcher {
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
         let now = env.now as f64 / 1e6;
         match message {
-            ToDispatcher::Snapshot(source, mut snapshot) => {
-                if env.bug != Bug::OfferedAgain {
-                    self.put_claimed_aside(source, &mut snapshot);
-                }
-                self.admission.snapshot(source, *snapshot, now);
-            }
+            ToDispatcher::Snapshot(source, snapshot) => self.admission.snapshot(source, *snapshot, now),
             ToDispatcher::Update(source, update) => self.admission.update(source, *update, now),
             ToDispatcher::Results(source, number, refused) => {
                 self.admission.results(source, number, &refused, now);
-                self.answered(source, number, &refused, now);
             }
             ToDispatcher::Gone(source, shard) => {
                 self.admission.gone(source, shard);
@@ -140,35 +126,6 @@ impl Dispatcher {
         self.stop_retired(env);
     }
 
-    /// A claim that is on its way while the snapshot comes is not in it: its task stands there as ready. It is put
-    /// aside until the claim is answered.
-    fn put_claimed_aside(&mut self, source: SourceId, snapshot: &mut Snapshot) {
-        let sent: BTreeSet<_> =
-            self.sent.range((source, 0)..=(source, u64::MAX)).flat_map(|(_, sent)| sent).collect();
-        for run in &mut snapshot.ready {
-            let tasks = std::mem::take(&mut run.tasks).into_iter();
-            let is_sent = |task: &OfferedTask| sent.contains(&(run.run, task.task, task.attempt));
-            let (claimed, free): (Vec<_>, Vec<_>) = tasks.partition(is_sent);
-            run.tasks = free;
-            for task in claimed {
-                let key = (run.run, task.task, task.attempt);
-                self.aside.insert(key, OfferedRun { tasks: vec![task], ..run.clone() });
-            }
-        }
-    }
-
-    /// What was put aside and is refused is still ready.
-    fn answered(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: f64) {
-        let sent = self.sent.remove(&(source, number)).unwrap_or_default();
-        for (index, claim) in (0u32..).zip(sent) {
-            let Some(offer) = self.aside.remove(&claim) else { continue };
-            if refused.contains(&index) {
-                let update = Update { shard: claim.0.shard(), ready: vec![offer], ..Update::default() };
-                self.admission.update(source, update, now);
-            }
-        }
-    }
-
     fn connect(&mut self, connect: Connect, env: &mut Env) {
         // The shard has moved since the worker registered.
         if connect.worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant)) {
@@ -191,7 +148,6 @@ impl Dispatcher {
 
     fn closed(&mut self, source: SourceId, env: &mut Env) {
         self.admission.closed(source);
-        self.sent.retain(|(from, _), _| *from != source);
         self.retiring.remove(&source);
         self.schedulers.remove(&source);
         self.streams.values_mut().filter(|open| open.source == source).for_each(|open| open.ended = true);
@@ -383,8 +339,6 @@ impl Dispatcher {
     fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
         self.batch += 1;
         self.admission.sent(source, self.batch, chosen.iter().map(|claim| claim.attempt_id).collect());
-        let sent = chosen.iter().map(|claim| (claim.run, claim.task, claim.attempt)).collect();
-        self.sent.insert((source, self.batch), sent);
         env.note(format_args!("dispatcher {} claims {} on {}", self.me, chosen.len(), source.0));
         let claim = |chosen: Chosen| Claim {
             run: chosen.run,
