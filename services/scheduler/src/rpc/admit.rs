@@ -12,7 +12,7 @@ use servo_proto::v1;
 use servo_proto::v1::admit_request::Message as Said;
 use servo_proto::v1::admit_response::Message as Told;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::trigger_run::event_id;
@@ -21,22 +21,20 @@ use crate::core::Verdict;
 use crate::shards::{Ask, Claim, Done, DoneAs, Gate, GateId};
 use crate::wire;
 
-/// What may wait for a dispatcher; one that lets more pile up begins anew with snapshots.
-const OUTBOX_MESSAGES_MAX: usize = 4_096;
 const CLAIMS_MAX: usize = 256;
 
 pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<v1::AdmitResponse, Status>> + Send>>;
 
 pub(super) fn admit(scheduler: Scheduler, said: Streaming<v1::AdmitRequest>) -> Answers {
-    let (outbox, told) = mpsc::channel(OUTBOX_MESSAGES_MAX);
+    let (outbox, told) = mpsc::unbounded_channel();
     tokio::spawn(listen(scheduler, said, outbox));
-    Box::pin(ReceiverStream::new(told).map(Ok))
+    Box::pin(UnboundedReceiverStream::new(told).map(Ok))
 }
 
 async fn listen(
     scheduler: Scheduler,
     mut said: Streaming<v1::AdmitRequest>,
-    outbox: mpsc::Sender<v1::AdmitResponse>,
+    outbox: mpsc::UnboundedSender<v1::AdmitResponse>,
 ) {
     static GATES: AtomicU64 = AtomicU64::new(1);
     let gate: GateId = GATES.fetch_add(1, Ordering::Relaxed);
@@ -58,7 +56,7 @@ async fn listen(
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
                 tokio::spawn(async move {
                     let results = claim(&scheduler, gate, batch).await;
-                    let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) }).await;
+                    let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) });
                 });
             }
             Some(Said::Enqueued(_)) | None => {}

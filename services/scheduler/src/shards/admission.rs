@@ -24,8 +24,8 @@ pub(crate) struct Gate {
     pub id: GateId,
     /// The epoch under which it holds each admission shard.
     pub leases: BTreeMap<i16, u64>,
-    /// A dispatcher that does not keep up is cut off, and begins anew with snapshots.
-    pub outbox: mpsc::Sender<v1::AdmitResponse>,
+    /// What waits here is at most what is ready: a dispatcher that stops reading loses its connection, and with it this.
+    pub outbox: mpsc::UnboundedSender<v1::AdmitResponse>,
 }
 
 /// All gates of a lane.
@@ -93,10 +93,9 @@ impl Gates {
     }
 
     /// The shard is no longer held here.
-    pub(super) fn gone(&mut self, shard: i16) {
-        let gates: Vec<GateId> = self.open.iter().map(|gate| gate.id).collect();
-        for gate in gates {
-            self.send_to(gate, Told::Gone(v1::AdmitGone { shard: u32::from(shard.unsigned_abs()) }));
+    pub(super) fn gone(&self, shard: i16) {
+        for gate in &self.open {
+            self.send_to(gate.id, Told::Gone(v1::AdmitGone { shard: u32::from(shard.unsigned_abs()) }));
         }
     }
 
@@ -110,11 +109,10 @@ impl Gates {
         holders.max_by_key(|gate| (gate.leases[&admission_shard], gate.id))
     }
 
-    fn send_to(&mut self, gate: GateId, told: Told) {
-        let Some(open) = self.open.iter().find(|open| open.id == gate) else { return };
-        if open.outbox.try_send(v1::AdmitResponse { message: Some(told) }).is_err() {
-            tracing::warn!(gate, "a dispatcher does not keep up and is cut off");
-            self.close(gate);
+    /// A gate whose stream is gone is closed by whoever reads that stream.
+    fn send_to(&self, gate: GateId, told: Told) {
+        if let Some(open) = self.open.iter().find(|open| open.id == gate) {
+            let _ = open.outbox.send(v1::AdmitResponse { message: Some(told) });
         }
     }
 }
@@ -128,19 +126,19 @@ impl Lane {
         let id = gate.id;
         self.gates.close(id);
         self.gates.open.push(gate);
-        for shard in self.shards.keys().copied().collect::<Vec<_>>() {
-            self.snapshot(id, shard);
+        for shard in self.shards.keys() {
+            self.snapshot(id, *shard);
         }
     }
 
     /// Tells every gate all of a shard.
-    pub(super) fn tell_all(&mut self, shard: i16) {
-        for gate in self.gates.open.iter().map(|gate| gate.id).collect::<Vec<_>>() {
-            self.snapshot(gate, shard);
+    pub(super) fn tell_all(&self, shard: i16) {
+        for gate in &self.gates.open {
+            self.snapshot(gate.id, shard);
         }
     }
 
-    fn snapshot(&mut self, gate: GateId, shard: i16) {
+    fn snapshot(&self, gate: GateId, shard: i16) {
         let Some(held) = self.shards.get(&shard) else { return };
         let runs = held.runs.values();
         let mine = runs.filter(|run| self.gates.of(&run.header.tenant).is_some_and(|of| of.id == gate));

@@ -64,7 +64,13 @@ impl Lane {
             }
             self.recover(&works, &error).await;
             if begun.elapsed() > PATIENCE
-                || matches!(error, StoreError::Database(_) | StoreError::KeyTaken(_))
+                || matches!(
+                    error,
+                    StoreError::Database(_)
+                        | StoreError::KeyTaken(_)
+                        | StoreError::Refused(_)
+                        | StoreError::Aborted
+                )
             {
                 tracing::error!(%error, "a flush failed");
                 return refuse(works, &NotDone::Unavailable(error.to_string()));

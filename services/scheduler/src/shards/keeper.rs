@@ -45,14 +45,14 @@ impl Keeper {
     pub(crate) async fn run_once(self) -> Result<usize, StoreError> {
         let instances = self.note_instance().await?;
         let mut held = self.held.lock().await;
-        self.start_anew(&mut held).await?;
+        self.start_anew(&mut held).await;
         let held = &mut held.leases;
-        let renewed = self.leases.renew(held.drain().map(|(_, lease)| lease).collect()).await?;
+        let renewed = self.leases.renew(held.values().cloned().collect()).await?;
         for lease in &renewed.lost {
             self.tell(lease.shard(), Message::Drop(lease.shard()));
         }
         let lost = renewed.lost.len();
-        held.extend(renewed.held.into_iter().map(|lease| (lease.shard(), lease)));
+        *held = renewed.held.into_iter().map(|lease| (lease.shard(), lease)).collect();
         self.tell_renewed(held);
         let all = usize::from(Stream::Execution.shards().unsigned_abs());
         let share = all.div_ceil(instances.max(1));
@@ -64,25 +64,26 @@ impl Keeper {
 
     /// What was acquired over a connection that is gone is worth nothing: it is given back, to be taken again under a
     /// new epoch with everything read anew.
-    async fn start_anew(&self, held: &mut Held) -> Result<(), StoreError> {
+    async fn start_anew(&self, held: &mut Held) {
         let generation = self.store.generation();
         if std::mem::replace(&mut held.generation, generation) == generation {
-            return Ok(());
+            return;
         }
-        for (shard, lease) in held.leases.drain() {
-            self.tell(shard, Message::Drop(shard));
-            self.leases.release(lease).await?;
+        self.release_all(held).await;
+    }
+
+    /// What cannot be released now runs out by itself.
+    async fn release_all(&self, held: &mut Held) {
+        let leases = std::mem::take(&mut held.leases);
+        leases.keys().for_each(|shard| self.tell(*shard, Message::Drop(*shard)));
+        for lease in leases.into_values() {
+            let _ = self.leases.release(lease).await;
         }
-        Ok(())
     }
 
     /// Gives everything back at once, so that others need not wait for the leases to run out.
     pub(crate) async fn leave(&self) {
-        let mut held = self.held.lock().await;
-        for (shard, lease) in held.leases.drain() {
-            self.tell(shard, Message::Drop(shard));
-            let _ = self.leases.release(lease).await;
-        }
+        self.release_all(&mut *self.held.lock().await).await;
         let _ = self.loops.execute(query(include_str!("../store/leave.sql")).bind(&*self.holder)).await;
     }
 
@@ -93,8 +94,8 @@ impl Keeper {
     }
 
     async fn take(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
-        let wanted: Vec<i16> =
-            (0..Stream::Execution.shards()).filter(|shard| !held.contains_key(shard)).collect();
+        let free = |shard: &i16| !held.contains_key(shard) && !self.shards.unreadable.contains(*shard);
+        let wanted: Vec<i16> = (0..Stream::Execution.shards()).filter(free).collect();
         let taken = self.leases.acquire(&wanted, share.saturating_sub(held.len())).await?;
         let count = taken.len();
         for lease in taken {
@@ -104,20 +105,24 @@ impl Keeper {
         Ok(count)
     }
 
+    /// What is above the share, and what only a newer version can read.
     async fn give_back(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
-        let too_many: Vec<i16> = held.keys().copied().skip(share).collect();
-        for shard in &too_many {
+        let (unreadable, mut given): (Vec<i16>, Vec<i16>) =
+            held.keys().copied().partition(|shard| self.shards.unreadable.contains(*shard));
+        given.drain(..share.min(given.len()));
+        given.extend(unreadable);
+        for shard in &given {
             if let Some(lease) = held.remove(shard) {
                 self.tell(*shard, Message::Drop(*shard));
                 self.leases.release(lease).await?;
             }
         }
-        Ok(too_many.len())
+        Ok(given.len())
     }
 
     fn tell_renewed(&self, held: &HashMap<i16, Lease>) {
         for lease in held.values() {
-            self.tell(lease.shard(), Message::Renewed(vec![lease.clone()]));
+            self.tell(lease.shard(), Message::Renewed(Box::new(lease.clone())));
         }
     }
 
@@ -126,7 +131,7 @@ impl Keeper {
         let behind = query(include_str!("../store/behind.sql")).bind(&*self.holder);
         let shards: Vec<(i16,)> = self.loops.all(behind).await?;
         for (shard,) in shards {
-            self.tell(shard, Message::Look(vec![shard]));
+            self.tell(shard, Message::Look(shard));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::Unreadable;
 use super::admission::{Gate, GateId, Gates};
 use super::clock::DatabaseClock;
 use super::plans::Plans;
@@ -23,12 +24,12 @@ pub(super) enum Message {
     Work(Work),
     /// The keeper acquired a shard.
     Take(Box<servo_store::Lease>),
-    /// The keeper renewed leases.
-    Renewed(Vec<servo_store::Lease>),
+    /// The keeper renewed a lease.
+    Renewed(Box<servo_store::Lease>),
     /// The keeper lost a shard, or gives it away.
     Drop(i16),
-    /// Somebody may have appended to these.
-    Look(Vec<i16>),
+    /// Somebody may have appended to it.
+    Look(i16),
     OpenGate(Gate),
     CloseGate(GateId),
 }
@@ -42,10 +43,11 @@ pub(super) struct Lane {
     pub(super) gates: Gates,
     /// Unknown until the first answer of the database.
     pub(super) clock: Option<DatabaseClock>,
+    pub(super) unreadable: Unreadable,
 }
 
 impl Lane {
-    pub(super) fn new(store: Store, plans: Plans) -> Lane {
+    pub(super) fn new(store: Store, plans: Plans, unreadable: Unreadable) -> Lane {
         Lane {
             loops: store.loops().clone(),
             reader: store.reader(),
@@ -54,6 +56,7 @@ impl Lane {
             timers: Timers::default(),
             gates: Gates::default(),
             clock: None,
+            unreadable,
         }
     }
 
@@ -95,22 +98,20 @@ impl Lane {
         match message {
             Message::Work(_) => {}
             Message::Take(lease) => self.take(*lease).await,
-            Message::Renewed(leases) => self.renew(leases).await,
+            Message::Renewed(lease) => self.renew(*lease).await,
             Message::Drop(shard) => self.forget_shard(shard),
-            Message::Look(shards) => self.look(&shards).await,
+            Message::Look(shard) => self.look(shard).await,
             Message::OpenGate(gate) => self.open_gate(gate),
             Message::CloseGate(gate) => self.gates.close(gate),
         }
     }
 
     /// A shard that could not be loaded, or had to be dropped, is tried again as long as its lease is held.
-    async fn renew(&mut self, leases: Vec<servo_store::Lease>) {
-        for lease in leases {
-            match self.shards.get_mut(&lease.shard()) {
-                Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
-                Some(_) => {}
-                None => self.take(lease).await,
-            }
+    async fn renew(&mut self, lease: servo_store::Lease) {
+        match self.shards.get_mut(&lease.shard()) {
+            Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
+            Some(_) => {}
+            None => self.take(lease).await,
         }
     }
 

@@ -20,7 +20,8 @@ mod tests;
 mod timers;
 mod work;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::Stream;
 use servo_store::Store;
@@ -40,17 +41,38 @@ const LANES: usize = 2;
 #[derive(Debug, Clone)]
 pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
+    unreadable: Unreadable,
+}
+
+/// Shards that hold an event which this version does not know. They are given back for a newer one to take, and not
+/// taken again: to pass the event over would lose it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<i16>>>);
+
+impl Unreadable {
+    fn add(&self, shard: i16) {
+        self.lock().insert(shard);
+    }
+
+    fn contains(&self, shard: i16) -> bool {
+        self.lock().contains(&shard)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<i16>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
 }
 
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
     pub(crate) fn start(store: &Store, plans: &Plans) -> Shards {
+        let unreadable = Unreadable::default();
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            tokio::spawn(Lane::new(store.clone(), plans.clone()).run(messages));
+            tokio::spawn(Lane::new(store.clone(), plans.clone(), unreadable.clone()).run(messages));
             inbox
         };
-        Shards { lanes: (0..LANES).map(lane).collect() }
+        Shards { lanes: (0..LANES).map(lane).collect(), unreadable }
     }
 
     /// Appends and folds, and answers for each ask in its order once that is stored. All of them belong to `shard`.

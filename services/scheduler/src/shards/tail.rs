@@ -61,15 +61,14 @@ impl Lane {
         Ok(())
     }
 
-    /// Folds what others appended to these shards.
-    pub(super) async fn look(&mut self, shards: &[i16]) {
-        for shard in
-            shards.iter().copied().filter(|shard| self.shards.contains_key(shard)).collect::<Vec<_>>()
-        {
-            if let Err(error) = self.catch_up(shard).await {
-                tracing::warn!(%error, shard, "what others appended could not be folded; the shard is loaded again");
-                self.retake(shard).await;
-            }
+    /// Folds what others appended to the shard.
+    pub(super) async fn look(&mut self, shard: i16) {
+        if !self.shards.contains_key(&shard) {
+            return;
+        }
+        if let Err(error) = self.catch_up(shard).await {
+            tracing::warn!(%error, shard, "what others appended could not be folded; the shard is loaded again");
+            self.retake(shard).await;
         }
     }
 
@@ -84,7 +83,9 @@ impl Lane {
             | StoreError::KeyTaken(_) => {
                 self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
                 self.clock = None;
-                self.look(&shards.into_iter().collect::<Vec<_>>()).await;
+                for shard in shards {
+                    self.look(shard).await;
+                }
                 // Read again at once, or their timers would fall on nothing.
                 let asks = works.iter().flat_map(|work| &work.asks);
                 if let Err(error) = self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await {
@@ -94,6 +95,8 @@ impl Lane {
                     }
                 }
             }
+            // The keeper finds out what is still ours, and gives it to us anew.
+            StoreError::LeaseLost(_) => shards.into_iter().for_each(|shard| self.forget_shard(shard)),
             _ => {
                 for shard in shards {
                     self.retake(shard).await;
@@ -140,7 +143,20 @@ impl Lane {
             if events.is_empty() {
                 return Ok(());
             }
-            self.fold_foreign(shard, &events).await?;
+            let readable = events.iter().take_while(|event| is_known(event)).count();
+            self.fold_foreign(shard, &events[..readable]).await?;
+            if let Some(event) = events.get(readable) {
+                let (kind, version) = (event.type_code, event.version);
+                tracing::error!(
+                    shard,
+                    kind,
+                    version,
+                    "an event is of a kind that this version does not know; the shard is given back"
+                );
+                self.unreadable.add(shard);
+                self.forget_shard(shard);
+                return Ok(());
+            }
             if (events.len() as i64) < EVENTS_PER_PASS {
                 return Ok(());
             }
@@ -196,4 +212,9 @@ impl Lane {
 
 fn run_of(event: &Event) -> Option<RunId> {
     event.correlation_id.map(|id| RunId::from_bytes(id.into_bytes()))
+}
+
+/// Whether this version can fold it. What only a newer one knows must wait for it.
+fn is_known(event: &Event) -> bool {
+    event.kind().is_some() && event.version == 1
 }

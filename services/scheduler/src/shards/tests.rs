@@ -25,7 +25,7 @@ struct Instance {
     shards: Shards,
     plans: Plans,
     keeper: Keeper,
-    _told: mpsc::Receiver<v1::AdmitResponse>,
+    _told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -46,9 +46,9 @@ async fn instance(database: &TestDatabase, name: &str) -> Instance {
 }
 
 /// A dispatcher that admits for everybody this test speaks of.
-fn gate(epoch: u64) -> (Gate, mpsc::Receiver<v1::AdmitResponse>) {
+fn gate(epoch: u64) -> (Gate, mpsc::UnboundedReceiver<v1::AdmitResponse>) {
     let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
-    let (outbox, told) = mpsc::channel(4_096);
+    let (outbox, told) = mpsc::unbounded_channel();
     (Gate { id: 1, leases: BTreeMap::from([(admission_shard, epoch)]), outbox }, told)
 }
 
