@@ -11,6 +11,7 @@ mod lock;
 mod mesh;
 mod ports;
 mod postgres;
+pub mod process;
 mod secret;
 mod unprivileged;
 

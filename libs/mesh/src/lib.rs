@@ -40,6 +40,7 @@ mod caller;
 pub mod config;
 pub mod error;
 mod fault;
+pub mod filter;
 mod first_message;
 mod health;
 mod loops;

@@ -7,6 +7,7 @@
 
 pub mod core;
 mod planning;
+mod replay;
 mod rpc;
 mod secrets;
 mod shards;
@@ -19,9 +20,12 @@ use serde::Deserialize;
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
 use ulid::Ulid;
+
+pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
 use crate::planning::Planning;
 use crate::rpc::Scheduler;
@@ -67,7 +71,8 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
-    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids, tokens };
+    let dispatcher = DispatcherServiceClient::new(mesh.peer(Service::Dispatcher));
+    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids, tokens, dispatcher };
     let round = keeper.clone();
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))

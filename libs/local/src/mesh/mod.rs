@@ -21,6 +21,7 @@ use crate::child::Child;
 use crate::lock::{DirLock, PortsLock};
 use crate::ports::FreePorts;
 use crate::postgres::Postgres;
+use crate::process::{cpu_time, memory_mb};
 use crate::secret::kept_secret;
 use database::Database;
 use probe::Probe;
@@ -150,13 +151,12 @@ impl LocalMesh {
 
     /// What each service's process takes of memory, in megabytes.
     pub fn memory(&self) -> Result<Vec<(Service, f64)>> {
-        let of = |(service, child): (&Service, &Child)| {
-            let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("find VmRSS")?;
-            let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().context("read VmRSS")?;
-            Ok((*service, kilobytes / 1024.0))
-        };
-        self.services.iter().map(of).collect()
+        self.services.iter().map(|(service, child)| Ok((*service, memory_mb(child.id())?))).collect()
+    }
+
+    /// The CPU time that all services used so far.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        self.services.values().map(|child| cpu_time(child.id())).sum()
     }
 
     /// What each service says about itself.

@@ -9,7 +9,6 @@ mod choose;
 mod demand;
 mod explain;
 mod fairness;
-pub(crate) mod filter;
 mod lanes;
 mod limits;
 mod live;

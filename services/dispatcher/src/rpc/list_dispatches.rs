@@ -1,12 +1,12 @@
 //! ListDispatches: the live attempts of a workspace, from the memory of whoever admits them.
 
-use servo_mesh::{Error, Reason};
+use servo_mesh::Error;
+use servo_mesh::filter::{self, Term};
 use servo_model::DispatchId;
 use servo_proto::v1 as pb;
 
 use super::page::Pages;
 use super::{Dispatcher, tenant_of};
-use crate::core::filter::{self, Term};
 use crate::core::{Admission, Live};
 use crate::wire;
 
@@ -17,8 +17,7 @@ impl Dispatcher {
         &self,
         request: pb::ListDispatchesRequest,
     ) -> Result<pb::ListDispatchesResponse, Error> {
-        let terms = filter::parse(&request.filter, &FIELDS)
-            .map_err(|fault| Error::new(Reason::InvalidFilter, format!("filter: {fault}")))?;
+        let terms = filter::parse(&request.filter, &FIELDS)?;
         let tenant = tenant_of(&request.tenant)?;
         if !self.holds(&tenant) {
             return Err(self.not_holder(&tenant).await);

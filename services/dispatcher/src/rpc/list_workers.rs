@@ -1,13 +1,13 @@
 //! ListWorkers: who is registered, and what they do.
 
 use prost::Message as _;
-use servo_mesh::{Error, Reason};
+use servo_mesh::Error;
+use servo_mesh::filter::{self, Operator, Term};
 use servo_model::WorkerId;
 use servo_proto::v1 as pb;
 
 use super::page::Pages;
 use super::{Dispatcher, unavailable};
-use crate::core::filter::{self, Operator, Term};
 use crate::store::{self, WorkerRow};
 use crate::wire;
 
@@ -18,8 +18,7 @@ impl Dispatcher {
         &self,
         request: pb::ListWorkersRequest,
     ) -> Result<pb::ListWorkersResponse, Error> {
-        let terms = filter::parse(&request.filter, &FIELDS)
-            .map_err(|fault| Error::new(Reason::InvalidFilter, format!("filter: {fault}")))?;
+        let terms = filter::parse(&request.filter, &FIELDS)?;
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let rows = store::workers_of(&mut tx, &request.tenant, None).await.map_err(unavailable)?;
         let mut all: Vec<pb::Worker> = rows.iter().map(worker).collect();

@@ -3,6 +3,7 @@
 mod cell;
 mod changes;
 mod event;
+mod explain;
 mod finish;
 mod fold;
 mod graph;
@@ -18,6 +19,7 @@ mod tests;
 pub use cell::{Cell, Slot};
 pub use changes::{Changes, Materialized, PartitionNews, Promotion, TaskChange};
 pub use event::{Event, Finished, Made, Outcome, Session, TimerKind};
+pub use explain::{Wait, wait_of};
 pub use fold::fold;
 pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
 pub use run::{Counts, Run, RunHeader, StoppedBy};

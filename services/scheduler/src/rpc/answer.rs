@@ -1,5 +1,6 @@
 //! What went wrong, as callers are told.
 
+use servo_mesh::filter::{Operator, Term, bad_filter};
 use servo_mesh::{Error, Reason};
 use servo_model::{RunId, TenantId, WorkspaceId};
 use servo_store::StoreError;
@@ -63,4 +64,24 @@ pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Error> {
 /// A malformed run id names a run that cannot exist.
 pub(super) fn run_id(text: &str) -> Result<RunId, Error> {
     text.parse().map_err(|_| run_not_found(text))
+}
+
+/// A value by its name in a filter, with or without the prefix that all names of its enum share.
+pub(super) fn named<E: Into<i32>>(
+    from_name: fn(&str) -> Option<E>,
+    prefix: &str,
+    term: &Term,
+) -> Result<i32, Error> {
+    let upper = term.value.to_ascii_uppercase();
+    let found = from_name(&upper).or_else(|| from_name(&format!("{prefix}{upper}")));
+    found.map(Into::into).ok_or_else(|| bad_filter(&format!("`{}` is no {}", term.value, term.field)))
+}
+
+/// Whether the term compares by `=` rather than `!=`; it may do nothing else.
+pub(super) fn is_equality(term: &Term) -> Result<bool, Error> {
+    match term.operator {
+        Operator::Is => Ok(true),
+        Operator::IsNot => Ok(false),
+        _ => Err(bad_filter(&format!("`{}` takes = and != only", term.field))),
+    }
 }

@@ -7,7 +7,7 @@ use servo_proto::v1;
 use servo_store::{TenantTx, query};
 use uuid::Uuid;
 
-use super::{Scheduler, answer, story};
+use super::{Scheduler, answer, story, wait};
 use crate::core::Graph;
 use crate::wire::{self, RunRow};
 
@@ -15,6 +15,7 @@ pub(super) async fn get_run(
     scheduler: &Scheduler,
     asked: v1::GetRunRequest,
 ) -> Result<v1::GetRunResponse, Error> {
+    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
     let row = row(&mut tx, &asked.workspace, &asked.run_id).await?;
     let run = show(&mut tx, &row).await?;

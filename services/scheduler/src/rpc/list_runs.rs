@@ -7,19 +7,16 @@ use servo_mesh::{Error, Reason};
 use servo_proto::v1;
 use servo_store::{TenantTx, Timestamp, query};
 
-use super::{Scheduler, answer};
+use super::run_filter::Wanted;
+use super::{Scheduler, answer, wait};
 use crate::wire::{self, RunRow};
 
 pub(super) async fn list_runs(
     scheduler: &Scheduler,
     asked: v1::ListRunsRequest,
 ) -> Result<v1::ListRunsResponse, Error> {
-    if !asked.filter.is_empty() {
-        return Err(Error::new(
-            Reason::InvalidFilter,
-            "filters over runs are not supported yet; leave filter empty",
-        ));
-    }
+    let wanted = Wanted::parse(&asked.filter)?;
+    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let (statement, begin) = match asked.order_by.as_str() {
         "" | "create_time desc" => (include_str!("../store/list_runs.sql"), (NEWEST, i64::MAX)),
         "create_time" => (include_str!("../store/list_runs_oldest_first.sql"), (0, 0)),
@@ -29,32 +26,46 @@ pub(super) async fn list_runs(
         }
     };
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["runs", &asked.tenant, &asked.workspace, &asked.order_by];
+    let list = ["runs", &asked.tenant, &asked.workspace, &asked.order_by, &asked.filter];
     let (created_at, number) = match scheduler.tokens.read(&list, &asked.page_token)? {
         None => begin,
         Some(cursor) => place(&cursor)?,
     };
     let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let looked_at = if wanted.is_all() { size } else { LOOKED_AT_MAX };
     let select = query(statement)
         .bind(&asked.tenant)
         .bind(&asked.workspace)
         .bind(Timestamp::from_unix_us(created_at))
         .bind(number)
-        .bind(size as i64 + 1);
-    let mut rows: Vec<RunRow> = tx.all(select).await.map_err(answer::store)?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    let counts = counts(&mut tx, &rows).await?;
+        .bind(wanted.states())
+        .bind(looked_at as i64 + 1);
+    let rows: Vec<RunRow> = tx.all(select).await.map_err(answer::store)?;
+    let end = rows.last().map(|row| row.run_number);
+    let mut page = Vec::new();
+    let mut last = None;
+    for row in rows.into_iter().take(looked_at) {
+        if page.len() == size {
+            break;
+        }
+        last = Some((row.created_at.unix_us(), row.run_number));
+        if wanted.fits(&wire::run_to_proto(&row, &[])) {
+            page.push(row);
+        }
+    }
+    let counts = counts(&mut tx, &page).await?;
     tx.commit().await.map_err(answer::store)?;
-    let next =
-        rows.last().filter(|_| more).map(|row| format!("{}.{}", row.created_at.unix_us(), row.run_number));
+    let next = last.filter(|(_, number)| Some(*number) != end).map(|(at, number)| format!("{at}.{number}"));
     let none = Vec::new();
     let show = |row: &RunRow| wire::run_to_proto(row, counts.get(&row.run_number).unwrap_or(&none));
     Ok(v1::ListRunsResponse {
-        runs: rows.iter().map(show).collect(),
+        runs: page.iter().map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
 }
+
+/// How many rows are looked at for a page whose filter most of them do not fit.
+const LOOKED_AT_MAX: usize = 2_000;
 
 /// Later than every run: the year 9999.
 const NEWEST: i64 = 253_370_764_800_000_000;

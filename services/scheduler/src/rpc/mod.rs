@@ -3,16 +3,23 @@
 mod admit;
 mod answer;
 mod control;
+mod explain;
 mod get_run;
+mod list_events;
 mod list_runs;
+mod projections;
 mod report_attempts;
+mod run_filter;
 mod story;
 mod tasks;
 mod trigger_run;
+mod wait;
+mod watch_run;
 
-use servo_mesh::Caller;
 use servo_mesh::paging::PageTokens;
+use servo_mesh::{Caller, Peer};
 use servo_proto::v1;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
 use servo_store::Store;
 use tonic::{Request, Response, Status, Streaming};
@@ -30,6 +37,7 @@ pub(crate) struct Scheduler {
     pub(crate) planning: Planning,
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
+    pub(crate) dispatcher: DispatcherServiceClient<Peer>,
 }
 
 #[tonic::async_trait]
@@ -107,6 +115,41 @@ impl SchedulerService for Scheduler {
         let (run, accepted_event_id) =
             control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
         Ok(Response::new(v1::ResumeRunResponse { run: Some(run), accepted_event_id }))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        Ok(Response::new(explain::explain(self, request.into_inner()).await?))
+    }
+
+    async fn watch_run(
+        &self,
+        request: Request<v1::WatchRunRequest>,
+    ) -> Result<Response<watch_run::Watched>, Status> {
+        Ok(Response::new(watch_run::watch_run(self, request.into_inner()).await?))
+    }
+
+    async fn list_events(
+        &self,
+        request: Request<v1::ListEventsRequest>,
+    ) -> Result<Response<v1::ListEventsResponse>, Status> {
+        Ok(Response::new(list_events::list_events(self, request.into_inner()).await?))
+    }
+
+    async fn list_projections(
+        &self,
+        request: Request<v1::ListProjectionsRequest>,
+    ) -> Result<Response<v1::ListProjectionsResponse>, Status> {
+        Ok(Response::new(projections::list_projections(self, request.into_inner()).await?))
+    }
+
+    async fn verify_projection(
+        &self,
+        request: Request<v1::VerifyProjectionRequest>,
+    ) -> Result<Response<v1::VerifyProjectionResponse>, Status> {
+        Ok(Response::new(projections::verify_projection(self, request.into_inner()).await?))
     }
 
     async fn report_attempts(

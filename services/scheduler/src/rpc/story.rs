@@ -7,11 +7,10 @@ use servo_model::Stream;
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use servo_store::{Event, TenantTx, query};
-use ulid::Ulid;
-use uuid::Uuid;
 
 use super::answer;
-use crate::core::{Changes, Graph, Run, Slot, TaskChange, Verdict, fold};
+use crate::core::{Changes, Graph, Slot, TaskChange, Verdict};
+use crate::replay::{Replay, Step};
 use crate::wire::{self, RunRow};
 
 /// What happened to a run, and to one of its tasks if one was asked for.
@@ -29,16 +28,33 @@ pub(super) async fn read(
     graph: Option<&Arc<Graph>>,
     about: Option<Slot>,
 ) -> Result<Story, Error> {
-    let shards = i64::from(Stream::Execution.shards());
-    let (shard, position) = (row.run_number.rem_euclid(shards), row.run_number.div_euclid(shards));
+    let events = events(tx, row, 0, i64::MAX).await?;
+    tell(&events, row.run_number, graph, about).map_err(|fault| Error::new(Reason::Internal, fault))
+}
+
+/// The run's events between two positions of its shard, the first excluded.
+pub(super) async fn events(
+    tx: &mut TenantTx,
+    row: &RunRow,
+    after: i64,
+    until: i64,
+) -> Result<Vec<Event>, Error> {
+    let (shard, first) = place(row.run_number);
     let select = query(include_str!("../store/run_events.sql"))
-        .bind(i16::try_from(shard).unwrap_or(0))
-        .bind(position)
+        .bind(shard)
+        .bind(first.max(after.saturating_add(1)))
+        .bind(until)
         .bind(row.run_id)
         .bind(row.created_at)
         .bind(row.ended_at);
-    let events: Vec<Event> = tx.all(select).await.map_err(answer::store)?;
-    tell(&events, row.run_number, graph, about).map_err(|fault| Error::new(Reason::Internal, fault))
+    tx.all(select).await.map_err(answer::store)
+}
+
+/// Shard and position of a run's first event, which are its number.
+pub(super) fn place(run_number: i64) -> (i16, i64) {
+    let shards = i64::from(Stream::Execution.shards());
+    let shard = i16::try_from(run_number.rem_euclid(shards)).unwrap_or(0);
+    (shard, run_number.div_euclid(shards))
 }
 
 fn tell(
@@ -48,27 +64,15 @@ fn tell(
     about: Option<Slot>,
 ) -> Result<Story, String> {
     let mut story = Story::default();
-    let mut run: Option<Run> = None;
+    let mut replay = Replay::new(number, graph.cloned());
     for event in events {
-        let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
-        let at = event.recorded_at.unix_us();
-        let Some(run) = &mut run else {
-            let Body::RunRequested(asked) = &body else { continue };
-            let header = wire::header(&event.tenant, &event.workspace, number, asked, trace.as_ref(), at);
-            let created = Run::requested(header.map_err(|bad| bad.to_string())?);
-            story.run.push(run_transition(None, (created.state, created.reason), event));
-            run = Some(created);
-            continue;
-        };
-        let Ok(happened) = wire::from_body(&body, graph) else { continue };
-        let mut changes = Changes::with_history();
-        let verdict = fold(run, &happened, at, &mut changes);
-        let run_changes = changes.run_history.iter();
+        let Some(step) = replay.fold(event)? else { continue };
+        let run_changes = step.changes.run_history.iter();
         story.run.extend(run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)));
         if let Some(slot) = about {
-            let own = changes.history.iter().flatten().filter(|change| change.slot == slot);
-            story.task.extend(own.map(|change| task_transition(change, &body, event)));
-            note_attempt(&mut story.attempts, slot, &body, event, &verdict, &changes);
+            let own = step.changes.history.iter().flatten().filter(|change| change.slot == slot);
+            story.task.extend(own.map(|change| task_transition(change, &step.body, event)));
+            note_attempt(&mut story.attempts, slot, event, &step);
         }
     }
     Ok(story)
@@ -84,7 +88,7 @@ fn run_transition(
         to_state: i32::from(to.code()),
         reason: i32::from(reason.code()),
         time: Some(wire::timestamp(event.recorded_at.unix_us())),
-        event_id: ulid(event.event_id),
+        event_id: wire::ulid(event.event_id),
         detail: String::new(),
     }
 }
@@ -95,7 +99,7 @@ fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> v1::TaskT
         to_state: i32::from(change.to.code()),
         reason: i32::from(change.reason.code()),
         time: Some(wire::timestamp(event.recorded_at.unix_us())),
-        event_id: ulid(event.event_id),
+        event_id: wire::ulid(event.event_id),
         attempt: change.attempt,
         detail: detail(body),
     }
@@ -118,14 +122,8 @@ fn who(actor: Option<&v1::Actor>) -> String {
 }
 
 /// Builds the task's attempts from what was said about them.
-fn note_attempt(
-    attempts: &mut Vec<v1::Attempt>,
-    slot: Slot,
-    body: &Body,
-    event: &Event,
-    verdict: &Verdict,
-    changes: &Changes,
-) {
+fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step: &Step) {
+    let Step { body, verdict, changes } = step;
     let at = Some(wire::timestamp(event.recorded_at.unix_us()));
     let own = |task: Option<v1::TaskRef>| task.map(wire::slot) == Some(slot);
     match body {
@@ -178,8 +176,4 @@ fn note_attempt(
 fn reason_of(changes: &Changes, slot: Slot) -> i32 {
     let own = changes.history.iter().flatten().find(|change| change.slot == slot);
     own.map_or(0, |change| i32::from(change.reason.code()))
-}
-
-fn ulid(id: Uuid) -> String {
-    Ulid::from(id.as_u128()).to_string()
 }

@@ -1,69 +1,161 @@
 //! ListTasks and GetTask: a run's tasks as their rows tell them, and one of them with its history.
 
+use servo_mesh::filter::{self, Term};
 use servo_mesh::paging::{PageTokens, page_size};
 use servo_mesh::{Error, Reason};
 use servo_model::TaskId;
 use servo_proto::v1;
-use servo_store::query;
+use servo_store::{TenantTx, query};
 
-use super::{Scheduler, answer, get_run, story};
+use super::{Scheduler, answer, get_run, story, wait};
 use crate::core::{Graph, Slot};
-use crate::wire::{self, TaskRow};
+use crate::wire::{self, RunRow, TaskRow};
+
+const FIELDS: [&str; 6] = ["state", "asset_key", "partition_key", "operation", "pool", "reason"];
+
+/// How many rows are looked at for a page whose filter most of them do not fit.
+const LOOKED_AT_MAX: usize = 5_000;
 
 pub(super) async fn list_tasks(
     scheduler: &Scheduler,
     asked: v1::ListTasksRequest,
 ) -> Result<v1::ListTasksResponse, Error> {
-    if !asked.filter.is_empty() {
-        return Err(Error::new(
-            Reason::InvalidFilter,
-            "filters over tasks are not supported yet; leave filter empty",
-        ));
-    }
+    let terms = filter::parse(&asked.filter, &FIELDS)?;
+    let conditions = terms.iter().map(Condition::of).collect::<Result<Vec<_>, _>>()?;
+    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["tasks", &asked.tenant, &asked.workspace, &asked.run_id];
+    let list = ["tasks", &asked.tenant, &asked.workspace, &asked.run_id, &asked.filter];
     let (ordinal, item) = after(&scheduler.tokens, &list, &asked.page_token)?;
     let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
     let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
+    let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?;
+    let Some(graph) = graph else { return Ok(v1::ListTasksResponse::default()) };
+    let children = children(&mut tx, &run, &graph).await?;
+    let looked_at = if conditions.is_empty() { size } else { LOOKED_AT_MAX };
     let select = query(include_str!("../store/list_tasks.sql"))
         .bind(run.run_number)
         .bind(ordinal)
         .bind(item)
-        .bind(size as i64 + 1);
-    let mut rows: Vec<TaskRow> = tx.all(select).await.map_err(answer::store)?;
+        .bind(looked_at as i64 + 1);
+    let rows: Vec<TaskRow> = tx.all(select).await.map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    let next = rows.last().filter(|_| more).map(|row| format!("{}.{}", row.task.ordinal, row.task.item));
-    let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?;
-    let Some(graph) = graph else { return Ok(v1::ListTasksResponse::default()) };
+    let mut page = Page { tasks: Vec::new(), last: None };
+    for row in rows.iter().take(looked_at) {
+        if page.tasks.len() == size {
+            break;
+        }
+        page.last = Some(format!("{}.{}", row.task.ordinal, row.task.item));
+        let task = wire::task_to_proto(&asked.run_id, row, &graph, &children);
+        page.tasks.extend(task.filter(|task| conditions.iter().all(|condition| condition.fits(task))));
+    }
+    let end = rows.last().map(|row| format!("{}.{}", row.task.ordinal, row.task.item));
+    let next = page.last.filter(|last| Some(last) != end.as_ref());
     Ok(v1::ListTasksResponse {
-        tasks: rows.iter().filter_map(|row| wire::task_to_proto(&asked.run_id, row, &graph)).collect(),
+        tasks: page.tasks,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
+}
+
+struct Page {
+    tasks: Vec<v1::Task>,
+    /// The last that was looked at.
+    last: Option<String>,
+}
+
+/// A term of the filter.
+struct Condition {
+    field: Field,
+    /// `=` rather than `!=`.
+    is: bool,
+}
+
+enum Field {
+    State(i32),
+    Operation(i32),
+    Reason(i32),
+    Asset(String),
+    Partition(String),
+    Pool(String),
+}
+
+impl Condition {
+    fn of(term: &Term) -> Result<Condition, Error> {
+        let text = || term.value.clone();
+        let field = match term.field.as_str() {
+            "state" => Field::State(answer::named(v1::TaskState::from_str_name, "TASK_STATE_", term)?),
+            "operation" => Field::Operation(answer::named(v1::Operation::from_str_name, "OPERATION_", term)?),
+            "reason" => {
+                let from_name = v1::TransitionReason::from_str_name;
+                Field::Reason(answer::named(from_name, "TRANSITION_REASON_", term)?)
+            }
+            "asset_key" => Field::Asset(term.value.replacen('.', "/", 1)),
+            "partition_key" => Field::Partition(text()),
+            _ => Field::Pool(text()),
+        };
+        Ok(Condition { field, is: answer::is_equality(term)? })
+    }
+
+    fn fits(&self, task: &v1::Task) -> bool {
+        let equal = match &self.field {
+            Field::State(state) => *state == task.state,
+            Field::Operation(operation) => *operation == task.operation,
+            Field::Reason(reason) => *reason == task.reason,
+            Field::Asset(key) => *key == task.asset_key,
+            Field::Partition(key) => *key == task.partition_key,
+            Field::Pool(pool) => *pool == task.pool,
+        };
+        equal == self.is
+    }
+}
+
+/// How many children each mapped task has; most plans have no such task.
+async fn children(tx: &mut TenantTx, run: &RunRow, graph: &Graph) -> Result<Vec<(i32, i64)>, Error> {
+    if graph.tasks.iter().all(|task| task.mapped_over.is_none()) {
+        return Ok(Vec::new());
+    }
+    let counts = query(include_str!("../store/children.sql")).bind(run.run_number);
+    tx.all(counts).await.map_err(answer::store)
 }
 
 pub(super) async fn get_task(
     scheduler: &Scheduler,
     asked: v1::GetTaskRequest,
 ) -> Result<v1::GetTaskResponse, Error> {
+    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let missing = || answer::task_not_found(&asked.run_id, &asked.task_id);
     let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
     let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
     let graph =
         get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?.ok_or_else(missing)?;
-    let counts = query(include_str!("../store/children.sql")).bind(run.run_number);
-    let children: Vec<(i32, i64)> = tx.all(counts).await.map_err(answer::store)?;
+    let children = children(&mut tx, &run, &graph).await?;
     let slot = slot_of(&graph, &children, &asked.task_id).ok_or_else(missing)?;
+    let row = row(&mut tx, &run, slot).await?.ok_or_else(missing)?;
+    let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
+    tx.commit().await.map_err(answer::store)?;
+    let task = wire::task_to_proto(&asked.run_id, &row, &graph, &children);
+    Ok(v1::GetTaskResponse { task, attempts: told.attempts, history: told.task })
+}
+
+/// The task of this id, as it stands.
+pub(super) async fn find(
+    tx: &mut TenantTx,
+    run: &RunRow,
+    graph: &Graph,
+    run_id: &str,
+    task_id: &str,
+) -> Result<TaskRow, Error> {
+    let missing = || answer::task_not_found(run_id, task_id);
+    let children = children(tx, run, graph).await?;
+    let slot = slot_of(graph, &children, task_id).ok_or_else(missing)?;
+    row(tx, run, slot).await?.ok_or_else(missing)
+}
+
+async fn row(tx: &mut TenantTx, run: &RunRow, slot: Slot) -> Result<Option<TaskRow>, Error> {
     let select = query(include_str!("../store/task.sql"))
         .bind(run.run_number)
         .bind(slot.ordinal.cast_signed())
         .bind(slot.item.map_or(-1, u32::cast_signed));
-    let row: TaskRow = tx.optional(select).await.map_err(answer::store)?.ok_or_else(missing)?;
-    let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
-    tx.commit().await.map_err(answer::store)?;
-    let task = wire::task_to_proto(&asked.run_id, &row, &graph);
-    Ok(v1::GetTaskResponse { task, attempts: told.attempts, history: told.task })
+    tx.optional(select).await.map_err(answer::store)
 }
 
 /// Task ids are derived from keys, so the plan is looked through; children only where a task has some.
@@ -80,11 +172,12 @@ fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot
     })
 }
 
-fn after(tokens: &PageTokens, list: &[&str], token: &str) -> Result<(i32, i32), Error> {
+/// The place behind which a page begins.
+pub(super) fn after(tokens: &PageTokens, list: &[&str], token: &str) -> Result<(i32, i32), Error> {
     let Some(place) = tokens.read(list, token)? else { return Ok((-1, -1)) };
     let parsed =
         place.split_once('.').and_then(|(ordinal, item)| Some((ordinal.parse().ok()?, item.parse().ok()?)));
     parsed.ok_or_else(|| {
-        Error::new(Reason::InvalidPageToken, "page_token is not one that ListTasks gave; begin anew")
+        Error::new(Reason::InvalidPageToken, "page_token is not one that this list gave; begin anew")
     })
 }

@@ -32,6 +32,8 @@ pub(super) struct Draft {
     pub(super) events: Vec<NewEvent>,
     /// Where each shard's folded events end.
     pub(super) marks: HashMap<i16, i64>,
+    /// Of plans that runs got after they were born.
+    pub(super) fingerprints: HashMap<RunId, String>,
     /// Nothing but claims: may be lost with Postgres.
     claims_only: bool,
 }
@@ -157,7 +159,7 @@ impl Lane {
         if let Some(run) = held.runs.get(&new.run_id) {
             let same = hex_equals(&new.asked.request_fingerprint, &run.header.fingerprint);
             let verdict = if same { DoneAs::Exists } else { DoneAs::Conflict(run.header.fingerprint) };
-            return Done { verdict, event_id: new.request_event, run: Some(view(run)) };
+            return Done { verdict, event_id: new.request_event, run: Some(RunView::of(run)) };
         }
         let number = run_number(shard, mark + 1);
         let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
@@ -180,7 +182,7 @@ impl Lane {
             run_key: new.asked.run_key.clone(),
             generation: key.map_or(1, |key| i32::try_from(key.generation()).unwrap_or(i32::MAX)),
             request: request.payload.clone(),
-            plan_fingerprint: new.plan_fingerprint.clone(),
+            plan_fingerprint: Some(new.plan_fingerprint.clone()),
         };
         draft.events.extend([request, plan]);
         draft.marks.insert(shard, mark + 2);
@@ -188,7 +190,7 @@ impl Lane {
         let done = Done {
             verdict: DoneAs::Core(Verdict::Folded),
             event_id: new.request_event,
-            run: Some(view(&run)),
+            run: Some(RunView::of(&run)),
         };
         draft.born.insert(new.run_id, born);
         draft.changes.insert(new.run_id, changes);
@@ -210,12 +212,12 @@ impl Lane {
         let changes = draft.changes.entry(event.run_id).or_default();
         let verdict = fold(run, &happened, at, changes);
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return done(DoneAs::Core(verdict), Some(view(run)));
+            return done(DoneAs::Core(verdict), Some(RunView::of(run)));
         }
         draft.claims_only &= matches!(event.body, Body::DispatchRequested(_));
         draft.events.push(new_event(event, run.header.workspace.as_str(), shard));
         draft.marks.insert(shard, mark + 1);
-        done(DoneAs::Core(verdict), Some(view(run)))
+        done(DoneAs::Core(verdict), Some(RunView::of(run)))
     }
 
     /// One statement for all of it.
@@ -238,12 +240,9 @@ impl Lane {
         for (run_id, changes) in draft.changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else { continue };
             let born = draft.born.get(run_id);
-            changed.push(Changed {
-                run,
-                changes,
-                born,
-                plan_fingerprint: born.map(|born| born.plan_fingerprint.as_str()),
-            });
+            let later = draft.fingerprints.get(run_id).map(String::as_str);
+            let plan_fingerprint = later.or_else(|| born.and_then(|born| born.plan_fingerprint.as_deref()));
+            changed.push(Changed { run, changes, born, plan_fingerprint });
         }
         let statement = rows::statement(!draft.claims_only, &batch, &changed);
         let now = self.loops.store_held(&batch, statement).await?;
@@ -256,8 +255,9 @@ impl Lane {
         Ok(())
     }
 
-    /// Tells the dispatchers, arms timers, and forgets what has ended.
+    /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.
     pub(super) fn publish(&mut self, draft: &Draft) {
+        self.bells.ring(draft.changes.keys());
         for (run_id, changes) in &draft.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
@@ -278,20 +278,6 @@ impl Lane {
             }
         }
         self.gates.send();
-    }
-}
-
-/// A run as an answer shows it.
-fn view(run: &Run) -> RunView {
-    RunView {
-        state: run.state,
-        reason: run.reason,
-        version: run.version,
-        counts: *run.counts(),
-        created_at: run.header.created_at,
-        started_at: run.started_at,
-        ended_at: run.ended_at,
-        deadline: run.header.deadline,
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::Unreadable;
 use super::admission::{Gate, GateId, Gates};
+use super::bells::Bells;
 use super::clock::DatabaseClock;
 use super::plans::Plans;
 use super::shard::Shard;
@@ -44,10 +45,11 @@ pub(super) struct Lane {
     /// Unknown until the first answer of the database.
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
+    pub(super) bells: Bells,
 }
 
 impl Lane {
-    pub(super) fn new(store: Store, plans: Plans, unreadable: Unreadable) -> Lane {
+    pub(super) fn new(store: Store, plans: Plans, unreadable: Unreadable, bells: Bells) -> Lane {
         Lane {
             loops: store.loops().clone(),
             reader: store.reader(),
@@ -57,6 +59,7 @@ impl Lane {
             gates: Gates::default(),
             clock: None,
             unreadable,
+            bells,
         }
     }
 

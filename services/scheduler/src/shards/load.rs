@@ -29,7 +29,7 @@ pub(super) const fn stopped_by_code(by: StoppedBy) -> i16 {
 
 /// Rebuilds these runs with their tasks and plans. What cannot be read stays out, with a line in the log: its events
 /// are refused, everything else goes on.
-pub(super) async fn restore(
+pub(crate) async fn restore(
     loops: &LoopStore,
     plans: &Plans,
     rows: Vec<StoredRun>,

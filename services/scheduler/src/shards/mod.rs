@@ -5,6 +5,7 @@
 //! whenever a flush fails, what it touched is forgotten and read again.
 
 mod admission;
+mod bells;
 mod claim;
 mod clock;
 mod flush;
@@ -12,6 +13,7 @@ mod keeper;
 mod lane;
 mod load;
 mod plans;
+mod rebuild;
 mod rows;
 mod shard;
 mod tail;
@@ -23,15 +25,18 @@ mod work;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use servo_model::Stream;
+use servo_model::{RunId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use admission::{Gate, GateId};
 pub(crate) use keeper::Keeper;
+pub(crate) use load::restore;
 pub(crate) use plans::Plans;
+pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use work::{Ask, Claim, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
 
+use bells::Bells;
 use lane::{Lane, Message};
 
 /// One flush works while the other waits for the disk.
@@ -42,6 +47,7 @@ const LANES: usize = 2;
 pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
     unreadable: Unreadable,
+    bells: Bells,
 }
 
 /// Shards that hold an event which this version does not know. They are given back for a newer one to take, and not
@@ -66,13 +72,24 @@ impl Unreadable {
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
     pub(crate) fn start(store: &Store, plans: &Plans) -> Shards {
-        let unreadable = Unreadable::default();
+        let (unreadable, bells) = (Unreadable::default(), Bells::default());
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            tokio::spawn(Lane::new(store.clone(), plans.clone(), unreadable.clone()).run(messages));
+            let lane = Lane::new(store.clone(), plans.clone(), unreadable.clone(), bells.clone());
+            tokio::spawn(lane.run(messages));
             inbox
         };
-        Shards { lanes: (0..LANES).map(lane).collect(), unreadable }
+        Shards { lanes: (0..LANES).map(lane).collect(), unreadable, bells }
+    }
+
+    /// Whether the shard holds an event that this version does not know.
+    pub(crate) fn is_unreadable(&self, shard: i16) -> bool {
+        self.unreadable.contains(shard)
+    }
+
+    /// Rings whenever something of the run was folded here.
+    pub(crate) fn listen(&self, run: RunId) -> tokio::sync::watch::Receiver<()> {
+        self.bells.listen(run)
     }
 
     /// Appends and folds, and answers for each ask in its order once that is stored. All of them belong to `shard`.

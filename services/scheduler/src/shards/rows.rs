@@ -31,7 +31,8 @@ pub(super) struct Born {
     pub(super) run_key: String,
     pub(super) generation: i32,
     pub(super) request: Vec<u8>,
-    pub(super) plan_fingerprint: String,
+    /// `None` for a run that has no plan yet.
+    pub(super) plan_fingerprint: Option<String>,
 }
 
 impl Born {
@@ -42,7 +43,7 @@ impl Born {
             run_key: asked.run_key.clone(),
             generation: i32::try_from(asked.generation.max(1)).unwrap_or(i32::MAX),
             request: event.payload.clone(),
-            plan_fingerprint: String::new(),
+            plan_fingerprint: None,
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use servo_model::RunId;
-use servo_model::Stream;
+use servo_model::{EventType, RunId, Stream};
 use servo_proto::v1::event::Body;
 use servo_store::{Event, Lease, ReadError, StoreError, Timestamp, query};
 
@@ -11,10 +10,11 @@ use super::clock::DatabaseClock;
 use super::flush::Draft;
 use super::lane::Lane;
 use super::load;
+use super::plans::StoredPlan;
 use super::rows::Born;
 use super::shard::{Shard, run_number};
 use super::work::{Ask, Work};
-use crate::core::{Changes, Run, fold};
+use crate::core::{Changes, Run, Verdict, fold};
 use crate::store::open_runs;
 use crate::wire;
 
@@ -28,13 +28,13 @@ impl Lane {
     /// Begins with a shard: its runs under way, then what was appended while nobody held it.
     pub(super) async fn take(&mut self, lease: Lease) {
         let number = lease.shard();
-        if let Err(error) = self.try_take(lease).await {
+        if let Err(error) = self.take_or_fail(lease).await {
             tracing::warn!(%error, shard = number, "a shard could not be loaded; it is tried again with its next lease");
             self.forget_shard(number);
         }
     }
 
-    async fn try_take(&mut self, lease: Lease) -> Result<(), StoreError> {
+    pub(super) async fn take_or_fail(&mut self, lease: Lease) -> Result<(), StoreError> {
         let number = lease.shard();
         let lost = || StoreError::LeaseLost(format!("the lease on shard {number} is no longer held"));
         let marks = self.marks(&[number], &lease).await?;
@@ -166,6 +166,7 @@ impl Lane {
     async fn fold_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
         let runs = events.iter().filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
         self.load_missing(runs).await?;
+        self.plans.load(&self.loops, events.iter().filter_map(plan_of).collect()).await?;
         let at = self.time_for(std::iter::once(shard)).await?;
         let mut draft = Draft::default();
         for event in events {
@@ -201,8 +202,12 @@ impl Lane {
                 Ok(())
             }
             (body, Some(run)) => {
-                let happened = wire::from_body(&body, None).map_err(|bad| bad.to_string())?;
-                fold(run, &happened, at, draft.changes.entry(run_id).or_default());
+                let graph = plan_id(&body).and_then(|plan_id| self.plans.get(&plan_id));
+                let happened = wire::from_body(&body, graph.as_ref()).map_err(|bad| bad.to_string())?;
+                let verdict = fold(run, &happened, at, draft.changes.entry(run_id).or_default());
+                if let (Body::PlanCreated(created), Verdict::Folded) = (body, verdict) {
+                    draft.fingerprints.insert(run_id, created.plan_fingerprint);
+                }
                 Ok(())
             }
             (_, None) => Err("its run is not known".to_owned()),
@@ -212,6 +217,21 @@ impl Lane {
 
 fn run_of(event: &Event) -> Option<RunId> {
     event.correlation_id.map(|id| RunId::from_bytes(id.into_bytes()))
+}
+
+/// Where the plan lies that a PlanCreated names.
+fn plan_of(event: &Event) -> Option<StoredPlan> {
+    if event.kind() != Some(EventType::PlanCreated) {
+        return None;
+    }
+    let (body, _) = wire::body_of(&event.payload).ok()?;
+    let (tenant, workspace) = (event.tenant.clone(), event.workspace.clone());
+    Some(StoredPlan { plan_id: plan_id(&body)?, tenant, workspace })
+}
+
+fn plan_id(body: &Body) -> Option<[u8; 32]> {
+    let Body::PlanCreated(created) = body else { return None };
+    created.plan_id.parse::<servo_model::Digest>().ok().map(|digest| *digest.as_bytes())
 }
 
 /// Whether this version can fold it. What only a newer one knows must wait for it.

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::admission::GateId;
-use crate::core::{Counts, Graph, Refusal, Slot, Time, Verdict};
+use crate::core::{Counts, Graph, Refusal, Run, Slot, Time, Verdict};
 
 /// Asks of one caller, all for one shard. Each is judged by itself; all are stored together.
 #[derive(Debug)]
@@ -125,6 +125,24 @@ pub(crate) struct RunView {
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
     pub deadline: Option<Time>,
+    /// What went wrong first.
+    pub error: Option<String>,
+}
+
+impl RunView {
+    pub(crate) fn of(run: &Run) -> RunView {
+        RunView {
+            state: run.state,
+            reason: run.reason,
+            version: run.version,
+            counts: *run.counts(),
+            created_at: run.header.created_at,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            deadline: run.header.deadline,
+            error: run.error.as_ref().map(|(_, error)| error.clone()),
+        }
+    }
 }
 
 /// Why nothing came of it. Whatever was asked may be asked again: events are known by their ids and keys.

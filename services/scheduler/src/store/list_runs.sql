@@ -3,5 +3,6 @@ SELECT run_id, run_number, state, reason, version, request, plan_id, plan_finger
     created_at, started_at, ended_at, deadline
 FROM scheduler.runs
 WHERE tenant = $1 AND workspace = $2 AND (created_at, run_number) < ($3, $4)
+    AND ($5::smallint[] IS NULL OR state = ANY ($5))
 ORDER BY created_at DESC, run_number DESC
-LIMIT $5
+LIMIT $6

@@ -1,11 +1,13 @@
 //! Runs and tasks as the API shows them.
 
+use prost::Message;
 use servo_model::states::TaskState;
 use servo_model::{AttemptId, RunId, TaskKey, WorkerId};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use servo_store::Timestamp;
 use servo_store::sqlx::FromRow;
+use ulid::Ulid;
 use uuid::Uuid;
 
 use super::event::body_of;
@@ -103,7 +105,7 @@ pub(crate) fn run_from_view(
         deployment_id: graph.map_or_else(String::new, |graph| graph.deployment_id.to_string()),
         tasks: Some(task_counts(&counts)),
         flagged: false,
-        error: String::new(),
+        error: view.error.clone().unwrap_or_default(),
         set_aside_reason: String::new(),
         version: view.version,
         create_time: Some(timestamp(view.created_at)),
@@ -113,13 +115,44 @@ pub(crate) fn run_from_view(
     }
 }
 
-pub(crate) fn task_to_proto(run_id: &str, row: &TaskRow, graph: &Graph) -> Option<v1::Task> {
-    use prost::Message;
-    let (slot, cell) = (row.task.slot(), row.task.cell()?);
+/// What is known of a task besides how it stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside<'a> {
+    /// Its last error, encoded.
+    pub error: Option<&'a [u8]>,
+    pub beat_at: Option<Timestamp>,
+    /// How many children it became, if it is mapped and has its items.
+    pub children: Option<u32>,
+}
+
+/// `None` when another version wrote what this one does not know.
+pub(crate) fn task_to_proto(
+    run_id: &str,
+    row: &TaskRow,
+    graph: &Graph,
+    children: &[(i32, i64)],
+) -> Option<v1::Task> {
+    let slot = row.task.slot();
+    let count = children.iter().find(|(ordinal, _)| ordinal.unsigned_abs() == slot.ordinal);
+    let beside = Beside {
+        error: row.error.as_deref(),
+        beat_at: row.beat_at,
+        children: count.map(|(_, count)| u32::try_from(*count).unwrap_or(u32::MAX)),
+    };
+    task_from_cell(run_id, graph, slot, &row.task.cell()?, beside)
+}
+
+pub(crate) fn task_from_cell(
+    run_id: &str,
+    graph: &Graph,
+    slot: Slot,
+    cell: &Cell,
+    beside: Beside<'_>,
+) -> Option<v1::Task> {
     let planned = graph.tasks.get(slot.ordinal as usize)?;
     let settings = graph.settings(slot.ordinal);
     let upstream = planned.upstream.iter().map(|up| graph.task(*up).key.id().to_string());
-    let items = row.task.items.as_deref().and_then(|items| v1::MappedItems::decode(items).ok());
+    let is_parent = planned.mapped_over.is_some() && slot.item.is_none();
     let key = task_key(graph, slot);
     Some(v1::Task {
         task_id: key.id().to_string(),
@@ -137,14 +170,14 @@ pub(crate) fn task_to_proto(run_id: &str, row: &TaskRow, graph: &Graph) -> Optio
         worker_id: cell.worker.map_or_else(String::new, |id| WorkerId::from_bytes(id).to_string()),
         cancelling: cell.cancelling,
         upstream_task_ids: upstream.collect(),
-        error: row.error.as_deref().and_then(|error| v1::TaskError::decode(error).ok()),
-        materialization_id: made(&cell),
-        mapped_count: planned.mapped_over.and(items.map(|items| items.count)),
+        error: beside.error.and_then(|error| v1::TaskError::decode(error).ok()),
+        materialization_id: made(cell),
+        mapped_count: beside.children.filter(|_| is_parent),
         ready_time: cell.ready_at.map(timestamp),
         start_time: cell.started_at.map(timestamp),
         end_time: cell.ended_at.map(timestamp),
         retry_time: cell.due_at.filter(|_| cell.state == TaskState::RetryWait).map(timestamp),
-        heartbeat_time: row.beat_at.map(|at| timestamp(at.unix_us())),
+        heartbeat_time: beside.beat_at.map(|at| timestamp(at.unix_us())),
         pool: settings.pool.to_string(),
         priority: settings.priority,
     })
@@ -184,6 +217,10 @@ fn task_counts(counts: &[(i16, i64)]) -> v1::TaskCounts {
         skipped: of(&[TaskState::Skipped]),
         cancelled: of(&[TaskState::Cancelled]),
     }
+}
+
+pub(crate) fn ulid(id: Uuid) -> String {
+    Ulid::from(id.as_u128()).to_string()
 }
 
 pub(crate) fn timestamp(us: Time) -> prost_types::Timestamp {

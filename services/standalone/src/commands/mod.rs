@@ -2,4 +2,5 @@
 
 pub(crate) mod local;
 pub(crate) mod migrate;
+pub(crate) mod rebuild;
 pub(crate) mod serve;

@@ -1,17 +1,21 @@
-//! The part of AIP-160 that our lists speak: `field = "value" AND other : value`.
+//! The part of AIP-160 that our lists speak: `field = "value" AND labels.team = core AND other : value`.
 //!
 //! `=` and `!=` compare, `:` asks a list for an entry, `<`, `<=`, `>` and `>=` order. Terms are joined by AND.
 
+use crate::error::{Error, Reason};
+
 /// One term.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) field: String,
-    pub(crate) operator: Operator,
-    pub(crate) value: String,
+pub struct Term {
+    pub field: String,
+    /// What stands behind the dot, for fields that are maps.
+    pub key: Option<String>,
+    pub operator: Operator,
+    pub value: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
+pub enum Operator {
     Is,
     IsNot,
     Has,
@@ -31,8 +35,17 @@ const OPERATORS: [(&str, Operator); 7] = [
     (">", Operator::Greater),
 ];
 
-/// Reads a filter over `fields`; the error says where it stopped.
-pub(crate) fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> {
+/// Reads a filter over `fields`, those that are maps written as `labels.*`; the error says where it stopped.
+pub fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, Error> {
+    terms(filter, fields).map_err(|fault| bad_filter(&fault))
+}
+
+/// A filter that says what cannot be.
+pub fn bad_filter(fault: &str) -> Error {
+    Error::new(Reason::InvalidFilter, format!("filter: {fault}")).and_bad_field("filter", fault)
+}
+
+fn terms(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> {
     let mut rest = filter.trim();
     let mut terms = Vec::new();
     while !rest.is_empty() {
@@ -48,16 +61,22 @@ pub(crate) fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> 
 }
 
 fn term<'a>(text: &'a str, fields: &[&str]) -> Result<(Term, &'a str), String> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-    let (field, rest) = text.split_at(end);
-    if !fields.contains(&field) {
-        return Err(format!("`{field}` cannot be filtered by; the fields are {}", fields.join(", ")));
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let (field, key) = name.split_once('.').map_or((name, None), |(field, key)| (field, Some(key)));
+    let known = match key {
+        None => fields.contains(&field),
+        Some(key) => !key.is_empty() && fields.iter().any(|known| known.strip_suffix(".*") == Some(field)),
+    };
+    if !known {
+        return Err(format!("`{name}` cannot be filtered by; the fields are {}", fields.join(", ")));
     }
     let rest = rest.trim_start();
     let (sign, operator) = (OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign)))
-        .ok_or_else(|| format!("an operator (= != : < <= > >=) is expected after `{field}`"))?;
+        .ok_or_else(|| format!("an operator (= != : < <= > >=) is expected after `{name}`"))?;
     let (value, rest) = value(rest[sign.len()..].trim_start())?;
-    Ok((Term { field: field.to_owned(), operator: *operator, value }, rest))
+    let term = Term { field: field.to_owned(), key: key.map(str::to_owned), operator: *operator, value };
+    Ok((term, rest))
 }
 
 fn value(text: &str) -> Result<(String, &str), String> {
@@ -76,7 +95,7 @@ fn value(text: &str) -> Result<(String, &str), String> {
 
 impl Operator {
     /// Whether `left` stands to `right` as the operator says.
-    pub(crate) fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
+    pub fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
         match self {
             Operator::Is | Operator::Has => left == right,
             Operator::IsNot => left != right,
@@ -93,7 +112,7 @@ mod tests {
     use super::*;
 
     fn check(filter: &str, expected: Result<&[(&str, Operator, &str)], &str>) {
-        let read = parse(filter, &["state", "name"]);
+        let read = terms(filter, &["state", "name", "labels.*"]);
         let read =
             read.map(|terms| terms.into_iter().map(|t| (t.field, t.operator, t.value)).collect::<Vec<_>>());
         let expected = expected.map(|terms| {
@@ -111,11 +130,15 @@ mod tests {
             Ok(&[("state", Operator::IsNot, "LOST"), ("name", Operator::Has, "a b")]),
         );
         check("name<=x", Ok(&[("name", Operator::AtMost, "x")]));
+        check("labels.cost-centre = 7", Ok(&[("labels", Operator::Is, "7")]));
+        assert_eq!(terms("labels.a.b = 1", &["labels.*"]).unwrap()[0].key.as_deref(), Some("a.b"));
     }
 
     #[test]
     fn a_fault_says_where() {
-        check("states = x", Err("`states` cannot be filtered by; the fields are state, name"));
+        check("states = x", Err("`states` cannot be filtered by; the fields are state, name, labels.*"));
+        check("labels = x", Err("`labels` cannot be filtered by; the fields are state, name, labels.*"));
+        check("name.x = y", Err("`name.x` cannot be filtered by; the fields are state, name, labels.*"));
         check("state LOST", Err("an operator (= != : < <= > >=) is expected after `state`"));
         check("state = LOST name = x", Err("`AND` is expected before `name = x`"));
         check("state =", Err("a value is missing at the end"));

@@ -4,57 +4,141 @@
 //! Time runs from TriggerRun to the end seen by GetRun. A table goes to stderr while it runs; the last line of stdout
 //! is JSON.
 
+mod counted;
+mod floor;
+
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use counted::Counted;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Map, Value, json};
 use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
-use servo_local::{Ca, Issue, LocalMesh, MeshOptions, TENANT};
+use servo_local::process::cpu_time;
+use servo_local::{Ca, Issue, LocalMesh, MeshOptions, Postgres, PostgresOptions, TENANT};
 use servo_model::Service;
 use servo_tests::manifest::{asset, chain, manifest, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 
-const REPEATS: usize = 5;
 const WIDTH: usize = 10_000;
+const FAN_OUT_TASKS: usize = WIDTH + 2;
 const SMALL_RUNS: usize = 2_000;
 const HOPS: usize = 100;
 const LATENCIES: usize = 200;
+/// Long enough for every slow sweep to come round.
+const IDLE: Duration = Duration::from_secs(20);
+
+#[derive(Parser)]
+struct Options {
+    /// Each figure is the median of so many.
+    #[arg(long, default_value_t = 5)]
+    repeats: usize,
+    /// Finished tasks that the store holds when the fan-out is measured again; 0 leaves that out.
+    #[arg(long, default_value_t = 1_000_000)]
+    history: usize,
+}
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    let options = Options::parse();
+    ensure!(options.repeats > 0, "--repeats must be at least 1");
     let dir = tempfile::tempdir()?;
     let binaries = std::env::current_exe()?.parent().context("find the service binaries")?.to_path_buf();
-    let options = MeshOptions { dir: dir.path().join("servo"), binaries, database_url: None };
-    let mesh = LocalMesh::start(options, |_| ()).await?;
-    let user = User::of(&mesh)?;
+    let counting = PostgresOptions::default().with("shared_preload_libraries", "pg_stat_statements");
+    let postgres = Postgres::start_with(&dir.path().join("cluster"), counting)?;
+    let database_url = Some(postgres.admin_url());
+    let mesh_options = MeshOptions { dir: dir.path().join("servo"), binaries, database_url };
+    let mesh = LocalMesh::start(mesh_options, |_| ()).await?;
+    let mut figures = Figures { map: earlier()? };
+    figures.note("floor_tasks_per_s", floor::measure(&postgres.admin_url()).await?);
+    let bench = Bench { user: User::of(&mesh)?, repeats: options.repeats };
     let mut began = work(&mesh, &dir.path().join("servo").join("tls"))?;
-    let mut figures = earlier()?;
-    let mut note = |name: &str, figure: f64| {
-        eprintln!("{name:<28} {figure:>12.2}");
-        figures.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
-    };
 
-    let (p50, p95) = idle_latency(&user, &mut began).await?;
-    note("idle_latency_ms_p50", p50);
-    note("idle_latency_ms_p95", p95);
-    user.deploy(chain(HOPS)).await?;
-    note("chain_ms_per_hop", median(REPEATS, || chain_ms_per_hop(&user)).await?);
-    user.deploy(chain(5)).await?;
-    note("small_runs_tasks_per_s", median(REPEATS, || small_runs(&user)).await?);
-    user.deploy(partitioned_fan_out(WIDTH)).await?;
-    note("plan_10k_ms", median(REPEATS, || plan_ms(&user)).await?);
-    note("fanout_tasks_per_s", median(REPEATS, || fan_out(&user)).await?);
+    let (p50, p95) = idle_latency(&bench.user, &mut began).await?;
+    figures.note("idle_latency_ms_p50", p50);
+    figures.note("idle_latency_ms_p95", p95);
+    figures.note("idle_cpu_percent", idle_cpu_percent(&mesh, &postgres).await?);
+    bench.user.deploy(chain(HOPS)).await?;
+    figures.note("chain_ms_per_hop", bench.median(|| chain_ms_per_hop(&bench.user)).await?);
+    bench.user.deploy(chain(5)).await?;
+    figures.note("small_runs_tasks_per_s", bench.median(|| small_runs(&bench.user)).await?);
+    bench.user.deploy(partitioned_fan_out(WIDTH)).await?;
+    figures.note("plan_10k_ms", bench.median(|| plan_ms(&bench.user)).await?);
+    let before = Counted::read(&postgres.admin_url()).await?;
+    let empty = bench.median(|| fan_out(&bench.user)).await?;
+    let after = Counted::read(&postgres.admin_url()).await?;
+    let (statements, rows) = after.per_task(before, bench.repeats * FAN_OUT_TASKS);
+    figures.note("fanout_tasks_per_s", empty);
+    figures.note("sql_statements_per_task", statements);
+    figures.note("rows_written_per_task", rows);
     let memory = mesh.memory()?;
-    note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
-    note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
-    println!("{}", Value::Object(figures));
+    figures.note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
+    figures.note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
+    if options.history > 0 {
+        bench.make_history(options.history).await?;
+        figures.note("history_ratio", bench.median(|| fan_out(&bench.user)).await? / empty);
+    }
+    println!("{}", Value::Object(figures.map));
     mesh.stop()
+}
+
+/// What was measured so far.
+struct Figures {
+    map: Map<String, Value>,
+}
+
+impl Figures {
+    fn note(&mut self, name: &str, figure: f64) {
+        eprintln!("{name:<28} {figure:>12.2}");
+        self.map.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
+    }
+}
+
+struct Bench {
+    user: User,
+    repeats: usize,
+}
+
+impl Bench {
+    async fn median<F: Future<Output = Result<f64>>>(&self, mut measure: impl FnMut() -> F) -> Result<f64> {
+        let mut figures = Vec::with_capacity(self.repeats);
+        for _ in 0..self.repeats {
+            figures.push(measure().await?);
+        }
+        figures.sort_by(f64::total_cmp);
+        eprintln!("  {figures:.2?}");
+        Ok(figures[self.repeats / 2])
+    }
+
+    /// Fills the store with finished tasks, through the front door.
+    async fn make_history(&self, tasks: usize) -> Result<()> {
+        for run in 1..=tasks.div_ceil(FAN_OUT_TASKS) {
+            fan_out(&self.user).await?;
+            if run % 10 == 0 {
+                eprintln!("  history: {} of {tasks} tasks", run * FAN_OUT_TASKS);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of one core, with nothing to do: all services, and Postgres with them.
+async fn idle_cpu_percent(mesh: &LocalMesh, postgres: &Postgres) -> Result<f64> {
+    let server = postgres.pid().context("Postgres does not run")?;
+    let used = || anyhow::Ok((mesh.cpu_time()?, cpu_time(server)?));
+    let before = used()?;
+    tokio::time::sleep(IDLE).await;
+    let after = used()?;
+    let percent = |used: Duration| used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
+    let (services, server) = (percent(after.0 - before.0), percent(after.1 - before.1));
+    eprintln!("  services {services:.2}, Postgres {server:.2}");
+    Ok(services + server)
 }
 
 /// What an earlier bench printed, when it is piped in: all figures end in one line.
@@ -103,19 +187,6 @@ fn work(mesh: &LocalMesh, tls: &Path) -> Result<mpsc::UnboundedReceiver<Instant>
         }
     });
     Ok(heard)
-}
-
-async fn median<F: Future<Output = Result<f64>>>(
-    times: usize,
-    mut measure: impl FnMut() -> F,
-) -> Result<f64> {
-    let mut figures = Vec::with_capacity(times);
-    for _ in 0..times {
-        figures.push(measure().await?);
-    }
-    figures.sort_by(f64::total_cmp);
-    eprintln!("  {figures:.2?}");
-    Ok(figures[times / 2])
 }
 
 /// TriggerRun called until the body of its one task begins, with nothing else to do.
@@ -171,7 +242,7 @@ async fn plan_ms(user: &User) -> Result<f64> {
     };
     let called = Instant::now();
     let plan = user.client.planner().plan_run(asked).await?.into_inner();
-    ensure!(plan.task_count as usize == WIDTH + 2, "the plan has {} tasks", plan.task_count);
+    ensure!(plan.task_count as usize == FAN_OUT_TASKS, "the plan has {} tasks", plan.task_count);
     Ok(called.elapsed().as_secs_f64() * 1e3)
 }
 
@@ -185,7 +256,7 @@ async fn fan_out(user: &User) -> Result<f64> {
         ended.state(),
         ended.error
     );
-    Ok((WIDTH + 2) as f64 / called.elapsed().as_secs_f64())
+    Ok(FAN_OUT_TASKS as f64 / called.elapsed().as_secs_f64())
 }
 
 async fn finish(user: &User, selection: &[&str]) -> Result<()> {

@@ -1,0 +1,64 @@
+//! What processes of this machine use, as the kernel counts it.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// The kernel counts CPU time in hundredths of a second, on every platform we run on.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Resident memory in megabytes.
+pub fn memory_mb(pid: u32) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("find VmRSS")?;
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().context("read VmRSS")?;
+    Ok(kilobytes / 1024.0)
+}
+
+/// CPU time of the process and its living children, in user and kernel mode.
+pub fn cpu_time(pid: u32) -> Result<Duration> {
+    let mut ticks = stat(pid)?.ticks;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let child = entry.file_name().to_string_lossy().parse::<u32>().ok();
+        // One that ends just now is no longer there to be asked.
+        if let Some(child) = child.and_then(|child| stat(child).ok()).filter(|child| child.parent == pid) {
+            ticks += child.ticks;
+        }
+    }
+    Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
+}
+
+struct Stat {
+    parent: u32,
+    ticks: u64,
+}
+
+/// The fields after the name, which stands in parentheses and may hold anything.
+fn stat(pid: u32) -> Result<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = text.rsplit_once(") ").context("find the end of the name in /proc/…/stat")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let number = |n: usize| fields.get(n).and_then(|field| field.parse::<u64>().ok());
+    let (parent, user, kernel) = (number(1), number(11), number(12));
+    let missing = "read /proc/…/stat";
+    Ok(Stat {
+        parent: u32::try_from(parent.context(missing)?)?,
+        ticks: user.context(missing)? + kernel.context(missing)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_memory_and_time() {
+        let me = std::process::id();
+        let before = cpu_time(me).unwrap();
+        while cpu_time(me).unwrap() == before {
+            std::hint::black_box((0..1_000_000u64).sum::<u64>());
+        }
+        assert!(memory_mb(me).unwrap() > 1.0);
+    }
+}

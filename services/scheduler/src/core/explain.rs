@@ -1,0 +1,100 @@
+//! Why a task is not running: exactly one reason, the first that would have to go.
+
+use servo_model::states::{RunState, TaskState};
+
+use super::Time;
+use super::cell::Cell;
+use super::graph::PlannedTask;
+
+/// As far as its run knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wait {
+    Running,
+    Ended,
+    /// The attempt was told to stop.
+    Cancelling,
+    RunPaused,
+    /// These upstreams have not ended.
+    Upstream(Vec<u32>),
+    /// The upstream that names its items has not ended.
+    Items(u32),
+    /// Its children work for it.
+    Children,
+    RetryDelay {
+        until: Option<Time>,
+    },
+    /// A worker has it, but did not start it yet.
+    WorkerStart {
+        until: Option<Time>,
+    },
+    /// Ready: whoever admits tasks knows more.
+    Admission,
+}
+
+/// `ended` answers whether an upstream has ended.
+pub fn wait_of(run: RunState, planned: &PlannedTask, cell: &Cell, ended: impl Fn(u32) -> bool) -> Wait {
+    if cell.cancelling && cell.state.has_attempt() {
+        return Wait::Cancelling;
+    }
+    match cell.state {
+        TaskState::Planned | TaskState::Blocked => blocked(planned, ended),
+        TaskState::Ready if run == RunState::Paused => Wait::RunPaused,
+        TaskState::Ready => Wait::Admission,
+        TaskState::Queued | TaskState::Dispatched => Wait::WorkerStart { until: cell.due_at },
+        TaskState::Running => Wait::Running,
+        TaskState::RetryWait => Wait::RetryDelay { until: cell.due_at },
+        TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled => Wait::Ended,
+    }
+}
+
+fn blocked(planned: &PlannedTask, ended: impl Fn(u32) -> bool) -> Wait {
+    let open: Vec<u32> = planned.upstream.iter().copied().filter(|up| !ended(*up)).collect();
+    match (planned.mapped_over, open.is_empty()) {
+        (_, true) => Wait::Children,
+        (Some(over), false) if open == [over] => Wait::Items(over),
+        (_, false) => Wait::Upstream(open),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(state: TaskState) -> Cell {
+        Cell { state, due_at: Some(7), ..Cell::planned(0) }
+    }
+
+    fn planned(upstream: &[u32], mapped_over: Option<u32>) -> PlannedTask {
+        PlannedTask {
+            key: "a/b:materialize".parse().unwrap(),
+            asset: 0,
+            partition_key: "".into(),
+            upstream: upstream.into(),
+            mapped_over,
+        }
+    }
+
+    #[test]
+    fn a_blocked_task_waits_for_what_has_not_ended() {
+        let wait =
+            |task: &PlannedTask| wait_of(RunState::Running, task, &cell(TaskState::Blocked), |up| up == 1);
+        assert_eq!(wait(&planned(&[0, 1, 2], None)), Wait::Upstream(vec![0, 2]));
+        assert_eq!(wait(&planned(&[0, 1], Some(0))), Wait::Items(0));
+        assert_eq!(wait(&planned(&[0, 2], Some(0))), Wait::Upstream(vec![0, 2]));
+        assert_eq!(wait(&planned(&[1], Some(1))), Wait::Children);
+    }
+
+    #[test]
+    fn every_other_state_has_its_reason() {
+        let wait = |run, state| wait_of(run, &planned(&[], None), &cell(state), |_| true);
+        let running = |state| wait(RunState::Running, state);
+        assert_eq!(running(TaskState::Ready), Wait::Admission);
+        assert_eq!(wait(RunState::Paused, TaskState::Ready), Wait::RunPaused);
+        assert_eq!(running(TaskState::Queued), Wait::WorkerStart { until: Some(7) });
+        assert_eq!(running(TaskState::RetryWait), Wait::RetryDelay { until: Some(7) });
+        assert_eq!(wait(RunState::Paused, TaskState::Running), Wait::Running);
+        assert_eq!(running(TaskState::Skipped), Wait::Ended);
+        let stopping = Cell { cancelling: true, ..cell(TaskState::Running) };
+        assert_eq!(wait_of(RunState::Cancelling, &planned(&[], None), &stopping, |_| true), Wait::Cancelling);
+    }
+}

@@ -1,0 +1,69 @@
+//! A run folded from its events once more: the rows say how things stand, the ledger says how they came to be so.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::Event;
+
+use crate::core::{Changes, Graph, Run, Slot, Verdict, fold};
+use crate::wire;
+
+/// What an event did.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) body: Body,
+    pub(crate) verdict: Verdict,
+    pub(crate) changes: Changes,
+}
+
+/// A run on its way through its events.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    number: i64,
+    /// The plan that its PlanCreated names.
+    pub(crate) graph: Option<Arc<Graph>>,
+    /// Set by the first event.
+    pub(crate) begun: Option<Begun>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) asked: v1::RunRequested,
+    pub(crate) run: Run,
+    pub(crate) plan_fingerprint: String,
+    /// The last error of each task, encoded.
+    pub(crate) errors: BTreeMap<Slot, Vec<u8>>,
+}
+
+impl Replay {
+    pub(crate) fn new(number: i64, graph: Option<Arc<Graph>>) -> Replay {
+        Replay { number, graph, begun: None }
+    }
+
+    /// Folds the next event. What comes before the request, and what no fold takes, did nothing.
+    pub(crate) fn fold(&mut self, event: &Event) -> Result<Option<Step>, String> {
+        let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
+        let at = event.recorded_at.unix_us();
+        let Some(begun) = &mut self.begun else {
+            let Body::RunRequested(asked) = &body else { return Ok(None) };
+            let header =
+                wire::header(&event.tenant, &event.workspace, self.number, asked, trace.as_ref(), at);
+            let run = Run::requested(header.map_err(|bad| bad.to_string())?);
+            let mut changes = Changes { run: true, ..Changes::with_history() };
+            changes.run_history.push((None, run.state, run.reason));
+            let (asked, errors) = (asked.clone(), BTreeMap::new());
+            self.begun = Some(Begun { asked, run, plan_fingerprint: String::new(), errors });
+            return Ok(Some(Step { body, verdict: Verdict::Folded, changes }));
+        };
+        let Ok(happened) = wire::from_body(&body, self.graph.as_ref()) else { return Ok(None) };
+        let mut changes = Changes::with_history();
+        let verdict = fold(&mut begun.run, &happened, at, &mut changes);
+        if let (Body::PlanCreated(created), Verdict::Folded) = (&body, &verdict) {
+            begun.plan_fingerprint.clone_from(&created.plan_fingerprint);
+        }
+        begun.errors.extend(changes.errors.iter().cloned());
+        Ok(Some(Step { body, verdict, changes }))
+    }
+}

@@ -1,0 +1,143 @@
+//! Rebuilding: the rows of every shard are emptied, and its events folded anew by the same code that folds them
+//! every day. No scheduler may hold a shard meanwhile.
+//!
+//! Runs of days whose events were archived and dropped keep their rows. Partitions are merges over all runs: they are
+//! emptied only while the ledger is whole, and merged into otherwise.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use servo_model::Stream;
+use servo_store::{Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
+use ulid::Ulid;
+
+use super::bells::Bells;
+use super::lane::Lane;
+use super::{Plans, Unreadable};
+
+/// What the fold writes.
+const TABLES: [&str; 5] = ["runs", "tasks", "materializations", "partitions", "run_key_conflicts"];
+
+/// How many runs are deleted by one statement; a run may have ten thousand tasks.
+const RUNS_PER_DELETE: i64 = 10;
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A table before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    pub table: &'static str,
+    pub rows_before: i64,
+    pub rows_after: i64,
+    /// Every row is what it was.
+    pub equal: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    #[error(
+        "a scheduler holds {0} of the shards; stop all schedulers, wait until their leases have run out, and try again"
+    )]
+    Held(usize),
+    #[error(
+        "shard {0} holds an event that this version does not know; rebuild with the newest version in use"
+    )]
+    Unreadable(i16),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Folds all tables of the scheduler anew, and says which of them were different. `done` hears of each shard.
+pub async fn rebuild(store: &Store, mut done: impl FnMut(i16)) -> Result<Vec<Rebuilt>, RebuildError> {
+    let ttl = LeaseTtl::new(LEASE).map_err(|fault| StoreError::Refused(fault.to_string()))?;
+    let holder = format!("rebuild-{}", Ulid::generate());
+    let leases = Leases::new(store, Stream::Execution, &holder, "https://rebuild.invalid", ttl);
+    let shards: Vec<i16> = (0..Stream::Execution.shards()).collect();
+    let held = leases.acquire(&shards, shards.len()).await?;
+    let result = match shards.len() - held.len() {
+        0 => rebuild_held(store, &leases, &held, &mut done).await,
+        missing => Err(RebuildError::Held(missing)),
+    };
+    for lease in held {
+        leases.release(lease).await?;
+    }
+    result
+}
+
+async fn rebuild_held(
+    store: &Store,
+    leases: &Leases,
+    held: &[Lease],
+    done: &mut impl FnMut(i16),
+) -> Result<Vec<Rebuilt>, RebuildError> {
+    let loops = store.loops();
+    let before = digests(loops).await?;
+    let kept = keep_alive(leases.clone(), held.to_vec());
+    let (plans, unreadable) = (Plans::default(), Unreadable::default());
+    let mut lane = Lane::new(store.clone(), plans, unreadable.clone(), Bells::default());
+    let mut whole = true;
+    for lease in held {
+        whole &= empty(loops, lease).await? == 0;
+    }
+    if whole {
+        loops.execute(query(include_str!("../store/empty_partitions.sql"))).await?;
+    }
+    for lease in held {
+        lane.take_or_fail(lease.clone()).await?;
+        if unreadable.contains(lease.shard()) {
+            return Err(RebuildError::Unreadable(lease.shard()));
+        }
+        lane.forget_shard(lease.shard());
+        done(lease.shard());
+    }
+    kept.abort();
+    let after = digests(loops).await?;
+    let compare = |table: &'static str| {
+        let (was, is) = (&before[table], &after[table]);
+        Rebuilt { table, rows_before: was.0, rows_after: is.0, equal: was == is }
+    };
+    Ok(TABLES.map(compare).to_vec())
+}
+
+/// Deletes what was folded of the shard and goes back to where its events begin; answers the position before that.
+async fn empty(loops: &LoopStore, lease: &Lease) -> Result<i64, StoreError> {
+    let rewind = query(include_str!("../store/rewind.sql"))
+        .bind(Stream::Execution.code())
+        .bind(lease.shard())
+        .bind(lease.epoch())
+        .bind(lease.holder());
+    let rewound: Vec<(i64,)> = loops.all(rewind).await?;
+    let beginning = rewound.first().map_or(0, |(beginning,)| *beginning);
+    loop {
+        let delete = query(include_str!("../store/empty_shard.sql"))
+            .bind(lease.shard())
+            .bind(super::shard::run_number(lease.shard(), beginning + 1))
+            .bind(RUNS_PER_DELETE);
+        let deleted: Vec<(i64,)> = loops.all(delete).await?;
+        if deleted.first().is_none_or(|(runs,)| *runs == 0) {
+            return Ok(beginning);
+        }
+    }
+}
+
+fn keep_alive(leases: Leases, held: Vec<Lease>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(LEASE / 3).await;
+            if let Err(error) = leases.renew(held.clone()).await {
+                tracing::warn!(%error, "the leases of the rebuild could not be renewed");
+            }
+        }
+    })
+}
+
+/// How many rows each table has, and what all of them together hash to.
+async fn digests(loops: &LoopStore) -> Result<BTreeMap<&'static str, (i64, String)>, StoreError> {
+    let mut digests = BTreeMap::new();
+    for table in TABLES {
+        let select =
+            include_str!("../store/digest.sql").replace("scheduler.runs", &format!("scheduler.{table}"));
+        let rows: Vec<(i64, String)> = loops.all(query(servo_store::sqlx::AssertSqlSafe(select))).await?;
+        digests.extend(rows.into_iter().next().map(|digest| (table, digest)));
+    }
+    Ok(digests)
+}

@@ -1,0 +1,2 @@
+-- Called by rebuild, while the ledger is whole.
+DELETE FROM scheduler.partitions

@@ -1,0 +1,12 @@
+-- Called by ListEvents: a shard's events of a workspace, behind one position and up to another. Row security leaves
+-- out other tenants.
+SELECT position, event_id, type, version, tenant, workspace, recorded_at, source, idempotency_key, correlation_id,
+    causation_id, payload
+FROM ledger.events
+WHERE stream = $1 AND shard = $2 AND position > $3 AND position <= $4 AND workspace IN ($5, '')
+    AND ($6::smallint IS NULL OR type = $6)
+    AND ($7::uuid IS NULL OR correlation_id = $7)
+    AND ($8::text IS NULL OR source = $8)
+    AND recorded_at >= coalesce($9, '-infinity') AND recorded_at <= coalesce($10, 'infinity')
+ORDER BY position
+LIMIT $11
