@@ -30,8 +30,14 @@ impl Database {
         if let Some(cluster) = &self.cluster {
             create_database(&cluster.admin_url()).await.context("create the database")?;
         }
-        servo_store::migrate::migrate(&self.admin_url, &self.role_password).await?;
-        Ok(())
+        use servo_store::migrate::{MigrateError, migrate};
+        let migrated = migrate(&self.admin_url, &self.role_password).await;
+        let private = self.cluster.is_some();
+        migrated.map(drop).map_err(|error| match error {
+            MigrateError::Edited(_) | MigrateError::Newer { .. } if private => anyhow::Error::from(error)
+                .context("the data kept here was made by another version of Servo; `make clean` removes it"),
+            other => other.into(),
+        })
     }
 
     /// The URL and password that services are configured with.
