@@ -16,7 +16,7 @@ use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
 use servo_local::{Ca, Issue, LocalMesh, MeshOptions, TENANT};
 use servo_model::Service;
-use servo_tests::manifest::{asset, chain, manifest, partitioned_fan_out};
+use servo_tests::manifest::{asset, chain, everything, manifest, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 
@@ -30,7 +30,7 @@ const LATENCIES: usize = 200;
 async fn main() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let binaries = std::env::current_exe()?.parent().context("find the service binaries")?.to_path_buf();
-    let options = MeshOptions { dir: dir.path().join("servo"), binaries, database_url: None };
+    let options = MeshOptions::new(dir.path().join("servo"), binaries);
     let mesh = LocalMesh::start(options, |_| ()).await?;
     let user = User::of(&mesh)?;
     let mut began = work(&mesh, &dir.path().join("servo").join("tls"))?;
@@ -193,15 +193,4 @@ async fn finish(user: &User, selection: &[&str]) -> Result<()> {
     let ended = user.ended(&run.run_id).await?;
     ensure!(ended.state() == api::RunState::Succeeded, "the run ended {:?}: {}", ended.state(), ended.error);
     Ok(())
-}
-
-fn everything(selection: &[&str]) -> api::RunSpec {
-    api::RunSpec {
-        selection: selection.iter().map(|s| (*s).to_owned()).collect(),
-        partitions: Some(api::PartitionSelection {
-            partitions: Some(api::partition_selection::Partitions::All(true)),
-            only: 0,
-        }),
-        ..Default::default()
-    }
 }
