@@ -2,10 +2,14 @@
 //!
 //! The tests stand in `tests/`; here is only what they share.
 
+pub mod journal;
+pub mod load;
 pub mod manifest;
 pub mod running;
+pub mod sweep;
 pub mod user;
 pub mod worker;
+pub mod worker_process;
 
 use std::path::{Path, PathBuf};
 
