@@ -7,6 +7,7 @@ mod configuration;
 mod docs;
 mod engine;
 mod gateway;
+mod instances;
 mod kills;
 mod outage;
 mod streams;
