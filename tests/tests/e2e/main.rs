@@ -6,6 +6,7 @@ mod commands;
 mod configuration;
 mod docs;
 mod engine;
+mod fairness;
 mod gateway;
 mod instances;
 mod kills;
