@@ -11,5 +11,6 @@ mod gateway;
 mod instances;
 mod kills;
 mod outage;
+mod states;
 mod streams;
 mod support;
