@@ -8,6 +8,7 @@ mod docs;
 mod engine;
 mod fairness;
 mod gateway;
+mod graphs;
 mod instances;
 mod kills;
 mod outage;
