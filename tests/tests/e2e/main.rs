@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod bad_input;
 mod commands;
 mod configuration;
 mod docs;
