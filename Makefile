@@ -58,10 +58,11 @@ else
 	@cargo run --quiet --release -p servo-sim -- --seeds $(SEEDS)
 endif
 
-chaos: ## kill -9, SIGSTOP, cut connections and rotated certificates at full length
+chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotated certificates at full length
 	@scripts/bootstrap test
-	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release \
-		-p servo-store -p servo-mesh -E 'test(/f09|f22|f23|f24|acknowledged|rotation/)'
+	@cargo build --quiet --release --workspace --bins
+	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release --no-fail-fast \
+		-p servo-store -p servo-mesh -p servo-tests -E 'test(/f09|f22|f23|f24|acknowledged|rotation|chaos/)'
 
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run

@@ -18,6 +18,31 @@ pub fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition
     }
 }
 
+/// Short enough that a test sees what happens to those who are not heard of.
+pub fn impatient(asset: api::AssetDefinition) -> api::AssetDefinition {
+    let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+    let timeouts = api::Timeouts { execution: seconds(60), dispatch_ack: seconds(5), heartbeat: seconds(4) };
+    let retry = api::RetryPolicy {
+        max_attempts: 100,
+        backoff: api::Backoff::Constant.into(),
+        initial_delay: Some(prost_types::Duration { seconds: 0, nanos: 100_000_000 }),
+        ..Default::default()
+    };
+    api::AssetDefinition { timeouts: Some(timeouts), retry: Some(retry), ..asset }
+}
+
+/// `layers` layers of `width` tasks, each behind `fan_in` of the layer before.
+pub fn layers(layers: usize, width: usize, fan_in: usize, config: &str) -> Vec<api::AssetDefinition> {
+    let key = |layer: usize, n: usize| format!("layers/l{layer}_t{n}");
+    let task = |layer: usize, n: usize| {
+        let before = (0..fan_in.min(width)).filter(|_| layer > 0);
+        let upstream: Vec<String> = before.map(|k| key(layer - 1, (n + k) % width)).collect();
+        let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
+        asset(&key(layer, n), &upstream, config)
+    };
+    (0..layers).flat_map(|layer| (0..width).map(move |n| (layer, n))).map(|(l, n)| task(l, n)).collect()
+}
+
 pub fn manifest(assets: Vec<api::AssetDefinition>) -> api::Manifest {
     api::Manifest { format: 1, code_version: "test".to_owned(), assets, ..Default::default() }
 }
@@ -42,18 +67,42 @@ pub fn chain(length: usize) -> api::Manifest {
     manifest((0..length).map(link).collect())
 }
 
-/// One root, an asset cut into `width` partitions behind it, and a join over all of them.
-pub fn partitioned_fan_out(width: usize) -> api::Manifest {
+/// `layers` assets of `width` partitions; each partition needs the same one of up to `reach` layers before.
+pub fn partitioned_layers(layers: usize, width: usize, reach: usize) -> api::Manifest {
+    let key = |layer: usize| format!("deep/l{layer}");
+    let layer = |n: usize| {
+        let upstream: Vec<String> = (n.saturating_sub(reach)..n).map(key).collect();
+        let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
+        api::AssetDefinition { partitions: Some(cut(width)), ..asset(&key(n), &upstream, "") }
+    };
+    manifest((0..layers).map(layer).collect())
+}
+
+/// Every partition of what is selected.
+pub fn everything(selection: &[&str]) -> api::RunSpec {
+    let all = api::partition_selection::Partitions::All(true);
+    api::RunSpec {
+        selection: selection.iter().map(|s| (*s).to_owned()).collect(),
+        partitions: Some(api::PartitionSelection { partitions: Some(all), only: 0 }),
+        ..Default::default()
+    }
+}
+
+fn cut(width: usize) -> api::PartitionsDefinition {
     let values = api::StaticValues {
         r#type: api::ValueType::String.into(),
         values: (0..width).map(|n| format!("p{n:05}")).collect(),
     };
-    let cut = api::PartitionsDefinition {
+    api::PartitionsDefinition {
         dimensions: vec![api::PartitionDimension {
             name: "part".to_owned(),
             values: Some(api::partition_dimension::Values::Fixed(values)),
         }],
-    };
+    }
+}
+
+/// One root, an asset cut into `width` partitions behind it, and a join over all of them.
+pub fn partitioned_fan_out(width: usize) -> api::Manifest {
     let over_all = api::PartitionMapping {
         dimensions: vec![api::DimensionMapping {
             upstream: "part".to_owned(),
@@ -65,7 +114,7 @@ pub fn partitioned_fan_out(width: usize) -> api::Manifest {
     join.dependencies[0].mapping = Some(over_all);
     manifest(vec![
         asset("fan/root", &[], ""),
-        api::AssetDefinition { partitions: Some(cut), ..asset("fan/part", &["fan/root"], "") },
+        api::AssetDefinition { partitions: Some(cut(width)), ..asset("fan/part", &["fan/root"], "") },
         join,
     ])
 }

@@ -12,22 +12,34 @@ use crate::worker::Behaving;
 
 pub const WORKSPACE: &str = "default";
 
-/// Connected to the gateway with the mesh's API key.
+/// Connected to a gateway with the API key of a tenant. Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct User {
     pub client: Client,
+    tenant: String,
 }
 
 impl User {
     pub fn of(mesh: &LocalMesh) -> Result<User> {
-        let address = mesh.address(Service::Gateway).replace("127.0.0.1", "localhost");
+        User::at(mesh, 0, TENANT)
+    }
+
+    /// A user of `tenant` at one of several gateways.
+    pub fn at(mesh: &LocalMesh, gateway: usize, tenant: &str) -> Result<User> {
+        let address = mesh.address((Service::Gateway, gateway)).replace("127.0.0.1", "localhost");
         let tls = Tls::new(std::fs::read_to_string(mesh.ca_path())?);
-        let client = Client::connect(&address, &tls, Credentials::ApiKey(mesh.api_key().to_owned()))?;
-        Ok(User { client })
+        let key = mesh.api_key_of(tenant).to_owned();
+        let client = Client::connect(&address, &tls, Credentials::ApiKey(key))?;
+        Ok(User { client, tenant: tenant.to_owned() })
+    }
+
+    pub fn tenant(&self) -> &str {
+        &self.tenant
     }
 
     pub async fn deploy(&self, manifest: api::Manifest) -> Result<api::DeployResponse> {
         let asked = api::DeployRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             source: Some(api::deploy_request::Source::Manifest(manifest)),
             ..Default::default()
@@ -41,19 +53,29 @@ impl User {
     }
 
     pub async fn trigger_spec(&self, spec: api::RunSpec) -> Result<api::Run> {
+        let answer = self.ask_for_run(spec, "").await.context("trigger a run")?;
+        answer.run.context("the answer holds no run")
+    }
+
+    /// TriggerRun as it is answered; an empty request id lets the client choose one.
+    pub async fn ask_for_run(
+        &self,
+        spec: api::RunSpec,
+        request_id: &str,
+    ) -> Result<api::TriggerRunResponse, tonic::Status> {
         let asked = api::TriggerRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             spec: Some(spec),
+            request_id: request_id.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.scheduler().trigger_run(asked).await.context("trigger a run")?.into_inner();
-        answer.run.context("the answer holds no run")
+        Ok(self.client.scheduler().trigger_run(asked).await?.into_inner())
     }
 
     pub async fn run(&self, run_id: &str) -> Result<api::Run> {
         let asked = api::GetRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
@@ -96,7 +118,7 @@ impl User {
 
     pub async fn history(&self, run_id: &str) -> Result<Vec<api::RunTransition>> {
         let asked = api::GetRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             include_history: true,
@@ -107,7 +129,7 @@ impl User {
 
     pub async fn runs(&self) -> Result<Vec<api::Run>> {
         let asked = api::ListRunsRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
         };
@@ -116,7 +138,7 @@ impl User {
 
     pub async fn task(&self, run_id: &str, task_id: &str) -> Result<api::GetTaskResponse> {
         let asked = api::GetTaskRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             task_id: task_id.to_owned(),
@@ -127,7 +149,7 @@ impl User {
 
     pub async fn pause(&self, run_id: &str) -> Result<api::Run> {
         let asked = api::PauseRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
@@ -138,7 +160,7 @@ impl User {
 
     pub async fn resume(&self, run_id: &str) -> Result<api::Run> {
         let asked = api::ResumeRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
@@ -149,7 +171,7 @@ impl User {
 
     pub async fn cancel(&self, run_id: &str) -> Result<api::Run> {
         let asked = api::CancelRunRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
@@ -158,13 +180,26 @@ impl User {
         answer.run.context("the answer holds no run")
     }
 
+    /// Sets what the tenant may use.
+    pub async fn limit(&self, limits: api::QuotaLimits) -> Result<()> {
+        let (tenant, limits) = (self.tenant.clone(), Some(limits));
+        let asked = api::UpdateQuotaRequest { tenant, limits, ..Default::default() };
+        self.client.quota().update_quota(asked).await.context("update a quota").map(drop)
+    }
+
+    pub async fn create_pool(&self, pool: &str, slots: u32) -> Result<()> {
+        let pool = Some(api::Pool { pool: pool.to_owned(), slots, ..Default::default() });
+        let asked = api::CreatePoolRequest { tenant: self.tenant.clone(), pool, ..Default::default() };
+        self.client.quota().create_pool(asked).await.context("create a pool").map(drop)
+    }
+
     /// All tasks of a run, in the plan's order.
     pub async fn tasks(&self, run_id: &str) -> Result<Vec<api::Task>> {
         let mut tasks = Vec::new();
         let mut page_token = String::new();
         loop {
             let asked = api::ListTasksRequest {
-                tenant: TENANT.to_owned(),
+                tenant: self.tenant.clone(),
                 workspace: WORKSPACE.to_owned(),
                 run_id: run_id.to_owned(),
                 page_size: 100,
@@ -190,8 +225,12 @@ impl User {
             ..Default::default()
         };
         let behaving = Behaving::new(self.client.clone(), None);
-        let worker =
-            Worker::new(self.client.clone(), self.client.clone(), WorkerConfig::new(TENANT, info), behaving);
+        let worker = Worker::new(
+            self.client.clone(),
+            self.client.clone(),
+            WorkerConfig::new(&self.tenant, info),
+            behaving,
+        );
         let handle = worker.handle();
         tokio::spawn(async move {
             if let Err(error) = worker.run().await {

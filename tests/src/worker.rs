@@ -34,10 +34,41 @@ pub enum Behaviour {
     Forge,
     /// Neither ends nor beats nor listens.
     Hang,
+    /// Begins like any other, then falls silent.
+    Freeze,
+    /// Works on when it is cancelled.
+    Deaf {
+        ms: u64,
+    },
+    /// Finds nothing to do.
+    Skip,
+    /// Gives the first attempt back.
+    GiveBack,
+    /// Names so many items for those mapped over it.
+    Items {
+        count: u32,
+    },
+    /// Ends well, but a critical check does not.
+    BlockedByCheck,
 }
 
 impl Behaviour {
-    const NAMES: [&str; 8] = ["noop", "sleep", "fail", "die", "duplicate", "lie", "forge", "hang"];
+    const NAMES: [&str; 14] = [
+        "noop",
+        "sleep",
+        "fail",
+        "die",
+        "duplicate",
+        "lie",
+        "forge",
+        "hang",
+        "freeze",
+        "deaf",
+        "skip",
+        "give_back",
+        "items",
+        "blocked_by_check",
+    ];
 
     /// What an envelope asks for; without a word it is nothing.
     pub fn of(envelope: &api::TaskEnvelope) -> Behaviour {
@@ -61,6 +92,14 @@ impl Behaviour {
             "lie" => Behaviour::Lie,
             "forge" => Behaviour::Forge,
             "hang" => Behaviour::Hang,
+            "freeze" => Behaviour::Freeze,
+            "deaf" => Behaviour::Deaf { ms: number("ms").unwrap_or(1_000) },
+            "skip" => Behaviour::Skip,
+            "give_back" => Behaviour::GiveBack,
+            "items" => Behaviour::Items {
+                count: number("count").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            },
+            "blocked_by_check" => Behaviour::BlockedByCheck,
             _ => Behaviour::Noop,
         }
     }
@@ -166,6 +205,26 @@ impl Handler for Behaving {
             Behaviour::Hang => {
                 attempt.stop_beating();
                 std::future::pending().await
+            }
+            Behaviour::Freeze => {
+                // Long enough that its start is reported.
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                attempt.stop_beating();
+                std::future::pending().await
+            }
+            Behaviour::Deaf { ms } => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                Done::succeeded()
+            }
+            Behaviour::Skip => Done::skipped("there is nothing to do"),
+            Behaviour::GiveBack if attempt.envelope().attempt == 1 => Done::interrupted(),
+            Behaviour::GiveBack => Done::succeeded(),
+            Behaviour::Items { count } => Done::succeeded().reporting(|report| {
+                let items_json = (0..count).map(|n| n.to_string()).collect();
+                report.items = Some(api::MappedItems { count, items_json, uri: String::new() });
+            }),
+            Behaviour::BlockedByCheck => {
+                Done::succeeded().reporting(|report| report.gating = api::Gating::Block.into())
             }
         }
     }

@@ -19,6 +19,6 @@ pub use ca::{Ca, Issue, KeyPair};
 pub use child::Child;
 pub use database::TestDatabase;
 pub use lock::DirLock;
-pub use mesh::{LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
+pub use mesh::{Instance, LivenessPace, LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
 pub use ports::{FreePorts, free_port};
 pub use postgres::{Postgres, PostgresOptions};

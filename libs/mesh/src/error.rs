@@ -167,7 +167,9 @@ impl std::error::Error for Error {}
 
 impl From<Error> for Status {
     fn from(Error(error): Error) -> Status {
-        let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, error.metadata);
+        let facts = error.metadata.into_iter().map(|(key, value)| (key, shortened(value, FACT_BYTES_MAX)));
+        let facts: HashMap<String, String> = facts.collect();
+        let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, facts);
         for (field, sentence) in what_fits(error.violations) {
             details.add_bad_request_violation(field, sentence);
         }
@@ -177,16 +179,23 @@ impl From<Error> for Status {
         if error.retry_after.is_some() {
             details.set_retry_info(error.retry_after);
         }
-        Status::with_error_details(code(error.reason), shortened(error.message), details)
+        Status::with_error_details(code(error.reason), shortened(error.message, MESSAGE_BYTES_MAX), details)
     }
 }
 
 /// A status travels in headers, of which clients take 8 KiB: the message twice, the details as base64.
 const MESSAGE_BYTES_MAX: usize = 1024;
 const VIOLATIONS_BYTES_MAX: usize = 2048;
+/// So that one that quotes a long value still names its field.
+const VIOLATION_BYTES_MAX: usize = 512;
+const FACT_BYTES_MAX: usize = 128;
 
 /// The violations that fit, and how many did not.
-fn what_fits(mut violations: Vec<(String, String)>) -> Vec<(String, String)> {
+fn what_fits(violations: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut violations: Vec<(String, String)> = violations
+        .into_iter()
+        .map(|(field, sentence)| (field, shortened(sentence, VIOLATION_BYTES_MAX)))
+        .collect();
     let mut bytes = 0;
     let fits = |(field, sentence): &(String, String)| {
         bytes += field.len() + sentence.len();
@@ -200,12 +209,12 @@ fn what_fits(mut violations: Vec<(String, String)>) -> Vec<(String, String)> {
     violations
 }
 
-fn shortened(mut message: String) -> String {
-    if message.len() > MESSAGE_BYTES_MAX {
-        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
-        message.push('…');
+fn shortened(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
     }
-    message
+    text
 }
 
 /// The reason in a status that a service of ours answered.
@@ -256,11 +265,15 @@ mod tests {
         let sentence = "ö".repeat(50);
         let wrong =
             |error: Error, n: usize| error.and_bad_field(format!("assets[{n}].name"), sentence.clone());
-        let error = (0..1000).fold(Error::new(Reason::ManifestInvalid, "ö".repeat(5000)), wrong);
+        let long = "ö".repeat(5000);
+        let first =
+            Error::new(Reason::ManifestInvalid, &*long).with("run_id", &*long).and_bad_field("name", long);
+        let error = (1..1000).fold(first, wrong);
         let headers = Status::from(error).into_http::<()>().into_parts().0.headers;
         let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
         assert!(bytes <= 8192, "{bytes} bytes");
         let status = Status::from_header_map(&headers).unwrap();
+        assert!(status.get_error_details().error_info().unwrap().metadata["run_id"].len() < 256);
         let violations = status.get_details_bad_request().unwrap().field_violations;
         let told = violations
             .last()
@@ -270,6 +283,7 @@ mod tests {
             .unwrap()
             .strip_suffix(" more")
             .unwrap();
+        assert_eq!(violations[0].field, "name", "a long sentence is cut, its field is not");
         assert_eq!(violations.len() - 1 + told.parse::<usize>().unwrap(), 1000);
     }
 }

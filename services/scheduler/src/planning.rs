@@ -78,6 +78,6 @@ fn refused(refusal: &v1::PlanRefusal) -> Error {
     let error = Error::new(refusal.reason(), refusal.message.clone());
     match refusal.field.is_empty() {
         true => error,
-        false => error.and_bad_field(format!("spec.{}", refusal.field), refusal.message.clone()),
+        false => error.and_bad_field(&refusal.field, &refusal.message),
     }
 }

@@ -2,12 +2,18 @@
 
 #![cfg(test)]
 
+mod bad_input;
 mod commands;
 mod configuration;
 mod docs;
 mod engine;
+mod fairness;
 mod gateway;
+mod graphs;
+mod instances;
+mod kills;
 mod outage;
 mod reads;
+mod states;
 mod streams;
 mod support;

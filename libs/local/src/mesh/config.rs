@@ -8,47 +8,74 @@ use servo_model::service::METRICS_PORT_OFFSET;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use super::{LocalMesh, TENANT};
+use super::{Instance, LocalMesh, TENANT};
 use crate::secret::write_private;
 
-/// Writes `config/<service>.toml`, readable by its owner only: it holds the database password.
-pub(super) fn write(mesh: &LocalMesh, service: Service) -> Result<()> {
-    let path = mesh.config_path(service);
+/// What one instance opens to the database at most, by the services' defaults.
+const CONNECTIONS_PER_INSTANCE: usize = 8;
+/// For migrations, tests and people who look.
+const CONNECTIONS_SPARE: usize = 16;
+
+/// Writes `config/<instance>.toml`, readable by its owner only: it holds the database password.
+pub(super) fn write(mesh: &LocalMesh, instance: Instance) -> Result<()> {
+    let path = mesh.config_path(instance);
     fs::create_dir_all(mesh.dir.join("config"))?;
-    let text = toml::to_string(&config(mesh, service))?;
+    let text = toml::to_string(&config(mesh, instance))?;
     write_private(&path, &text).with_context(|| format!("write {}", path.display()))
 }
 
-fn config(mesh: &LocalMesh, service: Service) -> Table {
+fn config(mesh: &LocalMesh, instance: Instance) -> Table {
+    let service = instance.service;
     let mut config = Table::new();
-    config.insert("server".into(), server(mesh, service));
+    config.insert("server".into(), server(mesh, instance));
     config.insert("tls".into(), tls(mesh, service));
-    config.insert("peers".into(), peers(mesh));
+    config.insert("peers".into(), peers(mesh, instance));
     config.insert("telemetry".into(), table([("format", "json".into())]));
     if service.has_store() {
-        let (url, password) = mesh.database.for_services();
-        config.insert("database".into(), table([("url", url.into()), ("password", password.into())]));
+        config.insert("database".into(), database(mesh));
     }
-    if let Some(own) = own_section(mesh, service) {
-        config.insert(service.name().into(), own);
+    if let Some(mut own) = own_section(mesh, service) {
+        own.extend(pace(mesh, service));
+        config.insert(service.name().into(), Value::Table(own));
     }
     config
 }
 
+fn database(mesh: &LocalMesh) -> Value {
+    let (url, password) = mesh.database.for_services();
+    let stores = mesh.ports.keys().filter(|instance| instance.service.has_store()).count();
+    let fleet = i64::try_from(stores * CONNECTIONS_PER_INSTANCE + CONNECTIONS_SPARE).unwrap_or(i64::MAX);
+    table([("url", url.into()), ("password", password.into()), ("fleet_connections", fleet.into())])
+}
+
 /// The section that only this service has.
-fn own_section(mesh: &LocalMesh, service: Service) -> Option<Value> {
+fn own_section(mesh: &LocalMesh, service: Service) -> Option<Table> {
     match service {
-        Service::Gateway => Some(gateway(mesh)),
-        Service::Scheduler => Some(table([("run_id_secret", mesh.run_id_secret.as_str().into())])),
-        Service::Callback => Some(table([("signing_keys", signing_keys(mesh))])),
-        Service::Dispatcher => Some(table([
+        Service::Gateway => Some(entries([("api_keys", api_keys(mesh))])),
+        Service::Scheduler => Some(entries([("run_id_secret", mesh.run_id_secret.as_str().into())])),
+        Service::Callback => Some(entries([("signing_keys", signing_keys(mesh))])),
+        Service::Dispatcher => Some(entries([
             ("signing_keys", signing_keys(mesh)),
             ("output_base", format!("file://{}", mesh.dir.join("data").display()).into()),
+            ("shared_workers", mesh.shared_workers.into()),
         ])),
         Service::Planner => {
-            Some(table([("artifacts", mesh.dir.join("artifacts").display().to_string().into())]))
+            Some(entries([("artifacts", mesh.dir.join("artifacts").display().to_string().into())]))
         }
         _ => None,
+    }
+}
+
+/// How soon silence is noticed, where the mesh was started with a pace of its own.
+fn pace(mesh: &LocalMesh, service: Service) -> Table {
+    let Some(pace) = mesh.pace else { return Table::new() };
+    let text = |time: std::time::Duration| Value::String(format!("{}ms", time.as_millis()));
+    let (lease, beat) = (("lease_ttl", text(pace.lease)), ("heartbeat_interval", text(pace.heartbeat)));
+    match service {
+        Service::Scheduler => entries([lease]),
+        Service::Dispatcher => entries([lease, beat]),
+        Service::Callback => entries([beat]),
+        _ => Table::new(),
     }
 }
 
@@ -56,8 +83,8 @@ fn signing_keys(mesh: &LocalMesh) -> Value {
     Value::Array(vec![table([("kid", "local".into()), ("secret", mesh.signing_secret.as_str().into())])])
 }
 
-fn server(mesh: &LocalMesh, service: Service) -> Value {
-    let port = mesh.ports[&service];
+fn server(mesh: &LocalMesh, instance: Instance) -> Value {
+    let port = mesh.ports[&instance];
     table([
         ("listen", format!("127.0.0.1:{port}").into()),
         ("metrics_listen", format!("127.0.0.1:{}", port + METRICS_PORT_OFFSET).into()),
@@ -73,21 +100,33 @@ fn tls(mesh: &LocalMesh, service: Service) -> Value {
     ])
 }
 
-fn peers(mesh: &LocalMesh) -> Value {
-    Value::Table(Service::ALL.iter().map(|peer| (peer.name().into(), mesh.address(*peer).into())).collect())
+/// One address each: the services that have holders find the right instance from there by the lease rows.
+fn peers(mesh: &LocalMesh, instance: Instance) -> Value {
+    let address = |service: Service| {
+        let count = mesh.ports.keys().filter(|other| other.service == service).count();
+        mesh.address((service, instance.number % count))
+    };
+    Value::Table(Service::ALL.iter().map(|peer| (peer.name().into(), address(*peer).into())).collect())
 }
 
-fn gateway(mesh: &LocalMesh) -> Value {
-    let key = table([
-        ("id", "local".into()),
-        ("tenant", TENANT.into()),
-        ("workspaces", Value::Array(vec!["*".into()])),
-        ("roles", Value::Array(vec!["admin".into()])),
-        ("sha256", hex::encode(Sha256::digest(&mesh.api_key)).into()),
-    ]);
-    table([("api_keys", Value::Array(vec![key]))])
+fn api_keys(mesh: &LocalMesh) -> Value {
+    let key = |(tenant, secret): (&String, &String)| {
+        let id = if tenant == TENANT { "local" } else { tenant };
+        table([
+            ("id", id.into()),
+            ("tenant", tenant.as_str().into()),
+            ("workspaces", Value::Array(vec!["*".into()])),
+            ("roles", Value::Array(vec!["admin".into()])),
+            ("sha256", hex::encode(Sha256::digest(secret)).into()),
+        ])
+    };
+    Value::Array(mesh.api_keys.iter().map(key).collect())
 }
 
-fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+fn table<const N: usize>(pairs: [(&str, Value); N]) -> Value {
+    Value::Table(entries(pairs))
+}
+
+fn entries<const N: usize>(pairs: [(&str, Value); N]) -> Table {
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

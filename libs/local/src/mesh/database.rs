@@ -45,6 +45,10 @@ impl Database {
         (&self.service_url, &self.role_password)
     }
 
+    pub(super) fn admin_url(&self) -> &str {
+        &self.admin_url
+    }
+
     pub(super) fn private_cluster(&mut self) -> Option<&mut Postgres> {
         self.cluster.as_mut()
     }

@@ -1,8 +1,9 @@
 //! A whole mesh on one machine: a private Postgres (or one given by URL), certificates, migrations, and the nine
-//! services as separate processes over mutual TLS on loopback.
+//! services, one instance of each or more, as separate processes over mutual TLS on loopback.
 
 mod config;
 mod database;
+mod options;
 mod probe;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use servo_model::Service;
-use servo_model::service::METRICS_PORT_OFFSET;
+use servo_model::service::{METRICS_PORT_OFFSET, TRUST_DOMAIN};
 
 use crate::ca::{Ca, Issue};
 use crate::child::Child;
@@ -24,6 +25,7 @@ use crate::postgres::Postgres;
 use crate::process::{cpu_time, memory_mb};
 use crate::secret::kept_secret;
 use database::Database;
+pub use options::{Instance, LivenessPace, MeshOptions};
 use probe::Probe;
 pub use probe::ServiceStatus;
 
@@ -33,17 +35,6 @@ pub const TENANT: &str = "demo";
 const API_KEY_FILE: &str = "api-key";
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// What a mesh is started with.
-#[derive(Debug, Clone)]
-pub struct MeshOptions {
-    /// Everything the mesh keeps: data, certificates, configuration, logs.
-    pub dir: PathBuf,
-    /// Where the service binaries stand.
-    pub binaries: PathBuf,
-    /// The URL of an existing Postgres, of a user who may create roles; none starts a private one.
-    pub database_url: Option<String>,
-}
 
 /// A step of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,18 +50,22 @@ pub enum Step {
 pub struct LocalMesh {
     dir: PathBuf,
     binaries: PathBuf,
-    ports: BTreeMap<Service, u16>,
-    api_key: String,
+    pace: Option<LivenessPace>,
+    shared_workers: bool,
+    ports: BTreeMap<Instance, u16>,
+    /// One for each tenant.
+    api_keys: BTreeMap<String, String>,
     run_id_secret: String,
     signing_secret: String,
     probe: Probe,
-    services: BTreeMap<Service, Child>,
+    /// What runs, and what ended without being asked to.
+    processes: BTreeMap<Instance, Child>,
     database: Database,
     _lock: DirLock,
 }
 
 impl LocalMesh {
-    /// Starts everything and waits until all nine services are healthy. `done` hears of each step when it is over.
+    /// Starts everything and waits until all services are healthy. `done` hears of each step when it is over.
     pub async fn start(options: MeshOptions, mut done: impl FnMut(Step)) -> Result<LocalMesh> {
         fs::create_dir_all(&options.dir).with_context(|| format!("create {}", options.dir.display()))?;
         let dir = options.dir.canonicalize()?;
@@ -81,28 +76,29 @@ impl LocalMesh {
         done(Step::Certificates);
         database.migrate().await?;
         done(Step::Migrations);
-        let api_key = kept_secret(&dir.join(API_KEY_FILE), "servo_")?;
+        let api_keys = api_keys(&dir, &options.tenants)?;
         let run_id_secret = kept_secret(&dir.join("run-id-secret"), "")?;
         let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
         let ports_lock =
             tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
-        let (ports, services) = (choose_ports()?, BTreeMap::new());
-        let binaries = options.binaries;
+        let ports = choose_ports(&options.all_instances())?;
         let mut mesh = LocalMesh {
             dir,
-            binaries,
+            binaries: options.binaries,
+            pace: options.pace,
+            shared_workers: options.shared_workers,
             ports,
-            api_key,
+            api_keys,
             run_id_secret,
             signing_secret,
             probe,
-            services,
+            processes: BTreeMap::new(),
             database,
             _lock: lock,
         };
-        for service in Service::ALL {
-            config::write(&mesh, service)?;
-            mesh.launch(service)?;
+        for instance in mesh.instances() {
+            config::write(&mesh, instance)?;
+            mesh.launch(instance)?;
         }
         done(Step::Services);
         mesh.wait_until_healthy().await?;
@@ -112,17 +108,27 @@ impl LocalMesh {
     }
 
     /// `https://127.0.0.1:7400`
-    pub fn address(&self, service: Service) -> String {
-        format!("https://127.0.0.1:{}", self.ports[&service])
+    pub fn address(&self, instance: impl Into<Instance>) -> String {
+        format!("https://127.0.0.1:{}", self.ports[&instance.into()])
     }
 
-    pub fn metrics_address(&self, service: Service) -> String {
-        format!("http://127.0.0.1:{}/metrics", self.ports[&service] + METRICS_PORT_OFFSET)
+    pub fn metrics_address(&self, instance: impl Into<Instance>) -> String {
+        format!("http://127.0.0.1:{}/metrics", self.ports[&instance.into()] + METRICS_PORT_OFFSET)
+    }
+
+    /// All instances that the mesh was started with.
+    pub fn instances(&self) -> Vec<Instance> {
+        self.ports.keys().copied().collect()
     }
 
     /// Opens every workspace of the tenant [`TENANT`].
     pub fn api_key(&self) -> &str {
-        &self.api_key
+        self.api_key_of(TENANT)
+    }
+
+    /// Opens every workspace of a tenant that the mesh was started with.
+    pub fn api_key_of(&self, tenant: &str) -> &str {
+        &self.api_keys[tenant]
     }
 
     /// The file that holds it.
@@ -135,8 +141,25 @@ impl LocalMesh {
         self.dir.join("tls").join("ca.crt")
     }
 
-    pub fn log_path(&self, service: Service) -> PathBuf {
-        self.dir.join("logs").join(format!("{service}.log"))
+    pub fn log_path(&self, instance: impl Into<Instance>) -> PathBuf {
+        self.dir.join("logs").join(format!("{}.log", instance.into()))
+    }
+
+    /// The files of a certificate and its key with which a worker of `tenant` may call the dispatcher and the
+    /// callback themselves.
+    pub fn worker_certificate(&self, tenant: &str) -> Result<(PathBuf, PathBuf)> {
+        let (dir, name) = (self.dir.join("tls"), format!("worker-{tenant}"));
+        let paths = (dir.join(format!("{name}.crt")), dir.join(format!("{name}.key")));
+        if !paths.0.exists() {
+            let identity = Issue::identity(&format!("{TRUST_DOMAIN}worker/{tenant}"));
+            Ca::load_or_create(&dir)?.issue(&identity)?.write(&dir, &name)?;
+        }
+        Ok(paths)
+    }
+
+    /// The superuser's URL of the services' database, for looking behind the API.
+    pub fn admin_url(&self) -> &str {
+        self.database.admin_url()
     }
 
     /// The private Postgres, unless one was given by URL.
@@ -145,50 +168,59 @@ impl LocalMesh {
     }
 
     /// The process of a service.
-    pub fn process(&mut self, service: Service) -> Option<&mut Child> {
-        self.services.get_mut(&service)
+    pub fn process(&mut self, instance: impl Into<Instance>) -> Option<&mut Child> {
+        self.processes.get_mut(&instance.into())
     }
 
-    /// What each service's process takes of memory, in megabytes.
-    pub fn memory(&self) -> Result<Vec<(Service, f64)>> {
-        self.services.iter().map(|(service, child)| Ok((*service, memory_mb(child.id())?))).collect()
+    /// `kill -9` of one instance; the others go on. [`LocalMesh::launch`] starts it again.
+    pub fn kill_9(&mut self, instance: impl Into<Instance>) -> Result<()> {
+        if let Some(mut child) = self.processes.remove(&instance.into()) {
+            child.kill_group()?;
+        }
+        Ok(())
+    }
+
+    /// What each process takes of memory, in megabytes.
+    pub fn memory(&self) -> Result<Vec<(Instance, f64)>> {
+        self.processes.iter().map(|(instance, child)| Ok((*instance, memory_mb(child.id())?))).collect()
     }
 
     /// The CPU time that all services used so far.
     pub fn cpu_time(&self) -> Result<Duration> {
-        self.services.values().map(|child| cpu_time(child.id())).sum()
+        self.processes.values().map(|child| cpu_time(child.id())).sum()
     }
 
-    /// What each service says about itself.
+    /// What each instance that was not killed says about itself.
     pub async fn status(&self) -> Vec<ServiceStatus> {
-        let asked = Service::ALL.map(|service| self.probe.ask(service, self.address(service)));
-        futures::future::join_all(asked).await
+        let ask = |instance: &Instance| self.probe.ask(instance.service, self.address(*instance));
+        futures::future::join_all(self.processes.keys().map(ask)).await
     }
 
     /// Starts the process of a service, for the first time or after it was killed.
-    pub fn launch(&mut self, service: Service) -> Result<()> {
-        let log_path = self.log_path(service);
+    pub fn launch(&mut self, instance: impl Into<Instance>) -> Result<()> {
+        let instance = instance.into();
+        let log_path = self.log_path(instance);
         fs::create_dir_all(self.dir.join("logs"))?;
         let log =
             File::options().create(true).append(true).open(&log_path).context("open a service's log")?;
-        let program = self.binaries.join(format!("servo-{service}"));
+        let program = self.binaries.join(format!("servo-{}", instance.service));
         let mut command = Child::command(&program);
-        command.env("SERVO_CONFIG", self.config_path(service));
+        command.env("SERVO_CONFIG", self.config_path(instance));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child =
-            Child::spawn(service.name(), command).with_context(|| format!("start {}", program.display()))?;
-        self.services.insert(service, child);
+        let child = Child::spawn(&instance.to_string(), command)
+            .with_context(|| format!("start {}", program.display()))?;
+        self.processes.insert(instance, child);
         Ok(())
     }
 
     /// Asks all services to leave, then stops Postgres.
     pub fn stop(mut self) -> Result<()> {
-        for child in self.services.values_mut() {
+        for child in self.processes.values_mut() {
             if child.try_wait()?.is_none() {
                 child.signal(Signal::SIGTERM)?;
             }
         }
-        for child in self.services.values_mut() {
+        for child in self.processes.values_mut() {
             child.stop(Signal::SIGTERM, DRAIN_GRACE)?;
         }
         self.postgres().map_or(Ok(()), Postgres::stop)
@@ -214,17 +246,17 @@ impl LocalMesh {
     }
 
     fn check_processes(&mut self) -> Result<()> {
-        for (service, child) in &mut self.services {
+        for (instance, child) in &mut self.processes {
             if let Some(status) = child.try_wait()? {
-                let log = self.dir.join("logs").join(format!("{service}.log"));
-                bail!("{service} ended with {status}: {} ({})", last_line(&log), log.display());
+                let log = self.dir.join("logs").join(format!("{instance}.log"));
+                bail!("{instance} ended with {status}: {} ({})", last_line(&log), log.display());
             }
         }
         Ok(())
     }
 
-    fn config_path(&self, service: Service) -> PathBuf {
-        self.dir.join("config").join(format!("{service}.toml"))
+    fn config_path(&self, instance: Instance) -> PathBuf {
+        self.dir.join("config").join(format!("{instance}.toml"))
     }
 }
 
@@ -237,10 +269,21 @@ fn write_certificates(dir: &Path) -> Result<Probe> {
     Probe::new(dir)
 }
 
-fn choose_ports() -> Result<BTreeMap<Service, u16>> {
+/// The key of [`TENANT`] stands where users look for it, the others' beside it.
+fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> {
+    let own = (TENANT.to_owned(), kept_secret(&dir.join(API_KEY_FILE), "servo_")?);
+    let of = |tenant: &String| {
+        Ok((tenant.clone(), kept_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?))
+    };
+    std::iter::once(Ok(own)).chain(tenants.iter().map(of)).collect()
+}
+
+fn choose_ports(instances: &[Instance]) -> Result<BTreeMap<Instance, u16>> {
     let mut free = FreePorts::default();
-    let choose = |service: Service| Ok((service, free.pair(service.default_port(), METRICS_PORT_OFFSET)?));
-    Service::ALL.into_iter().map(choose).collect()
+    let choose = |instance: &Instance| {
+        Ok((*instance, free.pair(instance.service.default_port(), METRICS_PORT_OFFSET)?))
+    };
+    instances.iter().map(choose).collect()
 }
 
 fn last_line(log: &Path) -> String {

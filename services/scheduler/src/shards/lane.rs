@@ -17,6 +17,8 @@ use super::shard::Shard;
 use super::timers::Timers;
 use super::work::{NotDone, Work};
 
+/// How soon timers ask for the database's time after a flush that failed forgot it.
+const CLOCK_PAUSE: Duration = Duration::from_millis(100);
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
 
@@ -133,9 +135,10 @@ impl Lane {
         }
     }
 
+    /// Without a clock it is not known what is due, so it is asked for soon.
     fn next_due(&self) -> Option<Instant> {
-        let clock = self.clock?;
-        Some(clock.instant(self.timers.next()?).into())
+        let next = self.timers.next()?;
+        Some(self.clock.map_or_else(|| Instant::now() + CLOCK_PAUSE, |clock| clock.instant(next).into()))
     }
 }
 

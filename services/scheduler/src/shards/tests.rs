@@ -246,7 +246,17 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
     keep_plan(&database, &plan).await;
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     folded(&ask(&one, claim(id, 0, 1, 1)).await);
-    let callback = store(&database, Service::Callback);
+    record_finish(&database, id).await;
+    // The owner does not know of it yet; its next append finds out.
+    folded(&ask(&one, claim(id, 1, 1, 1)).await);
+    let (_, tasks) = states(&one.store, id).await;
+    assert_eq!(tasks, [TaskState::Succeeded, TaskState::Queued].map(TaskState::code));
+    assert_eq!(ask(&one, finish(id, 0)).await.verdict, DoneAs::Core(Verdict::Duplicate));
+}
+
+/// Appends the outcome of the first task's first attempt as the callback does when no owner answers.
+async fn record_finish(database: &TestDatabase, id: RunId) {
+    let callback = store(database, Service::Callback);
     let body = Body::TaskFinished(finished(id, 0, 1));
     let event = NewEvent {
         event_id: event_id(),
@@ -261,11 +271,26 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
         payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
     };
     callback.ledger().append(vec![event]).await.unwrap();
-    // The owner does not know of it yet; its next append finds out.
-    folded(&ask(&one, claim(id, 1, 1, 1)).await);
-    let (_, tasks) = states(&one.store, id).await;
-    assert_eq!(tasks, [TaskState::Succeeded, TaskState::Queued].map(TaskState::code));
-    assert_eq!(ask(&one, finish(id, 0)).await.verdict, DoneAs::Core(Verdict::Duplicate));
+}
+
+#[tokio::test]
+async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the_timers() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (mut plan, id) = (plan(&[&[]]), run_id(6));
+    let soon = prost_types::Duration { seconds: 0, nanos: 50_000_000 };
+    plan.assets[0].timeouts = Some(v1::Timeouts { dispatch_ack: Some(soon), ..Default::default() });
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    // The claim before this is lost, so it says nothing; then the same attempt is claimed once more.
+    record_finish(&database, id).await;
+    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    assert!(matches!(refused, NotDone::Unavailable(_)), "its key is taken: {refused:?}");
+    // Nobody can start it any more; when its time is over there is a new attempt.
+    while states(&one.store, id).await.1 != [TaskState::Ready.code()] {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

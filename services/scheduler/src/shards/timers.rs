@@ -72,8 +72,12 @@ impl Lane {
     }
 
     pub(super) async fn fire_timers(&mut self) {
-        let Some(clock) = self.clock else { return };
-        let now = clock.now();
+        let clock = match self.clock {
+            Some(clock) => Ok(clock),
+            None => self.set_clock().await,
+        };
+        // While the database does not answer nothing can be stored either.
+        let Ok(now) = clock.map(|clock| clock.now()) else { return };
         let mut fallen = Vec::new();
         while let Some((run, slot)) = self.timers.pop(now) {
             fallen.extend(self.judge(run, slot, None, now));

@@ -79,7 +79,8 @@ impl Local {
     fn options(&self) -> Result<MeshOptions> {
         let own = std::env::current_exe().context("find the service binaries")?;
         let binaries = own.parent().context("find the service binaries")?.to_path_buf();
-        Ok(MeshOptions { dir: self.dir.clone(), binaries, database_url: self.database_url.clone() })
+        let database_url = self.database_url.clone();
+        Ok(MeshOptions { database_url, ..MeshOptions::new(&self.dir, binaries) })
     }
 }
 

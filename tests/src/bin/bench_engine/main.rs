@@ -22,7 +22,7 @@ use servo_client::{Client, Credentials, Tls, api};
 use servo_local::process::cpu_time;
 use servo_local::{Ca, Issue, LocalMesh, MeshOptions, Postgres, PostgresOptions, TENANT};
 use servo_model::Service;
-use servo_tests::manifest::{asset, chain, manifest, partitioned_fan_out};
+use servo_tests::manifest::{asset, chain, everything, manifest, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 
@@ -52,8 +52,10 @@ async fn main() -> Result<()> {
     let binaries = std::env::current_exe()?.parent().context("find the service binaries")?.to_path_buf();
     let counting = PostgresOptions::default().with("shared_preload_libraries", "pg_stat_statements");
     let postgres = Postgres::start_with(&dir.path().join("cluster"), counting)?;
-    let database_url = Some(postgres.admin_url());
-    let mesh_options = MeshOptions { dir: dir.path().join("servo"), binaries, database_url };
+    let mesh_options = MeshOptions {
+        database_url: Some(postgres.admin_url()),
+        ..MeshOptions::new(dir.path().join("servo"), binaries)
+    };
     let mesh = LocalMesh::start(mesh_options, |_| ()).await?;
     let mut figures = Figures { map: earlier()? };
     figures.note("floor_tasks_per_s", floor::measure(&postgres.admin_url()).await?);
@@ -264,15 +266,4 @@ async fn finish(user: &User, selection: &[&str]) -> Result<()> {
     let ended = user.ended(&run.run_id).await?;
     ensure!(ended.state() == api::RunState::Succeeded, "the run ended {:?}: {}", ended.state(), ended.error);
     Ok(())
-}
-
-fn everything(selection: &[&str]) -> api::RunSpec {
-    api::RunSpec {
-        selection: selection.iter().map(|s| (*s).to_owned()).collect(),
-        partitions: Some(api::PartitionSelection {
-            partitions: Some(api::partition_selection::Partitions::All(true)),
-            only: 0,
-        }),
-        ..Default::default()
-    }
 }

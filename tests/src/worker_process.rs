@@ -1,0 +1,75 @@
+//! The test worker as a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use servo_local::{Child, LocalMesh, TENANT};
+use servo_model::Service;
+
+/// What a worker is started with.
+#[derive(Debug, Clone)]
+pub struct WorkerProcess {
+    tenant: String,
+    slots: u32,
+    number: usize,
+    direct: bool,
+    journal: Option<PathBuf>,
+}
+
+impl Default for WorkerProcess {
+    fn default() -> WorkerProcess {
+        WorkerProcess { tenant: TENANT.to_owned(), slots: 16, number: 0, direct: false, journal: None }
+    }
+}
+
+impl WorkerProcess {
+    #[must_use]
+    pub fn tenant(self, tenant: &str) -> WorkerProcess {
+        WorkerProcess { tenant: tenant.to_owned(), ..self }
+    }
+
+    #[must_use]
+    pub fn slots(self, slots: u32) -> WorkerProcess {
+        WorkerProcess { slots, ..self }
+    }
+
+    /// Which of several gateways, dispatchers and callbacks it turns to.
+    #[must_use]
+    pub fn at(self, number: usize) -> WorkerProcess {
+        WorkerProcess { number, ..self }
+    }
+
+    /// With a certificate straight to the dispatcher and the callback, not through the gateway.
+    #[must_use]
+    pub fn direct(self) -> WorkerProcess {
+        WorkerProcess { direct: true, ..self }
+    }
+
+    /// Notes every attempt that begins.
+    #[must_use]
+    pub fn journal(self, path: &Path) -> WorkerProcess {
+        WorkerProcess { journal: Some(path.to_owned()), ..self }
+    }
+
+    /// Starts it; the process ends with the handle.
+    pub fn start(&self, mesh: &LocalMesh, binaries: &Path) -> Result<Child> {
+        let mut command = Child::command(&binaries.join("test_worker"));
+        command.arg("--ca").arg(mesh.ca_path()).args(["--server-name", "localhost"]);
+        command.args(["--tenant", &self.tenant, "--slots", &self.slots.to_string()]);
+        if self.direct {
+            let (certificate, key) = mesh.worker_certificate(&self.tenant)?;
+            command.args(["--dispatcher", &mesh.address((Service::Dispatcher, self.number))]);
+            command.args(["--callback", &mesh.address((Service::Callback, self.number))]);
+            command.arg("--certificate").arg(certificate).arg("--key").arg(key);
+        } else {
+            command.args(["--dispatcher", &mesh.address((Service::Gateway, self.number))]);
+            command.env("SERVO_API_KEY", mesh.api_key_of(&self.tenant));
+        }
+        if let Some(journal) = &self.journal {
+            command.arg("--journal").arg(journal);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Child::spawn("test_worker", command).context("start the test worker")
+    }
+}

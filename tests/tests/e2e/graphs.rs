@@ -1,0 +1,87 @@
+//! F36: large graphs are planned and run to their end, and no service grows fat on them.
+
+use std::time::Instant;
+
+use servo_client::api::{self, RunState};
+use servo_tests::full;
+use servo_tests::manifest::{chain, everything, partitioned_fan_out, partitioned_layers};
+use servo_tests::user::{User, WORKSPACE};
+
+use crate::support::Running;
+
+const MEMORY_MB_MAX: f64 = 256.0;
+const LAYER_WIDTH: usize = 100;
+const LAYER_REACH: usize = 6;
+
+/// A graph, how to ask for all of it, and how large its plan must be.
+struct Graph {
+    name: &'static str,
+    manifest: api::Manifest,
+    spec: api::RunSpec,
+    tasks: usize,
+    edges: usize,
+}
+
+/// One root, `width` tasks behind it, and one that waits for them all.
+fn wide(width: usize) -> Graph {
+    let (manifest, spec) = (partitioned_fan_out(width), everything(&["fan.*"]));
+    Graph { name: "wide", manifest, spec, tasks: width + 2, edges: 2 * width }
+}
+
+/// Diamonds upon diamonds: every task waits for several layers, the first ones for as many as there are.
+fn diamonds(layers: usize) -> Graph {
+    let manifest = partitioned_layers(layers, LAYER_WIDTH, LAYER_REACH);
+    let edges = LAYER_WIDTH * (0..layers).map(|layer| layer.min(LAYER_REACH)).sum::<usize>();
+    Graph { name: "diamonds", manifest, spec: everything(&["deep.*"]), tasks: layers * LAYER_WIDTH, edges }
+}
+
+/// One behind the other.
+fn deep(length: usize) -> Graph {
+    let spec = api::RunSpec { selection: vec!["chain.*".to_owned()], ..Default::default() };
+    Graph { name: "deep", manifest: chain(length), spec, tasks: length, edges: length - 1 }
+}
+
+/// Plans it dry, then runs it; all tasks succeed.
+async fn runs_to_its_end(user: &User, graph: Graph) {
+    let Graph { name, manifest, spec, tasks, edges } = graph;
+    user.deploy(manifest).await.unwrap();
+    let dry = api::PlanRunRequest {
+        tenant: user.tenant().to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        spec: Some(spec.clone()),
+        max_tasks: u32::try_from(tasks).unwrap(),
+        ..Default::default()
+    };
+    let called = Instant::now();
+    let planned = user.client.planner().plan_run(dry).await.unwrap().into_inner();
+    let planning = called.elapsed();
+    let planned_edges: usize =
+        planned.plan.unwrap_or_default().tasks.iter().map(|task| task.upstream.len()).sum();
+    assert_eq!((planned.task_count as usize, planned_edges), (tasks, edges), "{name}");
+    let called = Instant::now();
+    let run = user.trigger_spec(spec).await.unwrap();
+    let ended = user.ended(&run.run_id).await.unwrap();
+    assert_eq!(ended.state(), RunState::Succeeded, "{name}: {ended:?}");
+    let counts = ended.tasks.unwrap();
+    assert_eq!((counts.total as usize, counts.succeeded as usize), (tasks, tasks), "{name}");
+    println!("{name}: {tasks} tasks, {edges} edges, planned in {planning:?}, run in {:?}", called.elapsed());
+}
+
+#[tokio::test]
+async fn chaos_f36_large_graphs_run_to_their_end() {
+    let graphs = match full() {
+        true => [wide(9_998), diamonds(100), deep(10_000)],
+        false => [wide(998), diamonds(10), deep(100)],
+    };
+    let running = Running::start().await;
+    let user = User::of(&running.mesh).unwrap();
+    let _worker = user.work(256);
+    for graph in graphs {
+        runs_to_its_end(&user, graph).await;
+    }
+    for (instance, megabytes) in running.mesh.memory().unwrap() {
+        println!("{instance}: {megabytes:.0} MB");
+        assert!(!full() || megabytes <= MEMORY_MB_MAX, "{instance} takes {megabytes:.0} MB");
+    }
+    running.mesh.stop().unwrap();
+}

@@ -1,0 +1,101 @@
+//! `kill -9` of every service and of Postgres, at random moments under load: what was acknowledged ends right, and
+//! nothing is done twice without a recorded reason.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use servo_client::api::RunState;
+use servo_local::{Instance, LivenessPace, TENANT};
+use servo_model::Service;
+use servo_tests::load::Load;
+use servo_tests::manifest::{impatient, layers, manifest};
+use servo_tests::user::User;
+use servo_tests::worker_process::WorkerProcess;
+use servo_tests::{full, journal, seed};
+
+use crate::support::{Running, binaries};
+
+const NAP: &str = r#"{"do":"sleep","ms":150}"#;
+const CALLERS: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
+enum Victim {
+    Service(Service),
+    Postgres,
+}
+
+const KILLS_FULL: usize = 10;
+
+#[tokio::test]
+async fn chaos_kill_9_of_each_service_loses_nothing_and_repeats_nothing() {
+    survive(&Service::ALL.map(Victim::Service), 1).await;
+}
+
+#[tokio::test]
+async fn chaos_inv_20_kill_9_of_postgres_loses_nothing_that_was_acknowledged() {
+    survive(&[Victim::Postgres], 3).await;
+}
+
+/// Kills each of them several times (in a sample `kills` times) while runs keep coming, then holds the workers' journal against the histories.
+async fn survive(victims: &[Victim], kills: usize) {
+    let mut random = StdRng::seed_from_u64(seed());
+    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+    let journal = running.file("journal");
+    let worker = WorkerProcess::default().journal(&journal);
+    let _workers = [0, 1].map(|_| worker.start(&running.mesh, &binaries()).unwrap());
+    let user = User::of(&running.mesh).unwrap();
+    let assets = layers(3, 3, 2, NAP).into_iter().map(impatient).collect();
+    user.deploy(manifest(assets)).await.unwrap();
+
+    let load = Load::start(std::slice::from_ref(&user), "layers.*", CALLERS);
+    for _ in 0..if full() { KILLS_FULL } else { kills } {
+        for victim in victims {
+            pause(&mut random, 1_000).await;
+            harm(&mut running, *victim, &mut random).await;
+            // Often the next kill meets a mesh at work, sometimes one that has not recovered from the last.
+            if random.random_bool(0.75) {
+                load.goes_on(1).await;
+            }
+        }
+    }
+    pause(&mut random, 1_000).await;
+    let runs = load.stop().await.unwrap();
+
+    for run in &runs {
+        let ended = user.run(run).await.unwrap();
+        assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
+        let tasks = ended.tasks.unwrap();
+        assert_eq!((tasks.total, tasks.succeeded), (9, 9), "{run}");
+    }
+    let fates = journal::fates(&user, &runs).await.unwrap();
+    let lines = journal::read(&journal).unwrap();
+    let postgres = victims.iter().any(|victim| matches!(victim, Victim::Postgres));
+    let tally = journal::compare(&lines, &fates, postgres);
+    println!("{} runs of {TENANT}, {} attempts, {} lines: {tally:?}", runs.len(), fates.len(), lines.len());
+    assert_eq!(tally.faults, Vec::<String>::new());
+    assert_eq!(tally.counted, runs.len() * 9, "one attempt of every task counts");
+    running.mesh.stop().unwrap();
+}
+
+async fn harm(running: &mut Running, victim: Victim, random: &mut StdRng) {
+    match victim {
+        Victim::Service(service) => {
+            running.mesh.kill_9(service).unwrap();
+            pause(random, 500).await;
+            running.mesh.launch(Instance::from(service)).unwrap();
+        }
+        Victim::Postgres => {
+            let postgres = running.mesh.postgres().unwrap();
+            postgres.kill_9().unwrap();
+            pause(random, 500).await;
+            running.mesh.postgres().unwrap().restart().unwrap();
+        }
+    }
+    running.mesh.wait_until_healthy().await.unwrap();
+}
+
+/// A random moment.
+async fn pause(random: &mut StdRng, most_ms: u64) {
+    tokio::time::sleep(Duration::from_millis(random.random_range(0..most_ms))).await;
+}
