@@ -43,6 +43,8 @@ pub(super) async fn trigger_run(
         run_id,
         request_event: event_id(),
         plan_event: event_id(),
+        key: key.clone(),
+        fingerprint,
         asked: v1::RunRequested {
             run_id: run_id.to_string(),
             run_key: key.to_string(),

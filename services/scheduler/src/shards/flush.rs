@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use servo_model::{EventType, RunId, RunKey};
-use servo_proto::v1;
+use servo_model::RunId;
+use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1::event::Body;
+use servo_proto::{kind_of, v1};
 use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
 use uuid::Uuid;
 
@@ -155,7 +156,7 @@ impl Lane {
         let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
-            let same = hex_equals(&new.asked.request_fingerprint, &run.header.fingerprint);
+            let same = *new.fingerprint.digest().as_bytes() == run.header.fingerprint;
             let verdict = if same { DoneAs::Exists } else { DoneAs::Conflict(run.header.fingerprint) };
             return Done { verdict, event_id: new.request_event, run: Some(view(run)) };
         }
@@ -174,11 +175,10 @@ impl Lane {
         let mut changes = Changes { run: true, ..Changes::default() };
         fold(&mut run, &Event::PlanCreated { graph: new.graph.clone() }, at, &mut changes);
         let (request, plan) = events_of(new, shard);
-        let key: Option<RunKey> = new.asked.run_key.parse().ok();
         let born = Born {
             event_id: new.request_event,
             run_key: new.asked.run_key.clone(),
-            generation: key.map_or(1, |key| i32::try_from(key.generation()).unwrap_or(i32::MAX)),
+            generation: i32::try_from(new.key.generation()).unwrap_or(i32::MAX),
             request: request.payload.clone(),
             plan_fingerprint: new.plan_fingerprint.clone(),
         };
@@ -295,39 +295,31 @@ fn view(run: &Run) -> RunView {
     }
 }
 
-fn hex_equals(text: &str, bytes: &[u8; 32]) -> bool {
-    text.parse::<servo_model::Digest>().is_ok_and(|digest| digest.as_bytes() == bytes)
-}
-
 fn events_of(new: &NewRun, shard: i16) -> (NewEvent, NewEvent) {
-    let run_id = Uuid::from_bytes(*new.run_id.as_bytes());
-    let event = |event_id, kind, idempotency_key, causation_id, body| NewEvent {
+    let event = |event_id, key: IdempotencyKey, causation_id, body| NewEvent {
         event_id,
-        kind,
+        kind: kind_of(&body),
         version: 1,
         shard,
         tenant: new.tenant.clone(),
         workspace: new.workspace.clone(),
-        idempotency_key,
-        correlation_id: Some(run_id),
+        idempotency_key: key.to_string(),
+        correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
         causation_id,
         payload: v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }.encode_to_vec(),
     };
-    let fingerprint = &new.asked.request_fingerprint;
-    let key = format!("runreq:{}:{fingerprint}", new.asked.run_key);
-    let request =
-        event(new.request_event, EventType::RunRequested, key, None, Body::RunRequested(new.asked.clone()));
+    let request_key = IdempotencyKey::run_requested(&new.key, &new.fingerprint);
+    let request = event(new.request_event, request_key, None, Body::RunRequested(new.asked.clone()));
     let created = v1::PlanCreated {
-        run_id: new.asked.run_id.clone(),
-        request_fingerprint: fingerprint.clone(),
+        run_id: new.run_id.to_string(),
+        request_fingerprint: new.fingerprint.to_string(),
         plan_id: servo_model::Digest::from_bytes(new.graph.plan_id).to_string(),
         plan_fingerprint: new.plan_fingerprint.clone(),
         deployment_id: new.graph.deployment_id.to_string(),
         task_count: new.graph.tasks.len() as u32,
     };
-    let key = format!("plan:{}:{fingerprint}", new.asked.run_id);
-    let causation = Some(new.request_event);
-    let plan = event(new.plan_event, EventType::PlanCreated, key, causation, Body::PlanCreated(created));
+    let plan_key = IdempotencyKey::plan_created(&new.run_id, &new.fingerprint);
+    let plan = event(new.plan_event, plan_key, Some(new.request_event), Body::PlanCreated(created));
     (request, plan)
 }
 
@@ -344,20 +336,5 @@ fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
         causation_id: None,
         payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }
             .encode_to_vec(),
-    }
-}
-
-fn kind_of(body: &Body) -> EventType {
-    match body {
-        Body::DispatchRequested(_) => EventType::DispatchRequested,
-        Body::DispatchEnqueued(_) => EventType::DispatchEnqueued,
-        Body::TaskStarted(_) => EventType::TaskStarted,
-        Body::TaskFinished(_) => EventType::TaskFinished,
-        Body::TimerFired(_) => EventType::TimerFired,
-        Body::RunCancelRequested(_) => EventType::RunCancelRequested,
-        Body::RunPaused(_) => EventType::RunPaused,
-        Body::RunResumed(_) => EventType::RunResumed,
-        Body::TaskForceCancelled(_) => EventType::TaskForceCancelled,
-        _ => EventType::PlanFailed,
     }
 }

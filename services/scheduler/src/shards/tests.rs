@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use prost::Message;
 use servo_local::TestDatabase;
+use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
-use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, Service, Stream};
+use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream};
 use servo_proto::v1;
 use servo_proto::v1::admit_response::Message as Told;
 use servo_proto::v1::event::Body;
@@ -89,16 +90,20 @@ fn run_id(n: u8) -> RunId {
 }
 
 fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -> Ask {
+    let key = RunKey::chosen(&format!("key-{id}")).unwrap();
+    let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
     Ask::Run(Arc::new(NewRun {
         tenant: "acme".to_owned(),
         workspace: "prod".to_owned(),
         run_id: id,
         request_event: event_id(),
         plan_event: event_id(),
+        key: key.clone(),
+        fingerprint,
         asked: v1::RunRequested {
             run_id: id.to_string(),
-            run_key: format!("key-{id}"),
-            request_fingerprint: Digest::of(fingerprint).to_string(),
+            run_key: key.to_string(),
+            request_fingerprint: fingerprint.to_string(),
             generation: 1,
             ..Default::default()
         },

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use servo_model::RunId;
+use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TransitionReason};
+use servo_model::{RunId, RunKey};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
@@ -50,6 +51,8 @@ pub(crate) struct NewRun {
     pub run_id: RunId,
     pub request_event: Uuid,
     pub plan_event: Uuid,
+    pub key: RunKey,
+    pub fingerprint: RequestFingerprint,
     pub asked: v1::RunRequested,
     pub plan_fingerprint: String,
     pub graph: Arc<Graph>,
