@@ -8,10 +8,12 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 
 pub mod access;
+mod difference;
 mod fingerprint;
 mod kind;
 pub mod scope;
 
+pub use difference::spec_difference;
 pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
 
