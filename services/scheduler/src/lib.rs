@@ -6,7 +6,10 @@
 //! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
 
 pub mod core;
+mod known;
+mod loops;
 mod planning;
+mod route;
 mod rpc;
 mod secrets;
 mod shards;
@@ -21,9 +24,13 @@ use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
+use tokio::sync::mpsc;
 use ulid::Ulid;
 
+use crate::known::KnownRuns;
+use crate::loops::plan_runs;
 use crate::planning::Planning;
+use crate::route::Route;
 use crate::rpc::Scheduler;
 use crate::secrets::RunIds;
 use crate::shards::{Keeper, Plans, Shards};
@@ -63,11 +70,18 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let listen = mesh.common().server.address(Service::Scheduler);
     let address = instance.address.clone().unwrap_or_else(|| format!("https://{listen}"));
     let plans = Plans::default();
-    let shards = Shards::start(&store, &plans);
+    let (unplanned, waiting) = mpsc::unbounded_channel();
+    let shards = Shards::start(&store, &plans, &unplanned);
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
-    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids, tokens };
+    let loops = store.loops().clone();
+    let planner = plan_runs(waiting, planning.clone(), plans.clone(), shards.clone(), loops.clone());
+    let planner = tokio::spawn(planner);
+    let known = KnownRuns::start(loops.clone());
+    let route = Route::new(shards.clone(), mesh.holders(Service::Scheduler), loops, &address);
+    let scheduler =
+        Scheduler { store: store.clone(), shards, plans, planning, known, route, run_ids, tokens };
     let round = keeper.clone();
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
@@ -76,5 +90,6 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         .until_signal()
         .await;
     keeper.leave().await;
+    planner.abort();
     served
 }

@@ -8,7 +8,9 @@ mod fold;
 mod graph;
 mod mapped;
 mod propagate;
+mod retry;
 mod run;
+mod run_keys;
 mod timers;
 mod verdict;
 
@@ -20,8 +22,10 @@ pub use changes::{Changes, Materialized, PartitionNews, Promotion, TaskChange};
 pub use event::{Event, Finished, Made, Outcome, Session, TimerKind};
 pub use fold::fold;
 pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
+pub use retry::{RetryScope, repeated};
 pub use run::{Counts, Run, RunHeader, StoppedBy};
-pub use timers::{Due, due_of};
+pub use run_keys::{Decision, KeyPolicy, decide, probes};
+pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
 
 /// Microseconds since 1970, as the database stamps them. The only time that a fold knows.

@@ -4,11 +4,11 @@ use servo_mesh::paging::{PageTokens, page_size};
 use servo_mesh::{Error, Reason};
 use servo_model::TaskId;
 use servo_proto::v1;
-use servo_store::query;
+use servo_store::{TenantTx, query};
 
 use super::{Scheduler, answer, get_run, story};
 use crate::core::{Graph, Slot};
-use crate::wire::{self, TaskRow};
+use crate::wire::{self, RunRow, TaskRow};
 
 pub(super) async fn list_tasks(
     scheduler: &Scheduler,
@@ -52,22 +52,33 @@ pub(super) async fn get_task(
     let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
     let graph =
         get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?.ok_or_else(missing)?;
-    let counts = query(include_str!("../store/children.sql")).bind(run.run_number);
-    let children: Vec<(i32, i64)> = tx.all(counts).await.map_err(answer::store)?;
-    let slot = slot_of(&graph, &children, &asked.task_id).ok_or_else(missing)?;
-    let select = query(include_str!("../store/task.sql"))
-        .bind(run.run_number)
-        .bind(slot.ordinal.cast_signed())
-        .bind(slot.item.map_or(-1, u32::cast_signed));
-    let row: TaskRow = tx.optional(select).await.map_err(answer::store)?.ok_or_else(missing)?;
+    let (slot, row) = find(&mut tx, &run, &graph, &asked.task_id).await?.ok_or_else(missing)?;
     let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
     tx.commit().await.map_err(answer::store)?;
     let task = wire::task_to_proto(&asked.run_id, &row, &graph);
     Ok(v1::GetTaskResponse { task, attempts: told.attempts, history: told.task })
 }
 
+/// One task of a run.
+pub(super) async fn find(
+    tx: &mut TenantTx,
+    run: &RunRow,
+    graph: &Graph,
+    task_id: &str,
+) -> Result<Option<(Slot, TaskRow)>, Error> {
+    let counts = query(include_str!("../store/children.sql")).bind(run.run_number);
+    let children: Vec<(i32, i64)> = tx.all(counts).await.map_err(answer::store)?;
+    let Some(slot) = slot_of(graph, &children, task_id) else { return Ok(None) };
+    let select = query(include_str!("../store/task.sql"))
+        .bind(run.run_number)
+        .bind(slot.ordinal.cast_signed())
+        .bind(slot.item.map_or(-1, u32::cast_signed));
+    let row: Option<TaskRow> = tx.optional(select).await.map_err(answer::store)?;
+    Ok(row.map(|row| (slot, row)))
+}
+
 /// Task ids are derived from keys, so the plan is looked through; children only where a task has some.
-fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot> {
+pub(super) fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot> {
     let wanted: TaskId = task_id.parse().ok()?;
     let planned = (0u32..).zip(&graph.tasks).find(|(_, task)| task.key.id() == wanted);
     if let Some((ordinal, _)) = planned {

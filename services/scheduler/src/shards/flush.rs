@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use servo_model::RunId;
-use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1};
 use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
@@ -13,10 +12,9 @@ use uuid::Uuid;
 
 use super::lane::{Lane, refuse};
 use super::load;
-use super::rows::{self, Born, Changed};
-use super::shard::run_number;
-use super::work::{Ask, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
-use crate::core::{Changes, Event, Run, Verdict, fold};
+use super::rows::{self, Born, Changed, Conflict};
+use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
+use crate::core::{Changes, Run, Verdict, fold};
 use crate::store::runs_by_id;
 use crate::wire;
 
@@ -29,12 +27,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Draft {
     pub(super) changes: BTreeMap<RunId, Changes>,
     pub(super) born: HashMap<RunId, Born>,
+    /// The shapes of the plans that runs got.
+    pub(super) planned: HashMap<RunId, String>,
+    pub(super) conflicts: Vec<Conflict>,
+    /// Runs that wait for a plan.
+    pub(super) unplanned: Vec<Unplanned>,
     /// Appended, in order.
     pub(super) events: Vec<NewEvent>,
     /// Where each shard's folded events end.
     pub(super) marks: HashMap<i16, i64>,
     /// Nothing but claims: may be lost with Postgres.
-    claims_only: bool,
+    pub(super) claims_only: bool,
 }
 
 impl Lane {
@@ -73,6 +76,9 @@ impl Lane {
                         | StoreError::Aborted
                 )
             {
+                if matches!(error, StoreError::KeyTaken(_)) {
+                    return refuse(works, &NotDone::KeyTaken);
+                }
                 tracing::error!(%error, "a flush failed");
                 return refuse(works, &NotDone::Unavailable(error.to_string()));
             }
@@ -102,7 +108,7 @@ impl Lane {
                 .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
         }
         self.store(&draft, at).await?;
-        self.publish(&draft);
+        self.publish(draft);
         Ok(answers)
     }
 
@@ -147,53 +153,10 @@ impl Lane {
     fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
         match ask {
             Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
+            Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
             Ask::Event(event) => self.fold_event(shard, event, at, draft),
             Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
         }
-    }
-
-    fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        if let Some(run) = held.runs.get(&new.run_id) {
-            let same = *new.fingerprint.digest().as_bytes() == run.header.fingerprint;
-            let verdict = if same { DoneAs::Exists } else { DoneAs::Conflict(run.header.fingerprint) };
-            return Done { verdict, event_id: new.request_event, run: Some(view(run)) };
-        }
-        let number = run_number(shard, mark + 1);
-        let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
-        let mut run = match header {
-            Ok(header) => Run::requested(header),
-            Err(bad) => {
-                return Done {
-                    verdict: DoneAs::Bad(bad.to_string()),
-                    event_id: new.request_event,
-                    run: None,
-                };
-            }
-        };
-        let mut changes = Changes { run: true, ..Changes::default() };
-        fold(&mut run, &Event::PlanCreated { graph: new.graph.clone() }, at, &mut changes);
-        let (request, plan) = events_of(new, shard);
-        let born = Born {
-            event_id: new.request_event,
-            run_key: new.asked.run_key.clone(),
-            generation: i32::try_from(new.key.generation()).unwrap_or(i32::MAX),
-            request: request.payload.clone(),
-            plan_fingerprint: new.plan_fingerprint.clone(),
-        };
-        draft.events.extend([request, plan]);
-        draft.marks.insert(shard, mark + 2);
-        draft.claims_only = false;
-        let done = Done {
-            verdict: DoneAs::Core(Verdict::Folded),
-            event_id: new.request_event,
-            run: Some(view(&run)),
-        };
-        draft.born.insert(new.run_id, born);
-        draft.changes.insert(new.run_id, changes);
-        held.runs.insert(new.run_id, run);
-        done
     }
 
     pub(super) fn fold_event(&mut self, shard: i16, event: &RunEvent, at: i64, draft: &mut Draft) -> Done {
@@ -237,15 +200,14 @@ impl Lane {
         }
         for (run_id, changes) in draft.changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else { continue };
-            let born = draft.born.get(run_id);
             changed.push(Changed {
                 run,
                 changes,
-                born,
-                plan_fingerprint: born.map(|born| born.plan_fingerprint.as_str()),
+                born: draft.born.get(run_id),
+                plan_fingerprint: draft.planned.get(run_id).map(String::as_str),
             });
         }
-        let statement = rows::statement(!draft.claims_only, &batch, &changed);
+        let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts);
         let now = self.loops.store_held(&batch, statement).await?;
         self.clock = Some(super::clock::DatabaseClock::at(now));
         for (shard, mark) in &draft.marks {
@@ -257,7 +219,11 @@ impl Lane {
     }
 
     /// Tells the dispatchers, arms timers, and forgets what has ended.
-    pub(super) fn publish(&mut self, draft: &Draft) {
+    pub(super) fn publish(&mut self, draft: Draft) {
+        for waiting in draft.unplanned {
+            // Nobody plans in a process that is stopping; the next holder finds the run.
+            let _ = self.unplanned.send(waiting);
+        }
         for (run_id, changes) in &draft.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
@@ -282,7 +248,7 @@ impl Lane {
 }
 
 /// A run as an answer shows it.
-fn view(run: &Run) -> RunView {
+pub(super) fn view(run: &Run) -> RunView {
     RunView {
         state: run.state,
         reason: run.reason,
@@ -293,34 +259,6 @@ fn view(run: &Run) -> RunView {
         ended_at: run.ended_at,
         deadline: run.header.deadline,
     }
-}
-
-fn events_of(new: &NewRun, shard: i16) -> (NewEvent, NewEvent) {
-    let event = |event_id, key: IdempotencyKey, causation_id, body| NewEvent {
-        event_id,
-        kind: kind_of(&body),
-        version: 1,
-        shard,
-        tenant: new.tenant.clone(),
-        workspace: new.workspace.clone(),
-        idempotency_key: key.to_string(),
-        correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
-        causation_id,
-        payload: v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }.encode_to_vec(),
-    };
-    let request_key = IdempotencyKey::run_requested(&new.key, &new.fingerprint);
-    let request = event(new.request_event, request_key, None, Body::RunRequested(new.asked.clone()));
-    let created = v1::PlanCreated {
-        run_id: new.run_id.to_string(),
-        request_fingerprint: new.fingerprint.to_string(),
-        plan_id: servo_model::Digest::from_bytes(new.graph.plan_id).to_string(),
-        plan_fingerprint: new.plan_fingerprint.clone(),
-        deployment_id: new.graph.deployment_id.to_string(),
-        task_count: new.graph.tasks.len() as u32,
-    };
-    let plan_key = IdempotencyKey::plan_created(&new.run_id, &new.fingerprint);
-    let plan = event(new.plan_event, plan_key, Some(new.request_event), Body::PlanCreated(created));
-    (request, plan)
 }
 
 fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {

@@ -14,7 +14,7 @@ use super::clock::DatabaseClock;
 use super::plans::Plans;
 use super::shard::Shard;
 use super::timers::Timers;
-use super::work::{NotDone, Work};
+use super::work::{NotDone, Unplanned, Work};
 
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
@@ -44,10 +44,17 @@ pub(super) struct Lane {
     /// Unknown until the first answer of the database.
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
+    /// The way to whoever has runs planned.
+    pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
 }
 
 impl Lane {
-    pub(super) fn new(store: Store, plans: Plans, unreadable: Unreadable) -> Lane {
+    pub(super) fn new(
+        store: Store,
+        plans: Plans,
+        unreadable: Unreadable,
+        unplanned: mpsc::UnboundedSender<Unplanned>,
+    ) -> Lane {
         Lane {
             loops: store.loops().clone(),
             reader: store.reader(),
@@ -57,6 +64,7 @@ impl Lane {
             gates: Gates::default(),
             clock: None,
             unreadable,
+            unplanned,
         }
     }
 

@@ -11,6 +11,7 @@ mod flush;
 mod keeper;
 mod lane;
 mod load;
+mod new_run;
 mod plans;
 mod rows;
 mod shard;
@@ -30,7 +31,9 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use admission::{Gate, GateId};
 pub(crate) use keeper::Keeper;
 pub(crate) use plans::Plans;
-pub(crate) use work::{Ask, Claim, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
+pub(crate) use work::{
+    Ask, Claim, Done, DoneAs, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView, Unplanned, Work,
+};
 
 use lane::{Lane, Message};
 
@@ -65,11 +68,17 @@ impl Unreadable {
 
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
-    pub(crate) fn start(store: &Store, plans: &Plans) -> Shards {
+    /// Runs without a plan are told to whoever has them planned.
+    pub(crate) fn start(
+        store: &Store,
+        plans: &Plans,
+        unplanned: &mpsc::UnboundedSender<Unplanned>,
+    ) -> Shards {
         let unreadable = Unreadable::default();
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            tokio::spawn(Lane::new(store.clone(), plans.clone(), unreadable.clone()).run(messages));
+            let lane = Lane::new(store.clone(), plans.clone(), unreadable.clone(), unplanned.clone());
+            tokio::spawn(lane.run(messages));
             inbox
         };
         Shards { lanes: (0..LANES).map(lane).collect(), unreadable }

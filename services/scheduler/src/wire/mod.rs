@@ -2,12 +2,14 @@
 
 mod event;
 mod plan;
+mod record;
 mod request;
 mod show;
 mod task_ref;
 
 pub(crate) use event::{body_of, from_body};
 pub(crate) use plan::graph;
-pub(crate) use request::{duration, header};
+pub(crate) use record::{plan_created, records};
+pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id};
 pub(crate) use show::{RunRow, TaskRow, run_from_view, run_to_proto, task_key, task_to_proto, timestamp};
 pub(crate) use task_ref::{slot, task_ref};
