@@ -15,6 +15,7 @@ use tracing::warn;
 use crate::config::{Common, Settings};
 use crate::error::Error;
 use crate::health::Readiness;
+use crate::holders::Holders;
 use crate::metrics::Metrics;
 use crate::peer::Peer;
 use crate::server::{Handler, Serving};
@@ -89,6 +90,11 @@ impl<C> Mesh<C> {
     /// The way to one instance of a service, such as the holder of a shard. Keep the peer: it holds the connection.
     pub fn peer_at(&self, service: Service, address: &str) -> Result<Peer, Error> {
         Ok(Peer::new(self.core.clone(), service, crate::peer::parse_address(service, address)?))
+    }
+
+    /// The instances of a service that hold shards; empty until it is told of them.
+    pub fn holders(&self, service: Service) -> Holders {
+        Holders::new(self.core.clone(), service)
     }
 
     /// Serves an API to the mesh: callers show a certificate, and the method's access rule decides.

@@ -73,6 +73,12 @@ impl RunKey {
         Some(RunKey { base: self.base.clone(), generation: self.generation.checked_add(1)? })
     }
 
+    /// Another generation of this key; generation 0 is the first too.
+    #[must_use]
+    pub fn in_generation(&self, generation: u32) -> RunKey {
+        RunKey { base: self.base.clone(), generation: generation.max(1) }
+    }
+
     fn first_of(base: String) -> Result<RunKey, RunKeyError> {
         if base.is_empty() {
             return Err(RunKeyError::Empty);
@@ -198,6 +204,14 @@ mod tests {
         assert_eq!("nightly#3".parse(), Ok(third.clone()));
         assert_eq!((third.generation(), third.first()), (3, first));
         assert_eq!("x#4294967295".parse::<RunKey>().unwrap().next(), None);
+    }
+
+    #[test]
+    fn every_generation_of_a_key_can_be_named() {
+        let key: RunKey = "nightly#3".parse().unwrap();
+        assert_eq!(key.in_generation(7).to_string(), "nightly#7");
+        assert_eq!(key.in_generation(1), key.first());
+        assert_eq!(key.in_generation(0), key.first());
     }
 
     #[test]

@@ -12,18 +12,23 @@ use crate::v1;
 /// exactly when theirs are equal. The order in which assets are named means nothing; the configuration counts by its
 /// bytes, since users may write floats there.
 pub fn request_fingerprint(spec: &v1::RunSpec) -> Result<RequestFingerprint, JsonError> {
+    let json = to_canonical(&in_json(&normal(spec)))?;
+    Ok(RequestFingerprint::from_digest(Digest::of(json)))
+}
+
+/// The spec without what means nothing, and with the digest of the configuration in its place.
+pub(crate) fn normal(spec: &v1::RunSpec) -> v1::RunSpec {
     let mut spec = spec.clone();
     spec.selection.sort();
     spec.selection.dedup();
     if !spec.config_json.is_empty() {
         spec.config_json = Digest::of(&spec.config_json).to_string();
     }
-    let json = to_canonical(&in_json(&spec))?;
-    Ok(RequestFingerprint::from_digest(Digest::of(json)))
+    spec
 }
 
 /// The message as the canonical mapping of protobuf to JSON has it.
-fn in_json(spec: &v1::RunSpec) -> DynamicMessage {
+pub(crate) fn in_json(spec: &v1::RunSpec) -> DynamicMessage {
     let descriptor = crate::descriptors()
         .get_message_by_name("servo.v1.RunSpec")
         .expect("the descriptors hold what the code holds");

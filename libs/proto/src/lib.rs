@@ -8,10 +8,14 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 
 pub mod access;
+mod difference;
 mod fingerprint;
+mod kind;
 pub mod scope;
 
+pub use difference::spec_difference;
 pub use fingerprint::request_fingerprint;
+pub use kind::kind_of;
 
 /// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
 #[allow(clippy::all, clippy::unwrap_used, unreachable_pub, reason = "generated code")]

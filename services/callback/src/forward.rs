@@ -58,7 +58,7 @@ impl Forward {
     pub(crate) fn start(mesh: Arc<Mesh<Config>>, store: &Store) -> Forward {
         let (inbox, items) = mpsc::unbounded_channel();
         let sender = Sender {
-            holders: Holders::new(mesh, store),
+            holders: Holders::new(&mesh, store),
             ledger: store.ledger().clone(),
             again: inbox.clone(),
         };

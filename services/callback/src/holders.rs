@@ -1,42 +1,40 @@
 //! Who holds which shard of runs, as last seen.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use servo_mesh::{Mesh, Peer};
 use servo_model::{Service, Stream};
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_store::{LoopStore, Store, StoreError};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::Mutex;
 
 use crate::Config;
 
 /// Leases move rarely: within this time one look serves everybody.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-pub(crate) type Holder = Arc<Instance>;
-
 /// One instance of the scheduler.
-pub(crate) struct Instance {
+pub(crate) struct Holder {
     pub(crate) address: String,
     pub(crate) client: SchedulerServiceClient<Peer>,
 }
 
 pub(crate) struct Holders {
-    mesh: Arc<Mesh<Config>>,
+    known: servo_mesh::Holders,
     loops: LoopStore,
-    known: Mutex<HashMap<i16, Holder>>,
-    looked: AsyncMutex<Option<Instant>>,
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Holders {
-    pub(crate) fn new(mesh: Arc<Mesh<Config>>, store: &Store) -> Holders {
-        Holders { mesh, loops: store.loops().clone(), known: Mutex::default(), looked: AsyncMutex::new(None) }
+    pub(crate) fn new(mesh: &Mesh<Config>, store: &Store) -> Holders {
+        let known = mesh.holders(Service::Scheduler);
+        Holders { known, loops: store.loops().clone(), looked: Mutex::new(None) }
     }
 
     pub(crate) fn of(&self, shard: i16) -> Option<Holder> {
-        self.known().get(&shard).cloned()
+        let instance = self.known.of(shard)?;
+        let client = SchedulerServiceClient::new(instance.peer);
+        Some(Holder { address: instance.address.to_string(), client })
     }
 
     /// Looks again, unless somebody just did.
@@ -45,39 +43,9 @@ impl Holders {
         if looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
             return Ok(());
         }
-        let rows = self.loops.holders(Stream::Execution).await?;
-        let mut known = self.known();
-        let mut instances: HashMap<String, Holder> =
-            known.values().map(|holder| (holder.address.clone(), holder.clone())).collect();
-        known.clear();
-        for row in rows {
-            let instance = match instances.get(&row.address) {
-                Some(instance) => instance.clone(),
-                None => match self.connect(&row.address) {
-                    Some(instance) => instances.entry(row.address).or_insert(instance).clone(),
-                    None => continue,
-                },
-            };
-            known.insert(row.shard, instance);
-        }
+        let leases = self.loops.holders(Stream::Execution).await?;
+        self.known.learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
         *looked = Some(Instant::now());
         Ok(())
-    }
-
-    fn connect(&self, address: &str) -> Option<Holder> {
-        match self.mesh.peer_at(Service::Scheduler, address) {
-            Ok(peer) => Some(Arc::new(Instance {
-                address: address.to_owned(),
-                client: SchedulerServiceClient::new(peer),
-            })),
-            Err(error) => {
-                tracing::error!(%error, address, "the holder of a shard gave an address that is none");
-                None
-            }
-        }
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<i16, Holder>> {
-        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -6,8 +6,11 @@
 //! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
 
 pub mod core;
+mod known;
+mod loops;
 mod planning;
 mod replay;
+mod route;
 mod rpc;
 mod secrets;
 mod shards;
@@ -23,11 +26,15 @@ use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
+use tokio::sync::mpsc;
 use ulid::Ulid;
 
 pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
+use crate::known::KnownRuns;
+use crate::loops::plan_runs;
 use crate::planning::Planning;
+use crate::route::Route;
 use crate::rpc::Scheduler;
 use crate::secrets::RunIds;
 use crate::shards::{Keeper, Plans, Shards};
@@ -67,12 +74,28 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let listen = mesh.common().server.address(Service::Scheduler);
     let address = instance.address.clone().unwrap_or_else(|| format!("https://{listen}"));
     let plans = Plans::default();
-    let shards = Shards::start(&store, &plans);
+    let (unplanned, waiting) = mpsc::unbounded_channel();
+    let shards = Shards::start(&store, &plans, &unplanned);
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
+    let loops = store.loops().clone();
+    let planner = plan_runs(waiting, planning.clone(), plans.clone(), shards.clone(), loops.clone());
+    let planner = tokio::spawn(planner);
+    let known = KnownRuns::start(loops.clone());
+    let route = Route::new(shards.clone(), mesh.holders(Service::Scheduler), loops, &address);
     let dispatcher = DispatcherServiceClient::new(mesh.peer(Service::Dispatcher));
-    let scheduler = Scheduler { store: store.clone(), shards, plans, planning, run_ids, tokens, dispatcher };
+    let scheduler = Scheduler {
+        store: store.clone(),
+        shards,
+        plans,
+        planning,
+        known,
+        route,
+        run_ids,
+        tokens,
+        dispatcher,
+    };
     let round = keeper.clone();
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
@@ -81,5 +104,6 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         .until_signal()
         .await;
     keeper.leave().await;
+    planner.abort();
     served
 }

@@ -38,6 +38,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0013_quota_quotas",
     "0014_scheduler_fold",
     "0015_ledger_rewind",
+    "0016_scheduler_requests",
 ];
 
 #[cfg(test)]

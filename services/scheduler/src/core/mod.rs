@@ -9,7 +9,9 @@ mod fold;
 mod graph;
 mod mapped;
 mod propagate;
+mod retry;
 mod run;
+mod run_keys;
 mod timers;
 mod verdict;
 
@@ -22,8 +24,10 @@ pub use event::{Event, Finished, Made, Outcome, Session, TimerKind};
 pub use explain::{Wait, wait_of};
 pub use fold::fold;
 pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
+pub use retry::{RetryScope, repeated};
 pub use run::{Counts, Run, RunHeader, StoppedBy};
-pub use timers::{Due, due_of};
+pub use run_keys::{Decision, KeyPolicy, decide, probes};
+pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
 
 /// Microseconds since 1970, as the database stamps them. The only time that a fold knows.

@@ -1,6 +1,7 @@
 //! Due times: when each falls, and what falls with it.
 
 use servo_model::AttemptId;
+use servo_model::limits::HEARTBEAT_INTERVAL;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunCause, TaskCause, TaskState};
 
@@ -36,6 +37,14 @@ pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) ->
         }
         _ => None,
     }
+}
+
+/// From when on an attempt may be ended by force: once it gave no sign of life for two beats, or for half the silence
+/// after which it counts as lost anyway.
+pub fn force_from(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
+    let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
+    let heard = [last_beat, cell.started_at, cell.claimed_at].into_iter().flatten().max();
+    heard.unwrap_or(cell.changed_at).saturating_add(beats.min(settings.heartbeat_us / 2))
 }
 
 impl Fold<'_> {

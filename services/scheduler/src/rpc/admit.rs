@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::trigger_run::event_id;
-use super::{Scheduler, answer};
+use super::Scheduler;
+use super::start::event_id;
 use crate::core::Verdict;
+use crate::route;
 use crate::shards::{Ask, Claim, Done, DoneAs, Gate, GateId};
 use crate::wire;
 
@@ -89,7 +90,7 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
                 refused.extend(indexes.into_iter().zip(done).filter_map(|(index, done)| verdict(index, done)))
             }
             Err(error) => {
-                let told = answer::not_done(error);
+                let told = route::not_done(&error);
                 refused
                     .extend(indexes.into_iter().map(|index| refuse(index, told.reason(), &told.to_string())));
             }
@@ -115,7 +116,7 @@ fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
     match done.verdict {
         DoneAs::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
         DoneAs::Core(Verdict::Refused(refusal)) => {
-            Some(refuse(index, answer::refusal(&refusal), &refusal.to_string()))
+            Some(refuse(index, route::reason(&refusal), &refusal.to_string()))
         }
         DoneAs::StaleAdmission => {
             Some(refuse(index, Reason::NotHolder, "another dispatcher admits for this tenant now"))

@@ -5,11 +5,9 @@ use servo_mesh::{Error, Reason};
 use servo_model::{RunId, TenantId, WorkspaceId};
 use servo_store::StoreError;
 
-use crate::core::Refusal;
-use crate::shards::NotDone;
-
 pub(super) const PAGE_DEFAULT: usize = 20;
 pub(super) const PAGE_MAX: usize = 100;
+const REQUEST_ID_BYTES_MAX: usize = 128;
 
 pub(super) fn store(error: StoreError) -> Error {
     match error {
@@ -18,30 +16,6 @@ pub(super) fn store(error: StoreError) -> Error {
             tracing::error!(error = %other, "the store refused");
             Error::new(Reason::Internal, "the store refused; the log of the scheduler says why")
         }
-    }
-}
-
-pub(super) fn not_done(error: NotDone) -> Error {
-    match error {
-        NotDone::NotHeld => {
-            Error::new(Reason::NotHolder, "no instance holds the run's shard just now; try again")
-        }
-        other => Error::new(Reason::NotReady, other.to_string()),
-    }
-}
-
-pub(super) fn refusal(refusal: &Refusal) -> Reason {
-    match refusal {
-        Refusal::TaskUnknown => Reason::TaskNotFound,
-        Refusal::AttemptUnknown => Reason::AttemptUnknown,
-        Refusal::StaleAttempt => Reason::StaleAttempt,
-        Refusal::AlreadyStarted => Reason::AlreadyStarted,
-        Refusal::AttemptCancelled => Reason::AttemptCancelled,
-        Refusal::OutcomeConflict => Reason::OutcomeConflict,
-        Refusal::RunIs(_) | Refusal::NotReady(_) | Refusal::NoAttempt | Refusal::NotDue => {
-            Reason::InvalidState
-        }
-        Refusal::Version(_) => Reason::VersionConflict,
     }
 }
 
@@ -59,6 +33,16 @@ pub(super) fn tenant(text: &str) -> Result<TenantId, Error> {
 
 pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Error> {
     text.parse().map_err(|error| Error::bad_field("workspace", format!("{error}")))
+}
+
+/// A call that changes something names itself, so that a repeat is no second change.
+pub(super) fn request_id(text: &str) -> Result<(), Error> {
+    if text.len() > REQUEST_ID_BYTES_MAX || text.chars().any(char::is_control) {
+        let told =
+            format!("is longer than {REQUEST_ID_BYTES_MAX} bytes or holds control characters; shorten it");
+        return Err(Error::bad_field("request_id", told));
+    }
+    Ok(())
 }
 
 /// A malformed run id names a run that cannot exist.

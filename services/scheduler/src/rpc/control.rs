@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
+use servo_model::RunId;
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{RunId, states::RunState};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
-use ulid::Ulid;
 
-use super::trigger_run::event_id;
+use super::start::event_id;
 use super::{Scheduler, answer, get_run};
-use crate::core::{Refusal, Verdict};
-use crate::shards::{Ask, DoneAs, RunEvent};
+use crate::shards::{Ask, RunEvent};
 
 /// How often a change is tried again that another one overtook.
 const RACES_MAX: usize = 5;
@@ -55,24 +53,48 @@ pub(super) async fn control(
             return Err(stale(&order, run.version));
         }
         let event = event(&order, run_id, tenant, run.version + 1, actor.clone());
-        let done = scheduler
-            .shards
-            .submit(run_id.shard(), vec![Ask::Event(event)])
-            .await
-            .map_err(answer::not_done)?;
-        let Some(done) = done.into_iter().next() else { break };
-        match done.verdict {
-            DoneAs::Core(Verdict::Folded | Verdict::Duplicate) => {
+        let applied = scheduler.route.submit_one(Ask::Event(event)).await?.applied;
+        match (applied.acceptance(), applied.refusal()) {
+            (v1::Acceptance::Folded, _) => {
                 let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
-                return Ok((run, Ulid::from(done.event_id.as_u128()).to_string()));
+                return Ok((run, applied.event_id));
             }
-            DoneAs::Core(Verdict::Refused(Refusal::Version(_))) => {}
-            DoneAs::Core(Verdict::Refused(Refusal::RunIs(state))) => return Err(unfit(&order, state)),
-            DoneAs::RunUnknown => return Err(answer::run_not_found(&order.run_id)),
-            other => return Err(Error::new(Reason::Internal, format!("the shard answered {other:?}"))),
+            (v1::Acceptance::Duplicate, _) => return repeated(scheduler, tenant, workspace, &order).await,
+            (_, Reason::VersionConflict) => {}
+            (_, Reason::InvalidState) => {
+                let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
+                return Err(unfit(&order, run.state()));
+            }
+            (_, Reason::RunNotFound) => return Err(answer::run_not_found(&order.run_id)),
+            (_, reason) => return Err(Error::new(reason, applied.message)),
         }
     }
     Err(Error::new(Reason::VersionConflict, "others keep changing this run; read it and try again"))
+}
+
+/// The run as it stands, and the event that made it so: of a change that had happened already.
+async fn repeated(
+    scheduler: &Scheduler,
+    tenant: &str,
+    workspace: &str,
+    order: &Order,
+) -> Result<(v1::Run, String), Error> {
+    let asked = v1::GetRunRequest {
+        tenant: tenant.to_owned(),
+        workspace: workspace.to_owned(),
+        run_id: order.run_id.clone(),
+        include_history: true,
+        ..Default::default()
+    };
+    let found = get_run::get_run(scheduler, asked).await?;
+    let state = match order.deed {
+        Deed::Cancel => v1::RunState::Cancelling,
+        Deed::Pause => v1::RunState::Paused,
+        Deed::Resume => v1::RunState::Running,
+    };
+    let change = found.history.iter().rev().find(|change| change.to_state() == state);
+    let event_id = change.map_or_else(String::new, |change| change.event_id.clone());
+    Ok((found.run.unwrap_or_default(), event_id))
 }
 
 fn event(order: &Order, run_id: RunId, tenant: &str, version: u64, actor: v1::Actor) -> Arc<RunEvent> {
@@ -105,12 +127,13 @@ fn stale(order: &Order, version: u64) -> Error {
     Error::new(Reason::VersionConflict, message).with("version", version.to_string())
 }
 
-fn unfit(order: &Order, state: RunState) -> Error {
+fn unfit(order: &Order, state: v1::RunState) -> Error {
+    let state = state.as_str_name().trim_start_matches("RUN_STATE_");
     let deed = match order.deed {
         Deed::Cancel => "cancelled",
         Deed::Pause => "paused",
         Deed::Resume => "resumed",
     };
     Error::new(Reason::InvalidState, format!("run {} is {state} and cannot be {deed}", order.run_id))
-        .with("state", state.name())
+        .with("state", state)
 }

@@ -39,7 +39,11 @@ pub(super) async fn explain(
     };
     let (mut waiting, more) = match asked.task_id.as_str() {
         "" => open_tasks(&mut tx, &row, after, size).await?,
-        task_id => (vec![tasks::find(&mut tx, &row, &graph, &asked.run_id, task_id).await?.task], false),
+        task_id => {
+            let found = tasks::find(&mut tx, &row, &graph, task_id).await?;
+            let (_, found) = found.ok_or_else(|| answer::task_not_found(&asked.run_id, task_id))?;
+            (vec![found.task], false)
+        }
     };
     let ends = ended_upstreams(&mut tx, &row, &graph, &waiting).await?;
     tx.commit().await.map_err(answer::store)?;

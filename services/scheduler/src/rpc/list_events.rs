@@ -68,7 +68,7 @@ pub(super) async fn list_events(
     let graphs = graphs(scheduler, &asked.tenant, &found).await?;
     let show = |(shard, event): &(i16, Event)| {
         let graph = event.correlation_id.and_then(|run| graphs.get(&run));
-        wire::record(wanted.stream, *shard, event, graph.map(Arc::as_ref))
+        wire::event_record(wanted.stream, *shard, event, graph.map(Arc::as_ref))
     };
     let more = wanted.shards().contains(&place.shard);
     Ok(v1::ListEventsResponse {

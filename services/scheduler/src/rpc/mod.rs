@@ -2,14 +2,21 @@
 
 mod admit;
 mod answer;
+mod apply_events;
+mod cancel_runs;
 mod control;
 mod explain;
+mod force_cancel_task;
+mod generations;
 mod get_run;
 mod list_events;
+mod list_run_key_conflicts;
 mod list_runs;
 mod projections;
 mod report_attempts;
+mod retry_run;
 mod run_filter;
+mod start;
 mod story;
 mod tasks;
 mod trigger_run;
@@ -24,7 +31,9 @@ use servo_proto::v1::scheduler_service_server::SchedulerService;
 use servo_store::Store;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::known::KnownRuns;
 use crate::planning::Planning;
+use crate::route::Route;
 use crate::secrets::RunIds;
 use crate::shards::{Plans, Shards};
 
@@ -35,6 +44,8 @@ pub(crate) struct Scheduler {
     pub(crate) shards: Shards,
     pub(crate) plans: Plans,
     pub(crate) planning: Planning,
+    pub(crate) known: KnownRuns,
+    pub(crate) route: Route,
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
     pub(crate) dispatcher: DispatcherServiceClient<Peer>,
@@ -150,6 +161,45 @@ impl SchedulerService for Scheduler {
         request: Request<v1::VerifyProjectionRequest>,
     ) -> Result<Response<v1::VerifyProjectionResponse>, Status> {
         Ok(Response::new(projections::verify_projection(self, request.into_inner()).await?))
+    }
+
+    async fn retry_run(
+        &self,
+        request: Request<v1::RetryRunRequest>,
+    ) -> Result<Response<v1::RetryRunResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        Ok(Response::new(retry_run::retry_run(self, &caller, request.into_inner()).await?))
+    }
+
+    async fn force_cancel_task(
+        &self,
+        request: Request<v1::ForceCancelTaskRequest>,
+    ) -> Result<Response<v1::ForceCancelTaskResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        let asked = request.into_inner();
+        Ok(Response::new(force_cancel_task::force_cancel_task(self, &caller, asked).await?))
+    }
+
+    async fn list_run_key_conflicts(
+        &self,
+        request: Request<v1::ListRunKeyConflictsRequest>,
+    ) -> Result<Response<v1::ListRunKeyConflictsResponse>, Status> {
+        let asked = request.into_inner();
+        Ok(Response::new(list_run_key_conflicts::list_run_key_conflicts(self, asked).await?))
+    }
+
+    async fn apply_events(
+        &self,
+        request: Request<v1::ApplyEventsRequest>,
+    ) -> Result<Response<v1::ApplyEventsResponse>, Status> {
+        Ok(Response::new(apply_events::apply_events(self, request.into_inner()).await?))
+    }
+
+    async fn cancel_runs(
+        &self,
+        request: Request<v1::CancelRunsRequest>,
+    ) -> Result<Response<v1::CancelRunsResponse>, Status> {
+        Ok(Response::new(cancel_runs::cancel_runs(self, request.into_inner()).await?))
     }
 
     async fn report_attempts(

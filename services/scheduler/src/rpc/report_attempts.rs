@@ -12,8 +12,9 @@ use servo_proto::v1::event::Body;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::{Scheduler, answer};
+use super::Scheduler;
 use crate::core::Verdict;
+use crate::route;
 use crate::shards::{Ask, Done, DoneAs, RunEvent};
 
 const REPORTS_MAX: usize = 256;
@@ -47,7 +48,7 @@ pub(super) async fn report_attempts(
                 indexes.into_iter().zip(done).for_each(|(index, done)| verdicts[index] = verdict(done))
             }
             Err(error) => {
-                let told = answer::not_done(error);
+                let told = route::not_done(&error);
                 indexes
                     .into_iter()
                     .for_each(|index| verdicts[index] = refused(told.reason(), &told.to_string()));
@@ -85,14 +86,14 @@ fn ask(report: v1::AttemptReport) -> Result<Ask, Box<v1::AttemptVerdict>> {
 fn verdict(done: Done) -> v1::AttemptVerdict {
     let accepted = |acceptance: v1::Acceptance| v1::AttemptVerdict {
         acceptance: acceptance.into(),
-        event_id: Ulid::from(done.event_id.as_u128()).to_string(),
+        event_id: crate::wire::ulid(done.event_id),
         ..Default::default()
     };
     match done.verdict {
         DoneAs::Core(Verdict::Folded) => accepted(v1::Acceptance::Folded),
         DoneAs::Core(Verdict::Duplicate) => accepted(v1::Acceptance::Duplicate),
         DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
-        DoneAs::Core(Verdict::Refused(refusal)) => refused(answer::refusal(&refusal), &refusal.to_string()),
+        DoneAs::Core(Verdict::Refused(refusal)) => refused(route::reason(&refusal), &refusal.to_string()),
         DoneAs::RunUnknown => refused(Reason::AttemptUnknown, "the attempt's run is not known"),
         DoneAs::Bad(why) => refused(Reason::InvalidField, &why),
         other => refused(Reason::Internal, &format!("the shard answered {other:?}")),

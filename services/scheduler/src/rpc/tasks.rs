@@ -128,38 +128,32 @@ pub(super) async fn get_task(
     let graph =
         get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?.ok_or_else(missing)?;
     let children = children(&mut tx, &run, &graph).await?;
-    let slot = slot_of(&graph, &children, &asked.task_id).ok_or_else(missing)?;
-    let row = row(&mut tx, &run, slot).await?.ok_or_else(missing)?;
+    let (slot, row) = find(&mut tx, &run, &graph, &asked.task_id).await?.ok_or_else(missing)?;
     let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
     tx.commit().await.map_err(answer::store)?;
     let task = wire::task_to_proto(&asked.run_id, &row, &graph, &children);
     Ok(v1::GetTaskResponse { task, attempts: told.attempts, history: told.task })
 }
 
-/// The task of this id, as it stands.
+/// One task of a run.
 pub(super) async fn find(
     tx: &mut TenantTx,
     run: &RunRow,
     graph: &Graph,
-    run_id: &str,
     task_id: &str,
-) -> Result<TaskRow, Error> {
-    let missing = || answer::task_not_found(run_id, task_id);
+) -> Result<Option<(Slot, TaskRow)>, Error> {
     let children = children(tx, run, graph).await?;
-    let slot = slot_of(graph, &children, task_id).ok_or_else(missing)?;
-    row(tx, run, slot).await?.ok_or_else(missing)
-}
-
-async fn row(tx: &mut TenantTx, run: &RunRow, slot: Slot) -> Result<Option<TaskRow>, Error> {
+    let Some(slot) = slot_of(graph, &children, task_id) else { return Ok(None) };
     let select = query(include_str!("../store/task.sql"))
         .bind(run.run_number)
         .bind(slot.ordinal.cast_signed())
         .bind(slot.item.map_or(-1, u32::cast_signed));
-    tx.optional(select).await.map_err(answer::store)
+    let row: Option<TaskRow> = tx.optional(select).await.map_err(answer::store)?;
+    Ok(row.map(|row| (slot, row)))
 }
 
 /// Task ids are derived from keys, so the plan is looked through; children only where a task has some.
-fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot> {
+pub(super) fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot> {
     let wanted: TaskId = task_id.parse().ok()?;
     let planned = (0u32..).zip(&graph.tasks).find(|(_, task)| task.key.id() == wanted);
     if let Some((ordinal, _)) = planned {

@@ -152,7 +152,7 @@ impl Watcher {
             if self.asked.include_events {
                 let (shard, _) = story::place(self.row.run_number);
                 let graph = self.replay.graph.as_deref();
-                news.events.push(wire::record(servo_model::Stream::Execution, shard, event, graph));
+                news.events.push(wire::event_record(servo_model::Stream::Execution, shard, event, graph));
             }
         }
         // Who begins without a token gets everything as it stands.

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use servo_model::{EventType, RunId, RunKey};
-use servo_proto::v1;
+use servo_model::RunId;
 use servo_proto::v1::event::Body;
+use servo_proto::{kind_of, v1};
 use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
 use uuid::Uuid;
 
 use super::lane::{Lane, refuse};
 use super::load;
-use super::rows::{self, Born, Changed};
-use super::shard::run_number;
-use super::work::{Ask, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
-use crate::core::{Changes, Event, Run, Verdict, fold};
+use super::rows::{self, Born, Changed, Conflict};
+use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
+use crate::core::{Changes, Run, Verdict, fold};
 use crate::store::runs_by_id;
 use crate::wire;
 
@@ -28,14 +27,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Draft {
     pub(super) changes: BTreeMap<RunId, Changes>,
     pub(super) born: HashMap<RunId, Born>,
+    /// The shapes of the plans that runs got.
+    pub(super) planned: HashMap<RunId, String>,
+    pub(super) conflicts: Vec<Conflict>,
+    /// Runs that wait for a plan.
+    pub(super) unplanned: Vec<Unplanned>,
     /// Appended, in order.
     pub(super) events: Vec<NewEvent>,
     /// Where each shard's folded events end.
     pub(super) marks: HashMap<i16, i64>,
-    /// Of plans that runs got after they were born.
-    pub(super) fingerprints: HashMap<RunId, String>,
     /// Nothing but claims: may be lost with Postgres.
-    claims_only: bool,
+    pub(super) claims_only: bool,
 }
 
 impl Lane {
@@ -74,6 +76,9 @@ impl Lane {
                         | StoreError::Aborted
                 )
             {
+                if matches!(error, StoreError::KeyTaken(_)) {
+                    return refuse(works, &NotDone::KeyTaken);
+                }
                 tracing::error!(%error, "a flush failed");
                 return refuse(works, &NotDone::Unavailable(error.to_string()));
             }
@@ -103,7 +108,7 @@ impl Lane {
                 .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
         }
         self.store(&draft, at).await?;
-        self.publish(&draft);
+        self.publish(draft);
         Ok(answers)
     }
 
@@ -148,54 +153,10 @@ impl Lane {
     fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
         match ask {
             Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
+            Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
             Ask::Event(event) => self.fold_event(shard, event, at, draft),
             Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
         }
-    }
-
-    fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        if let Some(run) = held.runs.get(&new.run_id) {
-            let same = hex_equals(&new.asked.request_fingerprint, &run.header.fingerprint);
-            let verdict = if same { DoneAs::Exists } else { DoneAs::Conflict(run.header.fingerprint) };
-            return Done { verdict, event_id: new.request_event, run: Some(RunView::of(run)) };
-        }
-        let number = run_number(shard, mark + 1);
-        let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
-        let mut run = match header {
-            Ok(header) => Run::requested(header),
-            Err(bad) => {
-                return Done {
-                    verdict: DoneAs::Bad(bad.to_string()),
-                    event_id: new.request_event,
-                    run: None,
-                };
-            }
-        };
-        let mut changes = Changes { run: true, ..Changes::default() };
-        fold(&mut run, &Event::PlanCreated { graph: new.graph.clone() }, at, &mut changes);
-        let (request, plan) = events_of(new, shard);
-        let key: Option<RunKey> = new.asked.run_key.parse().ok();
-        let born = Born {
-            event_id: new.request_event,
-            run_key: new.asked.run_key.clone(),
-            generation: key.map_or(1, |key| i32::try_from(key.generation()).unwrap_or(i32::MAX)),
-            request: request.payload.clone(),
-            plan_fingerprint: Some(new.plan_fingerprint.clone()),
-        };
-        draft.events.extend([request, plan]);
-        draft.marks.insert(shard, mark + 2);
-        draft.claims_only = false;
-        let done = Done {
-            verdict: DoneAs::Core(Verdict::Folded),
-            event_id: new.request_event,
-            run: Some(RunView::of(&run)),
-        };
-        draft.born.insert(new.run_id, born);
-        draft.changes.insert(new.run_id, changes);
-        held.runs.insert(new.run_id, run);
-        done
     }
 
     pub(super) fn fold_event(&mut self, shard: i16, event: &RunEvent, at: i64, draft: &mut Draft) -> Done {
@@ -239,12 +200,14 @@ impl Lane {
         }
         for (run_id, changes) in draft.changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else { continue };
-            let born = draft.born.get(run_id);
-            let later = draft.fingerprints.get(run_id).map(String::as_str);
-            let plan_fingerprint = later.or_else(|| born.and_then(|born| born.plan_fingerprint.as_deref()));
-            changed.push(Changed { run, changes, born, plan_fingerprint });
+            changed.push(Changed {
+                run,
+                changes,
+                born: draft.born.get(run_id),
+                plan_fingerprint: draft.planned.get(run_id).map(String::as_str),
+            });
         }
-        let statement = rows::statement(!draft.claims_only, &batch, &changed);
+        let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts);
         let now = self.loops.store_held(&batch, statement).await?;
         self.clock = Some(super::clock::DatabaseClock::at(now));
         for (shard, mark) in &draft.marks {
@@ -256,8 +219,17 @@ impl Lane {
     }
 
     /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.
-    pub(super) fn publish(&mut self, draft: &Draft) {
+    pub(super) fn publish(&mut self, draft: Draft) {
         self.bells.ring(draft.changes.keys());
+        for waiting in draft.unplanned {
+            let run =
+                self.shards.get(&waiting.run_id.shard()).and_then(|held| held.runs.get(&waiting.run_id));
+            // Its plan may have come right behind it. Nobody plans in a process that is stopping; the next holder
+            // finds the run.
+            if run.is_some_and(|run| run.graph.is_none()) {
+                let _ = self.unplanned.send(waiting);
+            }
+        }
         for (run_id, changes) in &draft.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
@@ -281,42 +253,6 @@ impl Lane {
     }
 }
 
-fn hex_equals(text: &str, bytes: &[u8; 32]) -> bool {
-    text.parse::<servo_model::Digest>().is_ok_and(|digest| digest.as_bytes() == bytes)
-}
-
-fn events_of(new: &NewRun, shard: i16) -> (NewEvent, NewEvent) {
-    let run_id = Uuid::from_bytes(*new.run_id.as_bytes());
-    let event = |event_id, kind, idempotency_key, causation_id, body| NewEvent {
-        event_id,
-        kind,
-        version: 1,
-        shard,
-        tenant: new.tenant.clone(),
-        workspace: new.workspace.clone(),
-        idempotency_key,
-        correlation_id: Some(run_id),
-        causation_id,
-        payload: v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }.encode_to_vec(),
-    };
-    let fingerprint = &new.asked.request_fingerprint;
-    let key = format!("runreq:{}:{fingerprint}", new.asked.run_key);
-    let request =
-        event(new.request_event, EventType::RunRequested, key, None, Body::RunRequested(new.asked.clone()));
-    let created = v1::PlanCreated {
-        run_id: new.asked.run_id.clone(),
-        request_fingerprint: fingerprint.clone(),
-        plan_id: servo_model::Digest::from_bytes(new.graph.plan_id).to_string(),
-        plan_fingerprint: new.plan_fingerprint.clone(),
-        deployment_id: new.graph.deployment_id.to_string(),
-        task_count: new.graph.tasks.len() as u32,
-    };
-    let key = format!("plan:{}:{fingerprint}", new.asked.run_id);
-    let causation = Some(new.request_event);
-    let plan = event(new.plan_event, EventType::PlanCreated, key, causation, Body::PlanCreated(created));
-    (request, plan)
-}
-
 fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
     NewEvent {
         event_id: event.event_id,
@@ -330,20 +266,5 @@ fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
         causation_id: None,
         payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }
             .encode_to_vec(),
-    }
-}
-
-fn kind_of(body: &Body) -> EventType {
-    match body {
-        Body::DispatchRequested(_) => EventType::DispatchRequested,
-        Body::DispatchEnqueued(_) => EventType::DispatchEnqueued,
-        Body::TaskStarted(_) => EventType::TaskStarted,
-        Body::TaskFinished(_) => EventType::TaskFinished,
-        Body::TimerFired(_) => EventType::TimerFired,
-        Body::RunCancelRequested(_) => EventType::RunCancelRequested,
-        Body::RunPaused(_) => EventType::RunPaused,
-        Body::RunResumed(_) => EventType::RunResumed,
-        Body::TaskForceCancelled(_) => EventType::TaskForceCancelled,
-        _ => EventType::PlanFailed,
     }
 }

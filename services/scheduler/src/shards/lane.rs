@@ -15,7 +15,7 @@ use super::clock::DatabaseClock;
 use super::plans::Plans;
 use super::shard::Shard;
 use super::timers::Timers;
-use super::work::{NotDone, Work};
+use super::work::{NotDone, Unplanned, Work};
 
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
@@ -48,10 +48,18 @@ pub(super) struct Lane {
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
     pub(super) bells: Bells,
+    /// The way to whoever has runs planned.
+    pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
 }
 
 impl Lane {
-    pub(super) fn new(store: Store, plans: Plans, unreadable: Unreadable, bells: Bells) -> Lane {
+    pub(super) fn new(
+        store: Store,
+        plans: Plans,
+        unreadable: Unreadable,
+        bells: Bells,
+        unplanned: mpsc::UnboundedSender<Unplanned>,
+    ) -> Lane {
         Lane {
             loops: store.loops().clone(),
             reader: store.reader(),
@@ -62,6 +70,7 @@ impl Lane {
             clock: None,
             unreadable,
             bells,
+            unplanned,
         }
     }
 

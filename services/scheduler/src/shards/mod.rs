@@ -12,6 +12,7 @@ mod flush;
 mod keeper;
 mod lane;
 mod load;
+mod new_run;
 mod plans;
 mod rebuild;
 mod rows;
@@ -34,7 +35,9 @@ pub(crate) use keeper::Keeper;
 pub(crate) use load::restore;
 pub(crate) use plans::Plans;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
-pub(crate) use work::{Ask, Claim, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
+pub(crate) use work::{
+    Ask, Claim, Done, DoneAs, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView, Unplanned, Work,
+};
 
 use bells::Bells;
 use lane::{Lane, Message};
@@ -71,11 +74,17 @@ impl Unreadable {
 
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
-    pub(crate) fn start(store: &Store, plans: &Plans) -> Shards {
+    /// Runs without a plan are told to whoever has them planned.
+    pub(crate) fn start(
+        store: &Store,
+        plans: &Plans,
+        unplanned: &mpsc::UnboundedSender<Unplanned>,
+    ) -> Shards {
         let (unreadable, bells) = (Unreadable::default(), Bells::default());
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let lane = Lane::new(store.clone(), plans.clone(), unreadable.clone(), bells.clone());
+            let (plans, unreadable) = (plans.clone(), unreadable.clone());
+            let lane = Lane::new(store.clone(), plans, unreadable, bells.clone(), unplanned.clone());
             tokio::spawn(lane.run(messages));
             inbox
         };

@@ -25,6 +25,17 @@ pub(super) struct StoredPlan {
     pub(super) workspace: String,
 }
 
+/// Why a plan that was just made cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanUnreadable {
+    #[error("it is not stored, or cannot be decoded")]
+    Missing,
+    #[error(transparent)]
+    Bad(#[from] crate::core::BadPlan),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// A plan lives as long as a run follows it, and a little longer if it was used lately. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plans {
@@ -67,6 +78,37 @@ impl Plans {
         let stored = StoredPlan { plan_id, tenant: tenant.to_owned(), workspace: workspace.to_owned() };
         self.load(loops, vec![stored]).await?;
         Ok(self.get(&plan_id))
+    }
+
+    /// The graph of a plan that the planner just answered; a large one lies where it was stored.
+    pub(crate) async fn of_stored(
+        &self,
+        loops: &LoopStore,
+        tenant: &str,
+        workspace: &str,
+        stored: &v1::StoredPlan,
+    ) -> Result<Arc<Graph>, PlanUnreadable> {
+        if let Some(plan) = &stored.plan {
+            return Ok(self.learn(plan)?);
+        }
+        let plan_id: servo_model::Digest = stored.plan_id.parse().map_err(|_| PlanUnreadable::Missing)?;
+        let found = self.find(loops, tenant, workspace, *plan_id.as_bytes()).await?;
+        found.ok_or(PlanUnreadable::Missing)
+    }
+
+    /// A plan as the planner stored it, with what no graph keeps.
+    pub(crate) async fn read(
+        loops: &LoopStore,
+        tenant: &str,
+        workspace: &str,
+        plan_id: &servo_model::Digest,
+    ) -> Result<Option<v1::Plan>, StoreError> {
+        let select = query(include_str!("../store/plans.sql"))
+            .bind(vec![tenant])
+            .bind(vec![workspace])
+            .bind(vec![plan_id.as_bytes().as_slice()]);
+        let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
+        Ok(rows.first().and_then(|(plan,)| v1::Plan::decode(plan.as_slice()).ok()))
     }
 
     /// Reads the plans that are not known. One that is missing or broken is left out, and said.

@@ -73,7 +73,9 @@ async fn rebuild_held(
     let before = digests(loops).await?;
     let kept = keep_alive(leases.clone(), held.to_vec());
     let (plans, unreadable) = (Plans::default(), Unreadable::default());
-    let mut lane = Lane::new(store.clone(), plans, unreadable.clone(), Bells::default());
+    // Nobody listens: what has no plan yet is planned by whoever takes the shard next.
+    let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
+    let mut lane = Lane::new(store.clone(), plans, unreadable.clone(), Bells::default(), unplanned);
     let mut whole = true;
     for lease in held {
         whole &= empty(loops, lease).await? == 0;

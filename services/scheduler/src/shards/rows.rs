@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::RunId;
+use servo_model::request::RequestFingerprint;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_proto::v1;
 use servo_store::sqlx::Postgres;
@@ -12,6 +14,7 @@ use uuid::Uuid;
 
 use super::load::stopped_by_code;
 use crate::core::{Cell, Changes, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
+use crate::wire;
 
 type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
@@ -27,25 +30,39 @@ pub(super) struct Changed<'a> {
 /// What only a run's first row holds.
 #[derive(Debug, Clone)]
 pub(super) struct Born {
-    pub(super) event_id: Uuid,
-    pub(super) run_key: String,
-    pub(super) generation: i32,
-    pub(super) request: Vec<u8>,
-    /// `None` for a run that has no plan yet.
-    pub(super) plan_fingerprint: Option<String>,
+    event_id: Uuid,
+    run_key: String,
+    generation: i32,
+    /// The event, encoded.
+    request: Vec<u8>,
+    /// The call that asked for it, if it was one.
+    request_id: Option<String>,
 }
 
 impl Born {
-    /// Of a request that somebody else appended.
-    pub(super) fn of(event: &servo_store::Event, asked: &v1::RunRequested) -> Born {
+    pub(super) fn new(event_id: Uuid, asked: &v1::RunRequested, request: Vec<u8>) -> Born {
         Born {
-            event_id: event.event_id,
+            event_id,
             run_key: asked.run_key.clone(),
             generation: i32::try_from(asked.generation.max(1)).unwrap_or(i32::MAX),
-            request: event.payload.clone(),
-            plan_fingerprint: None,
+            request,
+            request_id: wire::stored_request_id(asked),
         }
     }
+}
+
+/// A request that came under the key of another.
+#[derive(Debug)]
+pub(super) struct Conflict {
+    pub(super) tenant: String,
+    pub(super) workspace: String,
+    pub(super) event_id: Uuid,
+    /// The run that has the key.
+    pub(super) run_id: RunId,
+    pub(super) fingerprint: RequestFingerprint,
+    /// The event, encoded.
+    pub(super) request: Vec<u8>,
+    pub(super) at: Time,
 }
 
 /// The statement that stores all of it, or nothing.
@@ -53,13 +70,15 @@ pub(super) fn statement<'q>(
     durable: bool,
     batch: &'q HeldBatch<'q>,
     changed: &'q [Changed<'q>],
+    conflicts: &'q [Conflict],
 ) -> Statement<'q> {
     let statement = batch.bind(query(include_str!("../store/fold.sql")).bind(durable));
     let statement = bind_new_runs(statement, changed);
     let statement = bind_runs(statement, changed);
     let statement = bind_tasks(statement, changed);
     let statement = bind_materialized(statement, changed);
-    bind_partitions(statement, changed)
+    let statement = bind_partitions(statement, changed);
+    bind_conflicts(statement, conflicts)
 }
 
 fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -76,6 +95,7 @@ fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> St
         .bind(column(&new, |(_, born)| born.event_id))
         .bind(column(&new, |(run, _)| time(run.header.created_at)))
         .bind(column(&new, |(run, _)| run.header.deadline.map(time)))
+        .bind(column(&new, |(_, born)| born.request_id.as_deref()))
 }
 
 fn bind_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -226,6 +246,17 @@ fn bind_partitions<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> 
         .bind(column(&lines, |line| line.made.map(|(_, made)| time(made.at))))
         .bind(column(&lines, |line| line.made.map(|(run, _)| run.header.number)))
         .bind(column(&lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
+}
+
+fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> Statement<'q> {
+    statement
+        .bind(column(conflicts, |conflict| conflict.tenant.as_str()))
+        .bind(column(conflicts, |conflict| conflict.workspace.as_str()))
+        .bind(column(conflicts, |conflict| conflict.event_id))
+        .bind(column(conflicts, |conflict| Uuid::from_bytes(*conflict.run_id.as_bytes())))
+        .bind(column(conflicts, |conflict| conflict.request.as_slice()))
+        .bind(column(conflicts, |conflict| conflict.fingerprint.digest().as_bytes().as_slice()))
+        .bind(column(conflicts, |conflict| time(conflict.at)))
 }
 
 fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {

@@ -1,7 +1,8 @@
 //! What others appended, and what to do when a flush did not get through.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use servo_model::request::RequestFingerprint;
 use servo_model::{EventType, RunId, Stream};
 use servo_proto::v1::event::Body;
 use servo_store::{Event, Lease, ReadError, StoreError, Timestamp, query};
@@ -10,8 +11,9 @@ use super::clock::DatabaseClock;
 use super::flush::Draft;
 use super::lane::Lane;
 use super::load;
+use super::new_run::unplanned;
 use super::plans::StoredPlan;
-use super::rows::Born;
+use super::rows::{Born, Conflict};
 use super::shard::{Shard, run_number};
 use super::work::{Ask, Work};
 use crate::core::{Changes, Run, Verdict, fold};
@@ -42,13 +44,28 @@ impl Lane {
             *marks.iter().find(|(_, _, _, epoch, ..)| *epoch == lease.epoch()).ok_or_else(lost)?;
         self.learn_epochs().await?;
         let rows = open_runs(&self.loops, number).await?;
+        let requests: HashMap<RunId, Vec<u8>> = rows
+            .iter()
+            .filter(|row| row.plan_id.is_none())
+            .map(|row| (row.id(), row.request.clone()))
+            .collect();
         let runs = load::restore(&self.loops, &self.plans, rows).await?;
+        for (run, request) in runs.iter().filter_map(|run| Some((run, requests.get(&run.header.run_id)?))) {
+            self.plan_again(run, request);
+        }
         let shard = Shard { lease, watermark, recorded_at: recorded_at.unix_us(), runs: Default::default() };
         self.shards.insert(number, shard);
         self.keep_runs(runs);
         self.catch_up(number).await?;
         self.tell_all(number);
         Ok(())
+    }
+
+    /// Whoever held the shard before may have gone before the plan came.
+    fn plan_again(&self, run: &Run, request: &[u8]) {
+        if let Ok((Body::RunRequested(asked), _)) = wire::body_of(request) {
+            unplanned(run, &asked).into_iter().for_each(|waiting| drop(self.unplanned.send(waiting)));
+        }
     }
 
     /// Which dispatchers were replaced, also while others held this shard: their claims no longer count.
@@ -179,7 +196,7 @@ impl Lane {
         if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
             held.recorded_at = held.recorded_at.max(last.recorded_at.unix_us());
         }
-        self.publish(&draft);
+        self.publish(draft);
         Ok(())
     }
 
@@ -190,14 +207,23 @@ impl Lane {
         let held = self.shards.get_mut(&shard).ok_or("its shard is not held")?;
         let known = held.runs.get_mut(&run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
         match (body, known) {
-            (Body::RunRequested(_), Some(_)) => Ok(()),
+            (Body::RunRequested(asked), Some(run)) => {
+                let fingerprint = wire::fingerprint(&asked).map_err(|bad| bad.to_string())?;
+                // Nothing of it changes, but one that has ended is forgotten again.
+                draft.changes.entry(run_id).or_default();
+                if *fingerprint.digest().as_bytes() != run.header.fingerprint {
+                    draft.conflicts.push(conflict(event, run_id, fingerprint));
+                }
+                Ok(())
+            }
             (Body::RunRequested(asked), None) => {
                 let number = run_number(shard, event.position);
                 let header =
                     wire::header(&event.tenant, &event.workspace, number, &asked, trace.as_ref(), at);
-                let born = Born::of(event, &asked);
-                held.runs.insert(run_id, Run::requested(header.map_err(|bad| bad.to_string())?));
-                draft.born.insert(run_id, born);
+                let run = Run::requested(header.map_err(|bad| bad.to_string())?);
+                draft.born.insert(run_id, Born::new(event.event_id, &asked, event.payload.clone()));
+                draft.unplanned.extend(unplanned(&run, &asked));
+                held.runs.insert(run_id, run);
                 draft.changes.insert(run_id, Changes { run: true, ..Changes::default() });
                 Ok(())
             }
@@ -206,12 +232,24 @@ impl Lane {
                 let happened = wire::from_body(&body, graph.as_ref()).map_err(|bad| bad.to_string())?;
                 let verdict = fold(run, &happened, at, draft.changes.entry(run_id).or_default());
                 if let (Body::PlanCreated(created), Verdict::Folded) = (body, verdict) {
-                    draft.fingerprints.insert(run_id, created.plan_fingerprint);
+                    draft.planned.insert(run_id, created.plan_fingerprint);
                 }
                 Ok(())
             }
             (_, None) => Err("its run is not known".to_owned()),
         }
+    }
+}
+
+fn conflict(event: &Event, run_id: RunId, fingerprint: RequestFingerprint) -> Conflict {
+    Conflict {
+        tenant: event.tenant.clone(),
+        workspace: event.workspace.clone(),
+        event_id: event.event_id,
+        run_id,
+        fingerprint,
+        request: event.payload.clone(),
+        at: event.recorded_at.unix_us(),
     }
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use prost::Message;
 use servo_local::TestDatabase;
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
-use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, Service, Stream};
+use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream};
 use servo_proto::v1;
 use servo_proto::v1::admit_response::Message as Told;
 use servo_proto::v1::event::Body;
@@ -16,7 +18,10 @@ use tokio::sync::mpsc;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::{Ask, Claim, DoneAs, Gate, Keeper, NewRun, NotDone, Plans, RunEvent, Shards};
+use super::{
+    Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NoPlan, NotDone, Plans, RunEvent, RunPlan, Shards,
+    Unplanned,
+};
 use crate::core::{Slot, Verdict};
 use crate::wire;
 
@@ -25,6 +30,7 @@ struct Instance {
     shards: Shards,
     plans: Plans,
     keeper: Keeper,
+    waiting: mpsc::UnboundedReceiver<Unplanned>,
     _told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
 }
 
@@ -36,13 +42,14 @@ fn store(database: &TestDatabase, service: Service) -> Store {
 async fn instance(database: &TestDatabase, name: &str) -> Instance {
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
-    let shards = Shards::start(&store, &plans);
+    let (unplanned, waiting) = mpsc::unbounded_channel();
+    let shards = Shards::start(&store, &plans, &unplanned);
     let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
     keeper.clone().run_once().await.unwrap();
     let (gate, told) = gate(1);
     shards.open_gate(&gate).unwrap();
-    Instance { store, shards, plans, keeper, _told: told }
+    Instance { store, shards, plans, keeper, waiting, _told: told }
 }
 
 /// A dispatcher that admits for everybody this test speaks of.
@@ -89,23 +96,30 @@ fn run_id(n: u8) -> RunId {
 }
 
 fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -> Ask {
+    let key = RunKey::chosen(&format!("key-{id}")).unwrap();
+    let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
     Ask::Run(Arc::new(NewRun {
         tenant: "acme".to_owned(),
         workspace: "prod".to_owned(),
         run_id: id,
-        request_event: event_id(),
-        plan_event: event_id(),
+        event_id: event_id(),
+        key: key.clone(),
+        fingerprint,
         asked: v1::RunRequested {
             run_id: id.to_string(),
-            run_key: format!("key-{id}"),
-            request_fingerprint: Digest::of(fingerprint).to_string(),
+            run_key: key.to_string(),
+            request_fingerprint: fingerprint.to_string(),
             generation: 1,
             ..Default::default()
         },
-        plan_fingerprint: "v1:sha256:x".to_owned(),
-        graph: instance.plans.learn(plan).unwrap(),
+        plan: Some(new_plan(instance, plan)),
         trace: None,
     }))
+}
+
+fn new_plan(instance: &Instance, plan: &v1::Plan) -> NewPlan {
+    let graph = instance.plans.learn(plan).unwrap();
+    NewPlan { event_id: event_id(), plan_fingerprint: "v1:sha256:x".to_owned(), graph }
 }
 
 fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
@@ -203,7 +217,6 @@ async fn a_run_goes_from_its_request_to_its_end() {
     // Asked again, nothing happens again.
     assert_eq!(ask(&one, finish(id, 1)).await.verdict, DoneAs::Core(Verdict::Duplicate));
     assert_eq!(ask(&one, new_run(&one, &plan, id, "f")).await.verdict, DoneAs::Exists);
-    assert!(matches!(ask(&one, new_run(&one, &plan, id, "other")).await.verdict, DoneAs::Conflict(_)));
     let mark: Vec<(i64, i64)> = one
         .store
         .loops()
@@ -418,4 +431,106 @@ async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
     assert!(refused.to_string().contains("a scheduler holds 64 of the shards"), "{refused}");
     assert_eq!(states(&store, run_id(4)).await, before);
     two.keeper.leave().await;
+}
+
+/// RunRequested alone, as automation and backfills append it.
+async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -> Uuid {
+    let key = RunKey::chosen(&format!("key-{id}")).unwrap();
+    let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
+    let asked = v1::RunRequested {
+        run_id: id.to_string(),
+        run_key: key.to_string(),
+        request_fingerprint: fingerprint.to_string(),
+        generation: 1,
+        spec: Some(v1::RunSpec { selection: vec!["t/a0".to_owned()], ..Default::default() }),
+        ..Default::default()
+    };
+    let event = NewEvent {
+        event_id: event_id(),
+        kind: EventType::RunRequested,
+        version: 1,
+        shard: id.shard(),
+        tenant: "acme".to_owned(),
+        workspace: "prod".to_owned(),
+        idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
+        correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
+        causation_id: None,
+        payload: v1::Event { version: 1, trace: None, body: Some(Body::RunRequested(asked)) }.encode_to_vec(),
+    };
+    let event_id = event.event_id;
+    store(database, Service::Backfill).ledger().append(vec![event]).await.unwrap();
+    event_id
+}
+
+async fn conflicts(store: &Store) -> Vec<(Uuid, Uuid)> {
+    let select = query("SELECT event_id, run_id FROM scheduler.run_key_conflicts ORDER BY recorded_at");
+    store.loops().all(select).await.unwrap()
+}
+
+#[tokio::test]
+async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[]]), run_id(6));
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    let before = states(&one.store, id).await;
+    let own = ask(&one, new_run(&one, &plan, id, "other")).await;
+    assert_eq!(own.verdict, DoneAs::Conflict);
+    // The same request once more is on record already: the ledger has its key.
+    let again = one.shards.submit(id.shard(), vec![new_run(&one, &plan, id, "other")]).await;
+    assert_eq!(again.unwrap_err(), NotDone::KeyTaken);
+    let foreign = append_request(&database, id, "a third").await;
+    // Found out by the next append.
+    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    let run = Uuid::from_bytes(*id.as_bytes());
+    assert_eq!(conflicts(&one.store).await, [(own.event_id, run), (foreign, run)]);
+    assert_eq!((before.0, before.1.len()), (RunState::Running.code(), 1));
+    assert_eq!(states(&one.store, id).await.0, RunState::Running.code());
+}
+
+#[tokio::test]
+async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_shard() {
+    let database = TestDatabase::create().await.unwrap();
+    let (plan, id) = (plan(&[&[]]), run_id(8));
+    keep_plan(&database, &plan).await;
+    append_request(&database, id, "f").await;
+    let mut one = instance(&database, "one").await;
+    let waiting = one.waiting.recv().await.unwrap();
+    assert_eq!((waiting.run_id, waiting.spec.selection), (id, vec!["t/a0".to_owned()]));
+    one.keeper.leave().await;
+
+    let mut two = instance(&database, "two").await;
+    let waiting = two.waiting.recv().await.unwrap();
+    assert_eq!((waiting.run_id, waiting.tenant.as_str(), waiting.workspace.as_str()), (id, "acme", "prod"));
+    assert_eq!(states(&two.store, id).await, (RunState::Pending.code(), vec![]));
+    let give = |made| Ask::Plan(Arc::new(RunPlan { tenant: "acme".to_owned(), run_id: id, made }));
+    folded(&ask(&two, give(Ok(new_plan(&two, &plan)))).await);
+    assert_eq!(states(&two.store, id).await, (RunState::Running.code(), vec![TaskState::Ready.code()]));
+    let again = ask(&two, give(Ok(new_plan(&two, &plan)))).await;
+    assert_eq!(again.verdict, DoneAs::Core(Verdict::Duplicate));
+    let row: Vec<(Option<String>, Option<String>)> = two
+        .store
+        .loops()
+        .all(query("SELECT plan_fingerprint, deployment_id FROM scheduler.runs"))
+        .await
+        .unwrap();
+    assert_eq!(row, [(Some("v1:sha256:x".to_owned()), Some("d1".to_owned()))]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
+    let database = TestDatabase::create().await.unwrap();
+    let id = run_id(2);
+    append_request(&database, id, "f").await;
+    let one = instance(&database, "one").await;
+    let failed = NoPlan {
+        event_id: event_id(),
+        reason: v1::ErrorReason::SelectionEmpty,
+        message: "means no asset".to_owned(),
+    };
+    let plan = RunPlan { tenant: "acme".to_owned(), run_id: id, made: Err(failed) };
+    folded(&ask(&one, Ask::Plan(Arc::new(plan))).await);
+    let row: Vec<(i16, Option<String>)> =
+        one.store.loops().all(query("SELECT state, error FROM scheduler.runs")).await.unwrap();
+    assert_eq!(row, [(RunState::Failed.code(), Some("means no asset".to_owned()))]);
 }

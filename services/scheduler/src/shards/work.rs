@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use servo_model::RunId;
+use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TransitionReason};
+use servo_model::{RunId, RunKey};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
@@ -22,8 +23,10 @@ pub(crate) struct Work {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// A run that may be new, with its plan.
+    /// A run that may be new.
     Run(Arc<NewRun>),
+    /// A plan for a run that waits for one.
+    Plan(Arc<RunPlan>),
     /// Something happened to a run.
     Event(Arc<RunEvent>),
     /// A dispatcher chose a task.
@@ -42,18 +45,52 @@ pub(crate) struct Claim {
     pub claim: v1::Claim,
 }
 
-/// A run to begin: RunRequested and PlanCreated, appended together.
+/// A run to begin. With its plan, RunRequested and PlanCreated are appended together; without, the plan comes later.
+/// Where the run exists by another request, the request alone is appended, as a conflict.
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub tenant: String,
     pub workspace: String,
     pub run_id: RunId,
-    pub request_event: Uuid,
-    pub plan_event: Uuid,
+    pub event_id: Uuid,
+    pub key: RunKey,
+    pub fingerprint: RequestFingerprint,
     pub asked: v1::RunRequested,
+    pub plan: Option<NewPlan>,
+    pub trace: Option<v1::TraceContext>,
+}
+
+/// A plan that the planner stored.
+#[derive(Debug, Clone)]
+pub(crate) struct NewPlan {
+    pub event_id: Uuid,
     pub plan_fingerprint: String,
     pub graph: Arc<Graph>,
-    pub trace: Option<v1::TraceContext>,
+}
+
+/// What became of planning a run that exists.
+#[derive(Debug)]
+pub(crate) struct RunPlan {
+    pub tenant: String,
+    pub run_id: RunId,
+    pub made: Result<NewPlan, NoPlan>,
+}
+
+/// Why a run has no plan and never will.
+#[derive(Debug)]
+pub(crate) struct NoPlan {
+    pub event_id: Uuid,
+    pub reason: v1::ErrorReason,
+    pub message: String,
+}
+
+/// A run that waits for its plan.
+#[derive(Debug)]
+pub(crate) struct Unplanned {
+    pub run_id: RunId,
+    pub tenant: String,
+    pub workspace: String,
+    pub spec: v1::RunSpec,
 }
 
 /// An event to append to a run that exists.
@@ -71,6 +108,7 @@ impl Ask {
     pub(crate) fn run_id(&self) -> RunId {
         match self {
             Ask::Run(run) => run.run_id,
+            Ask::Plan(plan) => plan.run_id,
             Ask::Event(event) => event.run_id,
             Ask::Claim(claim) => claim.run_id,
         }
@@ -79,6 +117,7 @@ impl Ask {
     pub(crate) fn tenant(&self) -> &str {
         match self {
             Ask::Run(run) => &run.tenant,
+            Ask::Plan(plan) => &plan.tenant,
             Ask::Event(event) => &event.tenant,
             Ask::Claim(claim) => &claim.claim.tenant,
         }
@@ -100,8 +139,8 @@ pub(crate) enum DoneAs {
     Core(Verdict),
     /// The run exists by the same request.
     Exists,
-    /// The run exists by another request, whose fingerprint this is.
-    Conflict([u8; 32]),
+    /// The run exists by another request; this one is on record as a conflict.
+    Conflict,
     RunUnknown,
     /// The lease under which the claim was made is not the newest that is known.
     StaleAdmission,
@@ -150,6 +189,8 @@ impl RunView {
 pub(crate) enum NotDone {
     #[error("this instance does not hold the run's shard")]
     NotHeld,
+    #[error("the ledger has another event under the same key")]
+    KeyTaken,
     #[error("{0}")]
     Unavailable(String),
     #[error("this instance is stopping")]

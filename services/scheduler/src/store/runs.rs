@@ -1,7 +1,7 @@
 //! Runs and tasks as they are stored.
 
-use servo_model::AttemptId;
 use servo_model::states::{RunState, TaskState, TransitionReason};
+use servo_model::{AttemptId, RunId};
 use servo_store::sqlx::FromRow;
 use servo_store::{LoopStore, StoreError, Timestamp, query};
 use uuid::Uuid;
@@ -79,6 +79,10 @@ impl StoredTask {
 }
 
 impl StoredRun {
+    pub(crate) fn id(&self) -> RunId {
+        RunId::from_bytes(self.run_id.into_bytes())
+    }
+
     pub(crate) fn states(&self) -> Option<(RunState, TransitionReason)> {
         Some((RunState::from_code(self.state)?, TransitionReason::from_code(self.reason)?))
     }

@@ -1,6 +1,7 @@
 //! The door between `servo.v1` and the core: doubted once here, valid behind.
 
 mod event;
+mod event_record;
 mod plan;
 mod record;
 mod request;
@@ -8,9 +9,10 @@ mod show;
 mod task_ref;
 
 pub(crate) use event::{body_of, from_body};
+pub(crate) use event_record::event_record;
 pub(crate) use plan::graph;
-pub(crate) use record::record;
-pub(crate) use request::{duration, header};
+pub(crate) use record::{plan_created, records};
+pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id};
 pub(crate) use show::{
     Beside, RunRow, TaskRow, run_from_view, run_to_proto, task_from_cell, task_key, task_to_proto, timestamp,
     ulid,

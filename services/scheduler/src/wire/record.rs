@@ -1,54 +1,73 @@
-//! Ledger events as the API shows them.
+//! Asks on their way between instances, as the events that record them.
 
-use servo_model::{RunId, Stream};
-use servo_proto::v1;
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::request::RequestFingerprint;
+use servo_model::{Digest, RunId, Stream};
 use servo_proto::v1::event::Body;
-use servo_store::Event;
+use servo_proto::{kind_of, v1};
+use uuid::Uuid;
 
-use super::event::body_of;
-use super::show::{task_key, timestamp, ulid};
-use super::task_ref::slot;
-use crate::core::Graph;
+use super::show::ulid;
+use crate::shards::{Ask, NewPlan, NewRun, RunEvent};
 
-/// `graph` is the plan of the event's run, through which tasks get their names.
-pub(crate) fn record(stream: Stream, shard: i16, event: &Event, graph: Option<&Graph>) -> v1::EventRecord {
-    let decoded = body_of(&event.payload).ok();
-    let task = decoded.as_ref().and_then(|(body, _)| task_of(body));
-    let key = graph.zip(task).and_then(|(graph, task)| {
-        let task = slot(task);
-        ((task.ordinal as usize) < graph.tasks.len()).then(|| task_key(graph, task).to_string())
-    });
-    let run_id = |id: uuid::Uuid| RunId::from_bytes(id.into_bytes()).to_string();
-    let correlation = match stream {
-        Stream::Execution => event.correlation_id.map(run_id),
-        _ => event.correlation_id.map(ulid),
-    };
-    v1::EventRecord {
-        event_id: ulid(event.event_id),
-        stream: stream.name().to_owned(),
-        shard: u32::from(shard.unsigned_abs()),
-        position: event.position.unsigned_abs(),
-        r#type: event.kind().map_or_else(|| event.type_code.to_string(), |kind| kind.name().to_owned()),
-        tenant: event.tenant.clone(),
-        workspace: event.workspace.clone(),
-        record_time: Some(timestamp(event.recorded_at.unix_us())),
-        source: event.source.clone(),
-        idempotency_key: event.idempotency_key.clone(),
-        correlation_id: correlation.unwrap_or_default(),
-        causation_id: event.causation_id.map(ulid).unwrap_or_default(),
-        event: decoded.map(|(body, trace)| v1::Event { version: 1, trace, body: Some(body) }),
-        task_key: key.unwrap_or_default(),
+/// The events of a call that another instance judges. Claims and plans never leave the shard's holder.
+pub(crate) fn records(ask: &Ask, shard: i16) -> Vec<v1::EventRecord> {
+    match ask {
+        Ask::Run(new) => of_run(new, shard),
+        Ask::Event(event) => vec![of_event(event, shard)],
+        Ask::Plan(_) | Ask::Claim(_) => Vec::new(),
     }
 }
 
-fn task_of(body: &Body) -> Option<v1::TaskRef> {
-    match body {
-        Body::DispatchRequested(claim) => claim.task,
-        Body::DispatchEnqueued(entry) => entry.task,
-        Body::TaskStarted(started) => started.task,
-        Body::TaskFinished(finished) => finished.task,
-        Body::TimerFired(fired) => fired.task,
-        Body::TaskForceCancelled(force) => force.task,
-        _ => None,
+fn of_run(new: &NewRun, shard: i16) -> Vec<v1::EventRecord> {
+    let record = |event_id: Uuid, key: IdempotencyKey, body: Body| v1::EventRecord {
+        event_id: ulid(event_id),
+        stream: Stream::Execution.name().to_owned(),
+        shard: u32::from(shard.unsigned_abs()),
+        r#type: kind_of(&body).name().to_owned(),
+        tenant: new.tenant.clone(),
+        workspace: new.workspace.clone(),
+        idempotency_key: key.to_string(),
+        correlation_id: new.run_id.to_string(),
+        event: Some(v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }),
+        ..Default::default()
+    };
+    let key = IdempotencyKey::run_requested(&new.key, &new.fingerprint);
+    let request = record(new.event_id, key, Body::RunRequested(new.asked.clone()));
+    let plan = new.plan.as_ref().map(|plan| {
+        let key = IdempotencyKey::plan_created(&new.run_id, &new.fingerprint);
+        let body = Body::PlanCreated(plan_created(&new.run_id, &new.fingerprint, plan));
+        record(plan.event_id, key, body)
+    });
+    std::iter::once(request).chain(plan).collect()
+}
+
+/// The event that gives a run its plan.
+pub(crate) fn plan_created(
+    run_id: &RunId,
+    fingerprint: &RequestFingerprint,
+    plan: &NewPlan,
+) -> v1::PlanCreated {
+    v1::PlanCreated {
+        run_id: run_id.to_string(),
+        request_fingerprint: fingerprint.to_string(),
+        plan_id: Digest::from_bytes(plan.graph.plan_id).to_string(),
+        plan_fingerprint: plan.plan_fingerprint.clone(),
+        deployment_id: plan.graph.deployment_id.to_string(),
+        task_count: u32::try_from(plan.graph.tasks.len()).unwrap_or(u32::MAX),
+    }
+}
+
+fn of_event(event: &RunEvent, shard: i16) -> v1::EventRecord {
+    v1::EventRecord {
+        event_id: ulid(event.event_id),
+        stream: Stream::Execution.name().to_owned(),
+        shard: u32::from(shard.unsigned_abs()),
+        r#type: kind_of(&event.body).name().to_owned(),
+        tenant: event.tenant.clone(),
+        idempotency_key: event.idempotency_key.clone(),
+        correlation_id: event.run_id.to_string(),
+        event: Some(v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }),
+        ..Default::default()
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use servo_model::{Digest, RunId};
+use servo_model::RunId;
+use servo_model::request::RequestFingerprint;
 use servo_proto::v1;
 
 use crate::core::{RunHeader, Time};
@@ -29,21 +30,39 @@ pub(crate) fn header(
     trace: Option<&v1::TraceContext>,
     at: Time,
 ) -> Result<RunHeader, BadRequest> {
-    let fingerprint: Digest =
-        asked.request_fingerprint.parse().map_err(|e| BadRequest::new("request_fingerprint", e))?;
+    let fingerprint = fingerprint(asked)?;
     let source = asked.trigger.as_ref().and_then(|trigger| trigger.source.as_ref());
     Ok(RunHeader {
         run_id: asked.run_id.parse::<RunId>().map_err(|e| BadRequest::new("run_id", e))?,
         number,
         tenant: tenant.parse().map_err(|e| BadRequest::new("tenant", e))?,
         workspace: workspace.parse().map_err(|e| BadRequest::new("workspace", e))?,
-        fingerprint: *fingerprint.as_bytes(),
+        fingerprint: *fingerprint.digest().as_bytes(),
         created_at: at,
         deadline: asked.max_duration.as_ref().map(|duration| at.saturating_add(micros(duration))),
         priority: asked.spec.as_ref().map_or(0, |spec| spec.priority),
         backfill: matches!(source, Some(v1::trigger::Source::Backfill(_))),
         traceparent: Arc::from(trace.map_or("", |trace| trace.traceparent.as_str())),
     })
+}
+
+/// What the request comes down to.
+pub(crate) fn fingerprint(asked: &v1::RunRequested) -> Result<RequestFingerprint, BadRequest> {
+    asked.request_fingerprint.parse().map_err(|e| BadRequest::new("request_fingerprint", e))
+}
+
+/// The call that asked for the run by hand.
+pub(crate) fn manual_trigger(asked: &v1::RunRequested) -> Option<&v1::ManualTrigger> {
+    match asked.trigger.as_ref()?.source.as_ref()? {
+        v1::trigger::Source::Manual(manual) => Some(manual),
+        _ => None,
+    }
+}
+
+/// The request id by which the run's row is found.
+pub(crate) fn stored_request_id(asked: &v1::RunRequested) -> Option<String> {
+    let manual = manual_trigger(asked)?;
+    (!manual.request_id.is_empty()).then(|| manual.request_id.clone())
 }
 
 /// A duration in microseconds; what is longer than any run may last becomes the longest there is.

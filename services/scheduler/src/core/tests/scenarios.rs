@@ -4,7 +4,9 @@ use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunState, TaskState, TransitionReason};
 
 use super::world::{World, claimed, failed, finished, graph, mapped_graph, p};
-use crate::core::{Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold};
+use crate::core::{
+    AssetSettings, Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold, force_from,
+};
 
 fn diamond() -> World {
     World::begun(graph(&[&[], &[0], &[0], &[1, 2]]))
@@ -233,4 +235,20 @@ fn a_restored_run_goes_on_as_the_one_it_was() {
     let states = |run: &crate::core::Run| run.cells().map(|(_, cell)| cell.state).collect::<Vec<_>>();
     assert_eq!(states(&world.run), states(&restored));
     assert_eq!(world.run.counts(), restored.counts());
+}
+
+#[test]
+fn only_a_silent_attempt_is_ended_by_force() {
+    let mut world = World::begun(graph(&[&[]]));
+    world.claim(p(0));
+    let claimed_at = world.run.cell(p(0)).unwrap().claimed_at.unwrap();
+    let graph = world.graph.clone();
+    let settings = |heartbeat_us| AssetSettings { heartbeat_us, ..graph.settings(0).clone() };
+    let from = |heartbeat_us, beat| force_from(world.run.cell(p(0)).unwrap(), &settings(heartbeat_us), beat);
+    // Two beats of 30 s, or half of a shorter timeout.
+    assert_eq!(from(300_000_000, None), claimed_at + 60_000_000);
+    assert_eq!(from(10_000_000, None), claimed_at + 5_000_000);
+    assert_eq!(from(10_000_000, Some(claimed_at + 7)), claimed_at + 7 + 5_000_000);
+    // An older beat is another attempt's.
+    assert_eq!(from(10_000_000, Some(claimed_at - 7)), claimed_at + 5_000_000);
 }

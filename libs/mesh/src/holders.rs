@@ -1,0 +1,68 @@
+//! The instances that hold shards, as their leases tell: whoever passes a call on finds the way here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use servo_model::Service;
+
+use crate::mesh::Core;
+use crate::peer::{Peer, parse_address};
+
+/// One instance of a service.
+#[derive(Clone)]
+pub struct Instance {
+    pub address: Arc<str>,
+    pub peer: Peer,
+}
+
+/// Who holds which shard, as last learned. One connection per instance, however many shards it holds.
+#[derive(Clone)]
+pub struct Holders {
+    core: Arc<Core>,
+    service: Service,
+    known: Arc<Mutex<HashMap<i16, Instance>>>,
+}
+
+impl Holders {
+    pub(crate) fn new(core: Arc<Core>, service: Service) -> Holders {
+        Holders { core, service, known: Arc::default() }
+    }
+
+    pub fn of(&self, shard: i16) -> Option<Instance> {
+        self.known().get(&shard).cloned()
+    }
+
+    /// Takes the place of what was known: shards, each with its holder's address.
+    pub fn learn(&self, leases: impl IntoIterator<Item = (i16, String)>) {
+        let mut known = self.known();
+        let mut instances: HashMap<Arc<str>, Instance> =
+            known.drain().map(|(_, instance)| (instance.address.clone(), instance)).collect();
+        for (shard, address) in leases {
+            let instance = match instances.get(address.as_str()) {
+                Some(instance) => Some(instance.clone()),
+                None => self.connect(&address),
+            };
+            if let Some(instance) = instance {
+                instances.insert(instance.address.clone(), instance.clone());
+                known.insert(shard, instance);
+            }
+        }
+    }
+
+    fn connect(&self, address: &str) -> Option<Instance> {
+        match parse_address(self.service, address) {
+            Ok(uri) => {
+                let peer = Peer::new(self.core.clone(), self.service, uri);
+                Some(Instance { address: address.into(), peer })
+            }
+            Err(error) => {
+                tracing::error!(%error, address, "the holder of a shard gave an address that is none");
+                None
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<i16, Instance>> {
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

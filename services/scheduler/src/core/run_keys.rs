@@ -1,0 +1,109 @@
+//! What a request under a run key leads to, and where a key's newest generation is looked for.
+//!
+//! Generations have no gaps: n + 1 begins only when n has ended, which never changes again, and of two who begin it
+//! the shard of its run id takes one. So nobody needs to count them.
+
+use servo_model::states::{Machine, RunState};
+
+/// How many generations one look asks for.
+const PROBES_MAX: usize = 16;
+
+/// What to do when the key stands for a run already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPolicy {
+    ReturnExisting,
+    Reject,
+    RetryIfFailed,
+    Force,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// That run is the answer.
+    Existing,
+    /// The next generation, with everything in it.
+    Repeat,
+    /// The next generation, with what did not succeed.
+    Retry,
+    /// No run comes of it.
+    Conflict,
+}
+
+/// Judges a request by the newest run of its key: how that stands, and whether it was asked for in the same words.
+pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
+    match (policy, same) {
+        (KeyPolicy::Force, _) if newest.is_terminal() => Decision::Repeat,
+        (KeyPolicy::Reject, _) | (_, false) => Decision::Conflict,
+        (KeyPolicy::RetryIfFailed, true) if newest.is_terminal() && newest != RunState::Succeeded => {
+            Decision::Retry
+        }
+        (_, true) => Decision::Existing,
+    }
+}
+
+/// Generations to look for next: `known` exists and `missing` does not. Nothing is left to look for once they touch.
+/// Steps grow until one is missing, then they shrink, so that a thousand generations are found in a few looks.
+pub fn probes(known: u32, missing: Option<u32>) -> Vec<u32> {
+    let Some(missing) = missing else {
+        return (1..=PROBES_MAX as u32).map_while(|step| known.checked_mul(1 << step)).collect();
+    };
+    let between = missing.saturating_sub(known + 1);
+    let step = between.div_ceil(PROBES_MAX as u32).max(1);
+    (1..).map(|nth| known + nth * step).take_while(|probe| *probe < missing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_decides_by_how_the_newest_run_stands() {
+        use Decision::{Conflict, Existing, Repeat, Retry};
+        use KeyPolicy::{Force, Reject, RetryIfFailed, ReturnExisting};
+        let (running, succeeded, failed) = (RunState::Running, RunState::Succeeded, RunState::Failed);
+        for (policy, newest, same, expected) in [
+            (ReturnExisting, running, true, Existing),
+            (ReturnExisting, failed, true, Existing),
+            (ReturnExisting, succeeded, false, Conflict),
+            (Reject, succeeded, true, Conflict),
+            (Reject, running, false, Conflict),
+            (RetryIfFailed, running, true, Existing),
+            (RetryIfFailed, succeeded, true, Existing),
+            (RetryIfFailed, failed, true, Retry),
+            (RetryIfFailed, RunState::Cancelled, true, Retry),
+            (RetryIfFailed, RunState::TimedOut, true, Retry),
+            (RetryIfFailed, failed, false, Conflict),
+            (Force, running, true, Existing),
+            (Force, running, false, Conflict),
+            (Force, succeeded, true, Repeat),
+            (Force, failed, false, Repeat),
+        ] {
+            assert_eq!(decide(policy, newest, same), expected, "{policy:?} {newest} {same}");
+        }
+    }
+
+    /// Looks as long as there is something to look for.
+    fn search(newest: u32) -> (u32, usize) {
+        let (mut known, mut missing, mut looks) = (1, None, 0);
+        loop {
+            let probes = probes(known, missing);
+            assert!(probes.len() <= PROBES_MAX, "{probes:?}");
+            if probes.is_empty() {
+                return (known, looks);
+            }
+            looks += 1;
+            known = probes.iter().copied().filter(|probe| *probe <= newest).max().unwrap_or(known);
+            missing = probes.into_iter().filter(|probe| *probe > newest).min().or(missing);
+        }
+    }
+
+    #[test]
+    fn the_newest_of_many_generations_is_found_in_few_looks() {
+        for newest in (1..200).chain([1_000, 65_000, 1_000_000]) {
+            let (found, looks) = search(newest);
+            assert_eq!(found, newest);
+            assert!(looks <= 7, "{newest} took {looks} looks");
+        }
+        assert!(search(3).1 <= 2);
+    }
+}

@@ -1,0 +1,114 @@
+//! Plans for runs that others asked for: automation and backfills append the request alone.
+//!
+//! Beside the lanes, which go on folding meanwhile. A planner that does not answer is asked again; whoever takes the
+//! shard over begins anew with every run that still waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_mesh::{Error, Reason};
+use servo_proto::v1;
+use servo_store::LoopStore;
+use tokio::sync::{Semaphore, mpsc};
+use ulid::Ulid;
+use uuid::Uuid;
+
+use crate::planning::Planning;
+use crate::shards::{Ask, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned};
+
+/// How many runs wait for the planner at once; it takes this many in one call.
+const PLANNED_AT_ONCE_MAX: usize = 256;
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What it takes to have a run planned. Cheap to clone.
+#[derive(Clone)]
+struct Desk {
+    planning: Planning,
+    plans: Plans,
+    shards: Shards,
+    loops: LoopStore,
+}
+
+/// Runs until nobody can ask any more.
+pub(crate) async fn plan_runs(
+    mut waiting: mpsc::UnboundedReceiver<Unplanned>,
+    planning: Planning,
+    plans: Plans,
+    shards: Shards,
+    loops: LoopStore,
+) {
+    let desk = Desk { planning, plans, shards, loops };
+    let room = Arc::new(Semaphore::new(PLANNED_AT_ONCE_MAX));
+    while let Some(run) = waiting.recv().await {
+        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let desk = desk.clone();
+        tokio::spawn(async move {
+            desk.plan(&run).await;
+            drop(place);
+        });
+    }
+}
+
+impl Desk {
+    /// Ends when the run has its plan, or a reason why there is none, or belongs to another holder.
+    async fn plan(&self, run: &Unplanned) {
+        loop {
+            let Some(made) = self.make(run).await else {
+                tokio::time::sleep(ASK_AGAIN).await;
+                continue;
+            };
+            let plan = RunPlan { tenant: run.tenant.clone(), run_id: run.run_id, made };
+            let told = self.shards.submit(run.run_id.shard(), vec![Ask::Plan(Arc::new(plan))]).await;
+            match told {
+                Ok(_) | Err(NotDone::NotHeld | NotDone::Stopped | NotDone::KeyTaken) => return,
+                Err(NotDone::Unavailable(error)) => {
+                    tracing::warn!(error, run = %run.run_id, "a plan could not be stored yet");
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Nothing when it is not known yet.
+    async fn make(&self, run: &Unplanned) -> Option<Result<NewPlan, NoPlan>> {
+        let order = v1::PlanOrder {
+            tenant: run.tenant.clone(),
+            workspace: run.workspace.clone(),
+            spec: Some(run.spec.clone()),
+            ..Default::default()
+        };
+        let stored = match self.planning.plan(order).await {
+            Ok(stored) => stored,
+            Err(error) if passes(&error) => {
+                tracing::warn!(%error, run = %run.run_id, "a run waits for its plan");
+                return None;
+            }
+            Err(error) => {
+                let (reason, message) = (error.reason(), error.to_string());
+                return Some(Err(NoPlan { event_id: event_id(), reason, message }));
+            }
+        };
+        let graph = self.plans.of_stored(&self.loops, &run.tenant, &run.workspace, &stored).await;
+        match graph {
+            Ok(graph) => {
+                Some(Ok(NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph }))
+            }
+            Err(error) => {
+                tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read; its run waits");
+                None
+            }
+        }
+    }
+}
+
+/// Whether it is the planner's trouble rather than the run's.
+fn passes(error: &Error) -> bool {
+    matches!(
+        error.reason(),
+        Reason::NotReady | Reason::Internal | Reason::DependencyUnavailable | Reason::Overloaded
+    )
+}
+
+fn event_id() -> Uuid {
+    Uuid::from_u128(Ulid::generate().into())
+}

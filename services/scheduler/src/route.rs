@@ -1,0 +1,172 @@
+//! The way to whoever holds a run's shard: here, or one hop away.
+//!
+//! Any instance takes any call. What belongs to a shard that another one holds is passed on to it as events; that one
+//! judges them or says that it no longer holds the shard, and passes nothing on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use servo_mesh::error::reason_of;
+use servo_mesh::{Error, Holders, Peer, Reason, time_left};
+use servo_model::Stream;
+use servo_proto::v1;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_store::LoopStore;
+use tonic::{Code, Status};
+
+use crate::core::{Refusal, Verdict};
+use crate::shards::{Ask, Done, DoneAs, NotDone, RunView, Shards};
+use crate::wire;
+
+/// How long a shard may be without a holder before the caller is told so: a lease runs out within it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What is left of the deadline for the answer.
+const MARGIN: Duration = Duration::from_millis(200);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Route {
+    shards: Shards,
+    holders: Holders,
+    loops: LoopStore,
+    own_address: Arc<str>,
+}
+
+/// What came of one ask, wherever it was judged.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub applied: v1::AppliedEvent,
+    /// The run as it stands then, if it was judged here.
+    pub run: Option<RunView>,
+}
+
+impl Route {
+    pub(crate) fn new(shards: Shards, holders: Holders, loops: LoopStore, own_address: &str) -> Route {
+        Route { shards, holders, loops, own_address: own_address.into() }
+    }
+
+    /// Has the asks judged by the shard's holder, and answers for each in its order.
+    pub(crate) async fn submit(&self, shard: i16, asks: Vec<Ask>) -> Result<Vec<Submitted>, Error> {
+        let patience = time_left().map_or(PATIENCE, |left| left.saturating_sub(MARGIN).min(PATIENCE));
+        let until = Instant::now() + patience;
+        loop {
+            match self.shards.submit(shard, asks.clone()).await {
+                Ok(done) => return Ok(done.into_iter().map(Submitted::from).collect()),
+                Err(NotDone::NotHeld) => {}
+                Err(other) => return Err(not_done(&other)),
+            }
+            if let Some(answers) = self.pass_on(shard, &asks).await? {
+                return Ok(answers);
+            }
+            if Instant::now() + LOOK_AGAIN > until {
+                return Err(not_done(&NotDone::NotHeld));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.look().await?;
+        }
+    }
+
+    /// Like [`Route::submit`], for one.
+    pub(crate) async fn submit_one(&self, ask: Ask) -> Result<Submitted, Error> {
+        let answers = self.submit(ask.run_id().shard(), vec![ask]).await?;
+        let missing = || Error::new(Reason::Internal, "the shard gave no answer");
+        answers.into_iter().next().ok_or_else(missing)
+    }
+
+    /// Nothing when nobody else seems to hold the shard.
+    async fn pass_on(&self, shard: i16, asks: &[Ask]) -> Result<Option<Vec<Submitted>>, Error> {
+        if self.holders.of(shard).is_none_or(|known| known.address == self.own_address) {
+            self.look().await?;
+        }
+        let Some(holder) = self.holders.of(shard).filter(|holder| holder.address != self.own_address) else {
+            return Ok(None);
+        };
+        let events = asks.iter().flat_map(|ask| wire::records(ask, shard)).collect();
+        let request = v1::ApplyEventsRequest { shard: u32::from(shard.unsigned_abs()), events };
+        let mut client: SchedulerServiceClient<Peer> = SchedulerServiceClient::new(holder.peer);
+        match client.apply_events(request).await {
+            Ok(answer) => {
+                let events = answer.into_inner().events;
+                Ok(Some(events.into_iter().map(|applied| Submitted { applied, run: None }).collect()))
+            }
+            // Whether it was judged may be unknown; events are known by their ids and keys when they come again.
+            Err(status) if status.code() == Code::Unavailable => Ok(None),
+            Err(status) => Err(passed_back(&status)),
+        }
+    }
+
+    async fn look(&self) -> Result<(), Error> {
+        let leases = self.loops.holders(Stream::Execution).await;
+        let leases = leases.map_err(|error| Error::new(Reason::NotReady, error.to_string()))?;
+        self.holders.learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        Ok(())
+    }
+}
+
+/// Why nothing came of it, as callers are told.
+pub(crate) fn not_done(why: &NotDone) -> Error {
+    match why {
+        NotDone::NotHeld => {
+            Error::new(Reason::NotHolder, "no instance holds the run's shard just now; try again")
+        }
+        NotDone::KeyTaken => Error::new(Reason::AlreadyExists, why.to_string()),
+        NotDone::Unavailable(_) | NotDone::Stopped => Error::new(Reason::NotReady, why.to_string()),
+    }
+}
+
+fn passed_back(status: &Status) -> Error {
+    Error::new(reason_of(status).unwrap_or(Reason::DependencyUnavailable), status.message())
+}
+
+impl From<Done> for Submitted {
+    fn from(done: Done) -> Submitted {
+        Submitted { applied: applied(&done), run: done.run }
+    }
+}
+
+/// What came of an ask, as events of other instances are answered.
+pub(crate) fn applied(done: &Done) -> v1::AppliedEvent {
+    let accepted = |acceptance: v1::Acceptance| v1::AppliedEvent {
+        acceptance: acceptance.into(),
+        event_id: wire::ulid(done.event_id),
+        ..Default::default()
+    };
+    match &done.verdict {
+        DoneAs::Core(Verdict::Folded) => accepted(v1::Acceptance::Folded),
+        DoneAs::Core(Verdict::Duplicate) => accepted(v1::Acceptance::Duplicate),
+        DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
+        DoneAs::Core(Verdict::Refused(refusal)) => refused(reason(refusal), &refusal.to_string()),
+        // The event that stands in the ledger is another one; whoever asks reads the run for it.
+        DoneAs::Exists => v1::AppliedEvent { event_id: String::new(), ..accepted(v1::Acceptance::Duplicate) },
+        DoneAs::Conflict => refused(Reason::RunKeyConflict, "the key stands for another request"),
+        DoneAs::RunUnknown => refused(Reason::RunNotFound, "the run is not known"),
+        DoneAs::StaleAdmission => refused(Reason::StaleAttempt, "the claim's lease is not the newest"),
+        DoneAs::Bad(why) => refused(Reason::InvalidField, why),
+    }
+}
+
+pub(crate) fn refused(reason: Reason, message: &str) -> v1::AppliedEvent {
+    v1::AppliedEvent {
+        acceptance: v1::Acceptance::Refused.into(),
+        refusal: reason.into(),
+        message: message.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// The reason that callers are given for a refusal of the fold.
+pub(crate) fn reason(refusal: &Refusal) -> Reason {
+    match refusal {
+        Refusal::TaskUnknown => Reason::TaskNotFound,
+        Refusal::AttemptUnknown => Reason::AttemptUnknown,
+        Refusal::StaleAttempt => Reason::StaleAttempt,
+        Refusal::AlreadyStarted => Reason::AlreadyStarted,
+        Refusal::AttemptCancelled => Reason::AttemptCancelled,
+        Refusal::OutcomeConflict => Reason::OutcomeConflict,
+        Refusal::RunIs(_) | Refusal::NotReady(_) | Refusal::NoAttempt | Refusal::NotDue => {
+            Reason::InvalidState
+        }
+        Refusal::Version(_) => Reason::VersionConflict,
+    }
+}

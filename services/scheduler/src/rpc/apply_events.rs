@@ -1,0 +1,121 @@
+//! ApplyEvents: what other instances were asked for, judged by the holder of the shard.
+
+use std::sync::Arc;
+
+use servo_mesh::{Error, Reason};
+use servo_model::{Digest, RunId, RunKey};
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use ulid::Ulid;
+use uuid::Uuid;
+
+use super::{Scheduler, answer};
+use crate::route;
+use crate::shards::{Ask, NewPlan, NewRun, RunEvent};
+use crate::wire;
+
+const EVENTS_MAX: usize = 256;
+
+pub(super) async fn apply_events(
+    scheduler: &Scheduler,
+    asked: v1::ApplyEventsRequest,
+) -> Result<v1::ApplyEventsResponse, Error> {
+    let count = asked.events.len();
+    if count > EVENTS_MAX {
+        return Err(Error::bad_field("events", format!("has {count} entries; {EVENTS_MAX} are allowed")));
+    }
+    let shard = i16::try_from(asked.shard)
+        .map_err(|_| Error::bad_field("shard", "is no shard of the execution stream"))?;
+    let mut asks = Vec::with_capacity(count);
+    let mut records = asked.events.into_iter().enumerate().peekable();
+    while let Some((index, record)) = records.next() {
+        // A request's plan stands behind it and is appended with it.
+        let plan = records.next_if(|(_, next)| is_plan(next)).map(|(_, plan)| plan);
+        let ask = ask(scheduler, record, plan).await.map_err(|fault| fault.at(index))?;
+        if ask.run_id().shard() != shard {
+            return Err(Fault::new("correlation_id", "is a run of another shard").at(index));
+        }
+        asks.push(ask);
+    }
+    let done = scheduler.shards.submit(shard, asks).await.map_err(|why| route::not_done(&why))?;
+    Ok(v1::ApplyEventsResponse { events: done.iter().map(route::applied).collect() })
+}
+
+fn is_plan(record: &v1::EventRecord) -> bool {
+    let body = record.event.as_ref().and_then(|event| event.body.as_ref());
+    matches!(body, Some(Body::PlanCreated(_)))
+}
+
+/// What is wrong with one event.
+enum Fault {
+    Field(&'static str, String),
+    Other(Error),
+}
+
+impl Fault {
+    fn new(field: &'static str, fault: impl ToString) -> Fault {
+        Fault::Field(field, fault.to_string())
+    }
+
+    fn at(self, index: usize) -> Error {
+        match self {
+            Fault::Field(field, fault) => Error::bad_field(format!("events[{index}].{field}"), fault),
+            Fault::Other(error) => error,
+        }
+    }
+}
+
+async fn ask(
+    scheduler: &Scheduler,
+    record: v1::EventRecord,
+    plan: Option<v1::EventRecord>,
+) -> Result<Ask, Fault> {
+    let event_id = event_id(&record)?;
+    let run_id: RunId = record.correlation_id.parse().map_err(|error| Fault::new("correlation_id", error))?;
+    let event = record.event.ok_or_else(|| Fault::new("event", "is missing"))?;
+    match event.body.ok_or_else(|| Fault::new("event.body", "is missing"))? {
+        Body::RunRequested(asked) => {
+            let key: RunKey = asked.run_key.parse().map_err(|error| Fault::new("event.run_key", error))?;
+            let fingerprint = wire::fingerprint(&asked).map_err(|error| Fault::new("event", error))?;
+            let plan = match plan {
+                Some(plan) => Some(new_plan(scheduler, plan).await?),
+                None => None,
+            };
+            let (tenant, workspace, trace) = (record.tenant, record.workspace, event.trace);
+            let new = NewRun { tenant, workspace, run_id, event_id, key, fingerprint, asked, plan, trace };
+            Ok(Ask::Run(Arc::new(new)))
+        }
+        body @ (Body::RunCancelRequested(_)
+        | Body::RunPaused(_)
+        | Body::RunResumed(_)
+        | Body::TaskForceCancelled(_)) => Ok(Ask::Event(Arc::new(RunEvent {
+            tenant: record.tenant,
+            run_id,
+            event_id,
+            idempotency_key: record.idempotency_key,
+            body,
+            trace: event.trace,
+        }))),
+        _ => Err(Fault::new("event.body", "is of a type that is not passed on between schedulers")),
+    }
+}
+
+async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewPlan, Fault> {
+    let event_id = event_id(&record)?;
+    let Some(Body::PlanCreated(created)) = record.event.and_then(|event| event.body) else {
+        return Err(Fault::new("event.body", "is no plan"));
+    };
+    let plan_id: Digest = created.plan_id.parse().map_err(|error| Fault::new("event.plan_id", error))?;
+    let loops = scheduler.store.loops();
+    let graph = scheduler.plans.find(loops, &record.tenant, &record.workspace, *plan_id.as_bytes()).await;
+    let graph = graph.map_err(|error| Fault::Other(answer::store(error)))?.ok_or_else(|| {
+        let message = format!("plan {plan_id} is not stored");
+        Fault::Other(Error::new(Reason::PlanNotFound, message))
+    })?;
+    Ok(NewPlan { event_id, plan_fingerprint: created.plan_fingerprint, graph })
+}
+
+fn event_id(record: &v1::EventRecord) -> Result<Uuid, Fault> {
+    let id: Ulid = record.event_id.parse().map_err(|_| Fault::new("event_id", "is no ULID"))?;
+    Ok(Uuid::from_u128(id.into()))
+}

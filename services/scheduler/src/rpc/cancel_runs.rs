@@ -1,0 +1,100 @@
+//! CancelRuns: many runs at once, on behalf of Servo itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use servo_mesh::{Error, Reason};
+use servo_model::RunId;
+use servo_model::idempotency::IdempotencyKey;
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::query;
+use uuid::Uuid;
+
+use super::start::event_id;
+use super::{Scheduler, answer};
+use crate::route::refused;
+use crate::shards::{Ask, RunEvent};
+
+const RUNS_MAX: usize = 256;
+/// How often runs are tried again that others changed meanwhile.
+const RACES_MAX: usize = 5;
+
+pub(super) async fn cancel_runs(
+    scheduler: &Scheduler,
+    asked: v1::CancelRunsRequest,
+) -> Result<v1::CancelRunsResponse, Error> {
+    let count = asked.runs.len();
+    if count > RUNS_MAX {
+        return Err(Error::bad_field("runs", format!("has {count} entries; {RUNS_MAX} are allowed")));
+    }
+    let unknown = || refused(Reason::RunNotFound, "there is no such run in this tenant and workspace");
+    let mut results: Vec<v1::AppliedEvent> = asked.runs.iter().map(|_| unknown()).collect();
+    let mut left: Vec<usize> = (0..count).collect();
+    for _ in 0..RACES_MAX {
+        let by_shard = events(scheduler, &asked, &left).await?;
+        let submitted = by_shard.into_iter().map(|(shard, asks)| async move {
+            let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
+            (places, scheduler.route.submit(shard, asks).await)
+        });
+        left.clear();
+        for (places, answers) in futures::future::join_all(submitted).await {
+            let answers = match answers {
+                Ok(answers) => answers.into_iter().map(|answer| answer.applied).collect(),
+                Err(error) => vec![refused(error.reason(), &error.to_string()); places.len()],
+            };
+            for (place, applied) in places.into_iter().zip(answers) {
+                left.extend((applied.refusal() == Reason::VersionConflict).then_some(place));
+                results[place] = applied;
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    Ok(v1::CancelRunsResponse { results })
+}
+
+/// The cancels of these places, by shard. A run that is not found has none.
+async fn events(
+    scheduler: &Scheduler,
+    asked: &v1::CancelRunsRequest,
+    places: &[usize],
+) -> Result<BTreeMap<i16, Vec<(usize, Ask)>>, Error> {
+    let targets: Vec<(usize, &v1::RunTarget, RunId)> = places
+        .iter()
+        .filter_map(|place| Some((*place, &asked.runs[*place], asked.runs[*place].run_id.parse().ok()?)))
+        .collect();
+    let ids = targets.iter().map(|(_, _, id)| Uuid::from_bytes(*id.as_bytes()));
+    let select = query(include_str!("../store/run_versions.sql"))
+        .bind(targets.iter().map(|(_, target, _)| target.tenant.as_str()).collect::<Vec<_>>())
+        .bind(targets.iter().map(|(_, target, _)| target.workspace.as_str()).collect::<Vec<_>>())
+        .bind(ids.collect::<Vec<_>>());
+    let rows: Vec<(i64, i64)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    for (nth, version) in rows {
+        let target = usize::try_from(nth - 1).ok().and_then(|nth| targets.get(nth));
+        let Some((place, target, run_id)) = target else { continue };
+        let version = u64::try_from(version).unwrap_or(0) + 1;
+        let event = cancel(target, *run_id, version, asked.requested_by.clone());
+        by_shard.entry(run_id.shard()).or_default().push((*place, event));
+    }
+    Ok(by_shard)
+}
+
+fn cancel(target: &v1::RunTarget, run_id: RunId, version: u64, requested_by: Option<v1::Actor>) -> Ask {
+    let run = run_id.to_string();
+    Ask::Event(Arc::new(RunEvent {
+        tenant: target.tenant.clone(),
+        run_id,
+        event_id: event_id(),
+        idempotency_key: IdempotencyKey::run_control(&run_id, version).to_string(),
+        body: Body::RunCancelRequested(v1::RunCancelRequested {
+            run_id: run,
+            version,
+            requested_by,
+            by_system: true,
+        }),
+        trace: None,
+    }))
+}

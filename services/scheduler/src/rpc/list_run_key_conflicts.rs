@@ -1,0 +1,83 @@
+//! ListRunKeyConflicts: requests that came under the key of another, newest first.
+
+use servo_mesh::paging::page_size;
+use servo_mesh::{Error, Reason};
+use servo_proto::v1::event::Body;
+use servo_proto::{spec_difference, v1};
+use servo_store::{Timestamp, query};
+use uuid::Uuid;
+
+use super::{Scheduler, answer};
+use crate::wire;
+
+/// The event, the run, its request, when, and the run's own request.
+type Row = (Uuid, Uuid, Vec<u8>, Timestamp, Vec<u8>);
+
+/// Later than every conflict: the year 9999.
+const NEWEST: i64 = 253_370_764_800_000_000;
+
+pub(super) async fn list_run_key_conflicts(
+    scheduler: &Scheduler,
+    asked: v1::ListRunKeyConflictsRequest,
+) -> Result<v1::ListRunKeyConflictsResponse, Error> {
+    if !asked.filter.is_empty() {
+        return Err(Error::new(
+            Reason::InvalidFilter,
+            "filters over conflicts are not supported yet; leave filter empty",
+        ));
+    }
+    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let list = ["run key conflicts", &asked.tenant, &asked.workspace];
+    let (at, event_id) = match scheduler.tokens.read(&list, &asked.page_token)? {
+        None => (NEWEST, Uuid::max()),
+        Some(cursor) => place(&cursor)?,
+    };
+    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let select = query(include_str!("../store/list_conflicts.sql"))
+        .bind(&asked.tenant)
+        .bind(&asked.workspace)
+        .bind(Timestamp::from_unix_us(at))
+        .bind(event_id)
+        .bind(size as i64 + 1);
+    let mut rows: Vec<Row> = tx.all(select).await.map_err(answer::store)?;
+    tx.commit().await.map_err(answer::store)?;
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let next =
+        rows.last().filter(|_| more).map(|(event_id, _, _, at, _)| format!("{}.{event_id}", at.unix_us()));
+    Ok(v1::ListRunKeyConflictsResponse {
+        conflicts: rows.iter().filter_map(show).collect(),
+        next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
+    })
+}
+
+fn show((event_id, _, request, at, holder): &Row) -> Option<v1::RunKeyConflict> {
+    let (asked, holder) = (requested(request)?, requested(holder)?);
+    let spec = |asked: &v1::RunRequested| asked.spec.clone().unwrap_or_default();
+    Some(v1::RunKeyConflict {
+        run_key: holder.run_key.clone(),
+        run_id: holder.run_id.clone(),
+        request_fingerprint: holder.request_fingerprint.clone(),
+        conflicting_fingerprint: asked.request_fingerprint.clone(),
+        conflicting_event_id: wire::ulid(event_id),
+        fields: spec_difference(&spec(&holder), &spec(&asked)).unwrap_or_default(),
+        detect_time: Some(wire::timestamp(at.unix_us())),
+    })
+}
+
+fn requested(payload: &[u8]) -> Option<v1::RunRequested> {
+    match wire::body_of(payload) {
+        Ok((Body::RunRequested(asked), _)) => Some(asked),
+        _ => None,
+    }
+}
+
+fn place(text: &str) -> Result<(i64, Uuid), Error> {
+    let parsed = text.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        Error::new(
+            Reason::InvalidPageToken,
+            "page_token is not one that ListRunKeyConflicts gave; begin anew",
+        )
+    })
+}

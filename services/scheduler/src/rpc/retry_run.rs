@@ -1,0 +1,195 @@
+//! RetryRun: the next generation of a run that has ended, with what is to be repeated of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use servo_mesh::{Caller, Error, Reason};
+use servo_model::AttemptId;
+use servo_model::states::{Machine, TaskState};
+use servo_proto::v1;
+
+use super::start::{Call, Start, Started, start};
+use super::{Scheduler, answer, generations, get_run, tasks};
+use crate::core::{Graph, RetryScope, repeated};
+use crate::known::Wanted;
+use crate::shards::Plans;
+use crate::store::{KnownRun, StoredTask, tasks_of};
+
+const RACES_MAX: usize = 5;
+
+/// Which part of a run is repeated, by what the caller names.
+pub(super) enum Scope {
+    Failed,
+    From(Vec<String>),
+    All,
+}
+
+pub(super) async fn retry_run(
+    scheduler: &Scheduler,
+    caller: &Caller,
+    asked: v1::RetryRunRequest,
+) -> Result<v1::RetryRunResponse, Error> {
+    if asked.request_id.is_empty() {
+        let told = "request_id is empty; choose one, so that a repeated call is no second run";
+        return Err(Error::new(Reason::RequestIdRequired, told));
+    }
+    let scope = scope(&asked)?;
+    let call = call(caller, &asked)?;
+    for _ in 0..RACES_MAX {
+        let found = scheduler.known.find(wanted(&call, &asked.run_id)?).await?;
+        if let Some(run) = found.by_request {
+            call.check_repeat(&run.asked)?;
+            let stored = get_run::find(scheduler, &asked.tenant, &asked.workspace, &run.asked.run_id).await?;
+            let accepted_event_id = crate::wire::ulid(run.event_id);
+            return Ok(v1::RetryRunResponse { run: Some(stored), accepted_event_id });
+        }
+        let parent = found.by_id.ok_or_else(|| answer::run_not_found(&asked.run_id))?;
+        let next = repeat(scheduler, &call, parent, &scope, asked.use_current_deployment).await?;
+        if let Started::Run { run, event_id } = start(scheduler, &call, next).await? {
+            return Ok(v1::RetryRunResponse { run: Some(*run), accepted_event_id: event_id });
+        }
+    }
+    Err(Error::new(Reason::VersionConflict, "others keep repeating this run; read it and try again"))
+}
+
+fn call(caller: &Caller, asked: &v1::RetryRunRequest) -> Result<Call, Error> {
+    let (scope, current) = (asked.scope.to_string(), asked.use_current_deployment.to_string());
+    let tasks = asked.task_ids.join(",");
+    let said = ["RetryRun", &asked.run_id, &scope, &tasks, &current];
+    Call::new(caller, (&asked.tenant, &asked.workspace), &asked.request_id, &asked.comment, &said)
+}
+
+fn scope(asked: &v1::RetryRunRequest) -> Result<Scope, Error> {
+    let unknown =
+        |_| Error::bad_field("scope", format!("{} is no scope; leave it out for FAILED", asked.scope));
+    let scope = v1::RetryScope::try_from(asked.scope).map_err(unknown)?;
+    match (scope, asked.task_ids.is_empty()) {
+        (v1::RetryScope::FromTasks, true) => {
+            Err(Error::bad_field("task_ids", "is empty; name the tasks to repeat, or take another scope"))
+        }
+        (v1::RetryScope::FromTasks, false) => Ok(Scope::From(asked.task_ids.clone())),
+        (_, false) => Err(Error::bad_field("task_ids", "is only for scope FROM_TASKS; leave it empty")),
+        (v1::RetryScope::Unspecified | v1::RetryScope::Failed, true) => Ok(Scope::Failed),
+        (v1::RetryScope::All, true) => Ok(Scope::All),
+    }
+}
+
+fn wanted(call: &Call, run_id: &str) -> Result<Wanted, Error> {
+    Ok(Wanted {
+        tenant: call.tenant.to_string(),
+        workspace: call.workspace.to_string(),
+        run_id: answer::run_id(run_id)?,
+        request_id: Some(call.request_id.clone()),
+    })
+}
+
+async fn repeat(
+    scheduler: &Scheduler,
+    call: &Call,
+    parent: KnownRun,
+    scope: &Scope,
+    use_current_deployment: bool,
+) -> Result<Start, Error> {
+    check_ended(&parent)?;
+    let spec = parent.asked.spec.clone().unwrap_or_default();
+    let deployment_id = if use_current_deployment { String::new() } else { parent.deployment_id.clone() };
+    let planned = v1::RunSpec { deployment_id, ..spec.clone() };
+    let order = order(scheduler, call, &parent, scope, planned).await?;
+    let fingerprint = crate::wire::fingerprint(&parent.asked)
+        .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
+    let retry_of = parent.run_id.to_string();
+    let newest = generations::newest(scheduler, call, parent).await?;
+    check_ended(&newest)?;
+    Ok(Start { key: generations::next(&newest)?, fingerprint, spec, order, retry_of })
+}
+
+fn check_ended(run: &KnownRun) -> Result<(), Error> {
+    if run.state.is_terminal() {
+        return Ok(());
+    }
+    let (run_id, state) = (run.run_id, run.state);
+    let message =
+        format!("run {run_id} is {state}; only what has ended is repeated: wait, or cancel it first");
+    Err(Error::new(Reason::InvalidState, message)
+        .with("state", state.name())
+        .with("run_id", run_id.to_string()))
+}
+
+/// What to plan for a repeat of `parent`: the tasks that run again, and the outputs that stand for the others.
+pub(super) async fn order(
+    scheduler: &Scheduler,
+    call: &Call,
+    parent: &KnownRun,
+    scope: &Scope,
+    spec: v1::RunSpec,
+) -> Result<v1::PlanOrder, Error> {
+    let whole = v1::PlanOrder { spec: Some(spec), ..Default::default() };
+    let Some(plan_id) = parent.plan_id.filter(|_| !matches!(scope, Scope::All)) else {
+        return match scope {
+            Scope::From(names) => Err(answer::task_not_found(&parent.asked.run_id, &names.join(", "))),
+            Scope::Failed | Scope::All => Ok(whole),
+        };
+    };
+    let loops = scheduler.store.loops();
+    let plan = Plans::read(loops, call.tenant.as_str(), call.workspace.as_str(), &plan_id).await;
+    let gone = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
+    let plan = plan.map_err(answer::store)?.ok_or_else(gone)?;
+    let graph =
+        scheduler.plans.learn(&plan).map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
+    let ended = Ended::new(&tasks_of(loops, &[parent.run_number]).await.map_err(answer::store)?);
+    let again = repeated(
+        &graph,
+        |ordinal| ended.succeeded.contains_key(&ordinal),
+        &ended.scope(&graph, parent, scope)?,
+    );
+    if again.is_empty() {
+        let message = format!("run {} has nothing to repeat: everything succeeded", parent.run_id);
+        return Err(Error::new(Reason::InvalidState, message).with("state", parent.state.name()));
+    }
+    let only_task_keys = again.iter().map(|ordinal| graph.task(*ordinal).key.to_string()).collect();
+    let reused = plan.reused.into_iter().chain(ended.reused(&graph, &again)).collect();
+    Ok(v1::PlanOrder { only_task_keys, reused, ..whole })
+}
+
+/// How a run's tasks ended.
+struct Ended {
+    /// By ordinal, with the attempt; a task whose children did the work has none.
+    succeeded: BTreeMap<u32, Option<AttemptId>>,
+    /// How many children each mapped task had.
+    children: HashMap<i32, i64>,
+}
+
+impl Ended {
+    fn new(rows: &[StoredTask]) -> Ended {
+        let mut ended = Ended { succeeded: BTreeMap::new(), children: HashMap::new() };
+        for row in rows {
+            match row.slot().item {
+                Some(_) => *ended.children.entry(row.ordinal).or_default() += 1,
+                None => {
+                    let cell = row.cell().filter(|cell| cell.state == TaskState::Succeeded);
+                    ended.succeeded.extend(cell.map(|cell| (row.slot().ordinal, cell.attempt_id)));
+                }
+            }
+        }
+        ended
+    }
+
+    fn scope(&self, graph: &Graph, parent: &KnownRun, scope: &Scope) -> Result<RetryScope, Error> {
+        let Scope::From(names) = scope else { return Ok(RetryScope::Failed) };
+        let children: Vec<(i32, i64)> =
+            self.children.iter().map(|(parent, count)| (*parent, *count)).collect();
+        let ordinal = |name: &String| {
+            let slot = tasks::slot_of(graph, &children, name);
+            slot.map(|slot| slot.ordinal).ok_or_else(|| answer::task_not_found(&parent.asked.run_id, name))
+        };
+        Ok(RetryScope::From(names.iter().map(ordinal).collect::<Result<BTreeSet<u32>, Error>>()?))
+    }
+
+    fn reused(&self, graph: &Graph, again: &BTreeSet<u32>) -> Vec<v1::ReusedOutput> {
+        let kept = self.succeeded.iter().filter(|(ordinal, _)| !again.contains(ordinal));
+        let output = |(ordinal, attempt): (&u32, &Option<AttemptId>)| {
+            let materialization_id = attempt.as_ref()?.to_string();
+            Some(v1::ReusedOutput { task_key: graph.task(*ordinal).key.to_string(), materialization_id })
+        };
+        kept.filter_map(output).collect()
+    }
+}

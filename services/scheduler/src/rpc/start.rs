@@ -1,0 +1,160 @@
+//! A run that begins: planned, then appended and folded together with its plan.
+
+use std::sync::Arc;
+
+use servo_mesh::{Caller, Error, Reason, current_trace};
+use servo_model::json::to_canonical;
+use servo_model::request::RequestFingerprint;
+use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
+use servo_proto::v1;
+use ulid::Ulid;
+use uuid::Uuid;
+
+use super::{Scheduler, answer, get_run};
+use crate::core::Graph;
+use crate::shards::{Ask, NewPlan, NewRun};
+use crate::wire;
+
+/// What a tenant gets that says nothing else.
+const MAX_TASKS: u32 = 50_000;
+const MAX_DURATION_SECONDS: i64 = 24 * 3_600;
+
+/// A call that asks for a run.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) tenant: TenantId,
+    pub(super) workspace: WorkspaceId,
+    pub(super) request_id: String,
+    /// Of everything it says, to tell a repeat from another call under the same id.
+    pub(super) digest: String,
+    pub(super) actor: v1::Actor,
+}
+
+impl Call {
+    /// `said` is the method and whatever else makes this call the one it is.
+    pub(super) fn new(
+        caller: &Caller,
+        (tenant, workspace): (&str, &str),
+        request_id: &str,
+        comment: &str,
+        said: &[&str],
+    ) -> Result<Call, Error> {
+        answer::request_id(request_id)?;
+        let said: Vec<&str> = said.iter().copied().chain([comment]).collect();
+        let said = to_canonical(&said).map_err(|error| Error::bad_field("comment", error.to_string()))?;
+        Ok(Call {
+            tenant: answer::tenant(tenant)?,
+            workspace: answer::workspace(workspace)?,
+            request_id: request_id.to_owned(),
+            digest: Digest::of(said).to_string(),
+            actor: v1::Actor { principal: caller.principal.clone(), comment: comment.to_owned() },
+        })
+    }
+
+    /// Whether a run that names this request_id was asked for by this very call.
+    pub(super) fn check_repeat(&self, asked: &v1::RunRequested) -> Result<(), Error> {
+        let first = wire::manual_trigger(asked).map_or("", |manual| manual.body_digest.as_str());
+        if first.is_empty() || first == self.digest {
+            return Ok(());
+        }
+        let message = format!(
+            "request_id `{}` was used before by a call that said something else; choose a new one",
+            self.request_id
+        );
+        Err(Error::new(Reason::RequestIdReused, message).with("run_id", &asked.run_id))
+    }
+}
+
+/// A run to begin for a call.
+pub(super) struct Start {
+    pub(super) key: RunKey,
+    pub(super) fingerprint: RequestFingerprint,
+    /// What was asked for.
+    pub(super) spec: v1::RunSpec,
+    /// What is planned for it.
+    pub(super) order: v1::PlanOrder,
+    /// The run that it repeats; empty for a first one.
+    pub(super) retry_of: String,
+}
+
+pub(super) enum Started {
+    Run {
+        run: Box<v1::Run>,
+        event_id: String,
+    },
+    /// Somebody else's run took the place meanwhile.
+    Taken,
+}
+
+/// Plans it and has it begun.
+pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> Result<Started, Error> {
+    let order = v1::PlanOrder {
+        tenant: call.tenant.to_string(),
+        workspace: call.workspace.to_string(),
+        max_tasks: MAX_TASKS,
+        ..start.order.clone()
+    };
+    let stored = scheduler.planning.plan(order).await?;
+    let graph = graph(scheduler, call, &stored).await?;
+    let plan = NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph };
+    let new = Arc::new(request(scheduler, call, start, Some(plan)));
+    let done = scheduler.route.submit_one(Ask::Run(new.clone())).await?;
+    match (done.applied.acceptance(), done.applied.refusal()) {
+        (v1::Acceptance::Folded, _) => {
+            let event_id = done.applied.event_id;
+            let run = match (done.run, &new.plan) {
+                (Some(view), Some(plan)) => {
+                    wire::run_from_view(&new.asked, Some(&plan.graph), &plan.plan_fingerprint, &view)
+                }
+                _ => get_run::find(scheduler, &new.tenant, &new.workspace, &new.asked.run_id).await?,
+            };
+            Ok(Started::Run { run: Box::new(run), event_id })
+        }
+        (v1::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
+        (_, reason) => Err(Error::new(reason, done.applied.message)),
+    }
+}
+
+/// The request as it is appended.
+pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Option<NewPlan>) -> NewRun {
+    let Start { key, fingerprint, spec, retry_of, .. } = start;
+    let run_id = scheduler.run_ids.derive(&call.tenant, &call.workspace, &key);
+    let manual = v1::ManualTrigger { request_id: call.request_id.clone(), body_digest: call.digest.clone() };
+    let asked = v1::RunRequested {
+        run_id: run_id.to_string(),
+        run_key: key.to_string(),
+        request_fingerprint: fingerprint.to_string(),
+        generation: key.generation(),
+        retry_of,
+        spec: Some(spec),
+        trigger: Some(v1::Trigger { source: Some(v1::trigger::Source::Manual(manual)) }),
+        requested_by: Some(call.actor.clone()),
+        max_duration: Some(prost_types::Duration { seconds: MAX_DURATION_SECONDS, nanos: 0 }),
+    };
+    NewRun {
+        tenant: call.tenant.to_string(),
+        workspace: call.workspace.to_string(),
+        run_id,
+        event_id: event_id(),
+        key,
+        fingerprint,
+        asked,
+        plan,
+        trace: current_trace()
+            .map(|trace| v1::TraceContext { traceparent: trace.to_string(), tracestate: String::new() }),
+    }
+}
+
+/// The plan comes along unless it is large; then it lies where the planner stored it.
+async fn graph(scheduler: &Scheduler, call: &Call, stored: &v1::StoredPlan) -> Result<Arc<Graph>, Error> {
+    let (tenant, workspace) = (call.tenant.as_str(), call.workspace.as_str());
+    let graph = scheduler.plans.of_stored(scheduler.store.loops(), tenant, workspace, stored).await;
+    graph.map_err(|error| {
+        tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read");
+        Error::new(Reason::NotReady, format!("plan {} cannot be read: {error}", stored.plan_id))
+    })
+}
+
+pub(super) fn event_id() -> Uuid {
+    Uuid::from_u128(Ulid::generate().into())
+}

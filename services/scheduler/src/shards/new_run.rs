@@ -1,0 +1,191 @@
+//! Runs that begin, and plans for those that waited for one.
+
+use prost::Message as _;
+use servo_model::Digest;
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::request::RequestFingerprint;
+use servo_proto::v1::event::Body;
+use servo_proto::{kind_of, v1};
+use servo_store::NewEvent;
+use uuid::Uuid;
+
+use super::flush::Draft;
+use super::lane::Lane;
+use super::rows::{Born, Conflict};
+use super::shard::run_number;
+use super::work::{Done, DoneAs, NewPlan, NewRun, NoPlan, RunPlan, RunView, Unplanned};
+use crate::core::{Changes, Event, Run, RunHeader, Verdict, fold};
+use crate::wire;
+
+impl Lane {
+    pub(super) fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
+        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        if let Some(run) = held.runs.get(&new.run_id) {
+            let (same, run) =
+                (*new.fingerprint.digest().as_bytes() == run.header.fingerprint, RunView::of(run));
+            // Nothing of it changes, but one that has ended is forgotten again.
+            draft.changes.entry(new.run_id).or_default();
+            let verdict = if same { DoneAs::Exists } else { self.record_conflict(shard, new, at, draft) };
+            return Done { verdict, event_id: new.event_id, run: Some(run) };
+        }
+        let done = |verdict, run| Done { verdict, event_id: new.event_id, run };
+        let number = run_number(shard, mark + 1);
+        let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
+        let mut run = match header {
+            Ok(header) => Run::requested(header),
+            Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
+        };
+        let mut changes = Changes { run: true, ..Changes::default() };
+        let request = request_event(new, shard);
+        draft.born.insert(new.run_id, Born::new(new.event_id, &new.asked, request.payload.clone()));
+        draft.events.push(request);
+        match &new.plan {
+            Some(plan) => {
+                fold(&mut run, &Event::PlanCreated { graph: plan.graph.clone() }, at, &mut changes);
+                draft.planned.insert(new.run_id, plan.plan_fingerprint.clone());
+                draft.events.push(plan_event(&run.header, plan, Some(new.event_id), new.trace.clone()));
+                draft.marks.insert(shard, mark + 2);
+            }
+            None => {
+                draft.unplanned.extend(unplanned(&run, &new.asked));
+                draft.marks.insert(shard, mark + 1);
+            }
+        }
+        draft.claims_only = false;
+        let done = done(DoneAs::Core(Verdict::Folded), Some(RunView::of(&run)));
+        draft.changes.insert(new.run_id, changes);
+        held.runs.insert(new.run_id, run);
+        done
+    }
+
+    /// The request is kept, the run stays what it is.
+    fn record_conflict(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> DoneAs {
+        let event = request_event(new, shard);
+        draft.conflicts.push(Conflict {
+            tenant: new.tenant.clone(),
+            workspace: new.workspace.clone(),
+            event_id: new.event_id,
+            run_id: new.run_id,
+            fingerprint: new.fingerprint,
+            request: event.payload.clone(),
+            at,
+        });
+        draft.events.push(event);
+        *draft.marks.entry(shard).or_default() += 1;
+        draft.claims_only = false;
+        DoneAs::Conflict
+    }
+
+    pub(super) fn fold_plan(&mut self, shard: i16, plan: &RunPlan, at: i64, draft: &mut Draft) -> Done {
+        let event_id = match &plan.made {
+            Ok(made) => made.event_id,
+            Err(failed) => failed.event_id,
+        };
+        let done = |verdict, run| Done { verdict, event_id, run };
+        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let run = held.runs.get_mut(&plan.run_id).filter(|run| run.header.tenant.as_str() == plan.tenant);
+        let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
+        let (happened, event) = match &plan.made {
+            Ok(made) => {
+                (Event::PlanCreated { graph: made.graph.clone() }, plan_event(&run.header, made, None, None))
+            }
+            Err(failed) => {
+                (Event::PlanFailed { message: failed.message.clone() }, failed_event(&run.header, failed))
+            }
+        };
+        let verdict = fold(run, &happened, at, draft.changes.entry(plan.run_id).or_default());
+        if verdict == Verdict::Folded {
+            draft.events.push(event);
+            draft.marks.insert(shard, mark + 1);
+            draft.claims_only = false;
+            if let Ok(made) = &plan.made {
+                draft.planned.insert(plan.run_id, made.plan_fingerprint.clone());
+            }
+        }
+        done(DoneAs::Core(verdict), Some(RunView::of(run)))
+    }
+}
+
+/// What the planner needs of a run that has no plan; nothing once it has one or has ended.
+pub(super) fn unplanned(run: &Run, asked: &v1::RunRequested) -> Option<Unplanned> {
+    if run.graph.is_some() || run.ended_at.is_some() {
+        return None;
+    }
+    Some(Unplanned {
+        run_id: run.header.run_id,
+        tenant: run.header.tenant.to_string(),
+        workspace: run.header.workspace.to_string(),
+        spec: asked.spec.clone().unwrap_or_default(),
+    })
+}
+
+fn request_event(new: &NewRun, shard: i16) -> NewEvent {
+    NewEvent {
+        event_id: new.event_id,
+        kind: servo_model::EventType::RunRequested,
+        version: 1,
+        shard,
+        tenant: new.tenant.clone(),
+        workspace: new.workspace.clone(),
+        idempotency_key: IdempotencyKey::run_requested(&new.key, &new.fingerprint).to_string(),
+        correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
+        causation_id: None,
+        payload: payload(new.trace.clone(), Body::RunRequested(new.asked.clone())),
+    }
+}
+
+fn plan_event(
+    header: &RunHeader,
+    plan: &NewPlan,
+    causation_id: Option<Uuid>,
+    trace: Option<v1::TraceContext>,
+) -> NewEvent {
+    let fingerprint = fingerprint(header);
+    let created = wire::plan_created(&header.run_id, &fingerprint, plan);
+    let key = IdempotencyKey::plan_created(&header.run_id, &fingerprint);
+    event_of(header, plan.event_id, &key, causation_id, trace, Body::PlanCreated(created))
+}
+
+fn failed_event(header: &RunHeader, failed: &NoPlan) -> NewEvent {
+    let fingerprint = fingerprint(header);
+    let body = Body::PlanFailed(v1::PlanFailed {
+        run_id: header.run_id.to_string(),
+        request_fingerprint: fingerprint.to_string(),
+        reason: failed.reason.into(),
+        message: failed.message.clone(),
+    });
+    let key = IdempotencyKey::plan_failed(&header.run_id, &fingerprint);
+    event_of(header, failed.event_id, &key, None, None, body)
+}
+
+fn fingerprint(header: &RunHeader) -> RequestFingerprint {
+    RequestFingerprint::from_digest(Digest::from_bytes(header.fingerprint))
+}
+
+fn event_of(
+    header: &RunHeader,
+    event_id: Uuid,
+    key: &IdempotencyKey,
+    causation_id: Option<Uuid>,
+    trace: Option<v1::TraceContext>,
+    body: Body,
+) -> NewEvent {
+    NewEvent {
+        event_id,
+        kind: kind_of(&body),
+        version: 1,
+        shard: header.run_id.shard(),
+        tenant: header.tenant.to_string(),
+        workspace: header.workspace.to_string(),
+        idempotency_key: key.to_string(),
+        correlation_id: Some(Uuid::from_bytes(*header.run_id.as_bytes())),
+        causation_id,
+        payload: payload(trace, body),
+    }
+}
+
+fn payload(trace: Option<v1::TraceContext>, body: Body) -> Vec<u8> {
+    v1::Event { version: 1, trace, body: Some(body) }.encode_to_vec()
+}

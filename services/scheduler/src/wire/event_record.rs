@@ -1,0 +1,59 @@
+//! Ledger events as the API shows them.
+
+use servo_model::{RunId, Stream};
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::Event;
+
+use super::event::body_of;
+use super::show::{task_key, timestamp, ulid};
+use super::task_ref::slot;
+use crate::core::Graph;
+
+/// `graph` is the plan of the event's run, through which tasks get their names.
+pub(crate) fn event_record(
+    stream: Stream,
+    shard: i16,
+    event: &Event,
+    graph: Option<&Graph>,
+) -> v1::EventRecord {
+    let decoded = body_of(&event.payload).ok();
+    let task = decoded.as_ref().and_then(|(body, _)| task_of(body));
+    let key = graph.zip(task).and_then(|(graph, task)| {
+        let task = slot(task);
+        ((task.ordinal as usize) < graph.tasks.len()).then(|| task_key(graph, task).to_string())
+    });
+    let run_id = |id: uuid::Uuid| RunId::from_bytes(id.into_bytes()).to_string();
+    let correlation = match stream {
+        Stream::Execution => event.correlation_id.map(run_id),
+        _ => event.correlation_id.map(ulid),
+    };
+    v1::EventRecord {
+        event_id: ulid(event.event_id),
+        stream: stream.name().to_owned(),
+        shard: u32::from(shard.unsigned_abs()),
+        position: event.position.unsigned_abs(),
+        r#type: event.kind().map_or_else(|| event.type_code.to_string(), |kind| kind.name().to_owned()),
+        tenant: event.tenant.clone(),
+        workspace: event.workspace.clone(),
+        record_time: Some(timestamp(event.recorded_at.unix_us())),
+        source: event.source.clone(),
+        idempotency_key: event.idempotency_key.clone(),
+        correlation_id: correlation.unwrap_or_default(),
+        causation_id: event.causation_id.map(ulid).unwrap_or_default(),
+        event: decoded.map(|(body, trace)| v1::Event { version: 1, trace, body: Some(body) }),
+        task_key: key.unwrap_or_default(),
+    }
+}
+
+fn task_of(body: &Body) -> Option<v1::TaskRef> {
+    match body {
+        Body::DispatchRequested(claim) => claim.task,
+        Body::DispatchEnqueued(entry) => entry.task,
+        Body::TaskStarted(started) => started.task,
+        Body::TaskFinished(finished) => finished.task,
+        Body::TimerFired(fired) => fired.task,
+        Body::TaskForceCancelled(force) => force.task,
+        _ => None,
+    }
+}
