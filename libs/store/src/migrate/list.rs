@@ -37,6 +37,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0012_backfill_chunks",
     "0013_quota_quotas",
     "0014_scheduler_fold",
+    "0016_dispatcher_queue",
 ];
 
 #[cfg(test)]
