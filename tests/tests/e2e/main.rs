@@ -8,5 +8,6 @@ mod docs;
 mod engine;
 mod gateway;
 mod outage;
+mod push;
 mod streams;
 mod support;

@@ -43,6 +43,7 @@ fn own_section(mesh: &LocalMesh, service: Service) -> Option<Value> {
         Service::Callback => Some(table([("signing_keys", signing_keys(mesh))])),
         Service::Dispatcher => Some(table([
             ("signing_keys", signing_keys(mesh)),
+            ("push", table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))])),
             ("output_base", format!("file://{}", mesh.dir.join("data").display()).into()),
         ])),
         Service::Planner => {

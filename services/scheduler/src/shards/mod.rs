@@ -30,7 +30,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use admission::{Gate, GateId};
 pub(crate) use keeper::Keeper;
 pub(crate) use plans::Plans;
-pub(crate) use work::{Ask, Claim, Done, DoneAs, NewRun, NotDone, RunEvent, RunView, Work};
+pub(crate) use work::{Ask, Claim, Done, DoneAs, Enqueued, NewRun, NotDone, RunEvent, RunView, Work};
 
 use lane::{Lane, Message};
 

@@ -28,6 +28,8 @@ pub(crate) enum Ask {
     Event(Arc<RunEvent>),
     /// A dispatcher chose a task.
     Claim(Arc<Claim>),
+    /// A queue took an attempt.
+    Enqueued(Arc<Enqueued>),
 }
 
 /// A task that a dispatcher chose. What else its event says follows from the run's plan.
@@ -40,6 +42,17 @@ pub(crate) struct Claim {
     pub task: Slot,
     pub event_id: Uuid,
     pub claim: v1::Claim,
+}
+
+/// An attempt that a queue took. Whose it is follows from the run.
+#[derive(Debug)]
+pub(crate) struct Enqueued {
+    /// The stream it came by.
+    pub gate: GateId,
+    pub run_id: RunId,
+    pub task: Slot,
+    pub event_id: Uuid,
+    pub entry: v1::DispatchEnqueued,
 }
 
 /// A run to begin: RunRequested and PlanCreated, appended together.
@@ -73,6 +86,7 @@ impl Ask {
             Ask::Run(run) => run.run_id,
             Ask::Event(event) => event.run_id,
             Ask::Claim(claim) => claim.run_id,
+            Ask::Enqueued(enqueued) => enqueued.run_id,
         }
     }
 
@@ -81,6 +95,8 @@ impl Ask {
             Ask::Run(run) => &run.tenant,
             Ask::Event(event) => &event.tenant,
             Ask::Claim(claim) => &claim.claim.tenant,
+            // A run with a live attempt is in memory.
+            Ask::Enqueued(_) => "",
         }
     }
 }
