@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use servo_client::worker::{Worker, WorkerConfig, WorkerHandle};
+use servo_client::worker::{PushWorker, Worker, WorkerConfig, WorkerHandle};
 use servo_client::{Client, Credentials, Tls, api};
 use servo_local::{LocalMesh, TENANT};
 use servo_model::Service;
@@ -11,6 +11,7 @@ use servo_model::Service;
 use crate::worker::Behaving;
 
 pub const WORKSPACE: &str = "default";
+const WORKER_ID: &str = "01JD0000000000000000000000";
 
 /// Connected to a gateway with the API key of a tenant. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -214,6 +215,39 @@ impl User {
             ensure!(!tasks.is_empty(), "a page without tasks says that there are more");
             page_token = page.next_page_token;
         }
+    }
+
+    /// A worker of this process that listens at `push_url` and does as its tasks say; not started.
+    pub fn push_worker(
+        &self,
+        push_url: &str,
+        slots: u32,
+    ) -> (api::RegisterWorkerRequest, PushWorker<Behaving>) {
+        let info = api::WorkerInfo {
+            name: "listening".to_owned(),
+            slots,
+            handlers: Behaving::handlers(),
+            push_url: push_url.to_owned(),
+            ..Default::default()
+        };
+        let worker_id = WORKER_ID.to_owned();
+        let config = WorkerConfig::new(TENANT, info.clone()).worker_id(&worker_id);
+        let behaving = Behaving::new(self.client.clone(), None);
+        let worker = PushWorker::new(self.client.clone(), self.client.clone(), config, behaving);
+        let session = worker.session().to_owned();
+        let register =
+            api::RegisterWorkerRequest { tenant: TENANT.to_owned(), worker_id, session, info: Some(info) };
+        (register, worker)
+    }
+
+    pub async fn dispatches(&self) -> Result<Vec<api::Dispatch>> {
+        let asked = api::ListDispatchesRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client.dispatcher().list_dispatches(asked).await.context("list dispatches")?;
+        Ok(answer.into_inner().dispatches)
     }
 
     /// Starts a worker of this process that does as its tasks say.

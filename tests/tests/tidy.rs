@@ -55,10 +55,11 @@ fn no_service_imports_another() {
 
 #[test]
 fn dependencies_point_one_way() {
-    const MAY: [(&str, &[&str]); 4] = [
+    const MAY: [(&str, &[&str]); 5] = [
         ("model", &[]),
         ("proto", &["servo-model"]),
         ("store", &["servo-model"]),
+        ("queue", &["servo-model", "servo-store"]),
         ("mesh", &["servo-model", "servo-proto"]),
     ];
     for (lib, may) in MAY {

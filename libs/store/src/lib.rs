@@ -14,6 +14,7 @@ mod error;
 mod generation;
 mod lease;
 mod ledger;
+mod listen;
 pub mod migrate;
 pub mod ownership;
 mod store;
@@ -30,6 +31,7 @@ pub use ledger::{
     Event, HeldBatch, IDEMPOTENCY_KEY_BYTES_MAX, Ledger, LedgerCounts, LedgerReader, NewEvent, Outcome,
     ReadError,
 };
+pub use listen::Listener;
 pub use store::{LoopStore, Store, TenantStore};
 pub use time::Timestamp;
 pub use tx::{FencedTx, FromAnyRow, LoopTx, TenantTx, Tx};

@@ -106,7 +106,7 @@ impl Signer {
             failures: order.map_or(0, |order| order.failures),
             idempotency_key: format!("{}:{}", live.run, key.id()),
             fencing_token: live.attempt.into(),
-            mode: pb::DispatchMode::Pull.into(),
+            mode: if live.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
             code: asset.code.clone(),
             artifact: None,
             asset_config_json: asset.config_json.clone(),

@@ -3,7 +3,8 @@
 //! It leases admission shards and is the only admitter of their tenants. One task, the engine
 //! ([`loops::engine`]), keeps what is ready, what is live and who can work in memory, fed by a stream from every
 //! scheduler ([`loops::streams`]) and one from every worker ([`rpc`]); it chooses by the rules of [`core`], sends the
-//! claims to the runs' owners and, once they count, signed envelopes ([`envelope`]) to the workers.
+//! claims to the runs' owners and, once they count, signed envelopes ([`envelope`]) to the workers: on their streams,
+//! or through the queue to those that listen ([`loops::pushes`]).
 //!
 //! **Stays absent:** writes to tasks; a claim is an event like any other, and its owner appends it.
 
@@ -23,13 +24,17 @@ use servo_mesh::{Doorbell, Fault, Mesh, Pace};
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
+use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::envelope::Signer;
 use crate::loops::commands::CommandLoop;
 use crate::loops::engine::{Engine, EngineLoop, engine};
 use crate::loops::leases::LeaseLoop;
 use crate::loops::plans::Plans;
+use crate::loops::pushes::{self, Pushes, queue_names};
 use crate::loops::streams::StreamLoop;
 use crate::loops::{limits, registry};
 use crate::rpc::Dispatcher;
@@ -72,6 +77,28 @@ pub struct Section {
     pub plan_cache: usize,
     /// Workers with the certificate `spiffe://servo/worker/-` serve every tenant.
     pub shared_workers: bool,
+    pub push: Push,
+}
+
+/// The `[dispatcher.push]` section: workers that listen instead of asking.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Push {
+    /// Where workers may ask to be pushed to, as scheme and host with a port and a path if wanted; without any, pushes
+    /// are off.
+    pub targets: Vec<String>,
+    /// Queues that envelopes are spread over; the same for all instances.
+    pub queues: u8,
+    /// Pushes of one queue in a second.
+    pub max_per_second: u32,
+    /// Pushes of one queue that are under way.
+    pub max_concurrent: u32,
+}
+
+impl Default for Push {
+    fn default() -> Push {
+        Push { targets: Vec::new(), queues: 1, max_per_second: 500, max_concurrent: 100 }
+    }
 }
 
 impl Default for Section {
@@ -85,6 +112,7 @@ impl Default for Section {
             heartbeat_interval: servo_model::limits::HEARTBEAT_INTERVAL,
             plan_cache: 64 << 20,
             shared_workers: false,
+            push: Push::default(),
         }
     }
 }
@@ -97,8 +125,11 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         LeaseTtl::new(config.lease_ttl).map_err(|bad| Fault::config("dispatcher.lease_ttl", bad.fault))?;
     let signer = signer(config)?;
     let read_plans = |engine| Plans::new(engine, store.loops().clone(), config.plan_cache);
-    let (engine, engine_loop) = engine(signer.clone(), read_plans);
-    let (streams_bell, commands_bell) = (Doorbell::new(), Doorbell::new());
+    let queues = queue_names(config.push.queues);
+    let queue = push_queue(&store, &config.push, &queues)?;
+    let pushes = |engine| Pushes::start(engine, queue.clone(), queues);
+    let (engine, engine_loop) = engine(signer.clone(), read_plans, pushes);
+    let (streams_bell, commands_bell, reached_bell) = (Doorbell::new(), Doorbell::new(), Doorbell::new());
     let instance = WorkerId::new((wire::now() * 1e3) as u64, rand::random()).to_string();
     let leases = Leases::new(&store, Stream::Dispatch, &instance, &address(&mesh), ttl);
     let leases = Arc::new(LeaseLoop::new(&store, leases, engine.clone(), &instance, ttl.get()));
@@ -108,13 +139,19 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         mesh: mesh.clone(),
         store: store.clone(),
         engine: engine.clone(),
-        signer,
+        signer: signer.clone(),
         commanded: commands_bell.clone(),
+        reached: reached_bell.clone(),
         connections: Arc::default(),
     };
-    run_beside(&mesh, engine_loop, &engine, &streams_bell, leases.clone());
+    run_beside(&mesh, engine_loop, &engine, [&streams_bell, &reached_bell], leases.clone());
+    if !config.push.targets.is_empty() {
+        run_pusher(&mesh, queue);
+    }
     let quota = QuotaServiceClient::new(mesh.peer(Service::Quota));
     let (registry_store, registry_engine) = (store.clone(), engine.clone());
+    let (pushed_store, pushed_engine) = (store.clone(), engine.clone());
+    let allowed: Arc<[String]> = config.push.targets.clone().into();
     mesh.serve(DispatcherServiceServer::new(dispatcher))
         .ready_when(store.readiness())
         .with_loop("leases", Pace::every(ttl.get() / 3), move || {
@@ -128,6 +165,9 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop("commands", Pace::every(COMMANDS_EVERY).woken_by(&commands_bell), move || {
             let commands = commands.clone();
             async move { commands.run_once().await }
+        })
+        .with_loop("pushed_workers", Pace::every(pushes::LOOK_EVERY).woken_by(&reached_bell), move || {
+            pushes::look(pushed_store.clone(), pushed_engine.clone(), signer.clone(), allowed.clone())
         })
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || limits::follow(quota.clone(), engine.clone()))
         .with_loop("registry", Pace::every(registry::SEEN_EVERY), move || {
@@ -143,14 +183,14 @@ fn run_beside(
     mesh: &Mesh<Config>,
     engine_loop: EngineLoop,
     engine: &Engine,
-    streams_bell: &Doorbell,
+    bells: [&Doorbell; 2],
     leases: Arc<LeaseLoop>,
 ) {
     tokio::spawn(engine_loop.run());
-    let (mut held, bell) = (engine.held(), streams_bell.clone());
+    let (mut held, bells) = (engine.held(), bells.map(Doorbell::clone));
     tokio::spawn(async move {
         while held.changed().await.is_ok() {
-            bell.ring();
+            bells.iter().for_each(Doorbell::ring);
         }
     });
     let shutdown = mesh.shutdown().clone();
@@ -160,6 +200,33 @@ fn run_beside(
             tracing::warn!(%error, "admission shards could not be given back; they run out by themselves");
         }
     });
+}
+
+/// Pushes until the process drains; what is under way then ends first.
+fn run_pusher(mesh: &Mesh<Config>, queue: PostgresQueue) {
+    let tls = mesh.tls().clone();
+    let tls = ClientTls::new(move || tls.web_client_config());
+    let stop = CancellationToken::new();
+    tokio::spawn(Pusher::new(queue, Some(tls), uuid::Uuid::from_bytes(rand::random())).run(stop.clone()));
+    let shutdown = mesh.shutdown().clone();
+    tokio::spawn(async move {
+        shutdown.draining().await;
+        stop.cancel();
+    });
+}
+
+fn push_queue(store: &Store, push: &Push, names: &[Arc<str>]) -> Result<PostgresQueue, Fault> {
+    if let Some(bad) = push.targets.iter().find(|target| core::target::Target::parse(target).is_none()) {
+        let fault = format!("`{bad}` is no address; write http:// or https:// and a host");
+        return Err(Fault::config("dispatcher.push.targets", fault));
+    }
+    let settings = |name: &Arc<str>| QueueSettings {
+        max_per_second: push.max_per_second.into(),
+        max_concurrent: push.max_concurrent,
+        ..QueueSettings::new(name.clone())
+    };
+    PostgresQueue::new(store.clone(), names.iter().map(settings))
+        .map_err(|error| Fault::config("dispatcher.push", error))
 }
 
 fn address(mesh: &Mesh<Config>) -> String {

@@ -9,8 +9,8 @@ use servo_model::{Digest, TaskKey, TenantId, WorkerId, WorkspaceId};
 use servo_proto::v1 as pb;
 
 use crate::core::{
-    Demand, Ended, LiveTask, OfferedRun, OfferedTask, PlanRef, Room, Seconds, Shape, ShapedTask, Snapshot,
-    Task, TenantLimits, Update, Withdrawn, Worker,
+    Demand, Ended, LiveTask, OfferedRun, OfferedTask, PlanRef, PushOrder, Room, Seconds, Shape, ShapedTask,
+    Snapshot, Task, TenantLimits, Update, Withdrawn, Worker,
 };
 
 /// A message that cannot be read: the field and what is wrong with it.
@@ -95,6 +95,7 @@ fn offered_task(ready: pb::ReadyTask) -> Result<OfferedTask, BadMessage> {
 }
 
 fn live(live: pb::LiveAttempt) -> Result<LiveTask, BadMessage> {
+    let pushed = live.mode() == pb::DispatchMode::Push;
     Ok(LiveTask {
         attempt_id: live.attempt_id.parse().map_err(bad("attempt_id"))?,
         run: live.run_id.parse().map_err(bad("run_id"))?,
@@ -105,6 +106,15 @@ fn live(live: pb::LiveAttempt) -> Result<LiveTask, BadMessage> {
         since: live.claim_time.map_or_else(now, seconds),
         cancelling: live.cancelling,
         backfill: live.backfill,
+        pushed,
+        waiting: live.waiting.map(|waiting| {
+            let trace = waiting.trace.unwrap_or_default();
+            PushOrder {
+                failures: waiting.failures,
+                item_json: waiting.item_json,
+                trace: (trace.traceparent, trace.tracestate),
+            }
+        }),
     })
 }
 
@@ -176,6 +186,7 @@ pub(crate) fn worker(
         slots: info.slots,
         credits,
         draining: false,
+        pushed: !info.push_url.is_empty(),
     })
 }
 

@@ -181,6 +181,8 @@ fn live(run: &Run, slot: Slot, cell: &Cell, plan: &Plan) -> Option<LiveTask> {
         since: cell.claimed_at.unwrap_or(0) as f64 / 1e6,
         cancelling: cell.cancelling,
         backfill: run.header.backfill,
+        pushed: false,
+        waiting: None,
     })
 }
 

@@ -151,6 +151,7 @@ impl Worker {
             slots: self.slots,
             credits: self.slots.saturating_sub(has.len() as u32),
             draining: false,
+            pushed: false,
         };
         let connect = Connect { worker, index: self.me, session: self.session, wire, has };
         env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Connect(Box::new(connect))));

@@ -13,6 +13,7 @@ mod graphs;
 mod instances;
 mod kills;
 mod outage;
+mod push;
 mod reads;
 mod states;
 mod streams;

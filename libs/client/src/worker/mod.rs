@@ -22,11 +22,17 @@
 //!
 //! The hand-over is the start: a handler begins when its envelope arrives. A start is only reported for attempts
 //! that last, beats follow, and outcomes are sent again until they are accepted or refused for good.
+//!
+//! A [`PushWorker`] listens instead of asking: an envelope that is pushed to it is an invitation, and its handler begins
+//! when Servo has answered that the attempt may start.
 
 mod attempt;
+mod envelopes;
 mod pull;
+mod push;
 mod reports;
 mod run;
 
 pub use attempt::{Attempt, Done, Handler};
 pub use pull::{Worker, WorkerConfig, WorkerHandle};
+pub use push::PushWorker;

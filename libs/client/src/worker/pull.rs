@@ -1,29 +1,25 @@
 //! Registering, pulling with credits, and leaving.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use hmac::{Hmac, KeyInit, Mac};
-use prost::Message as _;
 use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Told;
-use sha2::Sha256;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 use super::attempt::{Attempt, Handler};
+use super::envelopes::{Seen, Verify};
 use super::reports::Reports;
 use super::run;
 use crate::client::Client;
 use crate::error::{Error, Reason};
 
-/// Attempts remembered, so that an envelope that is sent again is not run again.
-const REMEMBERED_MAX: usize = 65_536;
 /// Outcomes without an answer above which no more work is taken.
 const REPORTS_OPEN_MAX: usize = 4_096;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -37,10 +33,10 @@ const LEAVE_GRACE: Duration = Duration::from_secs(30);
 /// Whose worker it is, and what it offers.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
-    tenant: String,
-    info: pb::WorkerInfo,
-    worker_id: String,
-    leave_grace: Duration,
+    pub(super) tenant: String,
+    pub(super) info: pb::WorkerInfo,
+    pub(super) worker_id: String,
+    pub(super) leave_grace: Duration,
 }
 
 impl WorkerConfig {
@@ -59,6 +55,20 @@ impl WorkerConfig {
     #[must_use]
     pub fn leave_grace(self, grace: Duration) -> WorkerConfig {
         WorkerConfig { leave_grace: grace, ..self }
+    }
+
+    pub(super) async fn register(
+        &self,
+        dispatcher: &Client,
+        session: &str,
+    ) -> Result<pb::RegisterWorkerResponse, Status> {
+        let request = pb::RegisterWorkerRequest {
+            tenant: self.tenant.clone(),
+            worker_id: self.worker_id.clone(),
+            session: session.to_owned(),
+            info: Some(self.info.clone()),
+        };
+        Ok(dispatcher.dispatcher().register_worker(request).await?.into_inner())
     }
 }
 
@@ -80,7 +90,7 @@ pub struct Worker<H> {
 /// Tells a worker to leave.
 #[derive(Debug, Clone)]
 pub struct WorkerHandle {
-    leave: CancellationToken,
+    pub(super) leave: CancellationToken,
 }
 
 impl WorkerHandle {
@@ -197,13 +207,7 @@ impl<H: Handler> Worker<H> {
     }
 
     async fn register(&self) -> Result<pb::RegisterWorkerResponse, Status> {
-        let request = pb::RegisterWorkerRequest {
-            tenant: self.config.tenant.clone(),
-            worker_id: self.config.worker_id.clone(),
-            session: self.session.to_string(),
-            info: Some(self.config.info.clone()),
-        };
-        Ok(self.dispatcher.dispatcher().register_worker(request).await?.into_inner())
+        self.config.register(&self.dispatcher, &self.session).await
     }
 
     /// Works until the stream ends, or until it is time to leave: within which grace, and why.
@@ -213,9 +217,7 @@ impl<H: Handler> Worker<H> {
         stream: &Outgoing,
         told: &mut Streaming<pb::PullTasksResponse>,
     ) -> Result<Option<(Duration, &'static str)>, Status> {
-        let interval = registered.heartbeat_interval.and_then(|interval| Duration::try_from(interval).ok());
-        let verify =
-            Verify { key: registered.envelope_key.clone(), interval: interval.unwrap_or(ALIVE_EVERY * 3) };
+        let verify = Verify::new(registered);
         let renew = tokio::time::sleep(until_renewal(registered));
         let mut alive = tokio::time::interval(ALIVE_EVERY);
         tokio::pin!(renew);
@@ -335,48 +337,6 @@ impl Outgoing {
     }
 }
 
-/// Opens envelopes that were written for this worker.
-struct Verify {
-    key: bytes::Bytes,
-    interval: Duration,
-}
-
-impl Verify {
-    fn open(&self, signed: &pb::SignedEnvelope) -> Option<pb::TaskEnvelope> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
-        mac.update(&signed.envelope);
-        if mac.verify_slice(&signed.signature).is_err() {
-            warn!(key_id = signed.key_id, "an envelope has a wrong signature and is not run");
-            return None;
-        }
-        pb::TaskEnvelope::decode(&*signed.envelope)
-            .inspect_err(|error| warn!(%error, "an envelope cannot be read"))
-            .ok()
-    }
-}
-
-/// The attempts of late.
-#[derive(Default)]
-struct Seen {
-    attempts: HashSet<String>,
-    order: VecDeque<String>,
-}
-
-impl Seen {
-    fn is_new(&mut self, attempt: &str) -> bool {
-        if !self.attempts.insert(attempt.to_owned()) {
-            return false;
-        }
-        self.order.push_back(attempt.to_owned());
-        if self.order.len() > REMEMBERED_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.attempts.remove(&oldest);
-        }
-        true
-    }
-}
-
 fn grace_of(drain: &pb::PullDrain) -> Duration {
     if drain.kill {
         return Duration::ZERO;
@@ -386,14 +346,14 @@ fn grace_of(drain: &pb::PullDrain) -> Duration {
     left.unwrap_or(Duration::from_secs(u64::from(u32::MAX)))
 }
 
-fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration {
+pub(super) fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration {
     let before = registered.renew_before.and_then(|before| SystemTime::try_from(before).ok());
     let left = before.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or(RENEW_AHEAD * 2);
     left.saturating_sub(RENEW_AHEAD).max(PAUSE_MAX)
 }
 
 /// Whether repeating cannot help.
-fn is_final(status: &Status) -> bool {
+pub(super) fn is_final(status: &Status) -> bool {
     let told_to_leave = Error::from(status.clone()).reason() == Some(Reason::InvalidState);
     let codes = [Code::Unauthenticated, Code::PermissionDenied, Code::InvalidArgument, Code::Unimplemented];
     told_to_leave || codes.contains(&status.code())

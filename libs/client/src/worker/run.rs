@@ -68,7 +68,8 @@ async fn beat(
     started: prost_types::Timestamp,
 ) -> std::convert::Infallible {
     tokio::time::sleep(START_REPORTED_AFTER).await;
-    if attempt.beats() {
+    // A pushed one asked before it began.
+    if attempt.beats() && attempt.envelope().mode() != pb::DispatchMode::Push {
         report_start(attempt, reports, started);
     }
     let mut due = Instant::now();
@@ -82,8 +83,18 @@ async fn beat(
 }
 
 fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
+    let start = pb::StartAttemptRequest { start_time: Some(started), ..start_request(attempt) };
+    let presigned = start_path(attempt);
+    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Start(start) });
+}
+
+pub(super) fn start_path(attempt: &Attempt) -> String {
+    attempt.envelope().callbacks.as_ref().map(|paths| paths.start.clone()).unwrap_or_default()
+}
+
+pub(super) fn start_request(attempt: &Attempt) -> pb::StartAttemptRequest {
     let envelope = attempt.envelope();
-    let start = pb::StartAttemptRequest {
+    pb::StartAttemptRequest {
         tenant: envelope.tenant.clone(),
         workspace: envelope.workspace.clone(),
         run_id: envelope.run_id.clone(),
@@ -91,11 +102,9 @@ fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Time
         task: envelope.task,
         worker_id: attempt.worker_id().to_owned(),
         session: attempt.session().to_owned(),
-        mode: pb::DispatchMode::Pull.into(),
-        start_time: Some(started),
-    };
-    let presigned = envelope.callbacks.as_ref().map(|paths| paths.start.clone()).unwrap_or_default();
-    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Start(start) });
+        mode: envelope.mode,
+        start_time: None,
+    }
 }
 
 fn report_beat(attempt: &Attempt, reports: &Reports) {

@@ -56,6 +56,7 @@ fn own_section(mesh: &LocalMesh, service: Service) -> Option<Table> {
         Service::Callback => Some(entries([("signing_keys", signing_keys(mesh))])),
         Service::Dispatcher => Some(entries([
             ("signing_keys", signing_keys(mesh)),
+            ("push", table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))])),
             ("output_base", format!("file://{}", mesh.dir.join("data").display()).into()),
             ("shared_workers", mesh.shared_workers.into()),
         ])),

@@ -147,6 +147,19 @@ impl Tls {
         Ok(config)
     }
 
+    /// For calls to servers outside of the mesh that our authorities vouch for under the name in their address. We show
+    /// our certificate.
+    pub fn web_client_config(&self) -> Result<ClientConfig, rustls::Error> {
+        let (provider, current) = (&self.shared.provider, self.shared.current.load());
+        let mut config = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&TLS13])?
+            .with_root_certificates(current.roots.clone())
+            .with_client_cert_resolver(Arc::new(sign::SingleCertAndKey::from(current.own.clone())));
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.resumption = client::Resumption::disabled();
+        Ok(config)
+    }
+
     fn read_changed(&self) -> Result<Option<Credentials>, Vec<ConfigFault>> {
         let Shared { config, provider, service, current, .. } = &*self.shared;
         let files = Files::read(config)?;

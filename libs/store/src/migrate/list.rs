@@ -39,6 +39,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0014_scheduler_fold",
     "0015_ledger_rewind",
     "0016_scheduler_requests",
+    "0017_dispatcher_queue",
 ];
 
 #[cfg(test)]

@@ -102,6 +102,24 @@ impl Admission {
         self.stir_all();
     }
 
+    /// A worker that is pushed to is there, or still is. What it should have and the queue was not given is sent now.
+    pub fn reach(&mut self, mut worker: Worker) {
+        let id = worker.id;
+        let has = self.live.values().filter(|live| live.worker == Some(id)).count();
+        worker.credits = worker.slots.saturating_sub(u32::try_from(has).unwrap_or(u32::MAX));
+        let tenant = worker.tenant.clone();
+        self.workers.join(worker);
+        let waiting =
+            self.live.values().filter(|live| live.worker == Some(id) && live.phase == Phase::Accepted);
+        let mut waiting: Vec<_> = waiting
+            .filter(|live| live.order.is_some() && !live.cancelling)
+            .map(|live| live.attempt_id)
+            .collect();
+        waiting.sort_unstable();
+        waiting.into_iter().for_each(|attempt| self.deliver(attempt));
+        self.stir(tenant.as_ref());
+    }
+
     /// A worker connected. What is on its way to it has taken some of the credits it grants.
     pub fn join(&mut self, mut worker: Worker) {
         let coming = self.live.values().filter(|live| live.worker == Some(worker.id) && live.has_credit());
@@ -204,8 +222,9 @@ impl Admission {
         self.stirred.insert(live.tenant);
     }
 
+    /// Who pulls grants what it took anew; who is pushed to does not.
     pub(super) fn give_back(&mut self, live: &Live) {
-        if let Some(worker) = live.worker.filter(|_| live.has_credit()) {
+        if let Some(worker) = live.worker.filter(|_| live.has_credit() || live.pushed) {
             self.add_credits(worker, 1);
         }
     }

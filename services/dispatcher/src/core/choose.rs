@@ -31,6 +31,8 @@ pub struct Chosen {
     pub attempt_id: AttemptId,
     pub admission_epoch: u64,
     pub worker: WorkerId,
+    /// Travels through the queue.
+    pub pushed: bool,
 }
 
 struct Claim {
@@ -40,6 +42,7 @@ struct Claim {
     attempt_id: AttemptId,
     worker: WorkerId,
     source: SourceId,
+    pushed: bool,
 }
 
 impl Admission {
@@ -86,9 +89,11 @@ impl Admission {
         let ready = self.tenants.get_mut(id)?.take(run, task)?;
         let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
         let attempt = ready.attempt;
-        self.begin_claim(id, &key, Claim { run, task, ready, attempt_id, worker, source }, now);
+        let pushed = self.workers.get(worker).is_some_and(|worker| worker.pushed);
+        let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };
+        self.begin_claim(id, &key, claim, now);
         let tenant = id.clone();
-        Some(Chosen { source, tenant, run, task, attempt, attempt_id, admission_epoch, worker })
+        Some(Chosen { source, tenant, run, task, attempt, attempt_id, admission_epoch, worker, pushed })
     }
 
     /// The slot counts from now on, whatever becomes of the claim.
@@ -110,6 +115,7 @@ impl Admission {
             since: now,
             backfill: key.backfill,
             cancelling: false,
+            pushed: claim.pushed,
             pool: key.demand.pool.clone().map_or(Pool::None, Pool::Named),
             phase: Phase::Claiming(claim.source),
             order: Some(Arc::new(order)),

@@ -21,6 +21,8 @@ pub struct Live {
     pub(crate) since: Seconds,
     pub(crate) backfill: bool,
     pub cancelling: bool,
+    /// Travels through the queue.
+    pub pushed: bool,
     pub(crate) pool: Pool,
     pub(crate) phase: Phase,
     /// What an envelope needs beside the plan; known to whoever chose the task.

@@ -14,6 +14,7 @@ mod limits;
 mod live;
 mod offers;
 mod streams;
+pub(crate) mod target;
 mod tenant;
 mod told;
 mod workers;
@@ -27,7 +28,7 @@ pub use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
 pub(crate) use explain::Wait;
 pub use limits::{Limits, Pause, TenantLimits};
 pub use live::Live;
-pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, Snapshot, Update, Withdrawn};
+pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn};
 pub use streams::SourceId;
 pub use workers::Worker;
 

@@ -38,6 +38,19 @@ pub struct LiveTask {
     pub since: Seconds,
     pub cancelling: bool,
     pub backfill: bool,
+    /// Travels through the queue.
+    pub pushed: bool,
+    /// What its envelope needs beside the plan, while the queue is not known to have it.
+    pub waiting: Option<PushOrder>,
+}
+
+/// What a ready task said that its plan does not.
+#[derive(Debug, Clone)]
+pub struct PushOrder {
+    pub failures: u32,
+    pub item_json: String,
+    /// W3C traceparent and tracestate.
+    pub trace: (String, String),
 }
 
 /// A part of what stands on a shard of runs, or all of it.

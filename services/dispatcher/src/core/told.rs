@@ -9,7 +9,7 @@ use super::Seconds;
 use super::admission::{Admission, Effect, Unread};
 use super::demand::{PlanRef, Shape, Task};
 use super::lanes::Ready;
-use super::live::{Live, Phase, Pool};
+use super::live::{Live, Order, Phase, Pool};
 use super::offers::{Ended, LiveTask, OfferedRun, Snapshot, Update, Withdrawn};
 use super::streams::SourceId;
 use super::tenant::Tenant;
@@ -147,6 +147,11 @@ impl Admission {
         self.stirred.insert(plan.tenant.clone());
     }
 
+    /// The stream to the owner of a run.
+    pub fn source_of(&self, run: RunId) -> Option<SourceId> {
+        self.streams.source_of(run.shard())
+    }
+
     /// The key of a task whose plan is in use.
     pub fn task_key(&self, plan: &PlanRef, task: Task) -> Option<TaskKey> {
         self.shapes.get(plan)?.upgrade()?.key(task)
@@ -220,6 +225,9 @@ impl Admission {
             let elsewhere = matches!(live.phase, Phase::Claiming(on) if on != source);
             if live.phase == Phase::Unsure || elsewhere {
                 self.accepted(told.attempt_id);
+            } else if live.phase == Phase::Sent && told.waiting.is_some() {
+                // The queue may have it without its owner having heard of that: the same name again tells.
+                self.deliver(told.attempt_id);
             }
             return;
         }
@@ -228,6 +236,14 @@ impl Admission {
             let waiting = waiting_for(&told.plan, &mut self.unread, &mut self.effects);
             waiting.attempts.insert(told.attempt_id);
         }
+        let order = told.waiting.map(|waiting| {
+            Arc::new(Order {
+                failures: waiting.failures,
+                item_json: waiting.item_json.into(),
+                trace: Arc::new(waiting.trace),
+            })
+        });
+        let attempt = told.attempt_id;
         let live = Live {
             attempt_id: told.attempt_id,
             tenant: told.plan.tenant.clone(),
@@ -238,13 +254,22 @@ impl Admission {
             since: told.since,
             backfill: told.backfill,
             cancelling: told.cancelling,
+            pushed: told.pushed,
             pool: shape.map_or(Pool::Unknown, |shape| pool_of(&shape, told.task)),
-            phase: Phase::Sent,
-            order: None,
+            phase: if order.is_some() { Phase::Accepted } else { Phase::Sent },
+            order,
             charged: 0.0,
             plan: told.plan,
         };
         self.begin(live);
+        self.deliver_if_waiting(attempt);
+    }
+
+    /// Claimed before us and never given to the queue, as far as is known.
+    fn deliver_if_waiting(&mut self, attempt: AttemptId) {
+        if self.live.get(&attempt).is_some_and(|live| live.phase == Phase::Accepted && !live.cancelling) {
+            self.deliver(attempt);
+        }
     }
 
     fn accepted(&mut self, attempt: AttemptId) {
@@ -267,6 +292,8 @@ impl Admission {
         }
         match (live.phase, live.worker) {
             (Phase::Sent, Some(worker)) => self.effects.push(Effect::Cancel { worker, attempt }),
+            // Its slot is the worker's until it ended.
+            _ if live.pushed => live.order = None,
             _ => {
                 let never_sent = live.clone();
                 live.order = None;

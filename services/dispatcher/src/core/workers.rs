@@ -26,6 +26,8 @@ pub struct Worker {
     pub credits: u32,
     /// Takes nothing new.
     pub draining: bool,
+    /// Gets its envelopes through the queue. It grants no credits: it has one for every free slot.
+    pub pushed: bool,
 }
 
 impl Worker {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, WorkerId};
+use servo_model::{AttemptId, DispatchId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
@@ -14,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::plans::Plans;
+use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Sessions};
 use crate::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Pause, PlanRef, Snapshot, SourceId, Update,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
+    Update, Worker,
 };
 use crate::envelope::{Signer, StoredPlan};
 use crate::wire;
@@ -34,6 +36,10 @@ pub(crate) enum Message {
     Credits(WorkerId, u64, u32),
     Drain(WorkerId, pb::PullDrain),
     Disconnected(WorkerId, u64),
+    /// All workers that are reached by pushes, whoever admits for them.
+    Reach(Vec<Reached>),
+    /// The queue has these.
+    Enqueued(Vec<Entry>),
     Beat,
     Ask(Question),
 }
@@ -99,12 +105,17 @@ pub(crate) struct EngineLoop {
     outlets: HashMap<SourceId, Outlet>,
     retiring: BTreeSet<SourceId>,
     plans: Plans,
+    pushes: Pushes,
     signer: Signer,
     batch: u64,
 }
 
-/// The engine and its handle; `plans` reads what is asked for.
-pub(crate) fn engine(signer: Signer, plans: impl FnOnce(Engine) -> Plans) -> (Engine, EngineLoop) {
+/// The engine and its handle; `plans` reads what is asked for, `pushes` takes what is pushed.
+pub(crate) fn engine(
+    signer: Signer,
+    plans: impl FnOnce(Engine) -> Plans,
+    pushes: impl FnOnce(Engine) -> Pushes,
+) -> (Engine, EngineLoop) {
     let (sender, inbox) = mpsc::unbounded_channel();
     let (held, watched) = watch::channel(BTreeMap::new());
     let handle = Engine { inbox: sender, held: watched };
@@ -116,6 +127,7 @@ pub(crate) fn engine(signer: Signer, plans: impl FnOnce(Engine) -> Plans) -> (En
         outlets: HashMap::new(),
         retiring: BTreeSet::new(),
         plans: plans(handle.clone()),
+        pushes: pushes(handle.clone()),
         signer,
         batch: 0,
     };
@@ -157,6 +169,8 @@ impl EngineLoop {
                     self.admission.leave(worker);
                 }
             }
+            Message::Reach(workers) => self.reach(workers),
+            Message::Enqueued(entries) => self.enqueued(entries),
             Message::Beat => self.sessions.beat(),
             Message::Ask(question) => question(&self.admission, &self.sessions),
         }
@@ -168,6 +182,32 @@ impl EngineLoop {
             self.admission.leave(worker);
         }
         self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
+    }
+
+    fn reach(&mut self, workers: Vec<Reached>) {
+        let held = |worker: &Worker| worker.tenant.as_ref().is_none_or(|tenant| self.admission.holds(tenant));
+        let mine: Vec<Reached> = workers.into_iter().filter(|reached| held(&reached.worker)).collect();
+        let targets = mine.iter().map(|reached| (reached.worker.id, reached.target.clone())).collect();
+        for gone in self.pushes.replace(targets) {
+            self.admission.leave(gone);
+        }
+        mine.into_iter().for_each(|reached| self.admission.reach(reached.worker));
+    }
+
+    /// Tells the runs' owners. One that is not told now shows the attempt as waiting when it is connected again.
+    fn enqueued(&mut self, entries: Vec<Entry>) {
+        let mut batches = HashMap::<SourceId, Vec<pb::DispatchEnqueued>>::new();
+        for entry in entries {
+            if let Some(source) = self.admission.source_of(entry.run) {
+                batches.entry(source).or_default().push(entry.event());
+            }
+        }
+        for (source, entries) in batches {
+            if let Some(outlet) = self.outlets.get(&source) {
+                let batch = pb::EnqueuedBatch { entries };
+                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Enqueued(batch)) });
+            }
+        }
     }
 
     fn told(&mut self, source: SourceId, told: Told, now: f64) {
@@ -217,7 +257,7 @@ impl EngineLoop {
             for effect in effects {
                 match effect {
                     Effect::Deliver { worker, attempt } => self.deliver(worker, attempt),
-                    Effect::Cancel { worker, attempt } => self.sessions.cancel(worker, attempt),
+                    Effect::Cancel { worker, attempt } => self.cancel(worker, attempt),
                     Effect::Read(plan) => {
                         if let Some(stored) = self.plans.get(&plan) {
                             self.admission.read(&plan, &stored.shape, wire::now());
@@ -230,11 +270,31 @@ impl EngineLoop {
 
     fn deliver(&mut self, worker: WorkerId, attempt: AttemptId) {
         let Some(live) = self.admission.live(attempt) else { return };
-        let Some(key) = self.sessions.key(worker) else { return };
+        let target = self.pushes.target(worker);
+        let Some(key) = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker)) else {
+            return;
+        };
         let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
-        match self.signer.envelope(&stored, live, &key, wire::now()) {
-            Ok(envelope) => self.sessions.send(worker, envelope),
-            Err(error) => error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope"),
+        let envelope = match self.signer.envelope(&stored, live, &key, wire::now()) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
+            }
+        };
+        match (target, dispatch_id(&self.admission, live)) {
+            (Some(target), Some(dispatch)) => self.pushes.create(live, &dispatch, target, &envelope),
+            _ => self.sessions.send(worker, envelope),
+        }
+    }
+
+    /// Who is pushed to learns it from its next beat.
+    fn cancel(&mut self, worker: WorkerId, attempt: AttemptId) {
+        match self.admission.live(attempt).filter(|live| live.pushed) {
+            Some(live) => {
+                let dispatch = dispatch_id(&self.admission, live);
+                dispatch.iter().for_each(|dispatch| self.pushes.drop_entry(dispatch));
+            }
+            None => self.sessions.cancel(worker, attempt),
         }
     }
 
@@ -274,6 +334,12 @@ impl EngineLoop {
     }
 }
 
+/// The name of an attempt's dispatch, once its plan is read.
+pub(crate) fn dispatch_id(admission: &Admission, live: &Live) -> Option<DispatchId> {
+    let key = admission.task_key(&live.plan, live.task)?;
+    Some(DispatchId::new(&live.run, &key, live.attempt))
+}
+
 fn claim(chosen: Chosen) -> pb::Claim {
     pb::Claim {
         tenant: chosen.tenant.to_string(),
@@ -281,7 +347,7 @@ fn claim(chosen: Chosen) -> pb::Claim {
         task: Some(wire::task_ref(chosen.task)),
         attempt: chosen.attempt,
         admission_epoch: chosen.admission_epoch,
-        mode: pb::DispatchMode::Pull.into(),
+        mode: if chosen.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
         worker_id: chosen.worker.to_string(),
     }
 }

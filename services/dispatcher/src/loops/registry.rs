@@ -5,6 +5,7 @@ use std::time::Duration;
 use servo_store::Store;
 
 use super::engine::{Engine, Message};
+use crate::rpc::RENEW_WITHIN;
 use crate::{store, wire};
 
 /// How often it is written who is there.
@@ -27,6 +28,6 @@ pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_m
     if !seen.is_empty() {
         store::note_seen(store.loops(), &seen).await.map_err(crate::rpc::unavailable)?;
     }
-    store::note_lost(store.loops(), LOST_AFTER).await.map_err(crate::rpc::unavailable)?;
+    store::note_lost(store.loops(), LOST_AFTER, RENEW_WITHIN).await.map_err(crate::rpc::unavailable)?;
     Ok(())
 }

@@ -2,13 +2,14 @@
 
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Term};
-use servo_model::DispatchId;
+use servo_model::{DispatchId, QueueId};
 use servo_proto::v1 as pb;
 
 use super::page::Pages;
-use super::{Dispatcher, tenant_of};
+use super::{Dispatcher, tenant_of, unavailable};
 use crate::core::{Admission, Live};
-use crate::wire;
+use crate::loops::pushes::{queue_names, queue_of};
+use crate::{store, wire};
 
 const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
 
@@ -38,8 +39,31 @@ impl Dispatcher {
             format!("{:020}.{:09} {}", time.seconds, time.nanos, dispatch.attempt_id)
         };
         all.sort_by_key(key);
-        let (dispatches, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+        let (mut dispatches, next_page_token) =
+            pages.cut(all, key, request.page_size, &request.page_token)?;
+        self.add_entries(&request.tenant, &mut dispatches).await?;
         Ok(pb::ListDispatchesResponse { dispatches, next_page_token })
+    }
+
+    /// Where pushed ones stand in their queues.
+    async fn add_entries(&self, tenant: &str, dispatches: &mut [pb::Dispatch]) -> Result<(), Error> {
+        let queues = queue_names(self.mesh.config().dispatcher.push.queues);
+        let pushed = dispatches.iter().filter(|dispatch| dispatch.mode() == pb::DispatchMode::Push);
+        let ids: Vec<QueueId> = pushed.filter_map(|dispatch| dispatch.dispatch_id.parse().ok()).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let of = ids.iter().map(|id| queue_of(&queues, id).to_string()).collect();
+        let names = ids.iter().map(QueueId::to_string).collect();
+        let mut tx = self.store.requests().begin(tenant).await.map_err(unavailable)?;
+        for (name, queue, state, tries) in store::entries_of(&mut tx, of, names).await.map_err(unavailable)? {
+            for dispatch in dispatches.iter_mut().filter(|dispatch| dispatch.dispatch_id == name) {
+                dispatch.state = i32::from(state);
+                dispatch.queue.clone_from(&queue);
+                dispatch.deliveries = tries.unsigned_abs();
+            }
+        }
+        Ok(())
     }
 }
 
@@ -54,8 +78,10 @@ fn dispatch(admission: &Admission, live: &Live) -> pb::Dispatch {
         run_id: live.run.to_string(),
         task_id: key.as_ref().map(|key| key.id().to_string()).unwrap_or_default(),
         task_key: key.map(|key| key.to_string()).unwrap_or_default(),
-        mode: pb::DispatchMode::Pull.into(),
-        state: pb::QueueEntryState::Unspecified.into(),
+        mode: if live.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
+        // Until the queue is asked.
+        state: if live.pushed { pb::QueueEntryState::Pending } else { pb::QueueEntryState::Unspecified }
+            .into(),
         queue: String::new(),
         worker_id: live.worker.map(|worker| worker.to_string()).unwrap_or_default(),
         pool: live.pool.name().to_owned(),

@@ -11,6 +11,8 @@ mod pull_tasks;
 mod register_worker;
 mod resume_dispatch;
 
+pub(crate) use register_worker::RENEW_WITHIN;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -36,10 +38,11 @@ pub(crate) struct Dispatcher {
     pub(crate) mesh: Mesh<Config>,
     pub(crate) store: Store,
     pub(crate) engine: Engine,
-    /// `None` while no key is configured.
     pub(crate) signer: Signer,
     /// Rings when a command was appended here.
     pub(crate) commanded: Doorbell,
+    /// Rings when a worker was registered for pushes here.
+    pub(crate) reached: Doorbell,
     pub(crate) connections: Arc<AtomicU64>,
 }
 

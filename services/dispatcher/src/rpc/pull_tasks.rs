@@ -39,6 +39,11 @@ impl Dispatcher {
         let row = self.registered(&request.tenant, worker, &open.session).await?;
         let info = pb::WorkerInfo::decode(&*row.info)
             .map_err(|error| Error::new(Reason::Internal, format!("the registry's entry: {error}")))?;
+        if !info.push_url.is_empty() {
+            let message =
+                format!("worker {worker} is registered for pushes; register it without push_url to pull");
+            return Err(Error::new(Reason::InvalidState, message).into());
+        }
         let described = wire::worker(worker, tenant, &info, open.credits.min(CREDITS_MAX))
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let (out, responses) = mpsc::unbounded_channel();

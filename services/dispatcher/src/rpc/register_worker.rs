@@ -8,10 +8,11 @@ use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::v1 as pb;
 
 use super::{Dispatcher, EVERYBODY, tenant_of, unavailable, worker_of};
+use crate::core::target::allows;
 use crate::{store, wire};
 
 /// How long a registration is good for.
-const RENEW_WITHIN: Duration = Duration::from_secs(15 * 60);
+pub(crate) const RENEW_WITHIN: Duration = Duration::from_secs(15 * 60);
 const SLOTS_MAX: u32 = 10_000;
 const NAMES_MAX: usize = 256;
 
@@ -25,15 +26,20 @@ impl Dispatcher {
         let info = checked(&request)?;
         let tenant = self.scope(&request.tenant)?;
         within_credential(caller, info)?;
+        self.may_be_pushed(&info.push_url)?;
         let signer = &self.signer;
         wire::worker(worker, tenant.clone(), info, 0)
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let encoded = info.encode_to_vec();
-        store::register_worker(&mut tx, &request.tenant, worker, &info.name, &request.session, encoded)
+        let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
+        store::register_worker(&mut tx, &request.tenant, worker, name, session, encoded, push_url)
             .await
             .map_err(unavailable)?;
         tx.commit().await.map_err(unavailable)?;
+        if !info.push_url.is_empty() {
+            self.reached.ring();
+        }
         let address = match &tenant {
             Some(tenant) if !self.holds(tenant) => self.holder(tenant).await?.unwrap_or_default(),
             _ => String::new(),
@@ -45,6 +51,16 @@ impl Dispatcher {
             renew_before: Some(wire::timestamp(wire::now() + RENEW_WITHIN.as_secs_f64())),
             heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
         })
+    }
+
+    /// Only to where an operator allows it.
+    fn may_be_pushed(&self, url: &str) -> Result<(), Error> {
+        if url.is_empty() || allows(&self.mesh.config().dispatcher.push.targets, url) {
+            return Ok(());
+        }
+        let fault =
+            "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
+        Err(Error::bad_field("info.push_url", fault))
     }
 
     /// The tenant that a worker serves; `None` serves everybody, where that is allowed.

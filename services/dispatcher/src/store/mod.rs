@@ -9,8 +9,8 @@ use std::time::Duration;
 
 pub(crate) use pauses::{NewPauseState, PauseRow, active_pauses, active_pauses_of, lock_pause, put_pause};
 pub(crate) use workers::{
-    CommandedWorker, WorkerRow, command_worker, commanded_workers, lock_worker, note_lost, note_seen,
-    register_worker, worker_gone, workers_of,
+    CommandedWorker, PushWorker, WorkerRow, command_worker, commanded_workers, lock_worker, note_lost,
+    note_seen, push_workers, register_worker, worker_gone, workers_of,
 };
 
 use crate::core::PlanRef;
@@ -41,6 +41,15 @@ pub(crate) async fn holder(tx: &mut TenantTx, shard: i16) -> Result<Option<Strin
     let holder: Option<(String,)> =
         tx.optional(query(include_str!("holder.sql")).bind(Stream::Dispatch.code()).bind(shard)).await?;
     Ok(holder.map(|(address,)| address))
+}
+
+/// Name, queue, state and pushes of those of these entries that there are.
+pub(crate) async fn entries_of(
+    tx: &mut TenantTx,
+    queues: Vec<String>,
+    names: Vec<String>,
+) -> Result<Vec<(String, String, i16, i32)>, StoreError> {
+    tx.all(query(include_str!("entries_of.sql")).bind(queues).bind(names)).await
 }
 
 /// The encoded plan, if it is stored.

@@ -29,13 +29,15 @@ pub(crate) async fn register_worker(
     name: &str,
     session: &str,
     info: Vec<u8>,
+    push_url: &str,
 ) -> Result<i16, StoreError> {
     let register = query(include_str!("register_worker.sql"))
         .bind(tenant)
         .bind(uuid(worker))
         .bind(name)
         .bind(session)
-        .bind(info);
+        .bind(info)
+        .bind(push_url);
     let (command,): (i16,) = tx.one(register).await?;
     Ok(command)
 }
@@ -97,9 +99,28 @@ pub(crate) async fn note_seen(
     Ok(())
 }
 
-/// Answers how many were lost.
-pub(crate) async fn note_lost(loops: &LoopStore, silence: Duration) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("note_lost.sql")).bind(silence)).await
+/// Answers how many were lost: connected ones after `silence`, others when they were not registered within `renewal`.
+pub(crate) async fn note_lost(
+    loops: &LoopStore,
+    silence: Duration,
+    renewal: Duration,
+) -> Result<u64, StoreError> {
+    loops.execute(query(include_str!("note_lost.sql")).bind(silence).bind(renewal)).await
+}
+
+/// A worker that listens for pushes.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct PushWorker {
+    pub(crate) tenant: String,
+    pub(crate) worker_id: Uuid,
+    pub(crate) session: String,
+    pub(crate) info: Vec<u8>,
+    pub(crate) command: i16,
+    pub(crate) push_url: String,
+}
+
+pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorker>, StoreError> {
+    loops.all(query(include_str!("push_workers.sql"))).await
 }
 
 /// A worker that was told to drain (1) or to die (2).

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{Stream, StreamExt};
 use servo_mesh::Reason;
-use servo_model::TenantId;
+use servo_model::{RunId, TenantId};
 use servo_proto::v1;
 use servo_proto::v1::admit_request::Message as Said;
 use servo_proto::v1::admit_response::Message as Told;
@@ -19,7 +19,7 @@ use super::Scheduler;
 use super::start::event_id;
 use crate::core::Verdict;
 use crate::route;
-use crate::shards::{Ask, Claim, Done, DoneAs, Gate, GateId};
+use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId};
 use crate::wire;
 
 const CLAIMS_MAX: usize = 256;
@@ -60,7 +60,11 @@ async fn listen(
                     let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) });
                 });
             }
-            Some(Said::Enqueued(_)) | None => {}
+            Some(Said::Enqueued(batch)) => {
+                let scheduler = scheduler.clone();
+                tokio::spawn(async move { enqueued(&scheduler, gate, batch).await });
+            }
+            None => {}
         }
     }
     scheduler.shards.close_gate(gate);
@@ -97,6 +101,21 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
         }
     }
     v1::ClaimResults { number: batch.number, refused }
+}
+
+/// Nobody waits for an answer: what does not count, or is lost, the next snapshot shows as waiting still.
+async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch) {
+    let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
+    for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
+        let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else { continue };
+        let task = wire::slot(task);
+        let enqueued = Enqueued { gate, run_id, task, event_id: event_id(), entry };
+        by_shard.entry(run_id.shard()).or_default().push(Ask::Enqueued(Arc::new(enqueued)));
+    }
+    let told = by_shard.into_iter().map(|(shard, asks)| scheduler.shards.submit(shard, asks));
+    for error in futures::future::join_all(told).await.into_iter().filter_map(Result::err) {
+        tracing::debug!(%error, "what a queue took could not be noted");
+    }
 }
 
 fn ask(gate: GateId, claim: &v1::Claim) -> Result<Ask, (Reason, String)> {

@@ -46,6 +46,11 @@ impl Gates {
         epoch >= newest && self.holder(admission_shard).is_some_and(|holder| holder.id == gate)
     }
 
+    /// Whether a stream is the one that admits for a tenant.
+    pub(super) fn is_of(&self, gate: GateId, tenant: &TenantId) -> bool {
+        self.of(tenant).is_some_and(|of| of.id == gate)
+    }
+
     /// An admission shard was held under this epoch, by whomever.
     pub(super) fn learn(&mut self, admission_shard: i16, epoch: u64) {
         let newest = self.epochs.entry(admission_shard).or_default();
@@ -244,7 +249,17 @@ fn live(run: &Run, slot: Slot, cell: &Cell) -> Option<v1::LiveAttempt> {
         claim_time: cell.claimed_at.map(wire::timestamp),
         cancelling: cell.cancelling,
         backfill: run.header.backfill,
+        waiting: waits(cell).then(|| v1::PushOrder {
+            failures: cell.failures,
+            item_json: item(run, slot).unwrap_or_default(),
+            trace: trace(run),
+        }),
     })
+}
+
+/// Whether the queue is not known to have it.
+fn waits(cell: &Cell) -> bool {
+    cell.pushed && cell.state == TaskState::Queued && !cell.cancelling
 }
 
 fn trace(run: &Run) -> Option<v1::TraceContext> {

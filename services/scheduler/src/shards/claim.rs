@@ -1,4 +1,4 @@
-//! A dispatcher's claim: judged against the run, and appended only if it counts.
+//! What a dispatcher says about a task: judged against the run, and appended only if it counts.
 
 use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
@@ -7,7 +7,7 @@ use servo_proto::v1::event::Body;
 
 use super::flush::Draft;
 use super::lane::Lane;
-use super::work::{Claim, Done, DoneAs, RunEvent};
+use super::work::{Claim, Done, DoneAs, Enqueued, RunEvent};
 use crate::core::{Refusal, Run};
 use crate::wire;
 
@@ -23,6 +23,36 @@ impl Lane {
             Ok(event) => self.fold_event(shard, &event, at, draft),
             Err(refusal) => done(refusal.into()),
         }
+    }
+
+    pub(super) fn fold_enqueued(
+        &mut self,
+        shard: i16,
+        enqueued: &Enqueued,
+        at: i64,
+        draft: &mut Draft,
+    ) -> Done {
+        let done = |verdict: DoneAs| Done { verdict, event_id: enqueued.event_id, run: None };
+        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&enqueued.run_id));
+        let Some(run) = run else { return done(DoneAs::RunUnknown) };
+        if !self.gates.is_of(enqueued.gate, &run.header.tenant) {
+            return done(DoneAs::StaleAdmission);
+        }
+        let (Some(graph), Some(cell)) = (&run.graph, run.cell(enqueued.task)) else {
+            return done(Refusal::TaskUnknown.into());
+        };
+        let key = wire::task_key(graph, enqueued.task);
+        let event = RunEvent {
+            tenant: run.header.tenant.to_string(),
+            run_id: enqueued.run_id,
+            event_id: enqueued.event_id,
+            // Of another attempt than the task's active one nothing is appended, so that its number is the right one.
+            idempotency_key: IdempotencyKey::dispatch_enqueued(&enqueued.run_id, &key, cell.attempt)
+                .to_string(),
+            body: Body::DispatchEnqueued(enqueued.entry.clone()),
+            trace: None,
+        };
+        self.fold_event(shard, &event, at, draft)
     }
 }
 

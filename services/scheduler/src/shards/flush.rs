@@ -156,6 +156,7 @@ impl Lane {
             Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
             Ask::Event(event) => self.fold_event(shard, event, at, draft),
             Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
+            Ask::Enqueued(enqueued) => self.fold_enqueued(shard, enqueued, at, draft),
         }
     }
 
@@ -175,7 +176,9 @@ impl Lane {
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
             return done(DoneAs::Core(verdict), Some(RunView::of(run)));
         }
-        draft.claims_only &= matches!(event.body, Body::DispatchRequested(_));
+        // What goes to a queue must not outlive its claim.
+        draft.claims_only &=
+            matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
         draft.events.push(new_event(event, run.header.workspace.as_str(), shard));
         draft.marks.insert(shard, mark + 1);
         done(DoneAs::Core(verdict), Some(RunView::of(run)))

@@ -36,7 +36,8 @@ pub(crate) use load::restore;
 pub(crate) use plans::Plans;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use work::{
-    Ask, Claim, Done, DoneAs, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView, Unplanned, Work,
+    Ask, Claim, Done, DoneAs, Enqueued, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView,
+    Unplanned, Work,
 };
 
 use bells::Bells;

@@ -31,6 +31,8 @@ pub(crate) enum Ask {
     Event(Arc<RunEvent>),
     /// A dispatcher chose a task.
     Claim(Arc<Claim>),
+    /// A queue took an attempt.
+    Enqueued(Arc<Enqueued>),
 }
 
 /// A task that a dispatcher chose. What else its event says follows from the run's plan.
@@ -43,6 +45,17 @@ pub(crate) struct Claim {
     pub task: Slot,
     pub event_id: Uuid,
     pub claim: v1::Claim,
+}
+
+/// An attempt that a queue took. Whose it is follows from the run.
+#[derive(Debug)]
+pub(crate) struct Enqueued {
+    /// The stream it came by.
+    pub gate: GateId,
+    pub run_id: RunId,
+    pub task: Slot,
+    pub event_id: Uuid,
+    pub entry: v1::DispatchEnqueued,
 }
 
 /// A run to begin. With its plan, RunRequested and PlanCreated are appended together; without, the plan comes later.
@@ -111,6 +124,7 @@ impl Ask {
             Ask::Plan(plan) => plan.run_id,
             Ask::Event(event) => event.run_id,
             Ask::Claim(claim) => claim.run_id,
+            Ask::Enqueued(enqueued) => enqueued.run_id,
         }
     }
 
@@ -120,6 +134,8 @@ impl Ask {
             Ask::Plan(plan) => &plan.tenant,
             Ask::Event(event) => &event.tenant,
             Ask::Claim(claim) => &claim.claim.tenant,
+            // A run with a live attempt is in memory.
+            Ask::Enqueued(_) => "",
         }
     }
 }

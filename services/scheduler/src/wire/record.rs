@@ -15,7 +15,7 @@ pub(crate) fn records(ask: &Ask, shard: i16) -> Vec<v1::EventRecord> {
     match ask {
         Ask::Run(new) => of_run(new, shard),
         Ask::Event(event) => vec![of_event(event, shard)],
-        Ask::Plan(_) | Ask::Claim(_) => Vec::new(),
+        Ask::Plan(_) | Ask::Claim(_) | Ask::Enqueued(_) => Vec::new(),
     }
 }
 

@@ -3,5 +3,6 @@
 mod explain;
 mod fairness;
 mod limits;
+mod push;
 mod streams;
 mod world;

@@ -20,6 +20,8 @@ fn told(claim: &Chosen) -> LiveTask {
         since: 1_000.0,
         cancelling: false,
         backfill: false,
+        pushed: claim.pushed,
+        waiting: None,
     }
 }
 
@@ -166,6 +168,7 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
         attempt_id: AttemptId::from_bytes([1; 16]),
         admission_epoch: 1,
         worker: servo_model::WorkerId::from_bytes([1; 16]),
+        pushed: false,
     };
     for shard in 0..64 {
         world.snapshot(shard, vec![], if shard == run.shard() { vec![told(&old)] } else { vec![] });

@@ -74,6 +74,7 @@ impl World {
             slots,
             credits: slots,
             draining: false,
+            pushed: false,
         };
         change(&mut worker);
         self.admission.join(worker);

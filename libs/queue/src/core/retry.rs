@@ -1,0 +1,70 @@
+//! When a push that was not taken is tried again.
+
+use std::time::Duration;
+
+/// How a queue repeats pushes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Pushes after which a task has failed.
+    pub max_attempts: u32,
+    pub min_backoff: Duration,
+    pub max_backoff: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            max_attempts: 20,
+            min_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How long to wait after the push number `tries` was not taken; `None` once the task has failed. It doubles from try
+/// to try; between half and all of it is waited, as the task's name decides, so that tasks which failed together do
+/// not come back together.
+pub fn delay_of(retry: &Retry, name: &str, tries: u32) -> Option<Duration> {
+    if tries >= retry.max_attempts {
+        return None;
+    }
+    let doubled = retry.min_backoff.saturating_mul(1 << tries.saturating_sub(1).min(30));
+    let whole = doubled.min(retry.max_backoff);
+    let digest = servo_model::Digest::of(format!("{name}:{tries}"));
+    let share = f64::from(u16::from_be_bytes([digest.as_bytes()[0], digest.as_bytes()[1]])) / 65_536.0;
+    Some(whole.mul_f64(0.5 + share / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETRY: Retry =
+        Retry { max_attempts: 8, min_backoff: Duration::from_secs(1), max_backoff: Duration::from_secs(10) };
+
+    fn check(tries: u32, most: Option<u64>) {
+        let delay = delay_of(&RETRY, "d_a", tries);
+        assert_eq!(delay.is_some(), most.is_some(), "after try {tries}");
+        if let (Some(delay), Some(most)) = (delay, most.map(Duration::from_secs)) {
+            assert!(delay >= most / 2 && delay < most, "{delay:?} after try {tries}");
+        }
+    }
+
+    #[test]
+    fn delays_double_up_to_the_largest_and_end_with_the_last_try() {
+        check(1, Some(1));
+        check(2, Some(2));
+        check(4, Some(8));
+        check(5, Some(10));
+        check(7, Some(10));
+        check(8, None);
+        check(u32::MAX, None);
+    }
+
+    #[test]
+    fn tasks_that_failed_together_come_back_apart() {
+        let delays: std::collections::BTreeSet<_> =
+            (0..100).map(|n| delay_of(&RETRY, &format!("d_{n}"), 3).unwrap()).collect();
+        assert!(delays.len() > 90);
+    }
+}

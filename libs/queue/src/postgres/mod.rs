@@ -1,0 +1,119 @@
+//! The queue in Postgres, in the dispatcher's schema.
+
+mod connect;
+mod pusher;
+mod send;
+mod settle;
+mod statements;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use servo_store::Store;
+use tokio::sync::Notify;
+
+use crate::core::check;
+use crate::port::{Created, NewTask, QueueError, QueueSettings, TaskQueue};
+
+pub use connect::ClientTls;
+pub use pusher::Pusher;
+
+/// Where new work is told, to pushers of other processes too.
+const CHANNEL: &str = "servo_queue";
+
+/// Tasks of one queue, by where they stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueCounts {
+    pub queue: String,
+    pub waiting: i64,
+    pub pushing: i64,
+}
+
+/// Queues that several processes share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PostgresQueue {
+    store: Store,
+    settings: Arc<BTreeMap<Arc<str>, QueueSettings>>,
+    /// Rings for the pusher of this process.
+    bell: Arc<Notify>,
+}
+
+impl PostgresQueue {
+    /// Judges the settings; the queues are made by [`PostgresQueue::ensure`].
+    pub fn new(
+        store: Store,
+        queues: impl IntoIterator<Item = QueueSettings>,
+    ) -> Result<PostgresQueue, QueueError> {
+        let mut settings = BTreeMap::new();
+        for queue in queues {
+            let bad = |fault| Err(QueueError::BadSettings(queue.name.to_string(), fault));
+            if queue.name.is_empty() {
+                return bad("has no name");
+            }
+            if !(queue.max_per_second.is_finite() && queue.max_per_second > 0.0) {
+                return bad("max_per_second must be above 0");
+            }
+            if queue.max_concurrent == 0 || queue.retry.max_attempts == 0 {
+                return bad("max_concurrent and max_attempts must be at least 1");
+            }
+            settings.insert(queue.name.clone(), queue);
+        }
+        Ok(PostgresQueue { store, settings: Arc::new(settings), bell: Arc::default() })
+    }
+
+    /// Makes the queues that are not there yet.
+    pub async fn ensure(&self) -> Result<(), QueueError> {
+        Ok(statements::ensure_queues(self.store.loops(), self.settings.values()).await?)
+    }
+
+    /// How many tasks wait and how many are being pushed, per queue.
+    pub async fn counts(&self) -> Result<Vec<QueueCounts>, QueueError> {
+        Ok(statements::counts(self.store.loops()).await?)
+    }
+
+    fn known(&self, queue: &str) -> Result<(), QueueError> {
+        match self.settings.contains_key(queue) {
+            true => Ok(()),
+            false => Err(QueueError::NoSuchQueue(queue.to_owned())),
+        }
+    }
+}
+
+impl TaskQueue for PostgresQueue {
+    async fn create(&self, tasks: &[NewTask]) -> Result<Vec<Created>, QueueError> {
+        for task in tasks {
+            self.known(&task.queue)?;
+            check(task).map_err(|(field, fault)| QueueError::BadTask {
+                name: task.name.clone(),
+                field,
+                fault,
+            })?;
+        }
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let created = statements::create(self.store.loops(), tasks).await?;
+        let mut new: HashSet<(String, String)> = created.into_iter().collect();
+        if !new.is_empty() {
+            self.bell.notify_one();
+        }
+        // The first of two that bear one name in this very batch is the new one.
+        let answer = |task: &NewTask| match new.remove(&(task.queue.to_string(), task.name.clone())) {
+            true => Created::New,
+            false => Created::AlreadyExists,
+        };
+        Ok(tasks.iter().map(answer).collect())
+    }
+
+    async fn delete(&self, queue: &str, names: &[String]) -> Result<u64, QueueError> {
+        self.known(queue)?;
+        Ok(statements::delete(self.store.loops(), queue, names).await?)
+    }
+
+    async fn pause(&self, queue: &str, paused: bool) -> Result<(), QueueError> {
+        self.known(queue)?;
+        statements::pause(self.store.loops(), queue, paused).await?;
+        self.bell.notify_one();
+        Ok(())
+    }
+}

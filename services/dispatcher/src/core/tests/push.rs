@@ -1,0 +1,110 @@
+//! Workers that are pushed to: a credit for every free slot, and nothing that the queue was not given is forgotten.
+
+use servo_model::{AttemptId, WorkerId};
+
+use super::world::*;
+use crate::core::*;
+
+fn reach(world: &mut World, slots: u32) -> WorkerId {
+    let id = world.worker_with(1, Some("acme"), slots, |worker| worker.pushed = true);
+    let worker = world.admission.workers.get(id).unwrap().clone();
+    world.admission.reach(worker);
+    id
+}
+
+fn credits(world: &World, worker: WorkerId) -> u32 {
+    world.admission.workers.get(worker).unwrap().credits
+}
+
+fn ended(world: &mut World, claim: &Chosen) {
+    let ended = vec![Ended { attempt_id: claim.attempt_id, held: 1.0 }];
+    let update = Update { shard: claim.run.shard(), ended, ..Update::default() };
+    world.admission.update(SOURCE, update, world.now);
+}
+
+fn waiting(claim: &Chosen) -> LiveTask {
+    LiveTask {
+        attempt_id: claim.attempt_id,
+        run: claim.run,
+        plan: plan_of(claim.tenant.as_str(), claim.run),
+        task: claim.task,
+        attempt: claim.attempt,
+        worker: Some(claim.worker),
+        since: 1_000.0,
+        cancelling: false,
+        backfill: false,
+        pushed: true,
+        waiting: Some(PushOrder { failures: 2, item_json: "7".into(), trace: Default::default() }),
+    }
+}
+
+fn deliveries(world: &mut World) -> Vec<AttemptId> {
+    let effects = world.admission.take_effects().into_iter();
+    let delivered = effects.filter_map(|effect| match effect {
+        Effect::Deliver { attempt, .. } => Some(attempt),
+        _ => None,
+    });
+    delivered.collect()
+}
+
+#[test]
+fn every_free_slot_is_a_credit() {
+    let mut world = World::new();
+    let worker = reach(&mut world, 3);
+    world.offer("acme", 5, plain());
+    let chosen = world.admit_all();
+    assert_eq!((chosen.len(), credits(&world, worker)), (3, 0));
+    assert!(chosen.iter().all(|claim| claim.pushed));
+    // It is found again at every look, and has no more room for that.
+    reach(&mut world, 3);
+    assert_eq!(credits(&world, worker), 0);
+    ended(&mut world, &chosen[0]);
+    assert_eq!(credits(&world, worker), 1, "nobody grants it, it is free by itself");
+    assert_eq!(world.admit_all().len(), 1);
+}
+
+#[test]
+fn a_cancelled_attempt_gives_its_slot_back_once() {
+    let mut world = World::new();
+    let worker = reach(&mut world, 2);
+    world.offer("acme", 1, plain());
+    let chosen = world.choose();
+    let cancelled = vec![chosen[0].attempt_id];
+    let update = Update { shard: chosen[0].run.shard(), cancelled, ..Update::default() };
+    world.admission.update(SOURCE, update, world.now);
+    assert_eq!(credits(&world, worker), 1, "it is held until the attempt ended");
+    world.answer(&chosen, &[]);
+    ended(&mut world, &chosen[0]);
+    assert_eq!(credits(&world, worker), 2);
+}
+
+#[test]
+fn f11_what_the_queue_was_not_given_is_given_by_the_successor() {
+    let mut before = World::new();
+    reach(&mut before, 2);
+    before.offer("acme", 1, plain());
+    let claim = before.admit_all().remove(0);
+    // The successor hears of the attempt before it knows the worker.
+    let mut world = World::untold();
+    world.snapshot(claim.run.shard(), vec![], vec![waiting(&claim)]);
+    world.read_plans(&plain());
+    assert_eq!(deliveries(&mut world), []);
+    let worker = reach(&mut world, 2);
+    assert_eq!(deliveries(&mut world), [claim.attempt_id]);
+    assert_eq!(credits(&world, worker), 1);
+    let live = world.admission.live(claim.attempt_id).unwrap();
+    let order = live.order.as_ref().unwrap();
+    assert_eq!((order.failures, &*order.item_json), (2, "7"));
+}
+
+#[test]
+fn what_an_owner_did_not_hear_of_is_told_again() {
+    let mut world = World::new();
+    reach(&mut world, 2);
+    world.offer("acme", 1, plain());
+    let claim = world.admit_all().remove(0);
+    world.snapshot(claim.run.shard(), vec![], vec![waiting(&claim)]);
+    assert_eq!(deliveries(&mut world), [claim.attempt_id], "the same name again is the same entry");
+    world.snapshot(claim.run.shard(), vec![], vec![LiveTask { waiting: None, ..waiting(&claim) }]);
+    assert_eq!(deliveries(&mut world), [], "the queue is known to have it");
+}
