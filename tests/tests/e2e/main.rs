@@ -15,6 +15,7 @@ mod kills;
 mod outage;
 mod push;
 mod reads;
+mod runs;
 mod states;
 mod streams;
 mod support;

@@ -59,7 +59,7 @@ fn show((event_id, _, request, at, holder): &Row) -> Option<v1::RunKeyConflict> 
         run_id: holder.run_id.clone(),
         request_fingerprint: holder.request_fingerprint.clone(),
         conflicting_fingerprint: asked.request_fingerprint.clone(),
-        conflicting_event_id: wire::ulid(event_id),
+        conflicting_event_id: wire::ulid(*event_id),
         fields: spec_difference(&spec(&holder), &spec(&asked)).unwrap_or_default(),
         detect_time: Some(wire::timestamp(at.unix_us())),
     })
