@@ -77,7 +77,7 @@ const ROWS: [(Service, &str, &str); 8] = [
     (
         Service::Scheduler,
         "scheduler.run_key_conflicts",
-        "VALUES ($1, 'main', gen_random_uuid(), gen_random_uuid(), '', clock_timestamp())",
+        "VALUES ($1, 'main', gen_random_uuid(), gen_random_uuid(), '', clock_timestamp(), sha256('r'))",
     ),
     (Service::Dispatcher, "dispatcher.workers", "VALUES ($1, gen_random_uuid(), 'w', 1, 's', '')"),
     (

@@ -62,7 +62,7 @@ async fn the_door_asks_who_you_are_and_passes_on() {
 
     let watch = WatchRunRequest { tenant: TENANT.into(), workspace: "default".into(), ..Default::default() };
     let stream = runs.watch_run(request(watch, key)).await.unwrap_err();
-    check(&stream, Code::Unimplemented, "NOT_IMPLEMENTED");
+    check(&stream, Code::NotFound, "RUN_NOT_FOUND");
 
     let mut plans = PlannerServiceClient::new(channel(&running, Service::Gateway).await);
     let inside = plans.make_plans(request(MakePlansRequest::default(), key)).await.unwrap_err();

@@ -154,8 +154,8 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
     for run in [&good, &bad] {
         user.ended(&run.run_id).await.unwrap();
     }
-    assert_eq!(list(&user, "state = SUCCEEDED").await.unwrap(), [good.run_id.clone()]);
-    assert_eq!(list(&user, "state != SUCCEEDED AND trigger = manual").await.unwrap(), [bad.run_id.clone()]);
+    assert_eq!(list(&user, "state = SUCCEEDED").await.unwrap(), [good.run_id.as_str()]);
+    assert_eq!(list(&user, "state != SUCCEEDED AND trigger = manual").await.unwrap(), [bad.run_id.as_str()]);
     let refused = list(&user, "colour = red").await.unwrap_err();
     assert!(refused.message().contains("`colour` cannot be filtered by"), "{refused}");
 
@@ -199,13 +199,14 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
         wait_for_event_id: event_id.to_owned(),
         ..Default::default()
     };
-    let again = user.client.scheduler().trigger_run(api::TriggerRunRequest {
+    let again = api::TriggerRunRequest {
         tenant: TENANT.to_owned(),
         workspace: WORKSPACE.to_owned(),
         spec: Some(api::RunSpec { selection: vec!["list/ok".to_owned()], ..Default::default() }),
         ..Default::default()
-    });
-    let accepted = again.await.unwrap().into_inner().accepted_event_id;
+    };
+    let again = user.client.scheduler().trigger_run(again).await.unwrap().into_inner();
+    let accepted = again.accepted_event_id;
     user.client.scheduler().get_run(wait(&accepted)).await.unwrap();
     let nonsense = user.client.scheduler().get_run(wait("nonsense")).await.unwrap_err();
     assert!(nonsense.message().contains("is no event id"), "{nonsense}");

@@ -1,12 +1,14 @@
 //! Memory and rows in step, on a real Postgres.
 
+mod rebuild;
+mod requests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
 use servo_local::TestDatabase;
-use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
 use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream};
@@ -18,10 +20,7 @@ use tokio::sync::mpsc;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::{
-    Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NoPlan, NotDone, Plans, RunEvent, RunPlan, Shards,
-    Unplanned,
-};
+use super::{Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned};
 use crate::core::{Slot, Verdict};
 use crate::wire;
 
@@ -299,7 +298,7 @@ async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the
     record_finish(&database, id).await;
     folded(&ask(&one, claim(id, 0, 1, 1)).await);
     let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
-    assert!(matches!(refused, NotDone::Unavailable(_)), "its key is taken: {refused:?}");
+    assert_eq!(refused, NotDone::KeyTaken);
     // Nobody can start it any more; when its time is over there is a new attempt.
     while states(&one.store, id).await.1 != [TaskState::Ready.code()] {
         tokio::task::yield_now().await;
@@ -352,185 +351,4 @@ async fn instances_share_the_shards_and_every_shard_has_a_holder() {
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
     let of = |name: &str| holders.iter().filter(|holder| holder.holder == name).count();
     assert_eq!((of("one"), of("two")), (32, 32));
-}
-
-/// A database in which runs ended, failed halfway and are under way.
-async fn lived_in() -> (TestDatabase, Store) {
-    let database = TestDatabase::create().await.unwrap();
-    let one = instance(&database, "one").await;
-    let plan = plan(&[&[], &[0], &[0], &[1, 2]]);
-    keep_plan(&database, &plan).await;
-    for n in 1..=6 {
-        let id = run_id(n);
-        folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-        for ordinal in 0..u32::from(n.min(4)) {
-            folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
-            let mut end = finished(id, ordinal, 1);
-            end.outputs = vec![v1::Output { asset_key: format!("t/a{ordinal}"), ..Default::default() }];
-            if (n, ordinal) == (6, 1) {
-                end.outcome = v1::Outcome::Failed.into();
-                end.error = Some(v1::TaskError { message: "no".to_owned(), ..Default::default() });
-            }
-            folded(&ask(&one, finish_with(id, ordinal, end)).await);
-            if (n, ordinal) == (6, 2) {
-                break;
-            }
-        }
-    }
-    one.keeper.leave().await;
-    (database, one.store)
-}
-
-fn finish_with(id: RunId, ordinal: u32, end: v1::TaskFinished) -> Ask {
-    Ask::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
-        run_id: id,
-        event_id: event_id(),
-        idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
-        body: Body::TaskFinished(end),
-        trace: None,
-    }))
-}
-
-#[tokio::test]
-async fn inv_21_what_is_rebuilt_from_the_ledger_equals_what_was_there() {
-    let (_database, store) = lived_in().await;
-    let mut shards = 0;
-    let rebuilt = super::rebuild(&store, |_| shards += 1).await.unwrap();
-    assert_eq!(shards, 64);
-    let rows = |table: &str| rebuilt.iter().find(|t| t.table == table).map(|t| t.rows_before).unwrap();
-    assert_eq!((rows("runs"), rows("tasks")), (6, 24));
-    assert!(rows("partitions") > 0 && rows("materializations") > 0, "{rebuilt:?}");
-    assert!(rebuilt.iter().all(|table| table.equal), "{rebuilt:?}");
-}
-
-#[tokio::test]
-async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
-    let (_database, store) = lived_in().await;
-    for broken in [
-        "UPDATE scheduler.tasks SET attempt = 9 WHERE ordinal = 0",
-        "DELETE FROM scheduler.materializations",
-        "UPDATE scheduler.partitions SET attempted_at = now() + interval '1 day'",
-    ] {
-        store.loops().execute(query(broken)).await.unwrap();
-    }
-    let unequal = |rebuilt: Vec<super::Rebuilt>| -> Vec<&str> {
-        rebuilt.into_iter().filter(|table| !table.equal).map(|table| table.table).collect()
-    };
-    let first = unequal(super::rebuild(&store, |_| ()).await.unwrap());
-    assert_eq!(first, ["tasks", "materializations", "partitions"]);
-    assert!(unequal(super::rebuild(&store, |_| ()).await.unwrap()).is_empty());
-}
-
-#[tokio::test]
-async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
-    let (database, store) = lived_in().await;
-    let two = instance(&database, "two").await;
-    let before = states(&store, run_id(4)).await;
-    let refused = super::rebuild(&store, |_| ()).await.unwrap_err();
-    assert!(refused.to_string().contains("a scheduler holds 64 of the shards"), "{refused}");
-    assert_eq!(states(&store, run_id(4)).await, before);
-    two.keeper.leave().await;
-}
-
-/// RunRequested alone, as automation and backfills append it.
-async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -> Uuid {
-    let key = RunKey::chosen(&format!("key-{id}")).unwrap();
-    let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
-    let asked = v1::RunRequested {
-        run_id: id.to_string(),
-        run_key: key.to_string(),
-        request_fingerprint: fingerprint.to_string(),
-        generation: 1,
-        spec: Some(v1::RunSpec { selection: vec!["t/a0".to_owned()], ..Default::default() }),
-        ..Default::default()
-    };
-    let event = NewEvent {
-        event_id: event_id(),
-        kind: EventType::RunRequested,
-        version: 1,
-        shard: id.shard(),
-        tenant: "acme".to_owned(),
-        workspace: "prod".to_owned(),
-        idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
-        correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
-        causation_id: None,
-        payload: v1::Event { version: 1, trace: None, body: Some(Body::RunRequested(asked)) }.encode_to_vec(),
-    };
-    let event_id = event.event_id;
-    store(database, Service::Backfill).ledger().append(vec![event]).await.unwrap();
-    event_id
-}
-
-async fn conflicts(store: &Store) -> Vec<(Uuid, Uuid)> {
-    let select = query("SELECT event_id, run_id FROM scheduler.run_key_conflicts ORDER BY recorded_at");
-    store.loops().all(select).await.unwrap()
-}
-
-#[tokio::test]
-async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
-    let database = TestDatabase::create().await.unwrap();
-    let one = instance(&database, "one").await;
-    let (plan, id) = (plan(&[&[]]), run_id(6));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    let before = states(&one.store, id).await;
-    let own = ask(&one, new_run(&one, &plan, id, "other")).await;
-    assert_eq!(own.verdict, DoneAs::Conflict);
-    // The same request once more is on record already: the ledger has its key.
-    let again = one.shards.submit(id.shard(), vec![new_run(&one, &plan, id, "other")]).await;
-    assert_eq!(again.unwrap_err(), NotDone::KeyTaken);
-    let foreign = append_request(&database, id, "a third").await;
-    // Found out by the next append.
-    folded(&ask(&one, claim(id, 0, 1, 1)).await);
-    let run = Uuid::from_bytes(*id.as_bytes());
-    assert_eq!(conflicts(&one.store).await, [(own.event_id, run), (foreign, run)]);
-    assert_eq!((before.0, before.1.len()), (RunState::Running.code(), 1));
-    assert_eq!(states(&one.store, id).await.0, RunState::Running.code());
-}
-
-#[tokio::test]
-async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_shard() {
-    let database = TestDatabase::create().await.unwrap();
-    let (plan, id) = (plan(&[&[]]), run_id(8));
-    keep_plan(&database, &plan).await;
-    append_request(&database, id, "f").await;
-    let mut one = instance(&database, "one").await;
-    let waiting = one.waiting.recv().await.unwrap();
-    assert_eq!((waiting.run_id, waiting.spec.selection), (id, vec!["t/a0".to_owned()]));
-    one.keeper.leave().await;
-
-    let mut two = instance(&database, "two").await;
-    let waiting = two.waiting.recv().await.unwrap();
-    assert_eq!((waiting.run_id, waiting.tenant.as_str(), waiting.workspace.as_str()), (id, "acme", "prod"));
-    assert_eq!(states(&two.store, id).await, (RunState::Pending.code(), vec![]));
-    let give = |made| Ask::Plan(Arc::new(RunPlan { tenant: "acme".to_owned(), run_id: id, made }));
-    folded(&ask(&two, give(Ok(new_plan(&two, &plan)))).await);
-    assert_eq!(states(&two.store, id).await, (RunState::Running.code(), vec![TaskState::Ready.code()]));
-    let again = ask(&two, give(Ok(new_plan(&two, &plan)))).await;
-    assert_eq!(again.verdict, DoneAs::Core(Verdict::Duplicate));
-    let row: Vec<(Option<String>, Option<String>)> = two
-        .store
-        .loops()
-        .all(query("SELECT plan_fingerprint, deployment_id FROM scheduler.runs"))
-        .await
-        .unwrap();
-    assert_eq!(row, [(Some("v1:sha256:x".to_owned()), Some("d1".to_owned()))]);
-}
-
-#[tokio::test]
-async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
-    let database = TestDatabase::create().await.unwrap();
-    let id = run_id(2);
-    append_request(&database, id, "f").await;
-    let one = instance(&database, "one").await;
-    let failed = NoPlan {
-        event_id: event_id(),
-        reason: v1::ErrorReason::SelectionEmpty,
-        message: "means no asset".to_owned(),
-    };
-    let plan = RunPlan { tenant: "acme".to_owned(), run_id: id, made: Err(failed) };
-    folded(&ask(&one, Ask::Plan(Arc::new(plan))).await);
-    let row: Vec<(i16, Option<String>)> =
-        one.store.loops().all(query("SELECT state, error FROM scheduler.runs")).await.unwrap();
-    assert_eq!(row, [(RunState::Failed.code(), Some("means no asset".to_owned()))]);
 }

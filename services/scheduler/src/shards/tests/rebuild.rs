@@ -1,0 +1,93 @@
+//! Tables folded anew equal what was there.
+
+use std::sync::Arc;
+
+use servo_local::TestDatabase;
+use servo_model::RunId;
+use servo_proto::v1;
+use servo_proto::v1::event::Body;
+use servo_store::{Store, query};
+
+use super::{
+    ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id, states,
+};
+use crate::shards::{Ask, Rebuilt, RunEvent, rebuild};
+
+/// A database in which runs ended, failed halfway and are under way.
+async fn lived_in() -> (TestDatabase, Store) {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let plan = plan(&[&[], &[0], &[0], &[1, 2]]);
+    keep_plan(&database, &plan).await;
+    for n in 1..=6 {
+        let id = run_id(n);
+        folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+        for ordinal in 0..u32::from(n.min(4)) {
+            folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
+            let mut end = finished(id, ordinal, 1);
+            end.outputs = vec![v1::Output { asset_key: format!("t/a{ordinal}"), ..Default::default() }];
+            if (n, ordinal) == (6, 1) {
+                end.outcome = v1::Outcome::Failed.into();
+                end.error = Some(v1::TaskError { message: "no".to_owned(), ..Default::default() });
+            }
+            folded(&ask(&one, finish_with(id, ordinal, end)).await);
+            if (n, ordinal) == (6, 2) {
+                break;
+            }
+        }
+    }
+    one.keeper.leave().await;
+    (database, one.store)
+}
+
+fn finish_with(id: RunId, ordinal: u32, end: v1::TaskFinished) -> Ask {
+    Ask::Event(Arc::new(RunEvent {
+        tenant: "acme".to_owned(),
+        run_id: id,
+        event_id: event_id(),
+        idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
+        body: Body::TaskFinished(end),
+        trace: None,
+    }))
+}
+
+#[tokio::test]
+async fn inv_21_what_is_rebuilt_from_the_ledger_equals_what_was_there() {
+    let (_database, store) = lived_in().await;
+    let mut shards = 0;
+    let rebuilt = rebuild(&store, |_| shards += 1).await.unwrap();
+    assert_eq!(shards, 64);
+    let rows = |table: &str| rebuilt.iter().find(|t| t.table == table).map(|t| t.rows_before).unwrap();
+    assert_eq!((rows("runs"), rows("tasks")), (6, 24));
+    assert!(rows("partitions") > 0 && rows("materializations") > 0, "{rebuilt:?}");
+    assert!(rebuilt.iter().all(|table| table.equal), "{rebuilt:?}");
+}
+
+#[tokio::test]
+async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
+    let (_database, store) = lived_in().await;
+    for broken in [
+        "UPDATE scheduler.tasks SET attempt = 9 WHERE ordinal = 0",
+        "DELETE FROM scheduler.materializations",
+        "UPDATE scheduler.partitions SET attempted_at = now() + interval '1 day'",
+    ] {
+        store.loops().execute(query(broken)).await.unwrap();
+    }
+    let unequal = |rebuilt: Vec<Rebuilt>| -> Vec<&str> {
+        rebuilt.into_iter().filter(|table| !table.equal).map(|table| table.table).collect()
+    };
+    let first = unequal(rebuild(&store, |_| ()).await.unwrap());
+    assert_eq!(first, ["tasks", "materializations", "partitions"]);
+    assert!(unequal(rebuild(&store, |_| ()).await.unwrap()).is_empty());
+}
+
+#[tokio::test]
+async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
+    let (database, store) = lived_in().await;
+    let two = instance(&database, "two").await;
+    let before = states(&store, run_id(4)).await;
+    let refused = rebuild(&store, |_| ()).await.unwrap_err();
+    assert!(refused.to_string().contains("a scheduler holds 64 of the shards"), "{refused}");
+    assert_eq!(states(&store, run_id(4)).await, before);
+    two.keeper.leave().await;
+}
