@@ -62,7 +62,6 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         forward: Forward::start(mesh.clone(), &store),
         beats: Beats::start(&store),
         logs: Logs::start(&store),
-        store: store.clone(),
     };
     mesh.serve(CallbackServiceServer::new(callback)).ready_when(store.readiness()).until_signal().await
 }

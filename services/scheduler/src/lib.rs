@@ -8,6 +8,7 @@
 pub mod core;
 mod known;
 mod loops;
+mod metrics;
 mod planning;
 mod replay;
 mod route;
@@ -33,11 +34,12 @@ pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
 use crate::known::KnownRuns;
 use crate::loops::plan_runs;
+use crate::metrics::Metrics;
 use crate::planning::Planning;
 use crate::route::Route;
 use crate::rpc::Scheduler;
 use crate::secrets::RunIds;
-use crate::shards::{Keeper, Plans, Shards};
+use crate::shards::{Around, Keeper, Plans, Shards};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +77,9 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let address = instance.address.clone().unwrap_or_else(|| format!("https://{listen}"));
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
-    let shards = Shards::start(&store, &plans, &unplanned);
+    let metrics = Metrics::default();
+    metrics.register(&mut mesh.metrics());
+    let shards = Shards::start(&store, Around { plans: plans.clone(), unplanned, metrics });
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());

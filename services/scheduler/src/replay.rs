@@ -51,14 +51,14 @@ impl Replay {
             let header =
                 wire::header(&event.tenant, &event.workspace, self.number, asked, trace.as_ref(), at);
             let run = Run::requested(header.map_err(|bad| bad.to_string())?);
-            let mut changes = Changes { run: true, ..Changes::with_history() };
+            let mut changes = Changes { run: true, ..Changes::default() };
             changes.run_history.push((None, run.state, run.reason));
             let (asked, errors) = (asked.clone(), BTreeMap::new());
             self.begun = Some(Begun { asked, run, plan_fingerprint: String::new(), errors });
             return Ok(Some(Step { body, verdict: Verdict::Folded, changes }));
         };
         let Ok(happened) = wire::from_body(&body, self.graph.as_ref()) else { return Ok(None) };
-        let mut changes = Changes::with_history();
+        let mut changes = Changes::default();
         let verdict = fold(&mut begun.run, &happened, at, &mut changes);
         if let (Body::PlanCreated(created), Verdict::Folded) = (&body, &verdict) {
             begun.plan_fingerprint.clone_from(&created.plan_fingerprint);

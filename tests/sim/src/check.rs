@@ -90,7 +90,7 @@ impl Judge {
         }
         let Some(run) = self.runs.get_mut(&run_id) else { return Ok(()) };
         let before = run.clone();
-        let mut changes = Changes::with_history();
+        let mut changes = Changes::default();
         let verdict = fold(run, event, recorded.at, &mut changes);
         let after = run.clone();
         if matches!(verdict, Verdict::Refused(_) | Verdict::Duplicate) {
@@ -104,7 +104,7 @@ impl Judge {
     fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
         self.reasons.extend(changes.run_history.iter().map(|(.., reason)| *reason));
         let Some(graph) = &run.graph else { return };
-        for change in changes.history.iter().flatten() {
+        for change in &changes.history {
             self.reasons.push(change.reason);
             let taken = i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
             if taken != 0 {

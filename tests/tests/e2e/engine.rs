@@ -5,7 +5,7 @@ use servo_model::Service;
 use servo_tests::manifest::{asset, fan_out, manifest};
 use servo_tests::user::User;
 
-use crate::support::Running;
+use crate::support::{Running, metrics};
 
 fn states(tasks: &[servo_client::api::Task]) -> Vec<(String, TaskState)> {
     tasks.iter().map(|task| (task.asset_key.clone(), task.state())).collect()
@@ -64,6 +64,22 @@ async fn a_diamond_with_a_retry_and_a_failure_runs_to_its_end() {
     let history = user.history(&run.run_id).await.unwrap();
     let path: Vec<RunState> = history.iter().map(|change| change.to_state()).collect();
     assert_eq!(path, [RunState::Pending, RunState::Running, RunState::Failed]);
+
+    let told = metrics(&running, Service::Scheduler).await;
+    let counted = |start: &str| {
+        let line = told.lines().find(|line| line.starts_with(start));
+        line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    let of = "tenant_id=\"demo\",workspace_id=\"default\"";
+    let succeeded = format!("servo_task_total{{{of},asset_key=\"shop/clean\",state=\"SUCCEEDED\"");
+    assert_eq!(counted(&succeeded).as_deref(), Some("1"), "{told}");
+    assert_eq!(counted(&format!("servo_run_total{{{of},state=\"FAILED\"")).as_deref(), Some("1"), "{told}");
+    let second =
+        "servo_task_attempts_total{tenant_id=\"demo\",asset_key=\"shop/clean\",attempt_number=\"2\"}";
+    assert_eq!(counted(second).as_deref(), Some("1"), "{told}");
+    // Four of the five ended in an attempt.
+    assert_eq!(counted("servo_task_queue_wait_seconds_count").as_deref(), Some("4"), "{told}");
+    assert_eq!(counted("servo_scheduler_shards_held ").as_deref(), Some("64"), "{told}");
 }
 
 #[tokio::test]

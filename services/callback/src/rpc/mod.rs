@@ -10,7 +10,6 @@ use futures::Stream;
 use servo_mesh::{Error, Reason};
 use servo_proto::v1;
 use servo_proto::v1::callback_service_server::CallbackService;
-use servo_store::Store;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::beats::Beats;
@@ -27,8 +26,6 @@ pub(crate) struct Callback {
     pub(crate) forward: Forward,
     pub(crate) beats: Beats,
     pub(crate) logs: Logs,
-    #[allow(dead_code, reason = "TailLogs reads by it")]
-    pub(crate) store: Store,
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

@@ -29,8 +29,8 @@ pub struct Changes {
     pub cancelled: Vec<Slot>,
     /// Timers to arm.
     pub due: Vec<Slot>,
-    /// Every change of state, when somebody wants to know.
-    pub history: Option<Vec<TaskChange>>,
+    /// Every change of state.
+    pub history: Vec<TaskChange>,
     pub run_history: Vec<(Option<RunState>, RunState, TransitionReason)>,
 }
 
@@ -78,10 +78,6 @@ pub struct PartitionNews {
 }
 
 impl Changes {
-    pub fn with_history() -> Changes {
-        Changes { history: Some(Vec::new()), ..Changes::default() }
-    }
-
     /// Whether there is a row to write.
     pub fn is_empty(&self) -> bool {
         !self.run && self.created.is_empty() && self.changed.is_empty()

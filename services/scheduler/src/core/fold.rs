@@ -275,9 +275,7 @@ impl Fold<'_> {
         }
         self.run.recount(Some(from), to);
         self.changes.changed.push(slot);
-        if let Some(history) = &mut self.changes.history {
-            history.push(TaskChange { slot, from, to, reason, attempt });
-        }
+        self.changes.history.push(TaskChange { slot, from, to, reason, attempt });
         true
     }
 }

@@ -70,7 +70,7 @@ fn tell(
         let run_changes = step.changes.run_history.iter();
         story.run.extend(run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)));
         if let Some(slot) = about {
-            let own = step.changes.history.iter().flatten().filter(|change| change.slot == slot);
+            let own = step.changes.history.iter().filter(|change| change.slot == slot);
             story.task.extend(own.map(|change| task_transition(change, &step.body, event)));
             note_attempt(&mut story.attempts, slot, event, &step);
         }
@@ -174,6 +174,6 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
 }
 
 fn reason_of(changes: &Changes, slot: Slot) -> i32 {
-    let own = changes.history.iter().flatten().find(|change| change.slot == slot);
+    let own = changes.history.iter().find(|change| change.slot == slot);
     own.map_or(0, |change| i32::from(change.reason.code()))
 }

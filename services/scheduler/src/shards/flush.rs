@@ -210,8 +210,11 @@ impl Lane {
                 plan_fingerprint: draft.planned.get(run_id).map(String::as_str),
             });
         }
+        let begun = Instant::now();
         let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts);
         let now = self.loops.store_held(&batch, statement).await?;
+        self.metrics.flush_seconds.observe(begun.elapsed().as_secs_f64());
+        self.metrics.flush_events.observe(draft.events.len() as f64);
         self.clock = Some(super::clock::DatabaseClock::at(now));
         for (shard, mark) in &draft.marks {
             if let Some(held) = self.shards.get_mut(shard) {
@@ -237,6 +240,7 @@ impl Lane {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
             self.gates.tell(run, changes);
+            self.metrics.note(run, changes);
             if let (true, Some(deadline)) = (draft.born.contains_key(run_id), run.header.deadline) {
                 self.timers.arm(deadline, *run_id, None);
             }

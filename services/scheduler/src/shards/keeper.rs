@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_model::Stream;
 use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
@@ -18,6 +19,8 @@ pub(crate) struct Keeper {
     shards: Shards,
     holder: Arc<str>,
     address: Arc<str>,
+    /// Who was silent for so long is gone, and so are its leases.
+    ttl: Duration,
     store: Store,
     held: Arc<Mutex<Held>>,
 }
@@ -36,6 +39,7 @@ impl Keeper {
             shards,
             holder: holder.into(),
             address: address.into(),
+            ttl: ttl.get(),
             store: store.clone(),
             held: Arc::new(Mutex::new(Held { leases: HashMap::new(), generation: store.generation() })),
         }
@@ -58,6 +62,7 @@ impl Keeper {
         let share = all.div_ceil(instances.max(1));
         let given = self.give_back(held, share).await?;
         let taken = self.take(held, share).await?;
+        self.shards.metrics.shards.set(i64::try_from(held.len()).unwrap_or(i64::MAX));
         self.look().await?;
         Ok(lost + given + taken)
     }
@@ -88,7 +93,10 @@ impl Keeper {
     }
 
     async fn note_instance(&self) -> Result<usize, StoreError> {
-        let note = query(include_str!("../store/note_instance.sql")).bind(&*self.holder).bind(&*self.address);
+        let note = query(include_str!("../store/note_instance.sql"))
+            .bind(&*self.holder)
+            .bind(&*self.address)
+            .bind(self.ttl.as_secs_f64());
         let rows: Vec<(i64,)> = self.loops.all(note).await?;
         Ok(rows.first().map_or(1, |(count,)| usize::try_from(*count).unwrap_or(1)))
     }

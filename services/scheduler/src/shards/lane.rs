@@ -8,7 +8,6 @@ use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Unreadable;
 use super::admission::{Gate, GateId, Gates};
 use super::bells::Bells;
 use super::clock::DatabaseClock;
@@ -16,6 +15,8 @@ use super::plans::Plans;
 use super::shard::Shard;
 use super::timers::Timers;
 use super::work::{NotDone, Unplanned, Work};
+use super::{Around, Unreadable};
+use crate::metrics::Metrics;
 
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
@@ -50,15 +51,15 @@ pub(super) struct Lane {
     pub(super) bells: Bells,
     /// The way to whoever has runs planned.
     pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
+    pub(super) metrics: Metrics,
 }
 
 impl Lane {
     pub(super) fn new(
         store: Store,
-        plans: Plans,
+        Around { plans, unplanned, metrics }: Around,
         unreadable: Unreadable,
         bells: Bells,
-        unplanned: mpsc::UnboundedSender<Unplanned>,
     ) -> Lane {
         Lane {
             loops: store.loops().clone(),
@@ -71,6 +72,7 @@ impl Lane {
             unreadable,
             bells,
             unplanned,
+            metrics,
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) use work::{
 use bells::Bells;
 use lane::{Lane, Message};
 
+use crate::metrics::Metrics;
+
 /// One flush works while the other waits for the disk.
 const LANES: usize = 2;
 
@@ -52,6 +54,7 @@ pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
     unreadable: Unreadable,
     bells: Bells,
+    metrics: Metrics,
 }
 
 /// Shards that hold an event which this version does not know. They are given back for a newer one to take, and not
@@ -73,23 +76,26 @@ impl Unreadable {
     }
 }
 
+/// What the lanes share with the rest of the instance.
+#[derive(Debug, Clone)]
+pub(crate) struct Around {
+    pub(crate) plans: Plans,
+    /// The way to whoever has runs planned.
+    pub(crate) unplanned: mpsc::UnboundedSender<Unplanned>,
+    pub(crate) metrics: Metrics,
+}
+
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
-    /// Runs without a plan are told to whoever has them planned.
-    pub(crate) fn start(
-        store: &Store,
-        plans: &Plans,
-        unplanned: &mpsc::UnboundedSender<Unplanned>,
-    ) -> Shards {
+    pub(crate) fn start(store: &Store, around: Around) -> Shards {
         let (unreadable, bells) = (Unreadable::default(), Bells::default());
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let (plans, unreadable) = (plans.clone(), unreadable.clone());
-            let lane = Lane::new(store.clone(), plans, unreadable, bells.clone(), unplanned.clone());
+            let lane = Lane::new(store.clone(), around.clone(), unreadable.clone(), bells.clone());
             tokio::spawn(lane.run(messages));
             inbox
         };
-        Shards { lanes: (0..LANES).map(lane).collect(), unreadable, bells }
+        Shards { lanes: (0..LANES).map(lane).collect(), unreadable, bells, metrics: around.metrics }
     }
 
     /// Whether the shard holds an event that this version does not know.

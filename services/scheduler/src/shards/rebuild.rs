@@ -13,7 +13,8 @@ use ulid::Ulid;
 
 use super::bells::Bells;
 use super::lane::Lane;
-use super::{Plans, Unreadable};
+use super::{Around, Plans, Unreadable};
+use crate::metrics::Metrics;
 
 /// What the fold writes.
 const TABLES: [&str; 5] = ["runs", "tasks", "materializations", "partitions", "run_key_conflicts"];
@@ -72,10 +73,11 @@ async fn rebuild_held(
     let loops = store.loops();
     let before = digests(loops).await?;
     let kept = keep_alive(leases.clone(), held.to_vec());
-    let (plans, unreadable) = (Plans::default(), Unreadable::default());
     // Nobody listens: what has no plan yet is planned by whoever takes the shard next.
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
-    let mut lane = Lane::new(store.clone(), plans, unreadable.clone(), Bells::default(), unplanned);
+    let around = Around { plans: Plans::default(), unplanned, metrics: Metrics::default() };
+    let unreadable = Unreadable::default();
+    let mut lane = Lane::new(store.clone(), around, unreadable.clone(), Bells::default());
     let mut whole = true;
     for lease in held {
         whole &= empty(loops, lease).await? == 0;

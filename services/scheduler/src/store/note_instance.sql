@@ -6,4 +6,4 @@ WITH noted AS (
     DELETE FROM scheduler.instances WHERE seen_at < clock_timestamp() - interval '1 minute' AND holder <> $1
 )
 SELECT count(*) FILTER (WHERE holder <> $1) + 1
-FROM scheduler.instances WHERE seen_at > clock_timestamp() - interval '5 seconds'
+FROM scheduler.instances WHERE seen_at > clock_timestamp() - make_interval(secs => $3)

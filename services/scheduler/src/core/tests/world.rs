@@ -85,8 +85,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn begun(graph: Arc<Graph>) -> World {
-        let mut world =
-            World { run: requested(), graph: graph.clone(), changes: Changes::with_history(), now: 1 };
+        let mut world = World { run: requested(), graph: graph.clone(), changes: Changes::default(), now: 1 };
         assert_eq!(world.fold(&Event::PlanCreated { graph }), Verdict::Folded);
         world
     }

@@ -20,8 +20,11 @@ use tokio::sync::mpsc;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::{Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned};
+use super::{
+    Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned,
+};
 use crate::core::{Slot, Verdict};
+use crate::metrics::Metrics;
 use crate::wire;
 
 struct Instance {
@@ -42,7 +45,8 @@ async fn instance(database: &TestDatabase, name: &str) -> Instance {
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
-    let shards = Shards::start(&store, &plans, &unplanned);
+    let around = Around { plans: plans.clone(), unplanned, metrics: Metrics::default() };
+    let shards = Shards::start(&store, around);
     let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
     keeper.clone().run_once().await.unwrap();
