@@ -173,13 +173,19 @@ impl Signer {
         let partition = key.partition().map(|partition| format!("{partition}/")).unwrap_or_default();
         format!(
             "{}{}/{}/{}/{partition}{}/",
-            self.output_base,
+            folder(&self.output_base),
             live.tenant,
             live.plan.workspace,
             key.asset().canonical(),
             live.attempt_id
         )
     }
+}
+
+/// The base as something that further parts can stand behind.
+fn folder(base: &str) -> String {
+    let slash = if base.is_empty() || base.ends_with('/') { "" } else { "/" };
+    format!("{base}{slash}")
 }
 
 /// Which partitions to read; their versions are the newest promoted ones when the worker reads them.
@@ -199,4 +205,21 @@ pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(message);
     mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_have_folders_of_their_own_below_the_base() {
+        for (base, expected) in [
+            ("", ""),
+            ("file:///data", "file:///data/"),
+            ("gs://bucket/", "gs://bucket/"),
+            ("file:///", "file:///"),
+        ] {
+            assert_eq!(folder(base), expected);
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Where workers may ask to be pushed to. Whoever registers a worker chooses what this service calls, so an operator
 //! says first which places may be called.
 
+use http::Uri;
+use http::uri::PathAndQuery;
+
 /// A place that pushes may go to: scheme and host, optionally a port and the beginning of a path. Without a port every
 /// port of the host is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,25 +22,22 @@ pub(crate) fn allows(targets: &[String], url: &str) -> bool {
 }
 
 impl Target {
+    /// Read as the sender reads it, so that both mean the same place.
     pub(crate) fn parse(text: &str) -> Option<Target> {
-        let (scheme, rest) = text.split_once("://")?;
-        let end = rest.find('/').unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let (host, port) = match authority.rsplit_once(':') {
-            // The colon of an address in brackets is no port's.
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok()?)),
-            _ => (authority, None),
+        let uri: Uri = text.parse().ok()?;
+        let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+        let port = authority.as_str().strip_prefix(authority.host())?;
+        let port = match port.strip_prefix(':') {
+            Some(port) => Some(port.parse().ok()?),
+            None if port.is_empty() => None,
+            None => return None,
         };
-        let good = matches!(scheme, "http" | "https")
-            && !host.is_empty()
-            && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-[]:".contains(&byte))
-            && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
-            && !path.split(['/', '?']).any(|part| part == "..");
+        let good = matches!(scheme, "http" | "https") && !authority.host().is_empty() && !climbs(uri.path());
         good.then(|| Target {
             scheme: scheme.to_owned(),
-            host: host.to_ascii_lowercase(),
+            host: authority.host().to_ascii_lowercase(),
             port,
-            path: path.to_owned(),
+            path: uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned(),
         })
     }
 
@@ -49,6 +49,12 @@ impl Target {
             && self.port.is_none_or(|port| Some(port) == url.port)
             && below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
     }
+}
+
+/// Whether a server may find something else under the path than what it says, dots in any writing.
+fn climbs(path: &str) -> bool {
+    let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace(['\\', ';'], "/");
+    plain.contains("%5c") || plain.split('/').any(|part| part == "." || part == "..")
 }
 
 #[cfg(test)]
@@ -76,7 +82,10 @@ mod tests {
         check("https://work.example:8443/push", "https://work.example:8443/push?a=b", true);
         check("https://work.example:8443/push", "https://work.example/push", false);
         check("https://work.example:8443/push", "https://work.example:8443/pushed", false);
-        check("https://work.example/push", "https://work.example/push/../admin", false);
+        for climbing in ["..", "%2e%2E", ".%2e", "..;x", "%2e%2e%2fadmin", "..%5cadmin"] {
+            check("https://work.example/push", &format!("https://work.example/push/{climbing}/admin"), false);
+        }
+        check("https://work.example/push", "https://work.example/push/v1..2", true);
         check("https://work.example/", "https://work.example", true);
     }
 

@@ -10,11 +10,9 @@ use servo_mesh::{Error, Reason};
 use servo_proto::v1;
 use servo_store::LoopStore;
 use tokio::sync::{Semaphore, mpsc};
-use ulid::Ulid;
-use uuid::Uuid;
 
 use crate::planning::Planning;
-use crate::shards::{Ask, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned};
+use crate::shards::{Ask, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned, event_id};
 
 /// How many runs wait for the planner at once; it takes this many in one call.
 const PLANNED_AT_ONCE_MAX: usize = 256;
@@ -107,8 +105,4 @@ fn passes(error: &Error) -> bool {
         error.reason(),
         Reason::NotReady | Reason::Internal | Reason::DependencyUnavailable | Reason::Overloaded
     )
-}
-
-fn event_id() -> Uuid {
-    Uuid::from_u128(Ulid::generate().into())
 }

@@ -16,10 +16,9 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::Scheduler;
-use super::start::event_id;
 use crate::core::Verdict;
 use crate::route;
-use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId};
+use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId, event_id};
 use crate::wire;
 
 const CLAIMS_MAX: usize = 256;

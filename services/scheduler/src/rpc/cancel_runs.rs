@@ -11,10 +11,9 @@ use servo_proto::v1::event::Body;
 use servo_store::query;
 use uuid::Uuid;
 
-use super::start::event_id;
 use super::{Scheduler, answer};
 use crate::route::refused;
-use crate::shards::{Ask, RunEvent};
+use crate::shards::{Ask, RunEvent, event_id};
 
 const RUNS_MAX: usize = 256;
 /// How often runs are tried again that others changed meanwhile.

@@ -8,9 +8,8 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 
-use super::start::event_id;
 use super::{Scheduler, answer, get_run};
-use crate::shards::{Ask, RunEvent};
+use crate::shards::{Ask, RunEvent, event_id};
 
 /// How often a change is tried again that another one overtook.
 const RACES_MAX: usize = 5;

@@ -10,10 +10,9 @@ use servo_proto::v1::event::Body;
 use servo_store::{Timestamp, query};
 use uuid::Uuid;
 
-use super::start::event_id;
 use super::{Scheduler, answer, get_run, tasks};
 use crate::core::{Cell, Graph, Slot, Time, force_from};
-use crate::shards::{Ask, RunEvent};
+use crate::shards::{Ask, RunEvent, event_id};
 use crate::wire::{self, TaskRow};
 
 const RACES_MAX: usize = 5;

@@ -7,12 +7,10 @@ use servo_model::json::to_canonical;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
 use servo_proto::v1;
-use ulid::Ulid;
-use uuid::Uuid;
 
 use super::{Scheduler, answer, get_run};
 use crate::core::Graph;
-use crate::shards::{Ask, NewPlan, NewRun};
+use crate::shards::{Ask, NewPlan, NewRun, event_id};
 use crate::wire;
 
 /// What a tenant gets that says nothing else.
@@ -153,8 +151,4 @@ async fn graph(scheduler: &Scheduler, call: &Call, stored: &v1::StoredPlan) -> R
         tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read");
         Error::new(Reason::NotReady, format!("plan {} cannot be read: {error}", stored.plan_id))
     })
-}
-
-pub(super) fn event_id() -> Uuid {
-    Uuid::from_u128(Ulid::generate().into())
 }

@@ -37,7 +37,7 @@ pub(crate) use plans::Plans;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use work::{
     Ask, Claim, Done, DoneAs, Enqueued, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView,
-    Unplanned, Work,
+    Unplanned, Work, event_id,
 };
 
 use bells::Bells;

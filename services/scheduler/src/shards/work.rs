@@ -8,6 +8,7 @@ use servo_model::{RunId, RunKey};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
+use ulid::Ulid;
 use uuid::Uuid;
 
 use super::admission::GateId;
@@ -115,6 +116,11 @@ pub(crate) struct RunEvent {
     pub idempotency_key: String,
     pub body: Body,
     pub trace: Option<v1::TraceContext>,
+}
+
+/// The id of an event that is to be appended.
+pub(crate) fn event_id() -> Uuid {
+    Uuid::from_u128(Ulid::generate().into())
 }
 
 impl Ask {

@@ -17,11 +17,11 @@ use servo_proto::v1::admit_response::Message as Told;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::mpsc;
-use ulid::Ulid;
 use uuid::Uuid;
 
 use super::{
     Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned,
+    event_id,
 };
 use crate::core::{Slot, Verdict};
 use crate::metrics::Metrics;
@@ -170,10 +170,6 @@ fn finish(id: RunId, ordinal: u32) -> Ask {
         body: Body::TaskFinished(finished(id, ordinal, 1)),
         trace: None,
     }))
-}
-
-fn event_id() -> Uuid {
-    Uuid::from_u128(Ulid::generate().into())
 }
 
 async fn ask(instance: &Instance, ask: Ask) -> super::Done {
