@@ -2,6 +2,7 @@
 //!
 //! The tests stand in `tests/`; here is only what they share.
 
+pub mod aftermath;
 pub mod journal;
 pub mod load;
 pub mod manifest;

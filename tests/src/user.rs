@@ -85,15 +85,32 @@ impl User {
         answer.run.context("the answer holds no run")
     }
 
-    /// Looks until the run has ended.
+    /// Looks until the run has ended: soon for a short one, less often for a long one.
     pub async fn ended(&self, run_id: &str) -> Result<api::Run> {
+        let mut pause = Duration::from_millis(4);
         loop {
             let run = self.run(run_id).await?;
             if run.end_time.is_some() {
                 return Ok(run);
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 5 / 4).min(Duration::from_millis(25));
         }
+    }
+
+    /// The newest runs of each shard stand in a projection as the ledger says.
+    pub async fn verify(&self, projection: &str, sample_size: u32) -> Result<()> {
+        let asked = api::VerifyProjectionRequest {
+            projection: projection.to_owned(),
+            sample_size,
+            ..Default::default()
+        };
+        let found = self.client.scheduler().verify_projection(asked).await.context("verify")?.into_inner();
+        ensure!(
+            found.equal && found.compared_rows > 0,
+            "{projection} is not what the ledger says: {found:?}"
+        );
+        Ok(())
     }
 
     /// The run, asked for until somebody answers.

@@ -18,6 +18,7 @@ pub mod faults;
 pub mod flush;
 pub mod gates;
 pub mod ledger;
+pub mod permutations;
 pub mod plan;
 pub mod rows;
 pub mod scheduler;

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use servo_sim::permutations::{conflicting_pairs, permute};
 use servo_sim::{Bug, Stats, run_seed};
 
 const SEEDS: u64 = 100;
@@ -40,4 +41,18 @@ fn every_planted_bug_is_found() {
         let found = (1..=SEEDS_PER_BUG).find(|seed| run_seed(*seed, bug, false).violation.is_some());
         assert!(found.is_some(), "{SEEDS_PER_BUG} seeds do not notice that {}", bug.says());
     }
+}
+
+/// INV-1 and INV-2, and F1, F26: order and repeats change nothing, except between what conflicts.
+#[test]
+fn inv_1_and_2_runs_fold_to_the_same_in_every_order() {
+    for seed in 1..=500 {
+        permute(seed, 20).unwrap_or_else(|found| panic!("run {seed}: {found}"));
+    }
+}
+
+#[test]
+fn f01_of_two_ends_of_an_attempt_the_first_wins_whichever_it_is() {
+    let judged = conflicting_pairs().unwrap();
+    assert!(judged >= 100, "only {judged} pairs can happen");
 }

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use servo_client::api::{self, RunState};
-use servo_tests::full;
 use servo_tests::manifest::{chain, everything, partitioned_fan_out, partitioned_layers};
 use servo_tests::user::{User, WORKSPACE};
+use servo_tests::{aftermath, full};
 
-use crate::support::Running;
+use crate::support::{Running, binaries};
 
 const MEMORY_MB_MAX: f64 = 256.0;
 const LAYER_WIDTH: usize = 100;
@@ -73,7 +73,7 @@ async fn chaos_f36_large_graphs_run_to_their_end() {
         true => [wide(9_998), diamonds(100), deep(10_000)],
         false => [wide(998), diamonds(10), deep(100)],
     };
-    let running = Running::start().await;
+    let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.work(256);
     for graph in graphs {
@@ -83,5 +83,6 @@ async fn chaos_f36_large_graphs_run_to_their_end() {
         println!("{instance}: {megabytes:.0} MB");
         assert!(!full() || megabytes <= MEMORY_MB_MAX, "{instance} takes {megabytes:.0} MB");
     }
+    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
 }

@@ -11,7 +11,7 @@ use servo_tests::manifest::{impatient, layers, manifest};
 use servo_tests::sweep::{Ran, peak, ran};
 use servo_tests::user::User;
 use servo_tests::worker_process::WorkerProcess;
-use servo_tests::{full, journal};
+use servo_tests::{aftermath, full, journal};
 use sqlx::{Connection, PgConnection};
 
 use crate::support::{Running, binaries};
@@ -98,6 +98,7 @@ async fn chaos_f19_one_of_two_is_killed_and_runs_go_on_within_all_limits() {
     let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, false);
     println!("{tally:?}");
     assert_eq!(tally.faults, Vec::<String>::new());
+    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
 }
 

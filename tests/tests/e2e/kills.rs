@@ -12,7 +12,7 @@ use servo_tests::load::Load;
 use servo_tests::manifest::{impatient, layers, manifest};
 use servo_tests::user::User;
 use servo_tests::worker_process::WorkerProcess;
-use servo_tests::{full, journal, seed};
+use servo_tests::{aftermath, full, journal, seed};
 
 use crate::support::{Running, binaries};
 
@@ -75,6 +75,7 @@ async fn survive(victims: &[Victim], kills: usize) {
     println!("{} runs of {TENANT}, {} attempts, {} lines: {tally:?}", runs.len(), fates.len(), lines.len());
     assert_eq!(tally.faults, Vec::<String>::new());
     assert_eq!(tally.counted, runs.len() * 9, "one attempt of every task counts");
+    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
 }
 

@@ -7,10 +7,11 @@ use servo_client::api;
 use servo_local::LivenessPace;
 use servo_model::closed::Listed;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
+use servo_tests::aftermath;
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::User;
 
-use crate::support::Running;
+use crate::support::{Running, binaries};
 
 const NO_PUSH: &str = "only the push queue says so, and nothing is pushed yet";
 const NO_FORCE_CANCEL: &str = "ForceCancelTask is not served yet";
@@ -128,7 +129,7 @@ fn endless() -> Vec<api::AssetDefinition> {
 
 #[tokio::test]
 async fn every_state_and_reason_is_seen_from_outside() {
-    let running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.work(32);
     user.deploy(manifest([ending_by_themselves(), endless()].concat())).await.unwrap();
@@ -149,6 +150,7 @@ async fn every_state_and_reason_is_seen_from_outside() {
     check("run states", RunState::code, &seen.run_states, RUN_STATES_UNSEEN);
     check("reasons", TransitionReason::code, &seen.reasons, REASONS_UNSEEN);
     assert_only_table_rows(&user, &runs).await;
+    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
 }
 

@@ -162,6 +162,11 @@ impl LocalMesh {
         self.database.admin_url()
     }
 
+    /// The URL and the password that services connect with, each as its own role.
+    pub fn role_access(&self) -> (&str, &str) {
+        self.database.for_services()
+    }
+
     /// The private Postgres, unless one was given by URL.
     pub fn postgres(&mut self) -> Option<&mut Postgres> {
         self.database.private_cluster()
@@ -185,9 +190,9 @@ impl LocalMesh {
         self.processes.iter().map(|(instance, child)| Ok((*instance, memory_mb(child.id())?))).collect()
     }
 
-    /// The CPU time that all services used so far.
-    pub fn cpu_time(&self) -> Result<Duration> {
-        self.processes.values().map(|child| cpu_time(child.id())).sum()
+    /// The CPU time that each process used so far.
+    pub fn cpu_times(&self) -> Result<Vec<(Instance, Duration)>> {
+        self.processes.iter().map(|(instance, child)| Ok((*instance, cpu_time(child.id())?))).collect()
     }
 
     /// What each instance that was not killed says about itself.
@@ -210,6 +215,17 @@ impl LocalMesh {
         let child = Child::spawn(&instance.to_string(), command)
             .with_context(|| format!("start {}", program.display()))?;
         self.processes.insert(instance, child);
+        Ok(())
+    }
+
+    /// Asks all instances of a service to leave, and waits until they are gone.
+    pub fn stop_service(&mut self, service: Service) -> Result<()> {
+        let theirs = |instance: &Instance| instance.service == service;
+        for instance in self.processes.keys().copied().filter(theirs).collect::<Vec<_>>() {
+            if let Some(mut child) = self.processes.remove(&instance) {
+                child.stop(Signal::SIGTERM, DRAIN_GRACE)?;
+            }
+        }
         Ok(())
     }
 

@@ -49,11 +49,17 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
         Role::Retention => timeouts::RETENTION_STATEMENT_MAX,
         _ => return Vec::new(),
     };
-    vec![
+    let mut settings = vec![
         ("statement_timeout", ms(statement)),
         ("lock_timeout", ms(timeouts::LOCK_MAX)),
         ("idle_in_transaction_session_timeout", ms(timeouts::IDLE_IN_TRANSACTION_MAX)),
-    ]
+    ];
+    // A service finds what it wants by an index. A plan made while a table was small is kept while it grows, and must
+    // not be one that reads all of it.
+    if role != Role::Retention {
+        settings.push(("enable_seqscan", "off".to_owned()));
+    }
+    settings
 }
 
 /// Login roles join the group that row security speaks of. The owner joins the definer, and an administrator

@@ -9,6 +9,10 @@ WITH beats AS (
 )
 SELECT b.attempt_id, t.attempt_id, t.state, t.cancelling
 FROM beats b
-LEFT JOIN scheduler.runs r ON r.run_id = b.run_id AND r.tenant = b.tenant
-LEFT JOIN scheduler.tasks t ON t.run_number = r.run_number AND t.ordinal = b.ordinal AND t.item = b.item
+-- OFFSET 0 keeps each lookup one by its key, whatever the statistics say of a young table.
+LEFT JOIN LATERAL (SELECT run_number, tenant FROM scheduler.runs WHERE run_id = b.run_id OFFSET 0) r ON r.tenant = b.tenant
+LEFT JOIN LATERAL (
+    SELECT attempt_id, state, cancelling FROM scheduler.tasks
+    WHERE run_number = r.run_number AND ordinal = b.ordinal AND item = b.item OFFSET 0
+) t ON true
 ORDER BY b.place

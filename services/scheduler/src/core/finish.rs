@@ -124,10 +124,12 @@ impl Fold<'_> {
     fn failed_for_good(&mut self, task: Slot, cause: TaskCause, message: &str) {
         self.step(task, cause);
         self.note_partitions(task, false);
-        let first = self.run.error.as_ref().is_none_or(|(ordinal, _)| task.ordinal < *ordinal);
-        if first {
-            let key = self.graph().task(task.ordinal).key.clone();
-            self.run.error = Some((task.ordinal, format!("{key}: {message}")));
+        let planned = self.graph().task(task.ordinal).key.clone();
+        let key = task.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+        let error = (task.ordinal, format!("{key}: {message}"));
+        // Of several the least is told, so that the order in which tasks fail does not show.
+        if self.run.error.as_ref().is_none_or(|told| error < *told) {
+            self.run.error = Some(error);
             self.changes.run = true;
         }
     }

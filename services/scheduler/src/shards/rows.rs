@@ -87,15 +87,16 @@ fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> St
         .bind(column(&new, |(run, _)| run.header.tenant.as_str()))
         .bind(column(&new, |(run, _)| run.header.workspace.as_str()))
         .bind(column(&new, |(run, _)| Uuid::from_bytes(*run.header.run_id.as_bytes())))
-        .bind(column(&new, |(run, _)| run.header.number))
+        // Always there: what is new is told from the rest by it.
+        .bind(new.iter().map(|(run, _)| run.header.number).collect::<Vec<_>>())
         .bind(column(&new, |(run, _)| run.header.run_id.shard()))
         .bind(column(&new, |(_, born)| born.generation))
         .bind(column(&new, |(_, born)| born.run_key.as_str()))
         .bind(column(&new, |(_, born)| born.request.as_slice()))
         .bind(column(&new, |(_, born)| born.event_id))
         .bind(column(&new, |(run, _)| time(run.header.created_at)))
-        .bind(column(&new, |(run, _)| run.header.deadline.map(time)))
-        .bind(column(&new, |(_, born)| born.request_id.as_deref()))
+        .bind(sparse(&new, |(run, _)| run.header.deadline.map(time)))
+        .bind(sparse(&new, |(_, born)| born.request_id.as_deref()))
 }
 
 fn bind_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -110,17 +111,17 @@ fn bind_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statem
         .bind(column(&runs, |(run, _)| run.header.number))
         .bind(column(&runs, |(run, _)| run.state.code()))
         .bind(column(&runs, |(run, _)| run.reason.code()))
-        .bind(column(&runs, |(run, _)| run.stopped_by.map(stopped_by_code)))
+        .bind(sparse(&runs, |(run, _)| run.stopped_by.map(stopped_by_code)))
         .bind(column(&runs, |(run, _)| i64::try_from(run.version).unwrap_or(i64::MAX)))
-        .bind(column(&runs, |(run, _)| plan_id(run)))
-        .bind(column(&runs, |(_, fingerprint)| *fingerprint))
-        .bind(column(&runs, |(run, _)| deployment(run)))
-        .bind(column(&runs, |(run, _)| run.ended_at.map(|_| counts(run))))
-        .bind(column(&runs, |(run, _)| run.error.as_ref().map(|(_, error)| error.as_str())))
-        .bind(column(&runs, |(run, _)| run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
+        .bind(sparse(&runs, |(run, _)| plan_id(run)))
+        .bind(sparse(&runs, |(_, fingerprint)| *fingerprint))
+        .bind(sparse(&runs, |(run, _)| deployment(run)))
+        .bind(sparse(&runs, |(run, _)| run.ended_at.map(|_| counts(run))))
+        .bind(sparse(&runs, |(run, _)| run.error.as_ref().map(|(_, error)| error.as_str())))
+        .bind(sparse(&runs, |(run, _)| run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
         .bind(column(&runs, |(run, _)| time(run.changed_at)))
-        .bind(column(&runs, |(run, _)| run.started_at.map(time)))
-        .bind(column(&runs, |(run, _)| run.ended_at.map(time)))
+        .bind(sparse(&runs, |(run, _)| run.started_at.map(time)))
+        .bind(sparse(&runs, |(run, _)| run.ended_at.map(time)))
 }
 
 /// An array's text, since the array of arrays that unnest would take must be rectangular by type.
@@ -174,17 +175,17 @@ fn bind_tasks<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> State
         .bind(column(&tasks, |t| t.cell.cancelling))
         .bind(column(&tasks, |t| t.cell.pushed))
         .bind(column(&tasks, |t| time(t.cell.changed_at)))
-        .bind(column(&tasks, |t| t.cell.ready_at.map(time)))
-        .bind(column(&tasks, |t| t.cell.claimed_at.map(time)))
-        .bind(column(&tasks, |t| t.cell.started_at.map(time)))
-        .bind(column(&tasks, |t| t.cell.ended_at.map(time)))
-        .bind(column(&tasks, |t| t.cell.due_at.map(time)))
-        .bind(column(&tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
-        .bind(column(&tasks, |t| t.cell.worker.map(uuid)))
-        .bind(column(&tasks, |t| t.cell.session.map(u64::cast_signed)))
+        .bind(sparse(&tasks, |t| t.cell.ready_at.map(time)))
+        .bind(sparse(&tasks, |t| t.cell.claimed_at.map(time)))
+        .bind(sparse(&tasks, |t| t.cell.started_at.map(time)))
+        .bind(sparse(&tasks, |t| t.cell.ended_at.map(time)))
+        .bind(sparse(&tasks, |t| t.cell.due_at.map(time)))
+        .bind(sparse(&tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
+        .bind(sparse(&tasks, |t| t.cell.worker.map(uuid)))
+        .bind(sparse(&tasks, |t| t.cell.session.map(u64::cast_signed)))
         .bind(column(&tasks, |t| t.run.header.tenant.as_str()))
-        .bind(column(&tasks, |t| t.error))
-        .bind(column(&tasks, |t| t.items))
+        .bind(sparse(&tasks, |t| t.error))
+        .bind(sparse(&tasks, |t| t.items))
 }
 
 fn bind_materialized<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -242,10 +243,10 @@ fn bind_partitions<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> 
         .bind(column(&lines, |line| time(line.last.at)))
         .bind(column(&lines, |line| line.run.header.number))
         .bind(column(&lines, |line| line.last.state.code()))
-        .bind(column(&lines, |line| line.made.map(|(_, made)| uuid(made))))
-        .bind(column(&lines, |line| line.made.map(|(_, made)| time(made.at))))
-        .bind(column(&lines, |line| line.made.map(|(run, _)| run.header.number)))
-        .bind(column(&lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
+        .bind(sparse(&lines, |line| line.made.map(|(_, made)| uuid(made))))
+        .bind(sparse(&lines, |line| line.made.map(|(_, made)| time(made.at))))
+        .bind(sparse(&lines, |line| line.made.map(|(run, _)| run.header.number)))
+        .bind(sparse(&lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
 }
 
 fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> Statement<'q> {
@@ -259,8 +260,15 @@ fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> St
         .bind(column(conflicts, |conflict| time(conflict.at)))
 }
 
-fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {
-    lines.iter().map(field).collect()
+/// Nothing for no lines: Postgres takes every array argument apart, also an empty one, and most folds fill few.
+fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Option<Vec<T>> {
+    (!lines.is_empty()).then(|| lines.iter().map(field).collect())
+}
+
+/// The same for a field that few lines have.
+fn sparse<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> Option<T>) -> Option<Vec<Option<T>>> {
+    let values: Vec<Option<T>> = lines.iter().map(field).collect();
+    values.iter().any(Option::is_some).then_some(values)
 }
 
 fn time(us: Time) -> Timestamp {

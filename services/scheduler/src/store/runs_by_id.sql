@@ -2,4 +2,5 @@
 SELECT r.run_number, r.tenant, r.workspace, r.run_id, r.state, r.reason, r.stopped_by, r.version, r.plan_id, r.request,
     r.error, r.error_ordinal, r.created_at, r.changed_at, r.started_at, r.ended_at
 FROM unnest($1::text[], $2::uuid[]) AS w (tenant, run_id)
-JOIN scheduler.runs r ON r.run_id = w.run_id AND r.tenant = w.tenant
+CROSS JOIN LATERAL (SELECT * FROM scheduler.runs r WHERE r.run_id = w.run_id OFFSET 0) r
+WHERE r.tenant = w.tenant

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Parser;
+use serde_json::{Map, Value, json};
 use servo_sim::faults::Fault;
+use servo_sim::permutations::{Permuted, conflicting_pairs, permute};
 use servo_sim::{Bug, Stats, run_seed};
 
 /// A bug must be found within this many seeds.
@@ -14,12 +16,17 @@ const SEEDS_PER_BUG: u64 = 1_000;
 const TWICE_EVERY: u64 = 100;
 /// Each fault must strike in this share of the seeds.
 const FAULT_PERCENT: u64 = 5;
+/// So many orders are tried of one run's events.
+const ORDERS_PER_RUN: u64 = 20;
 
 #[derive(Parser)]
 struct Args {
     /// How many seeds are played.
     #[arg(long, default_value_t = 10_000)]
     seeds: u64,
+    /// How many random orders of runs' events, with repeats, are folded beside them.
+    #[arg(long, default_value_t = 1_000_000)]
+    permutations: u64,
     /// Play this one alone and tell its story.
     #[arg(long)]
     seed: Option<u64>,
@@ -36,7 +43,13 @@ fn main() -> ExitCode {
     };
     match (args.seed, bug) {
         (Some(seed), bug) => replay(seed, bug),
-        (None, Bug::None) => play(args.seeds),
+        (None, Bug::None) => match fold_in_any_order(args.permutations) {
+            Ok(permuted) => play(args.seeds, permuted),
+            Err(violation) => {
+                println!("{violation}");
+                ExitCode::FAILURE
+            }
+        },
         (None, bug) => hunt(bug),
     }
 }
@@ -54,40 +67,80 @@ fn replay(seed: u64, bug: Bug) -> ExitCode {
     }
 }
 
-/// Without a bug: every seed must hold.
-fn play(seeds: u64) -> ExitCode {
+/// INV-1 and INV-2 of the fold alone. Answers the counts for the last line.
+fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
+    let begun = Instant::now();
+    let pairs = conflicting_pairs()?;
+    let next = AtomicU64::new(1);
+    let runs = permutations.div_ceil(ORDERS_PER_RUN);
+    let work = || -> Result<Permuted, String> {
+        let mut done = Permuted::default();
+        loop {
+            match next.fetch_add(1, Ordering::Relaxed) {
+                seed if seed > runs => return Ok(done),
+                seed => {
+                    done.add(permute(seed, ORDERS_PER_RUN).map_err(|found| format!("run {seed}: {found}"))?)
+                }
+            }
+        }
+    };
+    let mut total = Permuted::default();
+    for part in on_each_core(work) {
+        total.add(part?);
+    }
+    println!(
+        "permutations: {} orders of {runs} runs' events in {:.1} s, {} events, {} of them moved, {} repeated; \
+         {pairs} conflicting pairs, each in both orders",
+        total.orders,
+        begun.elapsed().as_secs_f64(),
+        total.events,
+        total.moved,
+        total.repeated
+    );
+    Ok(json!({ "permutations": total.orders, "conflicting_pairs": pairs }))
+}
+
+/// Without a bug: every seed must hold. The last line is JSON.
+fn play(seeds: u64, mut counts: Value) -> ExitCode {
     let begun = Instant::now();
     let (total, failed) = on_all_cores(seeds, Bug::None, false);
     println!(
-        "simulation: {seeds} seeds in {:.1} s, {} events, {} recorded, {} runs, {} tasks, {} shards lost, \
-         {} changes of admission, {} stale claims refused, {} lost commits",
+        "simulation: {seeds} seeds in {:.1} s, {} recorded, {} shards lost, {} changes of admission, \
+         {} stale claims refused, {} lost commits",
         begun.elapsed().as_secs_f64(),
-        total.events,
         total.recorded,
-        total.runs,
-        total.tasks,
         total.shards_moved,
         total.admission_moved,
         total.stale_claims,
         total.lost_commits
     );
-    let faults: Vec<String> =
-        total.faults.iter().map(|(fault, count)| format!("{fault:?} {count}")).collect();
-    println!("faults: {}", faults.join(", "));
-    let reasons: Vec<String> =
-        total.reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-    println!("reasons: {}", reasons.join(", "));
-    println!("reasons that no seed showed: {}", total.missing().join(", "));
     let rare =
         |fault: &&Fault| total.seeds_with.get(fault).copied().unwrap_or(0) * 100 < seeds * FAULT_PERCENT;
     let rare: Vec<&Fault> = Fault::ALL.iter().filter(rare).collect();
     if !rare.is_empty() {
         println!("too rare: {rare:?} strike in less than {FAULT_PERCENT} % of the seeds");
     }
+    let missing = total.missing();
+    if !missing.is_empty() {
+        println!("no seed showed these reasons: {}", missing.join(", "));
+    }
     for (seed, violation) in &failed {
         println!("seed {seed}: {violation}\n  replay: make sim SEED={seed}");
     }
-    if failed.is_empty() && rare.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let faults: Map<String, Value> =
+        total.faults.iter().map(|(fault, count)| (format!("{fault:?}"), json!(count))).collect();
+    let reasons: Map<String, Value> =
+        total.reasons.iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
+    counts["seeds"] = json!(seeds);
+    counts["violations"] = json!(failed.len());
+    counts["events"] = json!(total.events);
+    counts["runs"] = json!(total.runs);
+    counts["tasks"] = json!(total.tasks);
+    counts["faults"] = Value::Object(faults);
+    counts["reasons"] = Value::Object(reasons);
+    println!("{counts}");
+    let held = failed.is_empty() && rare.is_empty() && missing.is_empty();
+    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// With a bug: some seed must not hold.
@@ -124,16 +177,19 @@ fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, Str
             }
         }
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a seed panicked")).collect()
-    });
     let (mut total, mut failed) = (Stats::default(), Vec::new());
-    for (part, found) in parts {
+    for (part, found) in on_each_core(work) {
         total.merge(&part);
         failed.extend(found);
     }
     failed.sort();
     (total, failed)
+}
+
+fn on_each_core<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a seed panicked")).collect()
+    })
 }

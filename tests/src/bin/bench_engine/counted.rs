@@ -41,3 +41,22 @@ impl Counted {
         (each(self.statements - since.statements), each(self.rows - since.rows))
     }
 }
+
+/// The statements that took most of the time, those inside functions too.
+pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
+    let mut connection = PgConnection::connect(admin_url).await?;
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").await?;
+    let rows: Vec<(i64, f64, f64, i64, String)> = sqlx::query_as(
+        "SELECT calls, total_exec_time, total_plan_time, rows,
+             left(regexp_replace(query, '\\s+', ' ', 'g'), 110)
+         FROM pg_stat_statements ORDER BY total_exec_time + total_plan_time DESC LIMIT 40",
+    )
+    .fetch_all(&mut connection)
+    .await?;
+    eprintln!("  {:>8} {:>10} {:>10} {:>8} {:>8}", "calls", "run ms", "plan ms", "us each", "rows");
+    for (calls, run, plan, rows, text) in rows {
+        let each = (run + plan) * 1e3 / calls as f64;
+        eprintln!("  {calls:>8} {run:>10.1} {plan:>10.1} {each:>8.0} {rows:>8} {text}");
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! What must hold of a store once every run in it has ended, whatever happened before.
+//!
+//! Each invariant is a query that finds what breaks it; its number is that of the failure catalogue.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use servo_local::LocalMesh;
+use servo_model::Service;
+use servo_store::sqlx::{self, Connection, PgConnection};
+
+const INVARIANTS: [(&str, &str); 11] = [
+    (
+        "I1, I14: a key is appended once",
+        "SELECT tenant || '/' || workspace || ': ' || idempotency_key FROM ledger.events
+         GROUP BY tenant, workspace, idempotency_key HAVING count(*) > 1",
+    ),
+    (
+        "I3: every run has ended",
+        "SELECT 'run ' || run_id || ' is in state ' || state FROM scheduler.runs WHERE state < 5 OR ended_at IS NULL",
+    ),
+    (
+        "I4: one version per asset, partition and run, made by the attempt that counts",
+        "SELECT 'run ' || m.run_number || ', ' || m.asset_key || '[' || m.partition_key || ']'
+         FROM scheduler.materializations m
+         LEFT JOIN scheduler.tasks t ON (t.run_number, t.ordinal, t.item) = (m.run_number, m.ordinal, m.item)
+             AND t.attempt_id = m.attempt_id AND t.state = 8
+         WHERE m.state IN (3, 4)
+         GROUP BY m.run_number, m.asset_key, m.partition_key HAVING count(*) > 1 OR count(t.run_number) = 0",
+    ),
+    (
+        "I7: positions have no gap and no repeat, and all of them are folded",
+        "SELECT 'stream ' || s.stream || ', shard ' || s.shard || ': head ' || s.head || ', watermark ' || s.watermark
+             || ', ' || count(e.position) || ' events'
+         FROM ledger.shards s LEFT JOIN ledger.events e ON e.stream = s.stream AND e.shard = s.shard
+         GROUP BY s.stream, s.shard
+         HAVING count(e.position) <> s.head OR count(DISTINCT e.position) <> s.head
+             OR coalesce(max(e.position), 0) <> s.head OR (s.stream = 1 AND s.watermark <> s.head)",
+    ),
+    (
+        "I11: every run names a plan that is stored",
+        "SELECT 'run ' || r.run_id FROM scheduler.runs r
+         LEFT JOIN planner.plans p ON (p.tenant, p.workspace, p.plan_id) = (r.tenant, r.workspace, r.plan_id)
+         WHERE r.started_at IS NOT NULL AND p.plan_id IS NULL",
+    ),
+    (
+        "I12: a task has the tenant of its run",
+        "SELECT 'run ' || t.run_number || ', task ' || t.ordinal FROM scheduler.tasks t
+         LEFT JOIN scheduler.runs r ON r.run_number = t.run_number WHERE r.tenant IS DISTINCT FROM t.tenant",
+    ),
+    (
+        "I12: a version has the tenant of its run",
+        "SELECT 'attempt ' || m.attempt_id FROM scheduler.materializations m
+         LEFT JOIN scheduler.runs r ON r.run_number = m.run_number
+         WHERE (r.tenant, r.workspace) IS DISTINCT FROM (m.tenant, m.workspace)",
+    ),
+    (
+        "I12: what a partition shows was made by its own tenant",
+        "SELECT p.asset_key || '[' || p.partition_key || ']' FROM scheduler.partitions p
+         LEFT JOIN scheduler.materializations m
+             ON m.attempt_id = p.materialization_id AND m.asset_key = p.asset_key
+         WHERE p.materialization_id IS NOT NULL AND m.state IS NOT NULL
+             AND (m.state <> 3 OR (m.tenant, m.workspace, m.partition_key)
+                 IS DISTINCT FROM (p.tenant, p.workspace, p.partition_key))",
+    ),
+    (
+        "I16: nothing waits in a run that has ended",
+        "SELECT 'run ' || t.run_number || ', task ' || t.ordinal || ' is in state ' || t.state
+         FROM scheduler.tasks t JOIN scheduler.runs r ON r.run_number = t.run_number
+         WHERE r.ended_at IS NOT NULL AND t.state < 8",
+    ),
+    (
+        "rows are sane: what no constraint looks at on the hot path",
+        "SELECT 'run ' || run_number || ', task ' || ordinal FROM scheduler.tasks
+         WHERE state NOT BETWEEN 1 AND 11 OR attempt < 0 OR failures < 0 OR ordinal < 0 OR item < -1 OR tenant = ''
+             OR failures > attempt",
+    ),
+    (
+        "a task that ran has the times of its life in order",
+        "SELECT 'run ' || run_number || ', task ' || ordinal FROM scheduler.tasks
+         WHERE ended_at < ready_at OR ended_at < claimed_at OR (state >= 8) <> (ended_at IS NOT NULL)",
+    ),
+];
+
+/// What breaks an invariant, in words; at most three examples each.
+pub async fn violations(admin_url: &str) -> Result<Vec<String>> {
+    let mut connection = PgConnection::connect(admin_url).await?;
+    let mut found = Vec::new();
+    for (name, query) in INVARIANTS {
+        let limited = format!("SELECT * FROM ({query}) q LIMIT 3");
+        let rows: Vec<(String,)> = sqlx::query_as(sqlx::AssertSqlSafe(limited))
+            .fetch_all(&mut connection)
+            .await
+            .with_context(|| format!("check `{name}`"))?;
+        found.extend(rows.into_iter().map(|(what,)| format!("{name}: {what}")));
+    }
+    Ok(found)
+}
+
+/// All invariants hold; and with the schedulers stopped, every table folded anew is what it was.
+pub async fn check(mesh: &mut LocalMesh, binaries: &Path) -> Result<()> {
+    let violations = violations(mesh.admin_url()).await?;
+    ensure!(violations.is_empty(), "{}", violations.join("\n"));
+    mesh.stop_service(Service::Scheduler)?;
+    rebuilds_to_the_same(mesh, binaries)
+}
+
+fn rebuilds_to_the_same(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
+    let (url, password) = mesh.role_access();
+    let rebuild = Command::new(binaries.join("servo-standalone"))
+        .args(["rebuild", "--json"])
+        .env("SERVO_DATABASE__URL", url)
+        .env("SERVO_ROLE_PASSWORD", password)
+        .output()
+        .context("run `servo-standalone rebuild`")?;
+    let words = String::from_utf8_lossy(&rebuild.stderr);
+    ensure!(rebuild.status.success(), "the rebuild failed: {words}");
+    let tables: Vec<serde_json::Value> =
+        serde_json::from_slice(&rebuild.stdout).context("read the rebuild's answer")?;
+    ensure!(!tables.is_empty(), "the rebuild names no table");
+    let different: Vec<_> = tables.iter().filter(|table| table["equal"] != true).collect();
+    ensure!(different.is_empty(), "these tables were not what the ledger says: {different:?}");
+    Ok(())
+}

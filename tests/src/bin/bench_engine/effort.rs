@@ -1,0 +1,56 @@
+//! Where the CPU time goes: each service, Postgres, and this process, which is client and worker.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use servo_local::process::cpu_time;
+use servo_local::{LocalMesh, Postgres};
+
+/// CPU time that each process used so far, by name.
+pub(crate) struct Effort(Vec<(String, Duration)>);
+
+impl Effort {
+    pub(crate) fn read(mesh: &LocalMesh, postgres: &Postgres) -> Result<Effort> {
+        let mut used: Vec<(String, Duration)> =
+            mesh.cpu_times()?.into_iter().map(|(instance, used)| (instance.to_string(), used)).collect();
+        used.push(("postgres".to_owned(), cpu_time(postgres.pid().context("Postgres does not run")?)?));
+        used.push(("client and worker".to_owned(), own_cpu_time()?));
+        Ok(Effort(used))
+    }
+
+    /// One line: what each process used since, per task, the busiest first.
+    pub(crate) fn per_task(&self, since: &Effort, tasks: usize) -> String {
+        let each = |used: Duration| used.as_secs_f64() * 1e6 / tasks as f64;
+        let mut spent: Vec<(&str, f64)> = (self.0.iter().zip(&since.0))
+            .map(|((name, now), (_, then))| (name.as_str(), each(now.saturating_sub(*then))))
+            .collect();
+        spent.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let total: f64 = spent.iter().map(|(_, us)| us).sum();
+        let parts: Vec<String> =
+            spent.iter().filter(|(_, us)| *us >= 1.0).map(|(name, us)| format!("{name} {us:.0}")).collect();
+        format!("CPU us per task: {total:.0} = {}", parts.join(" + "))
+    }
+
+    /// Of one core, since then: the services, and Postgres.
+    pub(crate) fn percent_of_a_core(&self, since: &Effort, lasted: Duration) -> (f64, f64) {
+        let (mut services, mut server) = (Duration::ZERO, Duration::ZERO);
+        for ((name, now), (_, then)) in self.0.iter().zip(&since.0) {
+            match name.as_str() {
+                "postgres" => server += *now - *then,
+                "client and worker" => (),
+                _ => services += *now - *then,
+            }
+        }
+        let percent = |used: Duration| used.as_secs_f64() / lasted.as_secs_f64() * 100.0;
+        (percent(services), percent(server))
+    }
+}
+
+/// Without the children, who are counted by their own names.
+fn own_cpu_time() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit_once(')').context("read /proc/self/stat")?.1;
+    let ticks =
+        after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
+}

@@ -1,0 +1,138 @@
+//! What is measured: each scenario asks the mesh through its front door and answers with one figure.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
+use servo_client::{Client, Credentials, Tls, api};
+use servo_local::{Ca, Issue, LocalMesh, TENANT};
+use servo_model::Service;
+use servo_tests::manifest::{asset, everything, manifest};
+use servo_tests::user::User;
+use tokio::sync::mpsc;
+
+pub(crate) const WIDTH: usize = 10_000;
+pub(crate) const FAN_OUT_TASKS: usize = WIDTH + 2;
+pub(crate) const SMALL_TASKS: usize = SMALL_RUNS * 5;
+pub(crate) const HOPS: usize = 100;
+const SMALL_RUNS: usize = 2_000;
+const LATENCIES: usize = 200;
+
+/// Does nothing, and says when it began.
+struct Noop(mpsc::UnboundedSender<Instant>);
+
+impl Handler for Noop {
+    async fn run(&self, _: Attempt) -> Done {
+        let _ = self.0.send(Instant::now());
+        Done::succeeded()
+    }
+}
+
+/// Starts the worker, straight at the dispatcher and the callback with a certificate of its own.
+pub(crate) fn work(mesh: &LocalMesh, tls: &Path) -> Result<mpsc::UnboundedReceiver<Instant>> {
+    let ca = Ca::load_or_create(tls)?;
+    let pair = ca.issue(&Issue::identity(&format!("spiffe://servo/worker/{TENANT}")))?;
+    let credentials =
+        Credentials::Certificate { certificate: pair.certificate.clone(), key: pair.key.clone() };
+    let address = |service| mesh.address(service).replace("127.0.0.1", "localhost");
+    let trust = Tls::new(ca.certificate());
+    let dispatcher = Client::connect(&address(Service::Dispatcher), &trust, credentials)?;
+    let callback = dispatcher.at(&address(Service::Callback))?;
+    let info = api::WorkerInfo {
+        name: "bench".to_owned(),
+        slots: 1_024,
+        handlers: vec!["noop".to_owned()],
+        ..Default::default()
+    };
+    let (began, heard) = mpsc::unbounded_channel();
+    let worker = Worker::new(dispatcher, callback, WorkerConfig::new(TENANT, info), Noop(began));
+    tokio::spawn(async move {
+        if let Err(error) = worker.run().await {
+            eprintln!("the worker ended: {error}");
+        }
+    });
+    Ok(heard)
+}
+
+/// TriggerRun called until the body of its one task begins, with nothing else to do.
+pub(crate) async fn idle_latency(
+    user: &User,
+    began: &mut mpsc::UnboundedReceiver<Instant>,
+) -> Result<(f64, f64)> {
+    user.deploy(manifest(vec![asset("idle/one", &[], "")])).await?;
+    let mut latencies = Vec::with_capacity(LATENCIES);
+    for _ in 0..LATENCIES {
+        while began.try_recv().is_ok() {}
+        let called = Instant::now();
+        let run = user.trigger(&["idle/one"]).await?;
+        let at = began.recv().await.context("the worker is gone")?;
+        latencies.push(at.duration_since(called).as_secs_f64() * 1e3);
+        user.ended(&run.run_id).await?;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    latencies.sort_by(f64::total_cmp);
+    Ok((latencies[LATENCIES / 2], latencies[LATENCIES * 95 / 100]))
+}
+
+pub(crate) async fn chain_ms_per_hop(user: &User) -> Result<f64> {
+    let called = Instant::now();
+    finish(user, &["chain.*"]).await?;
+    Ok(called.elapsed().as_secs_f64() * 1e3 / HOPS as f64)
+}
+
+pub(crate) async fn small_runs(user: &User) -> Result<f64> {
+    let called = Instant::now();
+    let runs: Vec<String> = stream::iter(0..SMALL_RUNS)
+        .map(|_| async { Ok::<_, anyhow::Error>(user.trigger(&["chain.*"]).await?.run_id) })
+        .buffer_unordered(256)
+        .try_collect()
+        .await?;
+    let all = Arc::new(runs);
+    let ended = stream::iter(0..SMALL_RUNS)
+        .map(|n| {
+            let all = all.clone();
+            async move { user.ended(&all[n]).await }
+        })
+        .buffer_unordered(8)
+        .try_collect::<Vec<_>>()
+        .await?;
+    ensure!(ended.iter().all(|run| run.state() == api::RunState::Succeeded), "a small run did not succeed");
+    Ok(SMALL_TASKS as f64 / called.elapsed().as_secs_f64())
+}
+
+pub(crate) async fn plan_ms(user: &User) -> Result<f64> {
+    let asked = api::PlanRunRequest {
+        tenant: TENANT.to_owned(),
+        workspace: servo_tests::user::WORKSPACE.to_owned(),
+        spec: Some(everything(&["fan.*"])),
+        max_tasks: 1,
+        ..Default::default()
+    };
+    let called = Instant::now();
+    let plan = user.client.planner().plan_run(asked).await?.into_inner();
+    ensure!(plan.task_count as usize == FAN_OUT_TASKS, "the plan has {} tasks", plan.task_count);
+    Ok(called.elapsed().as_secs_f64() * 1e3)
+}
+
+pub(crate) async fn fan_out(user: &User) -> Result<f64> {
+    let called = Instant::now();
+    let run = user.trigger_spec(everything(&["fan.*"])).await?;
+    let ended = user.ended(&run.run_id).await?;
+    ensure!(
+        ended.state() == api::RunState::Succeeded,
+        "the fan-out ended {:?}: {}",
+        ended.state(),
+        ended.error
+    );
+    Ok(FAN_OUT_TASKS as f64 / called.elapsed().as_secs_f64())
+}
+
+async fn finish(user: &User, selection: &[&str]) -> Result<()> {
+    let run = user.trigger(selection).await?;
+    let ended = user.ended(&run.run_id).await?;
+    ensure!(ended.state() == api::RunState::Succeeded, "the run ended {:?}: {}", ended.state(), ended.error);
+    Ok(())
+}
