@@ -98,7 +98,9 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
 fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome, BadEvent> {
     Ok(match (finished.outcome(), finished.gating()) {
         (v1::Outcome::Succeeded, v1::Gating::Block) => Outcome::CheckFailed,
-        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => Outcome::Quarantined,
+        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => {
+            Outcome::Quarantined { has_good_version: finished.has_good_version }
+        }
         (v1::Outcome::Succeeded, _) => Outcome::Succeeded,
         (v1::Outcome::Failed, _) => Outcome::Failed {
             category: category(error.category()),
