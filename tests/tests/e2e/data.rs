@@ -1,4 +1,4 @@
-//! Versions of data: what tasks are told to read.
+//! Versions of data: what tasks are told to read, and what is known of them.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use servo_client::api;
 use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig, WorkerHandle};
 use servo_model::Digest;
 use servo_tests::manifest::{everything, partitioned_fan_out};
-use servo_tests::user::User;
+use servo_tests::user::{User, WORKSPACE};
 
 use crate::support::Running;
 
@@ -160,5 +160,78 @@ async fn more_inputs_than_an_envelope_holds_are_referred_to() {
     let names: Vec<String> = (0..WIDTH).map(|n| format!("part=s:p{n:05}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(join.inputs[0].versions, versions(&worker, &names));
+    running.mesh.stop().unwrap();
+}
+
+async fn listed(
+    user: &User,
+    filter: &str,
+    page_size: i32,
+    page_token: &str,
+) -> Result<api::ListMaterializationsResponse, tonic::Status> {
+    let asked = api::ListMaterializationsRequest {
+        tenant: user.tenant().to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        page_size,
+        page_token: page_token.to_owned(),
+        filter: filter.to_owned(),
+        ..Default::default()
+    };
+    Ok(user.client.scheduler().list_materializations(asked).await?.into_inner())
+}
+
+/// All pages, by id.
+async fn all_listed(user: &User, filter: &str, page_size: i32) -> Vec<String> {
+    let (mut ids, mut token) = (Vec::new(), String::new());
+    loop {
+        let page = listed(user, filter, page_size, &token).await.unwrap();
+        ids.extend(page.materializations.into_iter().map(|version| version.materialization_id));
+        token = page.next_page_token;
+        if token.is_empty() {
+            return ids;
+        }
+    }
+}
+
+#[tokio::test]
+async fn versions_are_listed_newest_first() {
+    let running = Running::start().await;
+    let user = User::of(&running.mesh).unwrap();
+    let worker = Committing::default();
+    let _working = work(&user, worker.clone());
+    user.deploy(reading_fan_out(3)).await.unwrap();
+    let first = user.trigger_spec(everything(&["fan.*"])).await.unwrap().run_id;
+    user.ended(&first).await.unwrap();
+    succeeded(&user, one_partition("part=s:p00001")).await;
+
+    let newest = listed(&user, "", 1, "").await.unwrap().materializations.remove(0);
+    let made = worker.last("fan/part[part=s:p00001]:materialize").envelope;
+    assert_eq!((&newest.materialization_id, &newest.task_id), (&made.attempt_id, &made.task_id));
+    assert_eq!((&newest.run_id, newest.version), (&made.run_id, 1));
+    assert_eq!(newest.state(), api::MaterializationState::Promoted);
+    assert_eq!(newest.gating(), api::Gating::Allow);
+    assert_eq!(newest.output.unwrap().uri, made.output_uri);
+
+    let everything = all_listed(&user, "", 100).await;
+    assert_eq!(everything.len(), 6, "five of the first run, one of the second");
+    for page_size in [1, 2, 5] {
+        assert_eq!(all_listed(&user, "", page_size).await, everything, "pages of {page_size}");
+    }
+    for (filter, count) in [
+        (format!("run_id = {first}"), 5),
+        ("asset_key = fan/part".to_owned(), 4),
+        ("asset_key = fan.part AND partition_key = part=s:p00001".to_owned(), 2),
+        (format!("asset_key = fan/part AND run_id = {first} AND state = PROMOTED"), 3),
+        ("state = QUARANTINED".to_owned(), 0),
+        ("gating != ALLOW".to_owned(), 0),
+        ("record_time > 2020-01-01T00:00:00Z".to_owned(), 6),
+    ] {
+        assert_eq!(all_listed(&user, &filter, 2).await.len(), count, "{filter}");
+    }
+    for wrong in ["owner = me", "state = GOOD", "run_id = 7", "record_time > soon"] {
+        let refused = listed(&user, wrong, 0, "").await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{wrong}: {refused}");
+    }
+    assert_eq!(listed(&user, "", 0, "x").await.unwrap_err().code(), tonic::Code::InvalidArgument);
     running.mesh.stop().unwrap();
 }

@@ -40,6 +40,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0015_ledger_rewind",
     "0016_scheduler_requests",
     "0017_dispatcher_queue",
+    "0018_scheduler_materializations_by_age",
 ];
 
 #[cfg(test)]
