@@ -50,10 +50,12 @@ pub enum Behaviour {
     },
     /// Ends well, but a critical check does not.
     BlockedByCheck,
+    /// The same, for an asset that keeps such outputs for a decision.
+    Quarantine,
 }
 
 impl Behaviour {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "noop",
         "sleep",
         "fail",
@@ -68,6 +70,7 @@ impl Behaviour {
         "give_back",
         "items",
         "blocked_by_check",
+        "quarantine",
     ];
 
     /// What an envelope asks for; without a word it is nothing.
@@ -100,6 +103,7 @@ impl Behaviour {
                 count: number("count").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
             },
             "blocked_by_check" => Behaviour::BlockedByCheck,
+            "quarantine" => Behaviour::Quarantine,
             _ => Behaviour::Noop,
         }
     }
@@ -225,6 +229,9 @@ impl Handler for Behaving {
             }),
             Behaviour::BlockedByCheck => {
                 Done::succeeded().reporting(|report| report.gating = api::Gating::Block.into())
+            }
+            Behaviour::Quarantine => {
+                Done::succeeded().reporting(|report| report.gating = api::Gating::Quarantine.into())
             }
         }
     }

@@ -4,7 +4,7 @@
 //! function of how its upstreams ended, never of the order in which the news arrived.
 
 use crate::closed::closed_list;
-use crate::states::{TaskCause, TaskState};
+use crate::states::{TaskCause, TaskState, TransitionReason};
 
 closed_list! {
     EdgeResolution {
@@ -16,17 +16,20 @@ closed_list! {
         Skipped = 3, "SKIPPED";
         /// Cancels what depends on it.
         Cancelled = 4, "CANCELLED";
+        /// It succeeded, but left nothing to read: skips what depends on it.
+        Withheld = 5, "WITHHELD";
     }
 }
 
 impl EdgeResolution {
-    /// `None` while the upstream has not ended.
-    pub const fn of(upstream: TaskState) -> Option<EdgeResolution> {
-        match upstream {
-            TaskState::Succeeded => Some(EdgeResolution::Success),
-            TaskState::Failed => Some(EdgeResolution::Failed),
-            TaskState::Skipped => Some(EdgeResolution::Skipped),
-            TaskState::Cancelled => Some(EdgeResolution::Cancelled),
+    /// From the upstream's state and the reason for it; `None` while it has not ended.
+    pub const fn of(upstream: TaskState, reason: TransitionReason) -> Option<EdgeResolution> {
+        match (upstream, reason) {
+            (TaskState::Succeeded, TransitionReason::OutputWithheld) => Some(EdgeResolution::Withheld),
+            (TaskState::Succeeded, _) => Some(EdgeResolution::Success),
+            (TaskState::Failed, _) => Some(EdgeResolution::Failed),
+            (TaskState::Skipped, _) => Some(EdgeResolution::Skipped),
+            (TaskState::Cancelled, _) => Some(EdgeResolution::Cancelled),
             _ => None,
         }
     }
@@ -40,12 +43,13 @@ pub struct Tally {
     failed: u32,
     skipped: u32,
     cancelled: u32,
+    withheld: u32,
 }
 
 impl Tally {
     /// All of them still open.
     pub const fn of(tasks: u32) -> Tally {
-        Tally { open: tasks, failed: 0, skipped: 0, cancelled: 0 }
+        Tally { open: tasks, failed: 0, skipped: 0, cancelled: 0, withheld: 0 }
     }
 
     /// One that was open has ended.
@@ -56,18 +60,21 @@ impl Tally {
             EdgeResolution::Failed => self.failed += 1,
             EdgeResolution::Skipped => self.skipped += 1,
             EdgeResolution::Cancelled => self.cancelled += 1,
+            EdgeResolution::Withheld => self.withheld += 1,
         }
     }
 
     /// What a blocked task does about its upstreams; `None` means to wait.
     ///
     /// A failed or skipped upstream decides at once, because nothing the others do can outweigh it. A cancelled
-    /// one decides when all have ended: a failure after it would weigh more.
+    /// one decides when all have ended: a failure after it would weigh more. So does one without a readable output,
+    /// which weighs least.
     pub const fn as_upstreams(&self) -> Option<TaskCause> {
         match self {
             Tally { failed: 1.., .. } | Tally { skipped: 1.., .. } => Some(TaskCause::UpstreamNotSucceeded),
             Tally { open: 1.., .. } => None,
             Tally { cancelled: 1.., .. } => Some(TaskCause::UpstreamCancelled),
+            Tally { withheld: 1.., .. } => Some(TaskCause::UpstreamQuarantined),
             _ => Some(TaskCause::UpstreamsSucceeded),
         }
     }
@@ -79,18 +86,19 @@ impl Tally {
             Tally { failed: 1.., .. } => Some(TaskCause::ChildFailed),
             Tally { cancelled: 1.., .. } => Some(TaskCause::ChildCancelled),
             Tally { skipped: 1.., .. } => Some(TaskCause::ChildSkipped),
+            Tally { withheld: 1.., .. } => Some(TaskCause::ChildWithheld),
             _ => Some(TaskCause::ChildrenSucceeded),
         }
     }
 }
 
-/// From states as they are, when a run is loaded.
-impl FromIterator<TaskState> for Tally {
-    fn from_iter<T: IntoIterator<Item = TaskState>>(states: T) -> Tally {
+/// From ends as they are, when a run is loaded; `None` for a task that has not ended.
+impl FromIterator<Option<EdgeResolution>> for Tally {
+    fn from_iter<T: IntoIterator<Item = Option<EdgeResolution>>>(ends: T) -> Tally {
         let mut tally = Tally::default();
-        for state in states {
+        for end in ends {
             tally.open += 1;
-            if let Some(resolution) = EdgeResolution::of(state) {
+            if let Some(resolution) = end {
                 tally.resolve(resolution);
             }
         }
@@ -105,32 +113,52 @@ mod tests {
     use super::*;
     use crate::states::Machine;
 
-    fn check(upstreams: &[TaskState], expected: Option<TaskCause>) {
+    use EdgeResolution::*;
+
+    const OPEN: Option<EdgeResolution> = None;
+
+    fn check(upstreams: &[Option<EdgeResolution>], expected: Option<TaskCause>) {
         assert_eq!(Tally::from_iter(upstreams.iter().copied()).as_upstreams(), expected, "{upstreams:?}");
     }
 
     #[test]
     fn the_end_of_upstreams_decides() {
-        use TaskState::*;
         check(&[], Some(TaskCause::UpstreamsSucceeded));
-        check(&[Succeeded, Succeeded], Some(TaskCause::UpstreamsSucceeded));
-        check(&[Succeeded, Running], None);
-        check(&[RetryWait, Failed], Some(TaskCause::UpstreamNotSucceeded));
-        check(&[Ready, Skipped], Some(TaskCause::UpstreamNotSucceeded));
-        check(&[Cancelled, Running], None);
-        check(&[Cancelled, Succeeded], Some(TaskCause::UpstreamCancelled));
-        check(&[Cancelled, Failed], Some(TaskCause::UpstreamNotSucceeded));
+        check(&[Some(Success), Some(Success)], Some(TaskCause::UpstreamsSucceeded));
+        check(&[Some(Success), OPEN], None);
+        check(&[OPEN, Some(Failed)], Some(TaskCause::UpstreamNotSucceeded));
+        check(&[OPEN, Some(Skipped)], Some(TaskCause::UpstreamNotSucceeded));
+        check(&[Some(Cancelled), OPEN], None);
+        check(&[Some(Cancelled), Some(Success)], Some(TaskCause::UpstreamCancelled));
+        check(&[Some(Cancelled), Some(Failed)], Some(TaskCause::UpstreamNotSucceeded));
+        check(&[Some(Withheld), OPEN], None);
+        check(&[Some(Withheld), Some(Success)], Some(TaskCause::UpstreamQuarantined));
+        check(&[Some(Withheld), Some(Cancelled)], Some(TaskCause::UpstreamCancelled));
+        check(&[Some(Withheld), Some(Skipped)], Some(TaskCause::UpstreamNotSucceeded));
+    }
+
+    #[test]
+    fn a_success_counts_by_what_it_left_to_read() {
+        use crate::states::TransitionReason as Reason;
+        let of = |reason| EdgeResolution::of(TaskState::Succeeded, reason);
+        assert_eq!(of(Reason::ExecutionSucceeded), Some(Success));
+        assert_eq!(of(Reason::UpToDate), Some(Success));
+        assert_eq!(of(Reason::OutputWithheld), Some(Withheld));
+        assert_eq!(EdgeResolution::of(TaskState::RetryWait, Reason::RetryScheduled), None);
     }
 
     #[test]
     fn a_mapped_task_waits_for_all_children() {
-        use TaskState::*;
-        let children = |states: &[TaskState]| Tally::from_iter(states.iter().copied()).as_children();
+        let children = |ends: &[Option<EdgeResolution>]| Tally::from_iter(ends.iter().copied()).as_children();
         assert_eq!(children(&[]), Some(TaskCause::ChildrenSucceeded));
-        assert_eq!(children(&[Failed, Running]), None);
-        assert_eq!(children(&[Failed, Cancelled, Skipped]), Some(TaskCause::ChildFailed));
-        assert_eq!(children(&[Succeeded, Cancelled, Skipped]), Some(TaskCause::ChildCancelled));
-        assert_eq!(children(&[Succeeded, Skipped]), Some(TaskCause::ChildSkipped));
+        assert_eq!(children(&[Some(Failed), OPEN]), None);
+        assert_eq!(children(&[Some(Failed), Some(Cancelled), Some(Skipped)]), Some(TaskCause::ChildFailed));
+        assert_eq!(
+            children(&[Some(Success), Some(Cancelled), Some(Skipped)]),
+            Some(TaskCause::ChildCancelled)
+        );
+        assert_eq!(children(&[Some(Success), Some(Skipped)]), Some(TaskCause::ChildSkipped));
+        assert_eq!(children(&[Some(Success), Some(Withheld)]), Some(TaskCause::ChildWithheld));
     }
 
     /// Where a blocked task ends up when the news arrives in this order.
@@ -163,9 +191,7 @@ mod tests {
         ) {
             let mut tally = Tally::of(u32::try_from(ends.len()).unwrap());
             ends.iter().for_each(|end| tally.resolve(*end));
-            let finals = [TaskState::Succeeded, TaskState::Failed, TaskState::Skipped, TaskState::Cancelled];
-            let states = ends.iter().map(|end| finals[EdgeResolution::ALL.iter().position(|e| e == end).unwrap()]);
-            prop_assert_eq!(tally, states.collect::<Tally>());
+            prop_assert_eq!(tally, ends.into_iter().map(Some).collect::<Tally>());
         }
     }
 }

@@ -195,7 +195,10 @@ fn failures_while_paused_do_not_fail_a_backfill() {
 #[test]
 fn only_final_states_resolve_edges() {
     for state in TaskState::ALL {
-        assert_eq!(EdgeResolution::of(*state).is_some(), state.is_terminal(), "{state}");
+        for reason in TransitionReason::ALL {
+            let resolved = EdgeResolution::of(*state, *reason).is_some();
+            assert_eq!(resolved, state.is_terminal(), "{state} {reason}");
+        }
     }
 }
 

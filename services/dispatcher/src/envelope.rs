@@ -15,6 +15,7 @@ use servo_proto::v1 as pb;
 use sha2::Sha256;
 
 use crate::core::{Live, Seconds, Shape};
+use crate::inputs::Inputs;
 use crate::wire;
 
 /// How long user code may run when the asset does not say.
@@ -63,10 +64,11 @@ impl Signer {
         &self,
         stored: &StoredPlan,
         live: &Live,
+        inputs: &Inputs,
         key: &[u8; 32],
         now: Seconds,
     ) -> Result<pb::SignedEnvelope, NoEnvelope> {
-        let envelope: Bytes = self.unsigned(stored, live, now)?.encode_to_vec().into();
+        let envelope: Bytes = self.unsigned(stored, live, inputs, now)?.encode_to_vec().into();
         let signature = hmac(key, &envelope).to_vec().into();
         let signed = pb::SignedEnvelope { envelope, key_id: self.envelope_key_id.to_string(), signature };
         match signed.encoded_len() {
@@ -79,6 +81,7 @@ impl Signer {
         &self,
         stored: &StoredPlan,
         live: &Live,
+        inputs: &Inputs,
         now: Seconds,
     ) -> Result<pb::TaskEnvelope, NoEnvelope> {
         let none = || NoEnvelope::NoSuchTask(live.task.ordinal);
@@ -92,6 +95,10 @@ impl Signer {
         let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
         let beat = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
         let outputs = std::iter::once(&asset.asset_key).chain(&asset.also_makes);
+        let (inputs, (inputs_uri, inputs_digest)) = match inputs {
+            Inputs::Inline(inputs) => (inputs.clone(), (String::new(), String::new())),
+            Inputs::Stored { uri, digest } => (Vec::new(), (uri.clone(), digest.clone())),
+        };
         Ok(pb::TaskEnvelope {
             tenant: live.tenant.to_string(),
             workspace: live.plan.workspace.to_string(),
@@ -111,8 +118,9 @@ impl Signer {
             artifact: None,
             asset_config_json: asset.config_json.clone(),
             run_config_json: plan.config_json.clone(),
-            inputs: task.inputs.iter().map(input).collect(),
-            inputs_uri: String::new(),
+            inputs,
+            inputs_uri,
+            inputs_digest,
             output_uri: self.output_uri(live, &key),
             output_asset_keys: outputs.cloned().collect(),
             checks: asset.checks.clone(),
@@ -168,6 +176,12 @@ impl Signer {
         }
     }
 
+    /// Where inputs lie that no envelope can hold.
+    pub(crate) fn inputs_uri(&self, live: &Live) -> String {
+        let base = folder(&self.output_base);
+        format!("{base}{}/{}/_inputs/{}.jsonl", live.tenant, live.plan.workspace, live.attempt_id)
+    }
+
     /// A folder of this attempt alone.
     fn output_uri(&self, live: &Live, key: &TaskKey) -> String {
         let partition = key.partition().map(|partition| format!("{partition}/")).unwrap_or_default();
@@ -186,19 +200,6 @@ impl Signer {
 fn folder(base: &str) -> String {
     let slash = if base.is_empty() || base.ends_with('/') { "" } else { "/" };
     format!("{base}{slash}")
-}
-
-/// Which partitions to read; their versions are the newest promoted ones when the worker reads them.
-fn input(planned: &pb::PlannedInput) -> pb::ResolvedInput {
-    let version = |partition_key: &String| pb::ResolvedVersion {
-        partition_key: partition_key.clone(),
-        ..pb::ResolvedVersion::default()
-    };
-    pb::ResolvedInput {
-        asset_key: planned.asset_key.clone(),
-        parameter: planned.parameter.clone(),
-        versions: planned.partition_keys.iter().map(version).collect(),
-    }
 }
 
 pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {

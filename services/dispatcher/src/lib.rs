@@ -10,6 +10,7 @@
 
 pub mod core;
 mod envelope;
+mod inputs;
 mod loops;
 mod rpc;
 mod store;
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::envelope::Signer;
 use crate::loops::commands::CommandLoop;
 use crate::loops::engine::{Engine, EngineLoop, engine};
+use crate::loops::inputs::Reading;
 use crate::loops::leases::LeaseLoop;
 use crate::loops::plans::Plans;
 use crate::loops::pushes::{self, Pushes, queue_names};
@@ -128,7 +130,8 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let queues = queue_names(config.push.queues);
     let queue = push_queue(&store, &config.push, &queues)?;
     let pushes = |engine| Pushes::start(engine, queue.clone(), queues);
-    let (engine, engine_loop) = engine(signer.clone(), read_plans, pushes);
+    let read_inputs = |engine| Reading::start(engine, store.loops().clone());
+    let (engine, engine_loop) = engine(signer.clone(), read_plans, read_inputs, pushes);
     let (streams_bell, commands_bell, reached_bell) = (Doorbell::new(), Doorbell::new(), Doorbell::new());
     let instance = WorkerId::new((wire::now() * 1e3) as u64, rand::random()).to_string();
     let leases = Leases::new(&store, Stream::Dispatch, &instance, &address(&mesh), ttl);

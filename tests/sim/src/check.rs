@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_dispatcher::core::Limits;
+use servo_model::edges::EdgeResolution;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use servo_model::{AttemptId, RunId, TenantId};
-use servo_scheduler::core::{Changes, Event, Run, Slot, Time, TimerKind, Verdict, due_of, fold};
+use servo_scheduler::core::{Cell, Changes, Event, Run, Slot, Time, TimerKind, Verdict, due_of, fold};
 
 use crate::SECOND;
 use crate::env::Env;
@@ -146,8 +147,8 @@ impl Judge {
 
     fn claimed(&mut self, before: &Run, task: Slot, shard: i16, epoch: u64) -> Check {
         let Some(graph) = &before.graph else { return Err("claimed without a plan (I8)".to_owned()) };
-        let succeeded =
-            |up: &u32| before.cell(Slot::planned(*up)).map(|cell| cell.state) == Some(TaskState::Succeeded);
+        let end = |up: &u32| before.cell(Slot::planned(*up)).and_then(Cell::resolution);
+        let succeeded = |up: &u32| end(up) == Some(EdgeResolution::Success);
         let waits = !graph.task(task.ordinal).upstream.iter().all(succeeded);
         deny(waits, "a task was claimed before its upstreams succeeded (I8, 6)")?;
         let newest = self.epochs.entry((shard, before.header.tenant.admission_shard())).or_default();
@@ -256,15 +257,23 @@ fn propagated(run: &Run) -> Check {
     let Some(graph) = run.graph.as_ref().filter(|_| run.state.is_terminal()) else { return Ok(()) };
     for (slot, cell) in run.cells().filter(|(slot, _)| slot.item.is_none()) {
         let ups = graph.task(slot.ordinal).upstream.iter();
-        let ups: Vec<TaskState> = ups.filter_map(|up| Some(run.cell(Slot::planned(*up))?.state)).collect();
+        let ups: Vec<EdgeResolution> =
+            ups.filter_map(|up| run.cell(Slot::planned(*up))?.resolution()).collect();
         let stopped = matches!(cell.reason, TransitionReason::RunCancelled | TransitionReason::RunTimedOut);
-        let failed = ups.iter().any(|up| matches!(up, TaskState::Failed | TaskState::Skipped));
+        let failed = ups.iter().any(|up| matches!(up, EdgeResolution::Failed | EdgeResolution::Skipped));
+        let cancelled = ups.contains(&EdgeResolution::Cancelled);
         let fits = match cell.state {
             TaskState::Skipped if failed => true,
+            TaskState::Skipped if !cancelled && ups.contains(&EdgeResolution::Withheld) => {
+                cell.reason == TransitionReason::UpstreamQuarantined
+            }
             TaskState::Cancelled if stopped => true,
-            TaskState::Cancelled if !failed && ups.contains(&TaskState::Cancelled) => true,
-            _ => ups.iter().all(|up| *up == TaskState::Succeeded),
+            TaskState::Cancelled if !failed && cancelled => true,
+            _ => ups.iter().all(|up| *up == EdgeResolution::Success),
         };
+        let fresh = graph.task(slot.ordinal).up_to_date;
+        let left_alone = cell.reason == TransitionReason::UpToDate && cell.attempt == 0;
+        deny(fresh != left_alone, &format!("{slot:?} is up to date: {fresh}, but {}", cell.reason))?;
         deny(!fits, &format!("{slot:?} is {} after {ups:?} (10)", cell.state))?;
     }
     let failed = run.cells().any(|(slot, cell)| slot.item.is_none() && cell.state == TaskState::Failed);

@@ -329,7 +329,7 @@ fn outcome_number(outcome: &servo_scheduler::core::Outcome) -> u64 {
     use servo_scheduler::core::Outcome;
     match outcome {
         Outcome::Succeeded => 1,
-        Outcome::Quarantined => 2,
+        Outcome::Quarantined { .. } => 2,
         Outcome::CheckFailed => 3,
         Outcome::Failed { .. } => 4,
         Outcome::Skipped => 5,

@@ -92,6 +92,12 @@ fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
         let ups = if ordinal == 0 { 0 } else { dice.below(3).min(u64::from(ordinal)) };
         let upstream: BTreeSet<u32> = (0..ups).map(|_| dice.below(u64::from(ordinal)) as u32).collect();
         let mapped_over = upstream.first().copied().filter(|_| dice.percent(25));
+        // As the planner marks them: never behind one that runs, and never one whose items are needed.
+        let current = mapped_over.is_none() && upstream.iter().all(|up| planned[*up as usize].up_to_date);
+        let up_to_date = current && dice.percent(12);
+        if let Some(over) = mapped_over {
+            wake(&mut planned, over);
+        }
         planned.push(PlannedTask {
             key: TaskKey::new(
                 AssetKey::new("t", &format!("a{ordinal}")).expect("a name"),
@@ -102,10 +108,20 @@ fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
             partition_key: "".into(),
             upstream: upstream.into_iter().collect(),
             mapped_over,
+            up_to_date,
         });
     }
     let assets = (0..tasks).map(|asset| settings(asset, dice)).collect();
     Graph::new(*plan_id.as_bytes(), "d".into(), assets, planned).expect("built in topological order")
+}
+
+/// The task must run, and hence everything that depends on it.
+fn wake(planned: &mut [PlannedTask], ordinal: u32) {
+    planned[ordinal as usize].up_to_date = false;
+    for later in ordinal as usize + 1..planned.len() {
+        let runs = planned[later].upstream.iter().any(|up| !planned[*up as usize].up_to_date);
+        planned[later].up_to_date &= !runs;
+    }
 }
 
 fn settings(asset: u32, dice: &mut Dice) -> AssetSettings {

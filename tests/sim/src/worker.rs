@@ -324,7 +324,7 @@ fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
         13 => failed(ErrorCategory::Timeout),
         14..=15 => Outcome::Skipped,
         16 => Outcome::CheckFailed,
-        17 => Outcome::Quarantined,
+        17 => Outcome::Quarantined { has_good_version: dice.percent(50) },
         18..=20 if rough => Outcome::Interrupted,
         _ => Outcome::Succeeded,
     };

@@ -5,6 +5,7 @@
 mod bad_input;
 mod commands;
 mod configuration;
+mod data;
 mod docs;
 mod engine;
 mod fairness;

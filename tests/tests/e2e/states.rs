@@ -18,7 +18,6 @@ const NO_FORCE_CANCEL: &str = "ForceCancelTask is not served yet";
 const NO_DURATION: &str = "a run may last a day, and nobody can ask for less yet";
 const NO_REQUESTS: &str =
     "only a run that a schedule or a backfill asks for is accepted before it is planned";
-const NO_FRESHNESS: &str = "skip_up_to_date and quarantined inputs are not looked at yet";
 
 /// What no scenario can reach yet. Whoever makes one of them reachable adds a scenario and takes it out.
 const TASK_STATES_UNSEEN: &[(TaskState, &str)] = &[(TaskState::Dispatched, NO_PUSH)];
@@ -31,8 +30,6 @@ const REASONS_UNSEEN: &[(TransitionReason, &str)] = &[
     (TransitionReason::RunTimedOut, NO_DURATION),
     (TransitionReason::PlanFailed, NO_REQUESTS),
     (TransitionReason::SystemCancelled, NO_REQUESTS),
-    (TransitionReason::UpstreamQuarantined, NO_FRESHNESS),
-    (TransitionReason::UpToDate, NO_FRESHNESS),
 ];
 
 /// What histories told.
@@ -112,10 +109,15 @@ fn ending_by_themselves() -> Vec<api::AssetDefinition> {
             ..asset("mapped/list", &[], r#"{"do":"items","count":2}"#)
         },
         each,
+        api::AssetDefinition { quarantine: true, ..asset("doubted/root", &[], r#"{"do":"quarantine"}"#) },
+        asset("doubted/behind", &["doubted/root"], ""),
+        asset("current/root", &[], ""),
+        asset("current/behind", &["current/root"], ""),
     ]
 }
 
-const ENDING: [&str; 8] = ["plain", "broken", "skipped", "back", "late", "silent", "checked", "mapped"];
+const ENDING: [&str; 9] =
+    ["plain", "broken", "skipped", "back", "late", "silent", "checked", "mapped", "doubted"];
 
 /// Runs that somebody has to stop.
 fn endless() -> Vec<api::AssetDefinition> {
@@ -137,6 +139,7 @@ async fn every_state_and_reason_is_seen_from_outside() {
     for namespace in ENDING {
         runs.push(user.trigger(&[&format!("{namespace}.*")]).await.unwrap().run_id);
     }
+    runs.push(up_to_date(&user).await);
     runs.push(never_picked_up(&user).await);
     runs.extend(stopped(&user).await);
     let mut seen = Seen::default();
@@ -152,6 +155,15 @@ async fn every_state_and_reason_is_seen_from_outside() {
     assert_only_table_rows(&user, &runs).await;
     aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
+}
+
+/// The second of two equal runs finds nothing to do.
+async fn up_to_date(user: &User) -> String {
+    let first = user.trigger(&["current.*"]).await.unwrap().run_id;
+    user.ended(&first).await.unwrap();
+    let spec =
+        api::RunSpec { selection: vec!["current.*".to_owned()], skip_up_to_date: true, ..Default::default() };
+    user.trigger_spec(spec).await.unwrap().run_id
 }
 
 /// Nobody starts it, again and again, until it is cancelled.

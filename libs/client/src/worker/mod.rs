@@ -28,11 +28,13 @@
 
 mod attempt;
 mod envelopes;
+mod inputs;
 mod pull;
 mod push;
 mod reports;
 mod run;
 
 pub use attempt::{Attempt, Done, Handler};
+pub use inputs::InputsError;
 pub use pull::{Worker, WorkerConfig, WorkerHandle};
 pub use push::PushWorker;

@@ -60,6 +60,8 @@ closed_list! {
         ChildrenEnded = 27, "CHILDREN_ENDED";
         /// The run is being stopped; the attempt still has to confirm it.
         CancelRequested = 28, "CANCEL_REQUESTED";
+        /// User code ended well, but its output is quarantined and there is no good version before it.
+        OutputWithheld = 29, "OUTPUT_WITHHELD";
         /// The run was accepted and its tasks planned: what stands in a new row, before any change.
         RunCreated = 40, "RUN_CREATED";
         /// The run could not be planned.

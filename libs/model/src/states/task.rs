@@ -51,6 +51,8 @@ causes! {
         UpToDate <- [PlanCreated, TaskFinished];
         /// All children ended well, or there was no item.
         ChildrenSucceeded <- [TaskFinished];
+        /// All children ended well, one of them with nothing that can be read.
+        ChildWithheld <- [TaskFinished];
         /// All children ended and one failed.
         ChildFailed <- [TaskFinished, TimerFired];
         /// All children ended, none failed or was cancelled, and one was skipped.
@@ -63,8 +65,10 @@ causes! {
         Enqueued <- [DispatchEnqueued];
         /// User code began.
         Started <- [TaskStarted];
-        /// User code ended well; its output is committed, or quarantined.
+        /// User code ended well; readers get its output, or keep an earlier one while it is quarantined.
         Succeeded <- [TaskFinished];
+        /// User code ended well; its output is quarantined and there is no good version before it.
+        SucceededWithheld <- [TaskFinished];
         /// User code says that there is nothing to do.
         SkippedItself <- [TaskFinished];
         /// The attempt failed and another one is allowed.
@@ -119,6 +123,7 @@ impl Machine for TaskState {
         // Not SKIPPED: that would skip what depends on it, which may well have work to do.
         [Blocked] UpToDate => Succeeded, UpToDate;
         [Blocked] ChildrenSucceeded => Succeeded, ChildrenEnded;
+        [Blocked] ChildWithheld => Succeeded, OutputWithheld;
         [Blocked] ChildFailed => Failed, ChildrenEnded;
         [Blocked] ChildSkipped => Skipped, ChildrenEnded;
         [Blocked] ChildCancelled => Cancelled, ChildrenEnded;
@@ -131,6 +136,7 @@ impl Machine for TaskState {
 
         // And a finish may be quicker than the news about its start.
         [Queued, Dispatched, Running] Succeeded => Succeeded, ExecutionSucceeded;
+        [Queued, Dispatched, Running] SucceededWithheld => Succeeded, OutputWithheld;
         [Queued, Dispatched, Running] SkippedItself => Skipped, SkippedByUserCode;
         [Queued, Dispatched, Running] FailedWithRetry => RetryWait, RetryScheduled;
         [Queued, Dispatched, Running] FailedForGood => Failed, ExecutionFailed;

@@ -41,6 +41,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0016_scheduler_requests",
     "0017_dispatcher_queue",
     "0018_scheduler_plans",
+    "0019_scheduler_materializations_by_age",
 ];
 
 #[cfg(test)]

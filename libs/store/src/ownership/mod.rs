@@ -211,6 +211,32 @@ pub const READS: &[Read] = &[
         why: "an envelope carries what the plan says about its task",
     },
     Read {
+        reader: Reader::Both(Service::Planner),
+        table: "scheduler.partitions",
+        columns: &[
+            "tenant",
+            "workspace",
+            "asset_key",
+            "partition_key",
+            "attempt_state",
+            "materialized_at",
+            "code_version",
+        ],
+        why: "a plan may leave out what is up to date, or choose partitions by their condition",
+    },
+    Read {
+        reader: Reader::Loops(Service::Dispatcher),
+        table: "scheduler.partitions",
+        columns: &["tenant", "workspace", "asset_key", "partition_key", "materialization_id"],
+        why: "an envelope carries the versions that its task reads",
+    },
+    Read {
+        reader: Reader::Loops(Service::Dispatcher),
+        table: "scheduler.materializations",
+        columns: &["tenant", "attempt_id", "asset_key", "state", "output"],
+        why: "an envelope carries the versions that its task reads",
+    },
+    Read {
         reader: Reader::Loops(Service::Quota),
         table: "scheduler.runs",
         columns: &["run_id", "tenant", "workspace", "plan_id"],

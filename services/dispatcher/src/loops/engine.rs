@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::inputs::{Reading, Waiting};
 use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Sessions};
@@ -20,7 +21,8 @@ use crate::core::{
     Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
     Update, Worker,
 };
-use crate::envelope::{Signer, StoredPlan};
+use crate::envelope::{NoEnvelope, Signer, StoredPlan};
+use crate::inputs::{self, Inputs};
 use crate::wire;
 
 /// What may be taken together before the engine chooses.
@@ -32,6 +34,8 @@ pub(crate) enum Message {
     Pauses(Vec<Pause>),
     Told(SourceId, Told),
     Plan(PlanRef, Option<Arc<StoredPlan>>),
+    /// What these attempts read was looked up.
+    Inputs(Vec<(Waiting, Inputs)>),
     Connect(Connect),
     Credits(WorkerId, u64, u32),
     Drain(WorkerId, pb::PullDrain),
@@ -106,14 +110,16 @@ pub(crate) struct EngineLoop {
     retiring: BTreeSet<SourceId>,
     plans: Plans,
     pushes: Pushes,
+    reading: Reading,
     signer: Signer,
     batch: u64,
 }
 
-/// The engine and its handle; `plans` reads what is asked for, `pushes` takes what is pushed.
+/// The engine and its handle; `plans` and `reading` read what is asked for, `pushes` takes what is pushed.
 pub(crate) fn engine(
     signer: Signer,
     plans: impl FnOnce(Engine) -> Plans,
+    reading: impl FnOnce(Engine) -> Reading,
     pushes: impl FnOnce(Engine) -> Pushes,
 ) -> (Engine, EngineLoop) {
     let (sender, inbox) = mpsc::unbounded_channel();
@@ -127,6 +133,7 @@ pub(crate) fn engine(
         outlets: HashMap::new(),
         retiring: BTreeSet::new(),
         plans: plans(handle.clone()),
+        reading: reading(handle.clone()),
         pushes: pushes(handle.clone()),
         signer,
         batch: 0,
@@ -154,6 +161,11 @@ impl EngineLoop {
             Message::Pauses(pauses) => self.admission.pause(pauses),
             Message::Told(source, told) => self.told(source, told, now),
             Message::Plan(plan, stored) => self.read(&plan, stored, now),
+            Message::Inputs(found) => {
+                found.into_iter().for_each(|(waiting, inputs)| {
+                    self.deliver_with(waiting.worker, waiting.attempt, Some(inputs));
+                });
+            }
             Message::Connect(connect) => self.connect(connect),
             Message::Credits(worker, connection, more) => {
                 if self.sessions.heard(worker, connection, now) {
@@ -269,14 +281,28 @@ impl EngineLoop {
     }
 
     fn deliver(&mut self, worker: WorkerId, attempt: AttemptId) {
+        self.deliver_with(worker, attempt, None);
+    }
+
+    /// Without inputs, those of a task that reads something are looked up first.
+    fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, inputs: Option<Inputs>) {
         let Some(live) = self.admission.live(attempt) else { return };
         let target = self.pushes.target(worker);
         let Some(key) = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker)) else {
             return;
         };
         let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
-        let envelope = match self.signer.envelope(&stored, live, &key, wire::now()) {
+        let inputs = match inputs {
+            Some(inputs) => inputs,
+            None if inputs::planned(&stored, live.task.ordinal).is_empty() => Inputs::NONE,
+            None => return self.reading.read(Waiting { worker, attempt }, stored, live.task.ordinal),
+        };
+        let envelope = match self.signer.envelope(&stored, live, &inputs, &key, wire::now()) {
             Ok(envelope) => envelope,
+            Err(NoEnvelope::TooLarge(_)) if inputs.fill_an_envelope() => {
+                let uri = self.signer.inputs_uri(live);
+                return self.reading.store(Waiting { worker, attempt }, uri, inputs.into_list());
+            }
             Err(error) => {
                 return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
             }

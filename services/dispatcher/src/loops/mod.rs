@@ -2,6 +2,7 @@
 
 pub(crate) mod commands;
 pub(crate) mod engine;
+pub(crate) mod inputs;
 pub(crate) mod leases;
 pub(crate) mod limits;
 pub(crate) mod plans;

@@ -6,6 +6,7 @@ mod workers;
 use servo_model::Stream;
 use servo_store::{LoopStore, StoreError, TenantTx, query};
 use std::time::Duration;
+use uuid::Uuid;
 
 pub(crate) use pauses::{NewPauseState, PauseRow, active_pauses, active_pauses_of, lock_pause, put_pause};
 pub(crate) use workers::{
@@ -14,6 +15,7 @@ pub(crate) use workers::{
 };
 
 use crate::core::PlanRef;
+use crate::inputs::Wanted;
 
 /// Says that this instance lives, and answers how many do.
 pub(crate) async fn note_instance(
@@ -50,6 +52,21 @@ pub(crate) async fn entries_of(
     names: Vec<String>,
 ) -> Result<Vec<(String, String, i16, i32)>, StoreError> {
     tx.all(query(include_str!("entries_of.sql")).bind(queues).bind(names)).await
+}
+
+/// For each of these that is found its place, counted from 1, with the version and the encoded output of its attempt.
+pub(crate) async fn latest_versions(
+    loops: &LoopStore,
+    wanted: &[Wanted],
+) -> Result<Vec<(i64, Option<Uuid>, Option<Vec<u8>>)>, StoreError> {
+    let column = |field: fn(&Wanted) -> &str| wanted.iter().map(field).collect::<Vec<_>>();
+    let select = query(include_str!("latest_versions.sql"))
+        .bind(column(|wanted| &wanted.tenant))
+        .bind(column(|wanted| &wanted.workspace))
+        .bind(column(|wanted| &wanted.asset_key))
+        .bind(column(|wanted| &wanted.partition_key))
+        .bind(wanted.iter().map(|wanted| wanted.pinned).collect::<Vec<_>>());
+    loops.all(select).await
 }
 
 /// The encoded plan, if it is stored.

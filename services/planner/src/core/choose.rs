@@ -53,6 +53,18 @@ pub(crate) fn choose(
     Ok(chosen)
 }
 
+/// What the named partitions must be like.
+pub(crate) fn condition(
+    selection: Option<&PartitionSelection>,
+    field: &str,
+) -> Result<PartitionCondition, Refusal> {
+    let only = selection.map_or(0, |selection| selection.only);
+    PartitionCondition::try_from(only).map_err(|_| {
+        let sentence = format!("{only} is no condition");
+        Refusal::of_field(Reason::PartitionInvalid, format!("{field}.only"), sentence)
+    })
+}
+
 /// Partitions as the caller names them, read once.
 pub(crate) enum Wanted<'a> {
     Keys(BTreeSet<PartitionKey>),
@@ -68,17 +80,14 @@ impl<'a> Wanted<'a> {
         field: &str,
     ) -> Result<Option<Wanted<'a>>, Refusal> {
         let Some(selection) = selection else { return Ok(None) };
-        if selection.only != PartitionCondition::Unspecified as i32 {
-            return Err(Refusal::of_field(
-                Reason::NotImplemented,
-                format!("{field}.only"),
-                "choosing partitions by their condition is not built yet; name them",
-            ));
-        }
         let invalid = |path: &str, sentence: String| {
             Err(Refusal::of_field(Reason::PartitionInvalid, format!("{field}.{path}"), sentence))
         };
         match &selection.partitions {
+            None if selection.only != 0 => invalid(
+                "only",
+                "chooses among partitions, but none are named; name some or say all".to_owned(),
+            ),
             None => Ok(None),
             Some(Partitions::All(true)) => Ok(Some(Wanted::All)),
             Some(Partitions::All(false)) => {

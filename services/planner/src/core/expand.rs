@@ -2,9 +2,9 @@
 
 use servo_model::PartitionKey;
 use servo_model::cut::{Cut, Moment, Product};
-use servo_proto::v1::{ErrorReason as Reason, PartitionSelection};
+use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, PartitionSelection};
 
-use crate::core::choose::Wanted;
+use crate::core::choose::{Wanted, condition};
 use crate::core::deployed::Deployed;
 use crate::core::refusal::Refusal;
 
@@ -60,6 +60,10 @@ pub(crate) fn expand(
             deployed.name(other)
         );
         return Err(Refusal::of_field(Reason::PartitionInvalid, "selection", sentence));
+    }
+    if condition(partitions, FIELD)? != PartitionCondition::Unspecified {
+        let sentence = "partitions are only named here, whatever they are like; leave it out, or plan a run";
+        return Err(Refusal::of_field(Reason::PartitionInvalid, format!("{FIELD}.only"), sentence));
     }
     let Some(wanted) = Wanted::read(partitions, FIELD)? else {
         return Err(Refusal::of_field(Reason::PartitionInvalid, FIELD, "is missing; say which are meant"));

@@ -6,6 +6,7 @@ pub(crate) mod choose;
 pub(crate) mod deployed;
 pub(crate) mod diff;
 pub(crate) mod expand;
+pub(crate) mod freshness;
 pub(crate) mod lineage;
 pub(crate) mod nearest;
 pub(crate) mod plan;

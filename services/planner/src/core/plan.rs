@@ -1,8 +1,10 @@
 //! From a wish to a plan: a pure function of deployment, order and moment.
 //!
-//! Start reading at [`make`]. Tasks are drafted per asset and partition, linked through the mappings, narrowed for a
-//! retry, and put in order and named by `servo_model::plan`.
+//! Start reading at [`draft`]. Tasks are drafted per asset and partition, linked through the mappings and narrowed for a
+//! retry; [`Drafted::finish`] puts them in order and has them named by `servo_model::plan`. In between the caller looks
+//! up what partitions are like, where the wish depends on that.
 
+mod current;
 mod draft;
 mod write;
 
@@ -16,10 +18,11 @@ use servo_model::limits::TASKS_PER_RUN_MAX;
 use servo_model::plan::PlanId;
 use servo_model::{Operation, TaskKey};
 use servo_proto::v1;
-use servo_proto::v1::{ErrorReason as Reason, ReusedOutput, RunSpec};
+use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, ReusedOutput, RunSpec};
 
-use crate::core::choose::{Chosen, choose};
+use crate::core::choose::{self, Chosen, choose};
 use crate::core::deployed::Deployed;
+use crate::core::freshness::{Place, Statuses};
 use crate::core::refusal::Refusal;
 use crate::core::settings::check_config;
 
@@ -49,20 +52,66 @@ pub(crate) struct Made {
     pub(crate) plan: v1::Plan,
 }
 
-pub(crate) fn make(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Made, Refusal> {
+/// Tasks that still lack what depends on the state of partitions.
+#[derive(Debug)]
+pub(crate) struct Drafted {
+    drafts: Vec<Draft>,
+    /// Which partitions of the selected assets are meant.
+    condition: PartitionCondition,
+    skip_up_to_date: bool,
+}
+
+pub(crate) fn draft(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Drafted, Refusal> {
     let operation = check_spec(order.spec)?;
     let makers = wanted_makers(deployed, order.spec, operation)?;
-    let chosen = choose(deployed, &makers, order.spec.partitions.as_ref(), moment)?;
+    let selection = order.spec.partitions.as_ref();
+    let chosen = choose(deployed, &makers, selection, moment)?;
     check_count(&chosen, order.max_tasks)?;
-    let drafts = Draft::all(deployed, &chosen, operation, moment)?;
+    // A retry names its tasks, whatever their partitions are like by now.
+    let condition = match order.only.is_empty() {
+        true => choose::condition(selection, choose::FIELD)?,
+        false => PartitionCondition::Unspecified,
+    };
+    let skip_up_to_date = order.spec.skip_up_to_date;
+    let depends = skip_up_to_date || condition != PartitionCondition::Unspecified;
+    let drafts = Draft::all(deployed, &chosen, operation, moment, depends)?;
     let drafts = draft::only(drafts, order.only)?;
-    if drafts.is_empty() {
-        return Err(Refusal::new(
-            Reason::SelectionEmpty,
-            "the selection means no task: none of its partitions exists",
-        ));
+    not_empty(&drafts, "none of its partitions exists")?;
+    Ok(Drafted { drafts, condition, skip_up_to_date })
+}
+
+impl Drafted {
+    /// The partitions of which the plan depends, in order and each once; none for most plans.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let all = self.drafts.iter().flat_map(|draft| draft.made.iter().chain(&draft.read));
+        let distinct: BTreeSet<&Place> = all.collect();
+        distinct.into_iter().cloned().collect()
     }
-    write::plan(deployed, order, drafts)
+
+    /// `statuses` tells about [`Drafted::places`]; what was never tried is not in it.
+    pub(crate) fn finish(
+        self,
+        deployed: &Deployed,
+        order: &Order<'_>,
+        statuses: &Statuses,
+    ) -> Result<Made, Refusal> {
+        let mut drafts = self.drafts;
+        if self.condition != PartitionCondition::Unspecified {
+            drafts = current::choose(deployed, drafts, self.condition, statuses);
+            not_empty(&drafts, "none of its partitions is in the condition that partitions.only names")?;
+        }
+        if self.skip_up_to_date {
+            current::mark(deployed, &mut drafts, statuses);
+        }
+        write::plan(deployed, order, drafts)
+    }
+}
+
+fn not_empty(drafts: &[Draft], why: &str) -> Result<(), Refusal> {
+    match drafts.is_empty() {
+        false => Ok(()),
+        true => Err(Refusal::new(Reason::SelectionEmpty, format!("the selection means no task: {why}"))),
+    }
 }
 
 /// What can be judged without a deployment.
@@ -84,8 +133,9 @@ fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
             format!("{what} is not built yet; leave it out"),
         ))
     };
-    if spec.skip_up_to_date {
-        return not_built("spec.skip_up_to_date", "leaving out what is up to date");
+    if spec.skip_up_to_date && spec.operation == v1::Operation::Check as i32 {
+        let sentence = "a check makes nothing that could be up to date; leave it out".to_owned();
+        return Err(invalid("spec.skip_up_to_date", sentence));
     }
     match v1::Operation::try_from(spec.operation) {
         Ok(v1::Operation::Unspecified | v1::Operation::Materialize) => Ok(Operation::Materialize),

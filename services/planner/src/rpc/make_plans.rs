@@ -18,10 +18,11 @@ use servo_proto::v1::{
 
 use super::context::{Planner, deployment_id, scope_of, stored, unreadable, working};
 use crate::core::deployed::Deployed;
-use crate::core::plan::{Made, Order, make};
+use crate::core::freshness::{Place, Statuses};
+use crate::core::plan::{Drafted, Made, Order, draft};
 use crate::core::refusal::Refusal;
 use crate::store::plans::NewPlan;
-use crate::store::{Scope, deployments, plans, sets};
+use crate::store::{Scope, deployments, plans, sets, statuses};
 
 /// A plan above this is fetched by its id.
 const PLAN_BYTES_MAX: usize = 1024 * 1024;
@@ -41,7 +42,14 @@ pub(super) async fn make_plans(
     find_deployments(planner, &mut jobs).await?;
     let sets = find_sets(planner, &jobs).await?;
     let now = Timestamp::now();
-    let made = working(move || jobs.into_iter().map(|job| job?.run(&sets, now)).collect::<Vec<_>>()).await?;
+    let drafted =
+        working(move || jobs.into_iter().map(|job| job?.draft(&sets, now)).collect::<Vec<_>>()).await?;
+    let statuses = find_statuses(planner, &drafted).await?;
+    let finish = move || {
+        let jobs = drafted.into_iter().zip(statuses);
+        jobs.map(|(job, statuses)| job.and_then(|job| job.finish(&statuses))).collect::<Vec<_>>()
+    };
+    let made = working(finish).await?;
     store_and_answer(planner, made).await
 }
 
@@ -66,8 +74,8 @@ impl Job {
         Ok(Job { scope, order, spec, deployment: None })
     }
 
-    fn run(self, sets: &Sets, now: Timestamp) -> Result<(Scope, Made), Refusal> {
-        let Some((deployment_id, graph)) = self.deployment else {
+    fn draft(self, sets: &Sets, now: Timestamp) -> Result<DraftedJob, Refusal> {
+        let Some((deployment_id, graph)) = self.deployment.clone() else {
             let wanted = match self.spec.deployment_id.as_str() {
                 "" => "nothing is deployed in this workspace yet; deploy first".to_owned(),
                 id => format!("there is no deployment {id} in this workspace"),
@@ -76,17 +84,49 @@ impl Job {
         };
         let key = (self.scope.tenant.clone(), self.scope.workspace.clone());
         let moment = Moment { now, sets: sets.get(&key).cloned().unwrap_or_default() };
-        let order = Order {
+        let drafted = draft(&graph, &self.order(&deployment_id), &moment)?;
+        Ok(DraftedJob { drafted, deployment_id, graph, job: self })
+    }
+
+    fn order<'a>(&'a self, deployment_id: &'a str) -> Order<'a> {
+        Order {
             tenant: &self.scope.tenant,
             workspace: &self.scope.workspace,
-            deployment_id: &deployment_id,
+            deployment_id,
             spec: &self.spec,
             reused: &self.order.reused,
             only: &self.order.only_task_keys,
             max_tasks: self.order.max_tasks,
-        };
-        make(&graph, &order, &moment).map(|made| (self.scope.clone(), made))
+        }
     }
+}
+
+/// An order whose tasks are known, as far as they do not depend on what partitions are like.
+struct DraftedJob {
+    job: Job,
+    deployment_id: String,
+    graph: Arc<Deployed>,
+    drafted: Drafted,
+}
+
+impl DraftedJob {
+    fn finish(self, statuses: &Statuses) -> Result<(Scope, Made), Refusal> {
+        let made = self.drafted.finish(&self.graph, &self.job.order(&self.deployment_id), statuses)?;
+        Ok((self.job.scope, made))
+    }
+}
+
+/// One statement for the partitions on which plans depend, none when there are none.
+async fn find_statuses(
+    planner: &Planner,
+    jobs: &[Result<DraftedJob, Refusal>],
+) -> Result<Vec<Statuses>, Error> {
+    let nobody = Scope { tenant: String::new(), workspace: String::new() };
+    let wanted: Vec<(&Scope, Vec<Place>)> = jobs
+        .iter()
+        .map(|job| job.as_ref().map_or((&nobody, Vec::new()), |job| (&job.job.scope, job.drafted.places())))
+        .collect();
+    statuses::of_many(planner.store.loops(), &wanted).await.map_err(stored)
 }
 
 /// Two statements at most: which deployments are meant, and the manifests that are not in memory.

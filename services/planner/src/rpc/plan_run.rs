@@ -2,12 +2,12 @@
 
 use servo_mesh::{Error, Reason};
 use servo_model::plan::PlanId;
-use servo_proto::v1::{PlanRunRequest, PlanRunResponse};
+use servo_proto::v1::{PlanRunRequest, PlanRunResponse, RunSpec};
 
 use super::context::{Planner, scope, stored, working};
-use crate::core::plan::{Order, make};
+use crate::core::plan::{Order, draft};
 use crate::core::{plan_diff, plan_page};
-use crate::store::plans;
+use crate::store::{Scope, plans, statuses};
 
 const TASKS_DEFAULT: usize = 100;
 const TASKS_MAX: usize = 10_000;
@@ -29,28 +29,39 @@ pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Resu
             Some(plan.ok_or_else(|| not_found(&request.compare_plan_id))?)
         }
     };
+    let (deployment_id, graph) = (found.id, found.graph);
+    let (asked, asked_scope) = (spec.clone(), scope.clone());
+    let (id, deployed) = (deployment_id.clone(), graph.clone());
+    let drafted = working(move || draft(&deployed, &order(&asked_scope, &id, &asked), &moment)).await??;
+    let statuses = statuses::of_one(&mut tx, &scope, &drafted.places()).await.map_err(stored)?;
     drop(tx);
-    let made = working(move || {
-        let order = Order {
-            tenant: &scope.tenant,
-            workspace: &scope.workspace,
-            deployment_id: &found.id,
-            spec: &spec,
-            reused: &[],
-            only: &[],
-            max_tasks: 0,
-        };
-        make(&found.graph, &order, &moment)
-    });
+    let made = working(move || drafted.finish(&graph, &order(&scope, &deployment_id, &spec), &statuses));
     let mut plan = made.await??.plan;
-    let task_count = u32::try_from(plan.tasks.len()).unwrap_or(u32::MAX);
+    let up_to_date_count = count(plan.tasks.iter().filter(|task| task.up_to_date).count());
+    let task_count = count(plan.tasks.len());
     let diff = compared.map(|before| plan_diff::diff(&before, &plan));
     let shown = match request.max_tasks as usize {
         0 => TASKS_DEFAULT,
         count => count.min(TASKS_MAX),
     };
     plan_page::keep(&mut plan, 0..shown);
-    Ok(PlanRunResponse { plan: Some(plan), task_count, up_to_date_count: 0, request_fingerprint, diff })
+    Ok(PlanRunResponse { plan: Some(plan), task_count, up_to_date_count, request_fingerprint, diff })
+}
+
+fn order<'a>(scope: &'a Scope, deployment_id: &'a str, spec: &'a RunSpec) -> Order<'a> {
+    Order {
+        tenant: &scope.tenant,
+        workspace: &scope.workspace,
+        deployment_id,
+        spec,
+        reused: &[],
+        only: &[],
+        max_tasks: 0,
+    }
+}
+
+fn count(tasks: usize) -> u32 {
+    u32::try_from(tasks).unwrap_or(u32::MAX)
 }
 
 pub(super) fn plan_id(text: &str) -> Result<PlanId, Error> {

@@ -5,6 +5,7 @@ pub(crate) mod deployments;
 pub(crate) mod plans;
 pub(crate) mod requests;
 pub(crate) mod sets;
+pub(crate) mod statuses;
 
 /// Whose rows: every table of the planner begins with these two.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -176,3 +176,48 @@ async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
         "there is no plan",
     );
 }
+
+/// As the scheduler's fold would write it: `asset` materialised at `second`.
+async fn materialized(world: &World, asset: &str, second: f64) {
+    let mut connection = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+    sqlx::query(
+        "INSERT INTO scheduler.partitions (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
+             attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
+         VALUES ($1, $2, $3, '', gen_random_uuid(), to_timestamp($4), 1, 8, gen_random_uuid(), to_timestamp($4), 1, '')",
+    )
+    .bind(TENANT)
+    .bind(WORKSPACE)
+    .bind(asset)
+    .bind(second)
+    .execute(&mut connection)
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
+    let world = World::start().await;
+    world.deploy(chain()).await;
+    let current = || RunSpec { skip_up_to_date: true, ..spec(&["*"]) };
+    let preview = async || {
+        let request = PlanRunRequest {
+            tenant: TENANT.into(),
+            workspace: WORKSPACE.into(),
+            spec: Some(current()),
+            ..Default::default()
+        };
+        world.client().plan_run(by_user(request)).await.unwrap().into_inner()
+    };
+    assert_eq!(preview().await.up_to_date_count, 0);
+    materialized(&world, "n/a", 1.0).await;
+    materialized(&world, "n/b", 2.0).await;
+    let shown = preview().await;
+    assert_eq!((shown.task_count, shown.up_to_date_count), (3, 2));
+    // The orders of one call do not see each other's partitions, and a plain one sees none.
+    let orders = vec![PlanOrder { spec: Some(current()), ..order(&[]) }, order(&["*"])];
+    let outcomes = make(&world, orders).await;
+    assert_eq!(plan(&outcomes[0]).plan_id, shown.plan.unwrap().plan_id);
+    assert_ne!(plan(&outcomes[0]).plan_id, plan(&outcomes[1]).plan_id);
+    let plain = plan(&outcomes[1]).plan.as_ref().unwrap();
+    assert!(plain.tasks.iter().all(|task| !task.up_to_date));
+}

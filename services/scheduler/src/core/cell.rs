@@ -1,6 +1,7 @@
 //! One task as the fold knows it, small enough to keep ten thousand of them per run in memory.
 
 use servo_model::AttemptId;
+use servo_model::edges::EdgeResolution;
 use servo_model::states::{TaskState, TransitionReason};
 
 use super::Time;
@@ -68,6 +69,11 @@ impl Cell {
             ended_at: None,
             due_at: None,
         }
+    }
+
+    /// What its end means for those who wait for it; `None` before.
+    pub const fn resolution(&self) -> Option<EdgeResolution> {
+        EdgeResolution::of(self.state, self.reason)
     }
 
     /// Whether this attempt is the one whose events count.

@@ -93,8 +93,11 @@ pub struct Made {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    /// A blocking check failed and the asset keeps such outputs for a decision.
-    Quarantined,
+    /// A blocking check failed and the asset keeps such outputs for a decision; meanwhile readers get an earlier
+    /// version, if there is a good one.
+    Quarantined {
+        has_good_version: bool,
+    },
     /// A blocking check failed and there is no quarantine.
     CheckFailed,
     /// The error's type decides together with its category; user code may have asked for a retry or forbidden one.

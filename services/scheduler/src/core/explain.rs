@@ -71,6 +71,7 @@ mod tests {
             partition_key: "".into(),
             upstream: upstream.into(),
             mapped_over,
+            up_to_date: false,
         }
     }
 

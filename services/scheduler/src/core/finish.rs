@@ -1,8 +1,8 @@
 //! How an attempt ended, and what becomes of its task.
 
-use servo_model::AttemptId;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, TaskCause, TaskState};
+use servo_model::{AttemptId, Operation};
 
 use super::cell::Slot;
 use super::changes::{Materialized, PartitionNews, Promotion};
@@ -46,7 +46,7 @@ impl Fold<'_> {
             return Err(refusal);
         }
         let same = match finished.outcome {
-            Outcome::Succeeded | Outcome::Quarantined => cell.state == TaskState::Succeeded,
+            Outcome::Succeeded | Outcome::Quarantined { .. } => cell.state == TaskState::Succeeded,
             Outcome::Skipped => cell.state == TaskState::Skipped,
             Outcome::CheckFailed => cell.state == TaskState::Failed,
             Outcome::Failed { .. } => matches!(cell.state, TaskState::Failed | TaskState::RetryWait),
@@ -68,8 +68,12 @@ impl Fold<'_> {
     fn ended(&mut self, finished: &Finished) -> Verdict {
         let task = finished.task;
         match &finished.outcome {
-            Outcome::Succeeded => self.succeeded(finished, Promotion::Promoted),
-            Outcome::Quarantined => self.succeeded(finished, Promotion::Quarantined),
+            Outcome::Succeeded => self.succeeded(finished, TaskCause::Succeeded, Promotion::Promoted),
+            Outcome::Quarantined { has_good_version } => {
+                let cause =
+                    if *has_good_version { TaskCause::Succeeded } else { TaskCause::SucceededWithheld };
+                self.succeeded(finished, cause, Promotion::Quarantined);
+            }
             Outcome::CheckFailed => self.failed_for_good(task, TaskCause::CheckFailed, &finished.message),
             Outcome::Skipped => {
                 self.step(task, TaskCause::SkippedItself);
@@ -91,11 +95,11 @@ impl Fold<'_> {
         Verdict::Folded
     }
 
-    fn succeeded(&mut self, finished: &Finished, promotion: Promotion) {
+    fn succeeded(&mut self, finished: &Finished, cause: TaskCause, promotion: Promotion) {
         if let Some(items) = &finished.items {
             self.run.items.insert(finished.task.ordinal, items.clone());
         }
-        self.step(finished.task, TaskCause::Succeeded);
+        self.step(finished.task, cause);
         self.keep_outputs(finished, promotion);
         self.note_partitions(finished.task, promotion == Promotion::Promoted);
     }
@@ -154,10 +158,14 @@ impl Fold<'_> {
         }));
     }
 
-    /// Children are left out: their parent's partition is whole when all of them are.
+    /// Children are left out: their parent's partition is whole when all of them are. So are checks, which make
+    /// nothing.
     fn note_partitions(&mut self, task: Slot, promoted: bool) {
         let graph = self.graph();
         let (planned, settings) = (graph.task(task.ordinal), graph.settings(task.ordinal));
+        if planned.key.operation() != Operation::Materialize {
+            return;
+        }
         let cell = self.cell(task);
         let (Some(attempt_id), true, None) = (cell.attempt_id, cell.state.is_terminal(), task.item) else {
             return;

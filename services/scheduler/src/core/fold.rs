@@ -64,10 +64,19 @@ impl Fold<'_> {
             self.step(Slot::planned(ordinal), TaskCause::RunStarted);
         }
         for ordinal in ordinals.filter(|ordinal| graph.task(*ordinal).upstream.is_empty()) {
-            self.step(Slot::planned(ordinal), TaskCause::UpstreamsSucceeded);
+            self.begin_root(Slot::planned(ordinal), graph.task(ordinal).up_to_date);
         }
         self.judge_run();
         Ok(Verdict::Folded)
+    }
+
+    fn begin_root(&mut self, root: Slot, up_to_date: bool) {
+        if up_to_date {
+            self.step(root, TaskCause::UpToDate);
+            self.settle(root);
+        } else {
+            self.step(root, TaskCause::UpstreamsSucceeded);
+        }
     }
 
     fn give_up(&mut self, message: &str) -> Folded {

@@ -42,6 +42,8 @@ pub struct PlannedTask {
     pub upstream: Box<[u32]>,
     /// The task whose items it runs over, once each.
     pub mapped_over: Option<u32>,
+    /// Its output is made from what is current: it succeeds without an attempt.
+    pub up_to_date: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

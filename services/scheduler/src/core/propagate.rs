@@ -13,7 +13,7 @@ impl Fold<'_> {
     pub(super) fn settle(&mut self, first: Slot) {
         let mut ended = vec![first];
         while let Some(slot) = ended.pop() {
-            let Some(resolution) = EdgeResolution::of(self.cell(slot).state) else { continue };
+            let Some(resolution) = self.cell(slot).resolution() else { continue };
             match slot.item {
                 Some(_) => self.settle_child(slot.ordinal, resolution, &mut ended),
                 None => self.settle_waiters(slot.ordinal, resolution, &mut ended),
@@ -32,7 +32,12 @@ impl Fold<'_> {
             if self.cell(slot).state != TaskState::Blocked || self.is_mapped_already(*waiter) {
                 continue;
             }
-            match (cause, graph.task(*waiter).mapped_over) {
+            let task = graph.task(*waiter);
+            let cause = match cause {
+                TaskCause::UpstreamsSucceeded if task.up_to_date => TaskCause::UpToDate,
+                cause => cause,
+            };
+            match (cause, task.mapped_over) {
                 (TaskCause::UpstreamsSucceeded, Some(over)) => self.map(*waiter, over, ended),
                 _ => {
                     if self.step(slot, cause) {

@@ -137,18 +137,14 @@ impl Run {
         self.upstreams = graph
             .tasks
             .iter()
-            .map(|task| task.upstream.iter().map(|up| self.end_of(*up)).collect())
+            .map(|task| task.upstream.iter().map(|up| self.cells[*up as usize].resolution()).collect())
             .collect();
         for children in self.children.values_mut() {
-            children.tally = children.cells.iter().map(|cell| cell.state).collect();
+            children.tally = children.cells.iter().map(Cell::resolution).collect();
         }
         self.items = items;
         self.graph = Some(graph);
         self
-    }
-
-    fn end_of(&self, ordinal: u32) -> TaskState {
-        self.cells[ordinal as usize].state
     }
 
     pub fn counts(&self) -> &Counts {
@@ -207,9 +203,8 @@ impl Run {
 
     /// How its own tasks stand, children left to their parents.
     pub(super) fn tally(&self) -> (u32, u32) {
-        let ended = |resolution| {
-            self.cells.iter().filter(|cell| EdgeResolution::of(cell.state) == Some(resolution)).count()
-        };
+        let ended =
+            |resolution| self.cells.iter().filter(|cell| cell.resolution() == Some(resolution)).count();
         (ended(EdgeResolution::Failed) as u32, ended(EdgeResolution::Cancelled) as u32)
     }
 }

@@ -69,3 +69,12 @@ pub(super) fn is_equality(term: &Term) -> Result<bool, Error> {
         _ => Err(bad_filter(&format!("`{}` takes = and != only", term.field))),
     }
 }
+
+/// The value of a term about a time, in nanoseconds since 1970.
+pub(super) fn time(term: &Term) -> Result<i128, Error> {
+    let at: jiff::Timestamp = term.value.parse().map_err(|_| {
+        let form = "2026-01-31T12:00:00Z";
+        bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", term.value, term.field))
+    })?;
+    Ok(at.as_nanosecond())
+}

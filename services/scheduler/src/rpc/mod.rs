@@ -10,8 +10,10 @@ mod force_cancel_task;
 mod generations;
 mod get_run;
 mod list_events;
+mod list_materializations;
 mod list_run_key_conflicts;
 mod list_runs;
+mod materialization_filter;
 mod projections;
 mod report_attempts;
 mod retry_run;
@@ -178,6 +180,14 @@ impl SchedulerService for Scheduler {
         let caller = Caller::of(request.extensions())?.clone();
         let asked = request.into_inner();
         Ok(Response::new(force_cancel_task::force_cancel_task(self, &caller, asked).await?))
+    }
+
+    async fn list_materializations(
+        &self,
+        request: Request<v1::ListMaterializationsRequest>,
+    ) -> Result<Response<v1::ListMaterializationsResponse>, Status> {
+        let asked = request.into_inner();
+        Ok(Response::new(list_materializations::list_materializations(self, asked).await?))
     }
 
     async fn list_run_key_conflicts(

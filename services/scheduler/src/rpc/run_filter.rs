@@ -73,8 +73,8 @@ impl Condition {
                 return Err(bad_filter(&format!("`{}` is no trigger; there are {known}", term.value)));
             }
             "deployment_id" => Field::Deployment(text()),
-            "create_time" => Field::Created(time(term)?),
-            _ => Field::Ended(time(term)?),
+            "create_time" => Field::Created(answer::time(term)?),
+            _ => Field::Ended(answer::time(term)?),
         };
         if !matches!(field, Field::Created(_) | Field::Ended(_)) {
             answer::is_equality(term)?;
@@ -110,14 +110,6 @@ fn trigger(run: &v1::Run) -> &'static str {
         Some(Source::Backfill(_)) => "backfill",
         _ => "manual",
     }
-}
-
-fn time(term: &Term) -> Result<Nanos, Error> {
-    let at: jiff::Timestamp = term.value.parse().map_err(|_| {
-        let form = "2026-01-31T12:00:00Z";
-        bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", term.value, term.field))
-    })?;
-    Ok(at.as_nanosecond())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One flush: load, fold, store in one statement, answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
@@ -38,6 +39,8 @@ pub(super) struct Draft {
     pub(super) marks: HashMap<i16, i64>,
     /// Nothing but claims: may be lost with Postgres.
     pub(super) claims_only: bool,
+    /// Events about quarantined outputs for which readers keep a good version.
+    pub(super) good_versions: HashSet<Uuid>,
 }
 
 impl Lane {
@@ -100,7 +103,8 @@ impl Lane {
     async fn try_flush(&mut self, works: &[Work]) -> Result<Vec<Vec<Done>>, StoreError> {
         let asks = works.iter().flat_map(|work| &work.asks);
         self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
-        let mut draft = Draft { claims_only: true, ..Draft::default() };
+        let good_versions = self.good_versions(works).await?;
+        let mut draft = Draft { claims_only: true, good_versions, ..Draft::default() };
         let at = self.time_for(works.iter().map(|work| work.shard)).await?;
         let mut answers = Vec::with_capacity(works.len());
         for work in works {
@@ -167,7 +171,8 @@ impl Lane {
         // Another tenant's run is as good as none.
         let run = held.runs.get_mut(&event.run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
         let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
-        let happened = match wire::from_body(&event.body, None) {
+        let body = with_good_version(event, &draft.good_versions);
+        let happened = match wire::from_body(&body, None) {
             Ok(happened) => happened,
             Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
         };
@@ -179,7 +184,7 @@ impl Lane {
         // What goes to a queue must not outlive its claim.
         draft.claims_only &=
             matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
-        draft.events.push(new_event(event, run.header.workspace.as_str(), shard));
+        draft.events.push(new_event(event, &body, run.header.workspace.as_str(), shard));
         draft.marks.insert(shard, mark + 1);
         done(DoneAs::Core(verdict), Some(RunView::of(run)))
     }
@@ -260,10 +265,20 @@ impl Lane {
     }
 }
 
-fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
+/// A fold knows only what stands in events, so what was found out about other runs is written there.
+fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
+    match &event.body {
+        Body::TaskFinished(finished) if good.contains(&event.event_id) => {
+            Cow::Owned(Body::TaskFinished(v1::TaskFinished { has_good_version: true, ..finished.clone() }))
+        }
+        body => Cow::Borrowed(body),
+    }
+}
+
+fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i16) -> NewEvent {
     NewEvent {
         event_id: event.event_id,
-        kind: kind_of(&event.body),
+        kind: kind_of(body),
         version: 1,
         shard,
         tenant: event.tenant.clone(),
@@ -271,7 +286,7 @@ fn new_event(event: &RunEvent, workspace: &str, shard: i16) -> NewEvent {
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),
         causation_id: None,
-        payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }
+        payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(body.clone()) }
             .encode_to_vec(),
     }
 }

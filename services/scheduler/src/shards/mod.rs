@@ -9,6 +9,7 @@ mod bells;
 mod claim;
 mod clock;
 mod flush;
+mod good_versions;
 mod keeper;
 mod lane;
 mod load;

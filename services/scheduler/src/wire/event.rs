@@ -88,7 +88,7 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
         session: session(&finished.session),
         started_at: finished.start_time.map(|time| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000),
         outcome: outcome(finished, &error)?,
-        outputs: finished.outputs.iter().map(made).collect(),
+        outputs: finished.outputs.iter().map(|output| made(output, finished.gating)).collect(),
         items: finished.items.as_ref().map(|items| (items.count, items.encode_to_vec().into())),
         error: finished.error.as_ref().map_or_else(Vec::new, Message::encode_to_vec),
         message: if error.message.is_empty() { "it failed without a word".to_owned() } else { error.message },
@@ -98,7 +98,9 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
 fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome, BadEvent> {
     Ok(match (finished.outcome(), finished.gating()) {
         (v1::Outcome::Succeeded, v1::Gating::Block) => Outcome::CheckFailed,
-        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => Outcome::Quarantined,
+        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => {
+            Outcome::Quarantined { has_good_version: finished.has_good_version }
+        }
         (v1::Outcome::Succeeded, _) => Outcome::Succeeded,
         (v1::Outcome::Failed, _) => Outcome::Failed {
             category: category(error.category()),
@@ -116,12 +118,14 @@ fn category(category: v1::ErrorCategory) -> ErrorCategory {
     i16::try_from(category as i32).ok().and_then(ErrorCategory::from_code).unwrap_or(ErrorCategory::UserCode)
 }
 
-fn made(output: &v1::Output) -> Made {
+/// Without gating everything is allowed.
+fn made(output: &v1::Output, gating: i32) -> Made {
+    let gating = if gating == 0 { v1::Gating::Allow.into() } else { gating };
     Made {
         asset_key: output.asset_key.clone(),
         partition_key: output.partition_key.clone(),
         code_version: output.code_version.clone(),
-        output: output.encode_to_vec(),
+        output: v1::Output { gating, ..output.clone() }.encode_to_vec(),
     }
 }
 

@@ -29,6 +29,7 @@ fn planned(task: &v1::PlannedTask, partitions: &mut Texts) -> Result<PlannedTask
         partition_key: partitions.share(&task.partition_key),
         upstream: task.upstream.as_slice().into(),
         mapped_over: task.mapped_over,
+        up_to_date: task.up_to_date,
     })
 }
 

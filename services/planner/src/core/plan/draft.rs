@@ -11,6 +11,7 @@ use super::parse_key;
 use crate::core::check::Link;
 use crate::core::choose::{Chosen, FIELD};
 use crate::core::deployed::Deployed;
+use crate::core::freshness::Place;
 use crate::core::refusal::Refusal;
 
 /// One task; others are named by their place in the list of drafts.
@@ -21,6 +22,11 @@ pub(super) struct Draft {
     pub(super) upstream: BTreeSet<usize>,
     pub(super) inputs: Vec<PlannedInput>,
     pub(super) mapped_over: Option<usize>,
+    /// Every partition it makes and every one it depends on; only kept when the plan depends on what they are like.
+    pub(super) made: Vec<Place>,
+    pub(super) read: Vec<Place>,
+    /// It need not run.
+    pub(super) up_to_date: bool,
 }
 
 impl Draft {
@@ -29,6 +35,7 @@ impl Draft {
         chosen: &Chosen,
         operation: Operation,
         moment: &Moment,
+        keep_places: bool,
     ) -> Result<Vec<Draft>, Refusal> {
         let mut drafts = Vec::new();
         let mut places: HashMap<u32, HashMap<Option<&PartitionKey>, usize>> = HashMap::new();
@@ -38,15 +45,23 @@ impl Draft {
                 let key = TaskKey::new(key, partition.clone(), operation);
                 places.entry(*asset).or_default().insert(partition.as_ref(), drafts.len());
                 drafts.push(Draft {
+                    made: if keep_places {
+                        made_by(deployed, *asset, partition.as_ref())
+                    } else {
+                        Vec::new()
+                    },
                     key,
                     asset: *asset,
                     upstream: BTreeSet::new(),
                     inputs: Vec::new(),
                     mapped_over: None,
+                    read: Vec::new(),
+                    up_to_date: false,
                 });
             }
         }
-        let mut linker = Linker { deployed, places, moment, keys_left: INPUT_KEYS_PER_PLAN_MAX };
+        let keys_left = INPUT_KEYS_PER_PLAN_MAX;
+        let mut linker = Linker { deployed, places, moment, keys_left, keep_places };
         for draft in &mut drafts {
             match operation {
                 Operation::Materialize | Operation::Evaluate => linker.link_all(draft)?,
@@ -55,6 +70,12 @@ impl Draft {
         }
         Ok(drafts)
     }
+}
+
+fn made_by(deployed: &Deployed, maker: u32, partition: Option<&PartitionKey>) -> Vec<Place> {
+    let partition = partition.map(ToString::to_string).unwrap_or_default();
+    let members = deployed.members[maker as usize].iter();
+    members.map(|asset| (deployed.name(*asset).to_owned(), partition.clone())).collect()
 }
 
 /// A check reads what the asset holds already.
@@ -73,6 +94,7 @@ struct Linker<'a> {
     moment: &'a Moment,
     /// How many partitions inputs may still name.
     keys_left: usize,
+    keep_places: bool,
 }
 
 impl Linker<'_> {
@@ -98,6 +120,14 @@ impl Linker<'_> {
             draft.mapped_over = Some(self.yielding(draft, link, &before)?);
         }
         draft.upstream.extend(before);
+        if self.keep_places {
+            let asset = self.deployed.name(link.upstream);
+            let place = |key: String| (asset.to_owned(), key);
+            match &keys {
+                None => draft.read.push(place(String::new())),
+                Some(keys) => draft.read.extend(keys.iter().map(|key| place(key.to_string()))),
+            }
+        }
         if !link.parameter.is_empty() {
             draft.inputs.push(PlannedInput {
                 asset_key: self.deployed.name(link.upstream).to_owned(),
@@ -154,21 +184,30 @@ pub(super) fn only(drafts: Vec<Draft>, names: &[String]) -> Result<Vec<Draft>, R
         return Ok(drafts);
     }
     let places: HashMap<&TaskKey, usize> = drafts.iter().map(|draft| &draft.key).zip(0..).collect();
-    let mut kept = HashSet::new();
+    let mut named = Vec::with_capacity(names.len());
     for (index, text) in names.iter().enumerate() {
         let key = parse_key(FIELD, index, text)?;
-        let mut next = Some(places.get(&key).copied().ok_or_else(|| {
+        named.push(places.get(&key).copied().ok_or_else(|| {
             Refusal::of_field(
                 Reason::InvalidField,
                 format!("{FIELD}[{index}]"),
                 format!("`{key}` is no task of this plan"),
             )
         })?);
+    }
+    Ok(keep(drafts, named))
+}
+
+/// Keeps these, and those whose items they run over.
+pub(super) fn keep(drafts: Vec<Draft>, wanted: impl IntoIterator<Item = usize>) -> Vec<Draft> {
+    let mut kept = HashSet::new();
+    for place in wanted {
+        let mut next = Some(place);
         while let Some(place) = next.filter(|place| kept.insert(*place)) {
             next = drafts[place].mapped_over;
         }
     }
-    Ok(renumbered(drafts, &kept))
+    renumbered(drafts, &kept)
 }
 
 fn renumbered(drafts: Vec<Draft>, kept: &HashSet<usize>) -> Vec<Draft> {

@@ -7,6 +7,7 @@ use servo_proto::v1::{
 };
 
 use super::*;
+use crate::core::freshness::Status;
 use crate::core::samples::{asset, cut, days, fixed, keys, manifest, run, source, time};
 
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
@@ -29,6 +30,10 @@ fn order(spec: &RunSpec) -> Order<'_> {
 
 fn plan(manifest: Manifest, spec: &RunSpec) -> Result<Made, Refusal> {
     make(&Deployed::new(manifest).unwrap(), &order(spec), &moment())
+}
+
+fn make(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Made, Refusal> {
+    draft(deployed, order, moment)?.finish(deployed, order, &Statuses::new())
 }
 
 /// Each task with the tasks it waits for, by name: `n/b <- n/a`.
@@ -329,4 +334,109 @@ proptest! {
             prop_assert_eq!(made(&straight), made(&turned));
         }
     }
+}
+
+/// Statuses from `(asset, partition, time of its version, newest attempt failed)`.
+fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
+    let status = |(asset, partition, at, failed): &(&str, &str, i64, bool)| {
+        let made = (*at > 0).then(|| (*at, String::new()));
+        (((*asset).to_owned(), (*partition).to_owned()), Status { made, failed: *failed })
+    };
+    known.iter().map(status).collect()
+}
+
+/// The tasks that are up to date, and all others, by name.
+fn current(manifest: Manifest, selection: &[&str], known: &[(&str, &str, i64, bool)]) -> (String, String) {
+    let deployed = Deployed::new(manifest).unwrap();
+    let spec = RunSpec { skip_up_to_date: true, ..run(selection, None) };
+    let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
+    let made = drafted.finish(&deployed, &order(&spec), &statuses(known)).unwrap();
+    let names = |up_to_date: bool| {
+        let tasks = made.plan.tasks.iter().filter(|task| task.up_to_date == up_to_date);
+        let name = |task: &v1::PlannedTask| task.task_key.replace(":materialize", "");
+        tasks.map(name).collect::<Vec<_>>().join(" ")
+    };
+    (names(true), names(false))
+}
+
+#[test]
+fn what_is_current_and_depends_on_nothing_that_runs_is_up_to_date() {
+    let check = |known: &[(&str, &str, i64, bool)], fresh: &str, runs: &str| {
+        assert_eq!(current(diamond(), &["*"], known), (fresh.to_owned(), runs.to_owned()), "{known:?}");
+    };
+    let all = [("n/top", "", 1, false), ("n/left", "", 2, false), ("n/right", "", 2, false)];
+    check(&all, "n/top n/left n/right", "n/end");
+    check(&[&all[..], &[("n/end", "", 3, false)]].concat(), "n/top n/left n/right n/end", "");
+    // Newer than what was made from it, though not itself selected to run: left is stale, hence end runs too.
+    check(
+        &[&all[..2], &[("n/right", "", 9, false), ("n/end", "", 3, false)]].concat(),
+        "n/top n/left n/right",
+        "n/end",
+    );
+    check(
+        &[&all[..2], &[("n/right", "", 2, true), ("n/end", "", 3, false)]].concat(),
+        "n/top n/left",
+        "n/right n/end",
+    );
+    check(&[], "", "n/top n/left n/right n/end");
+    // What a source has got is newer than all of it.
+    check(&[&all[..], &[("raw/x", "", 7, false)]].concat(), "", "n/top n/left n/right n/end");
+    let without_upstream =
+        current(diamond(), &["n/end"], &[("n/end", "", 3, false), ("n/left", "", 4, false)]);
+    assert_eq!(without_upstream, (String::new(), "n/end".to_owned()));
+}
+
+#[test]
+fn a_task_whose_items_are_needed_is_never_up_to_date() {
+    let list = servo_proto::v1::AssetDefinition { yields_items: true, ..asset("n/list", &[]) };
+    let mut each = asset("n/each", &["n/list"]);
+    each.dependencies[0].mapped = true;
+    let world = manifest(vec![list, each, asset("n/other", &[])]);
+    let known = [("n/list", "", 1, false), ("n/each", "", 2, false), ("n/other", "", 1, false)];
+    assert_eq!(current(world, &["*"], &known), ("n/other".to_owned(), "n/list n/each".to_owned()));
+}
+
+#[test]
+fn partitions_are_chosen_by_their_condition() {
+    let deployed = Deployed::new(manifest(vec![
+        cut(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
+        cut(asset("n/b", &["n/a"]), vec![fixed("p", &["1", "2", "3", "4"])]),
+    ]))
+    .unwrap();
+    // 1 is current, 2 stale, 3 failed with older data, 4 was never made.
+    let known = statuses(&[
+        ("n/a", "p=s:1", 1, false),
+        ("n/b", "p=s:1", 2, false),
+        ("n/a", "p=s:2", 3, false),
+        ("n/b", "p=s:2", 2, false),
+        ("n/b", "p=s:3", 2, true),
+    ]);
+    let chosen = |condition: PartitionCondition| {
+        let all = PartitionSelection { partitions: Some(Partitions::All(true)), only: condition.into() };
+        let spec = run(&["n/b"], Some(all));
+        let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
+        let made = drafted.finish(&deployed, &order(&spec), &known).map_err(|refusal| refusal.reason);
+        made.map(|made| made.plan.tasks.iter().map(|task| task.partition_key.replace("p=s:", "")).collect())
+    };
+    assert_eq!(chosen(PartitionCondition::Missing), Ok("4".to_owned()));
+    assert_eq!(chosen(PartitionCondition::Failed), Ok("3".to_owned()));
+    assert_eq!(chosen(PartitionCondition::Stale), Ok("2".to_owned()));
+    assert_eq!(chosen(PartitionCondition::NotUpToDate), Ok("234".to_owned()));
+    assert_eq!(chosen(PartitionCondition::Unspecified), Ok("1234".to_owned()));
+    let only_current = PartitionSelection { only: PartitionCondition::Stale.into(), ..keys(&["p=s:1"]) };
+    let spec = run(&["n/b"], Some(only_current));
+    let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
+    let refused = drafted.finish(&deployed, &order(&spec), &known).unwrap_err();
+    assert_eq!(refused.reason, Reason::SelectionEmpty);
+}
+
+#[test]
+fn a_condition_needs_partitions_and_a_name() {
+    let world = || manifest(vec![cut(asset("n/a", &[]), vec![fixed("p", &["1"])])]);
+    let nothing_named = PartitionSelection { partitions: None, only: PartitionCondition::Stale.into() };
+    let (reason, field, _) = refusal(world(), &run(&["n/a"], Some(nothing_named)));
+    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.only"));
+    let unknown = PartitionSelection { only: 99, ..keys(&["p=s:1"]) };
+    let (reason, field, _) = refusal(world(), &run(&["n/a"], Some(unknown)));
+    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.only"));
 }

@@ -75,13 +75,16 @@ fn tasks(deployed: &Deployed, order: &Order<'_>, drafts: &[Draft]) -> Vec<PlanTa
             priority: planned.priority.saturating_add(order.spec.priority),
             resources: settings::resources(planned),
             retry: settings::retry_policy(planned),
-            settings: BTreeMap::from([(
-                "inputs".to_owned(),
-                Json::Array(draft.inputs.iter().map(input_json).collect()),
-            )]),
+            settings: task_settings(draft),
         })
     };
     drafts.iter().filter_map(task).collect()
+}
+
+fn task_settings(draft: &Draft) -> BTreeMap<String, Json> {
+    let inputs = Json::Array(draft.inputs.iter().map(input_json).collect());
+    let up_to_date = draft.up_to_date.then(|| ("up_to_date".to_owned(), Json::Bool(true)));
+    [("inputs".to_owned(), inputs)].into_iter().chain(up_to_date).collect()
 }
 
 fn input_json(input: &PlannedInput) -> Json {
@@ -115,6 +118,7 @@ fn written_tasks(plan: &Plan, drafts: Vec<Draft>, assets: &BTreeSet<u32>) -> Vec
             inputs: draft.inputs,
             mapped_over: task.map_over,
             sensor: None,
+            up_to_date: draft.up_to_date,
         })
     };
     plan.tasks().iter().filter_map(write).collect()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 
-use super::world::{World, any_graph, claimed, failed, finished, graph, p, requested};
+use super::world::{World, any_graph, claimed, failed, finished, graph, p, quarantined, requested};
 use crate::core::{Changes, Event, Outcome, Run, Slot, Time, TimerKind, Verdict, fold};
 
 /// Everything of a run but the times of what followed from other tasks' events.
@@ -48,7 +48,7 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
         let event = match cell.state {
             TaskState::Ready => claimed(graph, slot, cell.attempt + 1),
             TaskState::RetryWait => timer(TimerKind::Retry),
-            _ => match roll() % 8 {
+            _ => match roll() % 10 {
                 0 => timer(TimerKind::DispatchAck),
                 1 => Event::Started {
                     task: slot,
@@ -59,6 +59,8 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
                 2 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::Transient)),
                 3 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::UserCode)),
                 4 => finished(slot, cell.attempt_id.unwrap(), Outcome::Skipped),
+                5 => finished(slot, cell.attempt_id.unwrap(), quarantined(false)),
+                6 => finished(slot, cell.attempt_id.unwrap(), quarantined(true)),
                 _ => finished(slot, cell.attempt_id.unwrap(), Outcome::Succeeded),
             },
         };
@@ -151,9 +153,16 @@ proptest! {
         }
         prop_assert!(run.state.is_terminal());
         for (slot, cell) in run.cells() {
-            let bad = graph.task(slot.ordinal).upstream.iter()
-                .any(|up| matches!(run.cell(p(*up)).unwrap().state, TaskState::Failed | TaskState::Skipped));
-            prop_assert!(!bad || cell.state == TaskState::Skipped, "{slot:?} is {}", cell.state);
+            let upstream = || graph.task(slot.ordinal).upstream.iter().map(|up| run.cell(p(*up)).unwrap());
+            let bad = upstream().any(|up| matches!(up.state, TaskState::Failed | TaskState::Skipped));
+            let unreadable = upstream().any(|up| up.reason == TransitionReason::OutputWithheld);
+            prop_assert!(!(bad || unreadable) || cell.state == TaskState::Skipped, "{slot:?} is {}", cell.state);
+            if cell.reason == TransitionReason::UpstreamQuarantined {
+                prop_assert!(unreadable && !bad, "{slot:?}");
+            }
+            let fresh = graph.task(slot.ordinal).up_to_date;
+            prop_assert_eq!(fresh, cell.reason == TransitionReason::UpToDate);
+            prop_assert!(!fresh || (cell.state, cell.attempt) == (TaskState::Succeeded, 0));
         }
     }
 }
@@ -172,6 +181,7 @@ fn of_conflicting_events_the_first_wins() {
         (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Heartbeat)),
         (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Execution)),
         (finished(p(0), attempt, Outcome::Skipped), timer(TimerKind::Heartbeat)),
+        (finished(p(0), attempt, quarantined(false)), timer(TimerKind::Heartbeat)),
         (
             finished(p(0), attempt, Outcome::Succeeded),
             Event::ForceCancelled { task: p(0), attempt_id: attempt, version: 1 },

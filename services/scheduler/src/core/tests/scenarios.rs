@@ -3,7 +3,7 @@
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunState, TaskState, TransitionReason};
 
-use super::world::{World, claimed, failed, finished, graph, mapped_graph, p};
+use super::world::{World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph};
 use crate::core::{
     AssetSettings, Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold, force_from,
 };
@@ -251,4 +251,58 @@ fn only_a_silent_attempt_is_ended_by_force() {
     assert_eq!(from(10_000_000, Some(claimed_at + 7)), claimed_at + 7 + 5_000_000);
     // An older beat is another attempt's.
     assert_eq!(from(10_000_000, Some(claimed_at - 7)), claimed_at + 5_000_000);
+}
+
+#[test]
+fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
+    let ends = |has_good_version: bool| {
+        let mut world = diamond();
+        world.run_down(|slot| match slot == p(1) {
+            true => quarantined(has_good_version),
+            false => Outcome::Succeeded,
+        });
+        let join = world.run.cell(p(3)).unwrap();
+        (world.state(p(1)), join.state, join.reason, world.run.state)
+    };
+    let (done, skipped) = (TaskState::Succeeded, TaskState::Skipped);
+    assert_eq!(ends(true), (done, done, TransitionReason::ExecutionSucceeded, RunState::Succeeded));
+    assert_eq!(ends(false), (done, skipped, TransitionReason::UpstreamQuarantined, RunState::Succeeded));
+}
+
+#[test]
+fn a_quarantined_output_weighs_less_than_a_failure() {
+    let mut world = diamond();
+    world.run_down(|slot| match slot.ordinal {
+        1 => quarantined(false),
+        2 => failed(ErrorCategory::UserCode),
+        _ => Outcome::Succeeded,
+    });
+    assert_eq!(world.run.cell(p(3)).unwrap().reason, TransitionReason::UpstreamNotSucceeded);
+}
+
+#[test]
+fn a_run_that_is_restored_still_knows_what_cannot_be_read() {
+    let mut world = World::begun(graph(&[&[], &[], &[0, 1]]));
+    world.claim(p(0));
+    world.finish(p(0), quarantined(false));
+    let cells: Vec<_> = world.run.cells().map(|(slot, cell)| (slot, cell.clone())).collect();
+    let mut bare = super::world::requested();
+    bare.state = world.run.state;
+    world.run = bare.restore(world.graph.clone(), cells, Default::default());
+    world.claim(p(1));
+    world.finish(p(1), Outcome::Succeeded);
+    assert_eq!(world.run.cell(p(2)).unwrap().reason, TransitionReason::UpstreamQuarantined);
+}
+
+#[test]
+fn what_is_up_to_date_succeeds_without_an_attempt() {
+    let mut world = World::begun(whole_graph(&[&[], &[0], &[0], &[1, 2]], &[], &[0, 1]));
+    let ready = TaskState::Ready;
+    assert_eq!(world.states(), [TaskState::Succeeded, TaskState::Succeeded, ready, TaskState::Blocked]);
+    assert_eq!(world.changes.ready, [p(2)]);
+    assert!(world.changes.partitions.is_empty(), "its partitions stay as they are");
+    world.run_down(|_| Outcome::Succeeded);
+    assert_eq!(world.run.state, RunState::Succeeded);
+    let all = World::begun(whole_graph(&[&[], &[0]], &[], &[0, 1]));
+    assert_eq!((all.run.state, all.run.reason), (RunState::Succeeded, TransitionReason::AllTasksSucceeded));
 }

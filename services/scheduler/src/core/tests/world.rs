@@ -43,12 +43,18 @@ pub(super) fn graph(upstreams: &[&[u32]]) -> Arc<Graph> {
 }
 
 pub(super) fn mapped_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)]) -> Arc<Graph> {
+    whole_graph(upstreams, mapped, &[])
+}
+
+/// The tasks in `fresh` are up to date.
+pub(super) fn whole_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)], fresh: &[u32]) -> Arc<Graph> {
     let tasks = (0u32..).zip(upstreams).map(|(ordinal, upstream)| PlannedTask {
         key: TaskKey::new(AssetKey::new("t", &format!("a{ordinal}")).unwrap(), None, Operation::Materialize),
         asset: ordinal,
         partition_key: "".into(),
         upstream: (*upstream).into(),
         mapped_over: mapped.iter().find(|(task, _)| *task == ordinal).map(|(_, over)| *over),
+        up_to_date: fresh.contains(&ordinal),
     });
     let assets = (0..upstreams.len()).map(|asset| settings(asset, 2)).collect();
     Arc::new(Graph::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
@@ -164,19 +170,25 @@ pub(super) fn failed(category: ErrorCategory) -> Outcome {
     Outcome::Failed { category, error_type: String::new(), retriable: None }
 }
 
+pub(super) fn quarantined(has_good_version: bool) -> Outcome {
+    Outcome::Quarantined { has_good_version }
+}
+
 pub(super) fn p(ordinal: u32) -> Slot {
     Slot::planned(ordinal)
 }
 
-/// Graphs of up to `max` tasks, each waiting for some of those before it.
+/// Graphs of up to `max` tasks, each waiting for some of those before it. Some are up to date, never behind one that
+/// is not.
 pub(super) fn any_graph(max: usize) -> impl Strategy<Value = Arc<Graph>> {
-    prop::collection::vec(any::<u16>(), 1..=max).prop_map(|masks| {
-        let upstreams: Vec<Vec<u32>> = masks
-            .iter()
-            .enumerate()
-            .map(|(ordinal, mask)| (0..ordinal.min(16) as u32).filter(|up| mask & (1 << up) != 0).collect())
-            .collect();
+    prop::collection::vec((any::<u16>(), prop::bool::weighted(0.3)), 1..=max).prop_map(|tasks| {
+        let (mut upstreams, mut fresh): (Vec<Vec<u32>>, Vec<u32>) = (Vec::new(), Vec::new());
+        for (ordinal, (mask, current)) in (0u32..).zip(tasks) {
+            let upstream: Vec<u32> = (0..ordinal.min(16)).filter(|up| mask & (1 << up) != 0).collect();
+            fresh.extend((current && upstream.iter().all(|up| fresh.contains(up))).then_some(ordinal));
+            upstreams.push(upstream);
+        }
         let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
-        graph(&slices)
+        whole_graph(&slices, &[], &fresh)
     })
 }

@@ -1,5 +1,6 @@
 //! Memory and rows in step, on a real Postgres.
 
+mod quarantine;
 mod rebuild;
 mod requests;
 

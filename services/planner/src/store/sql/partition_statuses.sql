@@ -1,0 +1,6 @@
+-- Called by PlanRun and MakePlans for wishes that depend on what partitions are like: what the scheduler knows of these.
+SELECT w.place, p.materialized_at, p.code_version, p.attempt_state
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY
+    AS w (tenant, workspace, asset_key, partition_key, place)
+JOIN scheduler.partitions p ON p.tenant = w.tenant AND p.workspace = w.workspace AND p.asset_key = w.asset_key
+    AND p.partition_key = w.partition_key

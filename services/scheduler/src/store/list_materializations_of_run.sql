@@ -1,0 +1,13 @@
+-- Called by ListMaterializations for one run, whose attempts are found by its tasks.
+SELECT m.attempt_id, m.asset_key, m.ordinal, m.item, m.state, m.version, m.recorded_at, m.promoted_at, m.output,
+    r.run_id, r.deployment_id, r.plan_id
+FROM scheduler.materializations m
+JOIN scheduler.runs r ON r.run_number = m.run_number
+WHERE m.tenant = $1 AND m.workspace = $2 AND r.run_id = $7
+    AND m.attempt_id IN (
+        SELECT t.attempt_id FROM scheduler.tasks t
+        WHERE t.run_number = (SELECT run_number FROM scheduler.runs WHERE run_id = $7)
+    )
+    AND (m.recorded_at, m.attempt_id, m.asset_key) < ($3, $4, $5)
+ORDER BY m.recorded_at DESC, m.attempt_id DESC, m.asset_key DESC
+LIMIT $6
