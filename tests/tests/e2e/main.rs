@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod callback;
 mod commands;
 mod configuration;
 mod docs;

@@ -40,6 +40,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0015_ledger_rewind",
     "0016_scheduler_requests",
     "0017_dispatcher_queue",
+    "0018_store_placeholder",
+    "0019_callback_instances",
 ];
 
 #[cfg(test)]

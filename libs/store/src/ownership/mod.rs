@@ -193,6 +193,30 @@ pub const READS: &[Read] = &[
         why: "liveness is judged on the last beat",
     },
     Read {
+        reader: Reader::Loops(Service::Scheduler),
+        table: "callback.instances",
+        columns: &["address", "healthy_since", "good_until"],
+        why: "nobody is lost unless the way of beats was open for a full heartbeat timeout",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "scheduler.runs",
+        columns: &["run_id", "run_number", "tenant", "workspace", "plan_id", "ended_at"],
+        why: "a log is of a run, and followed until its end",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "scheduler.tasks",
+        columns: &["run_number", "ordinal", "item", "tenant", "state", "attempt", "attempt_id"],
+        why: "lines of a log tell their task",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "planner.plans",
+        columns: &["tenant", "workspace", "plan_id", "plan"],
+        why: "attempts are named after the tasks of the plan",
+    },
+    Read {
         reader: Reader::Loops(Service::Callback),
         table: "scheduler.runs",
         columns: &["run_id", "run_number", "tenant"],

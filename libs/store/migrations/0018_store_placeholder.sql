@@ -1,0 +1,1 @@
+-- Why: keeps the list dense until the branch that owns this number is merged.
