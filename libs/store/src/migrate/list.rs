@@ -42,6 +42,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0017_dispatcher_queue",
     "0018_store_placeholder",
     "0019_callback_instances",
+    "0020_bus_messages",
 ];
 
 #[cfg(test)]
