@@ -16,6 +16,7 @@ mod kills;
 mod outage;
 mod push;
 mod reads;
+mod returns;
 mod runs;
 mod states;
 mod streams;
