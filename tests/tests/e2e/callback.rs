@@ -310,9 +310,3 @@ async fn f04_a_stopped_callback_costs_no_attempt() {
     nobody_is_lost(|running| signal(running, Signal::SIGSTOP), |running| signal(running, Signal::SIGCONT))
         .await;
 }
-
-#[tokio::test]
-async fn f04_a_killed_callback_costs_no_attempt() {
-    let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    nobody_is_lost(kill, |running| running.mesh.launch(Service::Callback).unwrap()).await;
-}
