@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use servo_client::worker::{Attempt, Done, Handler};
 use servo_client::{Client, api};
 
@@ -52,6 +52,23 @@ pub enum Behaviour {
     BlockedByCheck,
     /// The same, for an asset that keeps such outputs for a decision.
     Quarantine,
+    /// Writes an output and its commit marker, or one that does not count.
+    Commit {
+        marker: Marker,
+    },
+}
+
+/// What becomes of a commit marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    Good,
+    Missing,
+    /// Another than the one that is reported.
+    Wrong,
+    /// Of another attempt.
+    Foreign,
+    /// Outside of the attempt's folder.
+    Elsewhere,
 }
 
 impl Behaviour {
@@ -71,6 +88,7 @@ impl Behaviour {
         "items",
         "blocked_by_check",
         "quarantine",
+        "commit",
     ];
 
     /// What an envelope asks for; without a word it is nothing.
@@ -104,9 +122,48 @@ impl Behaviour {
             },
             "blocked_by_check" => Behaviour::BlockedByCheck,
             "quarantine" => Behaviour::Quarantine,
+            "commit" => Behaviour::Commit { marker: marker(config["marker"].as_str().unwrap_or("good")) },
             _ => Behaviour::Noop,
         }
     }
+}
+
+fn marker(name: &str) -> Marker {
+    match name {
+        "missing" => Marker::Missing,
+        "wrong" => Marker::Wrong,
+        "foreign" => Marker::Foreign,
+        "elsewhere" => Marker::Elsewhere,
+        _ => Marker::Good,
+    }
+}
+
+/// Writes what the envelope asks for below its folder, the marker last, and answers what to report.
+fn commit(envelope: &api::TaskEnvelope, marker: Marker) -> Result<api::Output> {
+    let folder =
+        Path::new(envelope.output_uri.strip_prefix("file://").context("outputs lie in folders here")?);
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("data"), "rows")?;
+    let made_by = if marker == Marker::Foreign { "another" } else { envelope.attempt_id.as_str() };
+    let text = json!({"run_id": envelope.run_id, "materialization_id": made_by}).to_string();
+    if marker != Marker::Missing {
+        // Create if absent: nobody writes over a marker.
+        File::create_new(folder.join("_commit.json"))?.write_all(text.as_bytes())?;
+    }
+    let digest =
+        servo_model::Digest::of(if marker == Marker::Wrong { "another".as_bytes() } else { text.as_bytes() });
+    let uri = match marker {
+        Marker::Elsewhere => format!("{}../", envelope.output_uri),
+        _ => envelope.output_uri.clone(),
+    };
+    Ok(api::Output {
+        asset_key: envelope.asset_key.clone(),
+        partition_key: envelope.partition_key.clone(),
+        uri,
+        commit_digest: digest.to_string(),
+        byte_size: 4,
+        ..Default::default()
+    })
 }
 
 fn category(name: &str) -> api::ErrorCategory {
@@ -233,6 +290,12 @@ impl Handler for Behaving {
             Behaviour::Quarantine => {
                 Done::succeeded().reporting(|report| report.gating = api::Gating::Quarantine.into())
             }
+            Behaviour::Commit { marker } => match commit(attempt.envelope(), marker) {
+                Ok(output) => Done::succeeded().reporting(|report| report.outputs = vec![output]),
+                Err(error) => {
+                    Done::failed(api::TaskError { message: format!("{error:#}"), ..Default::default() })
+                }
+            },
         }
     }
 }

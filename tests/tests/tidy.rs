@@ -55,10 +55,11 @@ fn no_service_imports_another() {
 
 #[test]
 fn dependencies_point_one_way() {
-    const MAY: [(&str, &[&str]); 5] = [
+    const MAY: [(&str, &[&str]); 6] = [
         ("model", &[]),
         ("proto", &["servo-model"]),
         ("store", &["servo-model"]),
+        ("bus", &["servo-model", "servo-store"]),
         ("queue", &["servo-model", "servo-store"]),
         ("mesh", &["servo-model", "servo-proto"]),
     ];

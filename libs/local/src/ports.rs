@@ -20,12 +20,15 @@ pub struct FreePorts {
 }
 
 impl FreePorts {
-    /// `wanted`, or the next port above it for which `offset` (a second listener) is free too.
-    pub fn pair(&mut self, wanted: u16, offset: u16) -> Result<u16> {
+    /// `wanted`, or the next port above it for which those at `offsets` (further listeners) are free too.
+    pub fn group(&mut self, wanted: u16, offsets: &[u16]) -> Result<u16> {
         for port in wanted..wanted.saturating_add(TRIES_MAX) {
-            let Some(second) = port.checked_add(offset) else { break };
-            if self.is_free(port) && self.is_free(second) {
-                self.taken.extend([port, second]);
+            let further = offsets.iter().map(|offset| port.checked_add(*offset));
+            let Some(all) = [Some(port)].into_iter().chain(further).collect::<Option<Vec<u16>>>() else {
+                break;
+            };
+            if all.iter().all(|port| self.is_free(*port)) {
+                self.taken.extend(all);
                 return Ok(port);
             }
         }
@@ -49,8 +52,8 @@ mod tests {
         let busy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let wanted = busy.local_addr().unwrap().port();
         let mut ports = FreePorts::default();
-        let got = ports.pair(wanted, 100).unwrap();
+        let got = ports.group(wanted, &[100]).unwrap();
         assert!(got > wanted);
-        assert_ne!(ports.pair(wanted, 100).unwrap(), got, "a port is handed out once");
+        assert_ne!(ports.group(wanted, &[100]).unwrap(), got, "a port is handed out once");
     }
 }

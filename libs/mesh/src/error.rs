@@ -155,6 +155,16 @@ impl Error {
     pub fn reason(&self) -> Reason {
         self.0.reason
     }
+
+    /// Fields that are wrong, each with what is wrong about it.
+    pub fn violations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.violations.iter().map(|(field, sentence)| (field.as_str(), sentence.as_str()))
+    }
+
+    /// After which a repeat may help.
+    pub fn delay(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
 }
 
 impl fmt::Display for Error {

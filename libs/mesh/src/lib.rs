@@ -49,6 +49,7 @@ mod mesh;
 mod metrics;
 pub mod paging;
 pub mod peer;
+pub mod problem;
 mod run;
 mod scope;
 pub mod server;

@@ -60,6 +60,11 @@ impl TraceContext {
         }
     }
 
+    /// What vendors wrote beside it; empty when they did not.
+    pub fn state(&self) -> &str {
+        self.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default()
+    }
+
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace_id)
     }

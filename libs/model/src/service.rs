@@ -9,6 +9,9 @@ pub const TRUST_DOMAIN: &str = "spiffe://servo/";
 /// Metrics are served on the service's port plus this.
 pub const METRICS_PORT_OFFSET: u16 = 100;
 
+/// What is open to clients without a certificate is served on the service's port plus this.
+pub const HTTP_PORT_OFFSET: u16 = 200;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Service {
     Gateway,

@@ -10,6 +10,7 @@ use prost_reflect::DescriptorPool;
 pub mod access;
 mod difference;
 mod fingerprint;
+pub mod json;
 mod kind;
 pub mod scope;
 

@@ -3,7 +3,11 @@
 use servo_model::{AttemptId, RunId};
 use servo_store::{LoopStore, Store, StoreError, query};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use uuid::Uuid;
+
+use crate::health::Health;
+use crate::metrics::Metrics;
 
 const BEATS_PER_FLUSH_MAX: usize = 1_024;
 
@@ -35,9 +39,9 @@ pub(crate) struct Beats {
 }
 
 impl Beats {
-    pub(crate) fn start(store: &Store) -> Beats {
+    pub(crate) fn start(store: &Store, health: Health, metrics: Metrics) -> Beats {
         let (inbox, beats) = mpsc::unbounded_channel();
-        tokio::spawn(run(store.loops().clone(), beats));
+        tokio::spawn(run(store.loops().clone(), beats, health, metrics));
         Beats { inbox }
     }
 
@@ -50,7 +54,12 @@ impl Beats {
     }
 }
 
-async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Beat, Reply)>) {
+async fn run(
+    loops: LoopStore,
+    mut inbox: mpsc::UnboundedReceiver<(Beat, Reply)>,
+    health: Health,
+    metrics: Metrics,
+) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
         let mut gathered = vec![first];
@@ -60,7 +69,15 @@ async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Beat, Reply)>
             gathered.push(more);
         }
         let (beats, replies): (Vec<Beat>, Vec<Reply>) = gathered.into_iter().unzip();
+        let begun = Instant::now();
         let stored = store(&loops, &beats).await.map_err(|error| error.to_string());
+        match &stored {
+            Ok(_) => {
+                metrics.beats.inc_by(beats.len() as u64);
+                metrics.beat_flush_seconds.observe(begun.elapsed().as_secs_f64());
+            }
+            Err(_) => health.broke(),
+        }
         for (index, reply) in replies.into_iter().enumerate() {
             let _ = reply.send(stored.as_ref().map(|standings| standings[index]).map_err(Clone::clone));
         }

@@ -21,12 +21,13 @@ mod wire;
 use std::time::Duration;
 
 use serde::Deserialize;
+use servo_bus::{Listeners, Topic};
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
-use servo_store::{DatabaseConfig, LeaseTtl, Store};
+use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError};
 use tokio::sync::mpsc;
 use ulid::Ulid;
 
@@ -65,6 +66,17 @@ fn lease_ttl() -> Duration {
     Duration::from_secs(5)
 }
 
+/// How often it is looked whether anybody follows from afar, and whether messages are old.
+const SWEEP_BUS_EVERY: Duration = Duration::from_secs(10);
+/// Messages that everybody has passed are kept for this long.
+const MESSAGES_KEPT: Duration = Duration::from_secs(3_600);
+const MESSAGES_PER_DELETE: i32 = 1_000;
+
+async fn sweep_bus(listeners: Listeners, loops: LoopStore) -> Result<u64, StoreError> {
+    listeners.look(&loops).await?;
+    servo_bus::expire(&loops, Topic::Runs, MESSAGES_KEPT, MESSAGES_PER_DELETE).await
+}
+
 /// Serves the API until the process is told to stop.
 pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let Config { database, scheduler: instance } = mesh.config();
@@ -79,7 +91,9 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
     let (unplanned, waiting) = mpsc::unbounded_channel();
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
-    let shards = Shards::start(&store, Around { plans: plans.clone(), unplanned, metrics });
+    let listeners = Listeners::start(store.loops().clone(), Topic::Runs);
+    let around = Around { plans: plans.clone(), unplanned, metrics, listeners: Some(listeners.clone()) };
+    let shards = Shards::start(&store, around);
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
@@ -100,11 +114,14 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         tokens,
         dispatcher,
     };
-    let round = keeper.clone();
+    let (round, bus) = (keeper.clone(), store.loops().clone());
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
         .with_loop("keep shards", Pace::every(ttl.get() / 3), move || round.clone().run_once())
+        .with_loop("sweep bus", Pace::every(SWEEP_BUS_EVERY), move || {
+            sweep_bus(listeners.clone(), bus.clone())
+        })
         .until_signal()
         .await;
     keeper.leave().await;

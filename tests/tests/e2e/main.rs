@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod callback;
 mod commands;
 mod configuration;
 mod data;
@@ -16,6 +17,7 @@ mod kills;
 mod outage;
 mod push;
 mod reads;
+mod returns;
 mod runs;
 mod states;
 mod streams;

@@ -195,6 +195,12 @@ impl Reporter {
                         continue;
                     }
                     refused(report, &refusal);
+                    if let Some(failed) = failed_instead(report, &refusal) {
+                        self.open.insert(answer.number, failed);
+                        self.unsent.insert(answer.number);
+                        again.get_or_insert(Duration::ZERO);
+                        continue;
+                    }
                 }
             }
             self.open.remove(&answer.number);
@@ -223,6 +229,28 @@ fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
     if over {
         attempt.0.cancelled.cancel();
     }
+}
+
+/// A success whose outputs do not count is a failure that says so; without it the attempt would seem to run on.
+fn failed_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+    let Call::Finish(finish) = &report.call else { return None };
+    let uncounted =
+        matches!(refusal.reason(), pb::ErrorReason::OutputNotCommitted | pb::ErrorReason::InvalidField);
+    if !uncounted || finish.outcome() != pb::Outcome::Succeeded {
+        return None;
+    }
+    let error = pb::TaskError {
+        category: pb::ErrorCategory::UserCode.into(),
+        message: format!("the outcome was refused: {}", refusal.message),
+        ..pb::TaskError::default()
+    };
+    let call = Call::Finish(pb::FinishAttemptRequest {
+        outcome: pb::Outcome::Failed.into(),
+        error: Some(error),
+        outputs: Vec::new(),
+        ..finish.clone()
+    });
+    Some(Report { attempt: report.attempt.clone(), presigned: report.presigned.clone(), call })
 }
 
 fn item(number: u64, report: &Report) -> pb::CallbackItem {

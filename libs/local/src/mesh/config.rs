@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use servo_model::Service;
-use servo_model::service::METRICS_PORT_OFFSET;
+use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
@@ -34,7 +34,7 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
     if service.has_store() {
         config.insert("database".into(), database(mesh));
     }
-    if let Some(mut own) = own_section(mesh, service) {
+    if let Some(mut own) = own_section(mesh, instance) {
         own.extend(pace(mesh, service));
         config.insert(service.name().into(), Value::Table(own));
     }
@@ -49,15 +49,19 @@ fn database(mesh: &LocalMesh) -> Value {
 }
 
 /// The section that only this service has.
-fn own_section(mesh: &LocalMesh, service: Service) -> Option<Table> {
-    match service {
+fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
+    match instance.service {
         Service::Gateway => Some(entries([("api_keys", api_keys(mesh))])),
         Service::Scheduler => Some(entries([("run_id_secret", mesh.run_id_secret.as_str().into())])),
-        Service::Callback => Some(entries([("signing_keys", signing_keys(mesh))])),
+        Service::Callback => Some(entries([
+            ("signing_keys", signing_keys(mesh)),
+            ("output_base", output_base(mesh)),
+            ("http_listen", format!("127.0.0.1:{}", mesh.ports[&instance] + HTTP_PORT_OFFSET).into()),
+        ])),
         Service::Dispatcher => Some(entries([
             ("signing_keys", signing_keys(mesh)),
             ("push", table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))])),
-            ("output_base", format!("file://{}", mesh.dir.join("data").display()).into()),
+            ("output_base", output_base(mesh)),
             ("shared_workers", mesh.shared_workers.into()),
         ])),
         Service::Planner => {
@@ -78,6 +82,10 @@ fn pace(mesh: &LocalMesh, service: Service) -> Table {
         Service::Callback => entries([beat]),
         _ => Table::new(),
     }
+}
+
+fn output_base(mesh: &LocalMesh) -> Value {
+    format!("file://{}", mesh.dir.join("data").display()).into()
 }
 
 fn signing_keys(mesh: &LocalMesh) -> Value {

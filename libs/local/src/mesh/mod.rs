@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use servo_model::Service;
-use servo_model::service::{METRICS_PORT_OFFSET, TRUST_DOMAIN};
+use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET, TRUST_DOMAIN};
 
 use crate::ca::{Ca, Issue};
 use crate::child::Child;
@@ -114,6 +114,11 @@ impl LocalMesh {
 
     pub fn metrics_address(&self, instance: impl Into<Instance>) -> String {
         format!("http://127.0.0.1:{}/metrics", self.ports[&instance.into()] + METRICS_PORT_OFFSET)
+    }
+
+    /// Where an instance of the callback takes presigned calls over plain HTTPS.
+    pub fn http_address(&self, instance: impl Into<Instance>) -> String {
+        format!("https://localhost:{}", self.ports[&instance.into()] + HTTP_PORT_OFFSET)
     }
 
     /// All instances that the mesh was started with.
@@ -297,7 +302,10 @@ fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> 
 fn choose_ports(instances: &[Instance]) -> Result<BTreeMap<Instance, u16>> {
     let mut free = FreePorts::default();
     let choose = |instance: &Instance| {
-        Ok((*instance, free.pair(instance.service.default_port(), METRICS_PORT_OFFSET)?))
+        Ok((
+            *instance,
+            free.group(instance.service.default_port(), &[METRICS_PORT_OFFSET, HTTP_PORT_OFFSET])?,
+        ))
     };
     instances.iter().map(choose).collect()
 }

@@ -24,7 +24,7 @@ pub use keys::{BadKeys, SigningKeys};
 use read::Neighbours;
 use tree::Node;
 pub use tree::Sources;
-pub use units::{duration, size};
+pub use units::{address, duration, size};
 
 use crate::fault::{ConfigFault, Fault};
 

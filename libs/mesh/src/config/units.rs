@@ -23,7 +23,7 @@ pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
 }
 
 /// Reads an address to listen on.
-pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let expected = "an IP address with a port, such as `127.0.0.1:7412` or `[::]:7412`,";
     let address = deserializer.deserialize_any(Text { parse: |text| text.parse().ok(), expected })?;
     Ok(Some(address))

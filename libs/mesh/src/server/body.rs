@@ -50,8 +50,9 @@ pub(super) struct Ends {
 }
 
 /// Follows a response to its end. `ends` is for streams only: one answer is already made when it gets here.
-pub(super) fn follow(response: Response<Body>, call: UnderWay, ends: Option<Ends>) -> Response<Body> {
-    if let Some(status) = Status::from_header_map(response.headers()) {
+pub(super) fn follow(mut response: Response<Body>, call: UnderWay, ends: Option<Ends>) -> Response<Body> {
+    let refused = response.extensions_mut().remove::<Status>();
+    if let Some(status) = refused.or_else(|| Status::from_header_map(response.headers())) {
         call.finish(&status);
         return response;
     }

@@ -29,6 +29,7 @@ use crate::error::{Error, Reason};
 use crate::health::waiting_for;
 use crate::mesh::Core;
 use crate::metrics::ShedLabels;
+use crate::problem;
 use crate::scope::Scope;
 use crate::tls::{Door, PeerIdentity};
 use crate::trace::TraceContext;
@@ -68,10 +69,11 @@ impl Gate {
         let span = self.span(&peer, request.uri().path(), &trace);
         let mut call =
             UnderWay { meter: self.core.metrics.begin(target.label()), span: span.clone(), permit: None };
-        let admitted = span.in_scope(|| self.admit(&peer, target, request, trace));
+        let refuse = if is_grpc(request.headers()) { as_status } else { problem::response };
+        let admitted = span.in_scope(|| self.admit(&peer, target, request, trace, refuse));
         let mut admitted = match admitted {
             Ok(admitted) => admitted,
-            Err(error) => return Ok(follow(Status::from(error).into_http(), call, None)),
+            Err(error) => return Ok(follow(refuse(error), call, None)),
         };
         call.permit = admitted.permit.take();
         let (deadline, draining) = (admitted.scope.deadline, self.core.shutdown.drain_token());
@@ -87,6 +89,7 @@ impl Gate {
         target: Target,
         request: Request<Incoming>,
         trace: TraceContext,
+        refuse: Refuse,
     ) -> Result<Admitted, Error> {
         let path = request.uri().path().to_owned();
         let handler = self.routes.handler(&path).ok_or_else(|| unknown(&path, self.core.service))?;
@@ -114,6 +117,7 @@ impl Gate {
             scope: Scope { deadline, trace },
             one_answer: !target.is_stream(),
             path,
+            refuse,
         })
     }
 
@@ -190,6 +194,14 @@ struct Admitted {
     scope: Scope,
     one_answer: bool,
     path: String,
+    refuse: Refuse,
+}
+
+/// How a refusal is written: as its caller speaks.
+type Refuse = fn(Error) -> Response<Body>;
+
+fn as_status(error: Error) -> Response<Body> {
+    Status::from(error).into_http()
 }
 
 impl Admitted {
@@ -204,8 +216,8 @@ impl Admitted {
         match answer {
             Ok(Ok(Ok(response))) => with_reason(response, &self.path),
             Ok(Ok(Err(never))) => match never {},
-            Ok(Err(_panic)) => Status::from(panicked(&trace_id)).into_http(),
-            Err(_elapsed) => Status::from(deadline::exceeded()).into_http(),
+            Ok(Err(_panic)) => (self.refuse)(panicked(&trace_id)),
+            Err(_elapsed) => (self.refuse)(deadline::exceeded()),
         }
     }
 }

@@ -45,13 +45,29 @@ pub struct Serving {
     core: Arc<Core>,
     door: Door,
     routes: Routes,
+    public: Option<Public>,
     ready: Option<Task>,
     loops: Vec<Task>,
 }
 
+/// A second port that is open to everybody.
+struct Public {
+    address: SocketAddr,
+    /// The key that sets it.
+    key: &'static str,
+    handler: Handler,
+}
+
 impl Serving {
     pub(crate) fn new(core: Arc<Core>, door: Door) -> Serving {
-        Serving { core, door, routes: Routes::default(), ready: None, loops: Vec::new() }
+        Serving { core, door, routes: Routes::default(), public: None, ready: None, loops: Vec::new() }
+    }
+
+    /// Serves everybody on a further port, for clients without a certificate: `handler` finds out who calls. `key` names
+    /// the setting of the address.
+    pub fn and_publicly(mut self, address: SocketAddr, key: &'static str, handler: Handler) -> Serving {
+        self.public = Some(Public { address, key, handler });
+        self
     }
 
     /// Serves one more API on the same port.
@@ -108,7 +124,11 @@ impl Serving {
         let (server, service) = (&self.core.common.server, self.core.service);
         let api = accept::bind(server.address(service), "server.listen").await?;
         let probe = accept::bind(server.metrics_address(service), "server.metrics_listen").await?;
-        Ok(Bound { serving: self, api, probe })
+        let public = match &self.public {
+            Some(public) => Some(accept::bind(public.address, public.key).await?),
+            None => None,
+        };
+        Ok(Bound { serving: self, api, probe, public })
     }
 
     /// Serves until SIGTERM or SIGINT, then finishes what is under way within `server.grace`.
@@ -122,6 +142,7 @@ pub struct Bound {
     serving: Serving,
     api: TcpListener,
     probe: TcpListener,
+    public: Option<TcpListener>,
 }
 
 impl Bound {
@@ -142,19 +163,20 @@ impl Bound {
     async fn run(self) -> Result<(), Fault> {
         let core = self.serving.core.clone();
         info!(address = %self.address()?, metrics = %self.metrics_address()?, "listening");
-        let Bound { serving, api, probe } = self;
+        let Bound { serving, api, probe, public } = self;
         let mut beside = JoinSet::new();
         let probe_server =
             Probe { metrics: core.metrics.clone(), readiness: core.readiness.clone(), tls: core.tls.clone() };
         spawn(&mut beside, probe_server.run(probe));
         spawn(&mut beside, core.tls.clone().watch_files());
-        let (listener, loops) = serving.start(api, &mut beside)?;
+        let (listeners, loops) = serving.start(api, public, &mut beside)?;
         let told = core.clone();
         spawn(&mut beside, async move {
             told.shutdown.draining().await;
             told.readiness.drain();
         });
-        tokio::try_join!(listener.run(), drain_loops(loops, &core))?;
+        let listeners = futures::future::try_join_all(listeners.into_iter().map(Listener::run));
+        tokio::try_join!(listeners, drain_loops(loops, &core))?;
         info!("stopped");
         Ok(())
     }
@@ -162,7 +184,12 @@ impl Bound {
 
 impl Serving {
     /// Adds what every service answers, and starts what runs beside the listener.
-    fn start(mut self, api: TcpListener, beside: &mut JoinSet<()>) -> Result<(Listener, JoinSet<()>), Fault> {
+    fn start(
+        mut self,
+        api: TcpListener,
+        public: Option<TcpListener>,
+        beside: &mut JoinSet<()>,
+    ) -> Result<(Vec<Listener>, JoinSet<()>), Fault> {
         let core = self.core;
         let (reporter, health) = tonic_health::server::health_reporter();
         let info = ServerInfo {
@@ -184,9 +211,17 @@ impl Serving {
         for task in self.loops {
             spawn(&mut loops, task);
         }
-        let gate = Arc::new(Gate::new(core.clone(), self.routes, self.door));
-        let listener = Listener { tcp: api, door: self.door, gate, core };
-        Ok((listener, loops))
+        let listener = |tcp, door, routes| {
+            let gate = Arc::new(Gate::new(core.clone(), routes, door));
+            Listener { tcp, door, gate, core: core.clone() }
+        };
+        let mut listeners = vec![listener(api, self.door, self.routes)];
+        if let Some((tcp, Public { handler, .. })) = public.zip(self.public) {
+            let mut routes = Routes::default();
+            routes.leave_the_rest_to(handler);
+            listeners.push(listener(tcp, Door::Public, routes));
+        }
+        Ok((listeners, loops))
     }
 }
 

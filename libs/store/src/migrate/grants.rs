@@ -34,6 +34,8 @@ const POLICIES: &[Policy] = &[
     Policy { name: "loops_all_tenants", to: Role::AllLoops, admits: "true" },
     OWNER_POLICY,
 ];
+/// Where functions of [`Role::Definer`] are the only ones who write.
+const DEFINED_SCHEMAS: [&str; 2] = ["bus", "ledger"];
 const LEDGER_POLICY: Policy = Policy { name: "ledger_functions", to: Role::Definer, admits: "true" };
 const OWNER_POLICY: Policy = Policy { name: "owner_maintains", to: Role::Owner, admits: "true" };
 
@@ -95,7 +97,8 @@ fn read_grants() -> Vec<String> {
 fn function_grants() -> Vec<String> {
     let definer = Role::Definer.name();
     // Only a role that may create in the schema can be given a function in it.
-    let mut statements = vec![format!("GRANT USAGE, CREATE ON SCHEMA ledger TO {definer}")];
+    let schemas = DEFINED_SCHEMAS.join(", ");
+    let mut statements = vec![format!("GRANT USAGE, CREATE ON SCHEMA {schemas} TO {definer}")];
     for (table, privileges) in DEFINER_GRANTS {
         statements.push(format!("GRANT {privileges} ON {table} TO {definer}"));
     }
@@ -103,11 +106,12 @@ fn function_grants() -> Vec<String> {
         statements.push(format!("ALTER FUNCTION {} OWNER TO {}", function.name, function.runs_as.name()));
         for caller in function.callers {
             let roles = names(&caller.roles());
-            statements.push(format!("GRANT USAGE ON SCHEMA ledger TO {roles}"));
+            let schema = function.name.split('.').next().unwrap_or_default();
+            statements.push(format!("GRANT USAGE ON SCHEMA {schema} TO {roles}"));
             statements.push(format!("GRANT EXECUTE ON FUNCTION {} TO {roles}", function.name));
         }
     }
-    statements.push(format!("REVOKE CREATE ON SCHEMA ledger FROM {definer}"));
+    statements.push(format!("REVOKE CREATE ON SCHEMA {schemas} FROM {definer}"));
     statements
 }
 
@@ -141,8 +145,8 @@ fn policies_of(table: &Table) -> Vec<&'static Policy> {
     if table.is_partition {
         return vec![&OWNER_POLICY];
     }
-    let ledger = (table.schema == "ledger").then_some(&LEDGER_POLICY);
-    POLICIES.iter().chain(ledger).collect()
+    let defined = DEFINED_SCHEMAS.contains(&table.schema.as_str()).then_some(&LEDGER_POLICY);
+    POLICIES.iter().chain(defined).collect()
 }
 
 fn names(roles: &[Role]) -> String {

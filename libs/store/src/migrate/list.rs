@@ -42,6 +42,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0017_dispatcher_queue",
     "0018_scheduler_plans",
     "0019_scheduler_materializations_by_age",
+    "0020_callback_instances",
+    "0021_bus_messages",
 ];
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Who may touch what, as one table: grants, policies, `docs/ownership.md` and the matrix test come from it.
 //!
 //! Each service owns the schema of its name: both its roles select, insert, update and delete there and nowhere
-//! else. What it may read elsewhere stands in [`READS`], column by column. `ledger` and `store` belong to nobody who
+//! else. What it may read elsewhere stands in [`READS`], column by column. `bus`, `ledger` and `store` belong to nobody who
 //! logs in: their rows are changed by the functions in [`FUNCTIONS`] and by the migration.
 
 mod page;
@@ -83,7 +83,7 @@ impl Role {
 }
 
 /// The schemas that nobody who logs in owns.
-pub const SHARED_SCHEMAS: [&str; 2] = ["ledger", "store"];
+pub const SHARED_SCHEMAS: [&str; 3] = ["bus", "ledger", "store"];
 
 pub fn storing_services() -> impl Iterator<Item = Service> {
     Service::ALL.into_iter().filter(|service| service.has_store())
@@ -182,6 +182,30 @@ pub const READS: &[Read] = &[
     fold(Reader::Loops(Service::Quota), "rebuilds quotas and counts use"),
     Read {
         reader: Reader::Loops(Service::Scheduler),
+        table: "bus.cursors",
+        columns: &["subscription", "topic"],
+        why: "nobody is rung for what nobody listens to",
+    },
+    Read {
+        reader: Reader::Loops(Service::Scheduler),
+        table: "bus.parked",
+        columns: &[
+            "subscription",
+            "topic",
+            "shard",
+            "position",
+            "place",
+            "tenant",
+            "error",
+            "tries",
+            "due_at",
+            "failed_at",
+            "payload",
+        ],
+        why: "operators look at what consumers could not digest",
+    },
+    Read {
+        reader: Reader::Loops(Service::Scheduler),
         table: "planner.plans",
         columns: &["tenant", "workspace", "plan_id", "plan"],
         why: "a fold takes a run's tasks from its plan",
@@ -191,6 +215,30 @@ pub const READS: &[Read] = &[
         table: "callback.heartbeats",
         columns: &["attempt_id", "tenant", "beat_at"],
         why: "liveness is judged on the last beat",
+    },
+    Read {
+        reader: Reader::Loops(Service::Scheduler),
+        table: "callback.instances",
+        columns: &["address", "healthy_since", "good_until"],
+        why: "nobody is lost unless the way of beats was open for a full heartbeat timeout",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "scheduler.runs",
+        columns: &["run_id", "run_number", "tenant", "workspace", "plan_id", "ended_at"],
+        why: "a log is of a run, and followed until its end",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "scheduler.tasks",
+        columns: &["run_number", "ordinal", "item", "tenant", "state", "attempt", "attempt_id"],
+        why: "lines of a log tell their task",
+    },
+    Read {
+        reader: Reader::Requests(Service::Callback),
+        table: "planner.plans",
+        columns: &["tenant", "workspace", "plan_id", "plan"],
+        why: "attempts are named after the tasks of the plan",
     },
     Read {
         reader: Reader::Loops(Service::Callback),
@@ -347,6 +395,29 @@ pub const FUNCTIONS: &[Function] = &[
     function("ledger.drop_partition", Role::Owner, RETENTION, "drops a day that is archived and folded"),
     function("ledger.expire_keys", Role::Owner, RETENTION, "deletes idempotency keys older than seven days"),
     function(
+        "bus.publish",
+        Role::Definer,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "stores messages together with what they tell of",
+    ),
+    function("bus.check_subscriber", Role::Definer, &[], "refuses who reads for another service"),
+    function("bus.subscribe", Role::Definer, LESSEES, "makes a subscription of the caller's service"),
+    function("bus.claim", Role::Definer, LESSEES, "gives a consumer messages of its subscription"),
+    function("bus.settle", Role::Definer, LESSEES, "notes what became of a consumer's messages"),
+    function("bus.next_due", Role::Definer, LESSEES, "tells when a message is to be tried again"),
+    function(
+        "bus.replay",
+        Role::Definer,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "gives a message that was set aside once more",
+    ),
+    function(
+        "bus.expire",
+        Role::Definer,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "deletes old messages that everybody has passed",
+    ),
+    function(
         "scheduler.fold",
         Role::Owner,
         &[Caller::One(Role::Loops(Service::Scheduler))],
@@ -361,6 +432,9 @@ pub const DEFINER_GRANTS: &[(&str, &str)] = &[
     ("ledger.shards", "SELECT, UPDATE"),
     ("ledger.writers", "SELECT"),
     ("ledger.lessees", "SELECT"),
+    ("bus.messages", "SELECT, INSERT, DELETE"),
+    ("bus.cursors", "SELECT, INSERT, UPDATE"),
+    ("bus.parked", "SELECT, INSERT, UPDATE, DELETE"),
 ];
 
 /// Whether `role` may insert into, update and delete from `table` (`schema.name`), and select all of it.

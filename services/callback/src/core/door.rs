@@ -63,6 +63,12 @@ impl Door {
         if same { Ok(path) } else { Err(Refused::OtherCall) }
     }
 
+    /// Whether the path was signed for this verb, whatever the call says of itself.
+    pub fn is_signed(&self, presigned: &str, verb: CallbackVerb, now: i64) -> Result<(), Refused> {
+        let path = self.keys.verify_callback(presigned, now)?;
+        if path.verb == verb { Ok(()) } else { Err(Refused::OtherCall) }
+    }
+
     /// A fresh signature for a further call of the same attempt: it lives until the worker would count as lost, and a
     /// little longer.
     pub fn renew(&self, path: &CallbackPath, verb: CallbackVerb, now: i64) -> String {

@@ -21,7 +21,7 @@ const LINES_BYTES_MAX: usize = 1 << 20;
 const CANCEL_GRACE_SECONDS: i64 = 30;
 
 impl Callback {
-    pub(super) async fn start(
+    pub(crate) async fn start(
         &self,
         presigned: &str,
         asked: v1::StartAttemptRequest,
@@ -46,7 +46,7 @@ impl Callback {
         })
     }
 
-    pub(super) async fn finish(
+    pub(crate) async fn finish(
         &self,
         presigned: &str,
         asked: v1::FinishAttemptRequest,
@@ -57,6 +57,11 @@ impl Callback {
         if asked.outcome() == v1::Outcome::Unspecified {
             return Err(Error::bad_field("outcome", "is not given; say how the attempt ended"));
         }
+        if asked.outcome() == v1::Outcome::Succeeded && !asked.outputs.is_empty() {
+            self.outputs.check(&path, &asked.outputs).await?;
+        }
+        let checked = (!asked.checks.is_empty()).then(|| asked.checks.clone());
+        let asset_key = asked.outputs.first().map(|output| output.asset_key.clone()).unwrap_or_default();
         let finished = v1::TaskFinished {
             run_id: asked.run_id,
             task: asked.task,
@@ -78,10 +83,15 @@ impl Callback {
             has_good_version: false,
         };
         let verdict = self.forward(&path, Report::Finished(finished), trace).await?;
+        if let (Some(checks), v1::Acceptance::Folded | v1::Acceptance::Recorded) =
+            (checked, verdict.acceptance())
+        {
+            self.metrics.note_checks(path.tenant.as_str(), &asset_key, &checks);
+        }
         Ok(v1::FinishAttemptResponse { acceptance: verdict.acceptance, accepted_event_id: verdict.event_id })
     }
 
-    pub(super) async fn beat(
+    pub(crate) async fn beat(
         &self,
         presigned: &str,
         asked: v1::HeartbeatRequest,
@@ -126,7 +136,7 @@ impl Callback {
         })
     }
 
-    pub(super) async fn append(
+    pub(crate) async fn append(
         &self,
         presigned: &str,
         asked: v1::AppendLogsRequest,
@@ -158,15 +168,17 @@ impl Callback {
             lines,
         });
         stored.await.map_err(|why| Error::new(Reason::NotReady, why))?;
+        self.metrics.note_lines(path.tenant.as_str(), count);
         Ok(v1::AppendLogsResponse { rejected_lines: 0 })
     }
 
     fn admit(&self, presigned: &str, verb: CallbackVerb, names: Names<'_>) -> Result<CallbackPath, Error> {
-        self.door.admit(presigned, verb, names, now()).map_err(|refused: Refused| {
-            let reason =
-                if refused.is_expired() { Reason::SignatureExpired } else { Reason::SignatureInvalid };
-            Error::new(reason, refused.to_string())
-        })
+        self.door.admit(presigned, verb, names, now()).map_err(shut_out)
+    }
+
+    /// Whether the call shows a signature for its verb; what it says of itself is looked at later.
+    pub(crate) fn is_signed(&self, presigned: &str, verb: CallbackVerb) -> Result<(), Error> {
+        self.door.is_signed(presigned, verb, now()).map_err(shut_out)
     }
 
     fn renewed(&self, path: &CallbackPath) -> v1::RenewedPaths {
@@ -190,12 +202,19 @@ impl Callback {
             report: Some(report),
             trace,
         };
+        let kind = path.verb.name();
         let verdict = self.forward.report(path.run, path.attempt, report).await?;
+        self.metrics.note_report(kind, verdict.acceptance());
         match verdict.acceptance() {
             v1::Acceptance::Refused => Err(Error::new(verdict.refusal(), verdict.message)),
             _ => Ok(verdict),
         }
     }
+}
+
+fn shut_out(refused: Refused) -> Error {
+    let reason = if refused.is_expired() { Reason::SignatureExpired } else { Reason::SignatureInvalid };
+    Error::new(reason, refused.to_string())
 }
 
 fn names<'a>(tenant: &'a str, workspace: &'a str, run_id: &'a str, attempt_id: &'a str) -> Names<'a> {

@@ -1,7 +1,7 @@
 //! StreamCallbacks: many calls on one stream, answered as they are done.
 
 use futures::StreamExt;
-use servo_mesh::Error;
+use servo_mesh::{Error, Reason};
 use servo_proto::v1;
 use servo_proto::v1::callback_item::Call;
 use servo_proto::v1::callback_result::Result as Answer;
@@ -55,7 +55,8 @@ async fn answer(callback: &Callback, item: v1::CallbackItem) -> Answer {
 }
 
 fn refusal(error: &Error) -> v1::CallbackRefusal {
-    let again = matches!(error.reason(), servo_mesh::Reason::NotReady | servo_mesh::Reason::NotHolder);
+    let again =
+        matches!(error.reason(), Reason::NotReady | Reason::NotHolder | Reason::DependencyUnavailable);
     v1::CallbackRefusal {
         reason: error.reason().into(),
         message: error.to_string(),

@@ -39,6 +39,8 @@ pub(crate) enum Message {
     Connect(Connect),
     Credits(WorkerId, u64, u32),
     Drain(WorkerId, pb::PullDrain),
+    /// The worker did not start these and does not want to.
+    Returned(WorkerId, Vec<AttemptId>),
     Disconnected(WorkerId, u64),
     /// All workers that are reached by pushes, whoever admits for them.
     Reach(Vec<Reached>),
@@ -176,6 +178,7 @@ impl EngineLoop {
                 self.admission.drain(worker);
                 self.sessions.drain(worker, drain);
             }
+            Message::Returned(worker, attempts) => self.returned(worker, &attempts),
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
                     self.admission.leave(worker);
@@ -218,6 +221,32 @@ impl EngineLoop {
             if let Some(outlet) = self.outlets.get(&source) {
                 let batch = pb::EnqueuedBatch { entries };
                 let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Enqueued(batch)) });
+            }
+        }
+    }
+
+    /// Tells the runs' owners, of the worker's own attempts. One that is not told now frees them when nobody starts them
+    /// in time.
+    fn returned(&mut self, worker: WorkerId, attempts: &[AttemptId]) {
+        let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
+        for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
+            let own = live.worker == Some(worker) && !live.pushed;
+            if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
+                batches.entry(source).or_default().push(pb::ReturnedAttempt {
+                    tenant: live.tenant.to_string(),
+                    run_id: live.run.to_string(),
+                    task: Some(wire::task_ref(live.task)),
+                    attempt_id: live.attempt_id.to_string(),
+                    worker_id: worker.to_string(),
+                });
+            }
+        }
+        for (source, mut entries) in batches {
+            let Some(outlet) = self.outlets.get(&source) else { continue };
+            while !entries.is_empty() {
+                let rest = entries.split_off(entries.len().min(CLAIMS_PER_BATCH_MAX));
+                let batch = pb::ReturnedBatch { entries: std::mem::replace(&mut entries, rest) };
+                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
             }
         }
     }

@@ -7,6 +7,7 @@ use prost::Message as _;
 use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, WorkerId};
 use servo_proto::v1 as pb;
+use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as Say;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -122,9 +123,12 @@ impl Reading {
                     let more = credits.count.min(CREDITS_MAX);
                     engine.tell(Message::Credits(self.worker, self.connection, more));
                 }
-                // The owner of the run's shard makes them ready again when nobody starts them in time.
                 Some(Say::Returned(returned)) => {
-                    info!(worker = %self.worker, attempts = ?returned.attempt_ids, "a worker returned envelopes");
+                    let PullReturn { attempt_ids, comment } = returned;
+                    info!(worker = %self.worker, attempts = ?attempt_ids, comment, "a worker returned envelopes");
+                    // What is no attempt's id is nobody's attempt.
+                    let attempts = attempt_ids.iter().filter_map(|id| id.parse().ok()).collect();
+                    engine.tell(Message::Returned(self.worker, attempts));
                 }
                 Some(Say::Leave(_)) => {
                     left = true;

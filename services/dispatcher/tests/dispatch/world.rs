@@ -1,7 +1,7 @@
 //! A dispatcher and what it needs around it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prost::Message;
@@ -41,6 +41,7 @@ pub(crate) struct World {
     dir: TempDir,
     callback: String,
     quota: String,
+    ports: Mutex<FreePorts>,
     _owner_store: Store,
 }
 
@@ -61,6 +62,7 @@ impl World {
             dir,
             callback: String::new(),
             quota: String::new(),
+            ports: Mutex::default(),
             _owner_store: store.clone(),
         };
         let scheduler = SchedulerServiceServer::new(world.owner.clone());
@@ -106,7 +108,7 @@ impl World {
 
     /// One more instance of the dispatcher.
     pub(crate) async fn dispatcher(&self) -> Running {
-        let port = FreePorts::default().pair(23_000, 100).unwrap();
+        let port = self.ports.lock().unwrap().group(first_port(), &[]).unwrap();
         let file: PathBuf = self.dir.path().join(format!("dispatcher-{port}.toml"));
         let keys = format!(
             "[dispatcher]\nlease_ttl = \"3s\"\nshared_workers = true\n\
@@ -122,7 +124,9 @@ impl World {
         let settings: Settings<Config> = Settings::read(Service::Dispatcher, &sources).unwrap();
         let shutdown = Shutdown::new();
         let mesh = Mesh::new(settings, shutdown.clone());
-        let task = tokio::spawn(servo_dispatcher::start(mesh));
+        let start = servo_dispatcher::start(mesh);
+        let task =
+            tokio::spawn(async move { start.await.inspect_err(|fault| eprintln!("no dispatcher: {fault}")) });
         Running { address: format!("https://127.0.0.1:{port}"), shutdown, task }
     }
 
@@ -204,6 +208,13 @@ impl World {
         let held = "SELECT address FROM ledger.shards WHERE stream = 6 AND lease_until > clock_timestamp()";
         sqlx::query_scalar(held).fetch_all(&mut connection).await.unwrap()
     }
+}
+
+/// Tests run at the same time, each in a process of its own: from one common port on, two of them would find the same
+/// one free. Ports that the kernel gives to others begin above all of these.
+fn first_port() -> u16 {
+    let place = u16::try_from(std::process::id() % 1_000).unwrap_or_default();
+    21_000 + 10 * place
 }
 
 /// A dispatcher being served.

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{Stream, StreamExt};
 use servo_mesh::Reason;
+use servo_model::idempotency::IdempotencyKey;
 use servo_model::{RunId, TenantId};
 use servo_proto::v1;
 use servo_proto::v1::admit_request::Message as Said;
 use servo_proto::v1::admit_response::Message as Told;
+use servo_proto::v1::event::Body;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
@@ -18,7 +20,7 @@ use tonic::{Status, Streaming};
 use super::Scheduler;
 use crate::core::Verdict;
 use crate::route;
-use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId, event_id};
+use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId, RunEvent, event_id};
 use crate::wire;
 
 const CLAIMS_MAX: usize = 256;
@@ -62,6 +64,10 @@ async fn listen(
             Some(Said::Enqueued(batch)) => {
                 let scheduler = scheduler.clone();
                 tokio::spawn(async move { enqueued(&scheduler, gate, batch).await });
+            }
+            Some(Said::Returned(batch)) => {
+                let scheduler = scheduler.clone();
+                tokio::spawn(async move { returned(&scheduler, batch).await });
             }
             None => {}
         }
@@ -114,6 +120,38 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
     let told = by_shard.into_iter().map(|(shard, asks)| scheduler.shards.submit(shard, asks));
     for error in futures::future::join_all(told).await.into_iter().filter_map(Result::err) {
         tracing::debug!(%error, "what a queue took could not be noted");
+    }
+}
+
+/// What a worker gave back was interrupted before it began. Nobody waits for an answer: what is lost is free again when
+/// nobody starts it in time.
+async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
+    let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
+    for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
+        let (Ok(run_id), Ok(attempt)) = (entry.run_id.parse::<RunId>(), entry.attempt_id.parse()) else {
+            continue;
+        };
+        let finished = v1::TaskFinished {
+            run_id: entry.run_id,
+            task: entry.task,
+            attempt_id: entry.attempt_id,
+            worker_id: entry.worker_id,
+            outcome: v1::Outcome::Interrupted.into(),
+            ..v1::TaskFinished::default()
+        };
+        let event = RunEvent {
+            tenant: entry.tenant,
+            run_id,
+            event_id: event_id(),
+            idempotency_key: IdempotencyKey::task_finished(&attempt).to_string(),
+            body: Body::TaskFinished(finished),
+            trace: None,
+        };
+        by_shard.entry(run_id.shard()).or_default().push(Ask::Event(Arc::new(event)));
+    }
+    let told = by_shard.into_iter().map(|(shard, asks)| scheduler.shards.submit(shard, asks));
+    for error in futures::future::join_all(told).await.into_iter().filter_map(Result::err) {
+        tracing::debug!(%error, "what a worker gave back could not be noted");
     }
 }
 

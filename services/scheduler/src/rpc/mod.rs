@@ -14,6 +14,7 @@ mod list_materializations;
 mod list_run_key_conflicts;
 mod list_runs;
 mod materialization_filter;
+mod poison_messages;
 mod projections;
 mod report_attempts;
 mod retry_run;
@@ -156,6 +157,20 @@ impl SchedulerService for Scheduler {
         request: Request<v1::ListProjectionsRequest>,
     ) -> Result<Response<v1::ListProjectionsResponse>, Status> {
         Ok(Response::new(projections::list_projections(self, request.into_inner()).await?))
+    }
+
+    async fn list_poison_messages(
+        &self,
+        request: Request<v1::ListPoisonMessagesRequest>,
+    ) -> Result<Response<v1::ListPoisonMessagesResponse>, Status> {
+        Ok(Response::new(poison_messages::list_poison_messages(self, request.into_inner()).await?))
+    }
+
+    async fn replay_message(
+        &self,
+        request: Request<v1::ReplayMessageRequest>,
+    ) -> Result<Response<v1::ReplayMessageResponse>, Status> {
+        Ok(Response::new(poison_messages::replay_message(self, request.into_inner()).await?))
     }
 
     async fn verify_projection(

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::lane::{Lane, refuse};
 use super::load;
+use super::outbox::{self, News};
 use super::rows::{self, Born, Changed, Conflict};
 use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
 use crate::core::{Changes, Run, Verdict, fold};
@@ -216,8 +217,12 @@ impl Lane {
             });
         }
         let begun = Instant::now();
-        let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts);
+        let news = self.news(&changed, &draft.marks, at);
+        let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts, &news);
         let now = self.loops.store_held(&batch, statement).await?;
+        if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
+            listeners.tell();
+        }
         self.metrics.flush_seconds.observe(begun.elapsed().as_secs_f64());
         self.metrics.flush_events.observe(draft.events.len() as f64);
         self.clock = Some(super::clock::DatabaseClock::at(now));
@@ -227,6 +232,13 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// What the bus is told of a flush.
+    fn news(&self, changed: &[Changed<'_>], marks: &HashMap<i16, i64>, at: i64) -> Vec<News> {
+        let told = changed.iter().filter(|_| self.listeners.is_some());
+        let position = |changed: &Changed<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
+        told.filter_map(|changed| outbox::news(changed, position(changed)?, at)).collect()
     }
 
     /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use servo_bus::Listeners;
 use servo_model::RunId;
 use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::mpsc;
@@ -52,12 +53,13 @@ pub(super) struct Lane {
     /// The way to whoever has runs planned.
     pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
     pub(super) metrics: Metrics,
+    pub(super) listeners: Option<Listeners>,
 }
 
 impl Lane {
     pub(super) fn new(
         store: Store,
-        Around { plans, unplanned, metrics }: Around,
+        Around { plans, unplanned, metrics, listeners }: Around,
         unreadable: Unreadable,
         bells: Bells,
     ) -> Lane {
@@ -73,6 +75,7 @@ impl Lane {
             bells,
             unplanned,
             metrics,
+            listeners,
         }
     }
 

@@ -14,6 +14,7 @@ mod keeper;
 mod lane;
 mod load;
 mod new_run;
+mod outbox;
 mod plans;
 mod rebuild;
 mod rows;
@@ -27,6 +28,7 @@ mod work;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use servo_bus::Listeners;
 use servo_model::{RunId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot};
@@ -84,6 +86,8 @@ pub(crate) struct Around {
     /// The way to whoever has runs planned.
     pub(crate) unplanned: mpsc::UnboundedSender<Unplanned>,
     pub(crate) metrics: Metrics,
+    /// Those who follow runs from afar; a rebuild tells them nothing anew.
+    pub(crate) listeners: Option<Listeners>,
 }
 
 impl Shards {

@@ -75,7 +75,7 @@ async fn rebuild_held(
     let kept = keep_alive(leases.clone(), held.to_vec());
     // Nobody listens: what has no plan yet is planned by whoever takes the shard next.
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
-    let around = Around { plans: Plans::default(), unplanned, metrics: Metrics::default() };
+    let around = Around { plans: Plans::default(), unplanned, metrics: Metrics::default(), listeners: None };
     let unreadable = Unreadable::default();
     let mut lane = Lane::new(store.clone(), around, unreadable.clone(), Bells::default());
     let mut whole = true;

@@ -13,6 +13,7 @@ use servo_store::{HeldBatch, Timestamp, query};
 use uuid::Uuid;
 
 use super::load::stopped_by_code;
+use super::outbox::News;
 use crate::core::{Cell, Changes, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
 use crate::wire;
 
@@ -71,6 +72,7 @@ pub(super) fn statement<'q>(
     batch: &'q HeldBatch<'q>,
     changed: &'q [Changed<'q>],
     conflicts: &'q [Conflict],
+    news: &'q [News],
 ) -> Statement<'q> {
     let statement = batch.bind(query(include_str!("../store/fold.sql")).bind(durable));
     let statement = bind_new_runs(statement, changed);
@@ -78,7 +80,8 @@ pub(super) fn statement<'q>(
     let statement = bind_tasks(statement, changed);
     let statement = bind_materialized(statement, changed);
     let statement = bind_partitions(statement, changed);
-    bind_conflicts(statement, conflicts)
+    let statement = bind_conflicts(statement, conflicts);
+    bind_news(statement, news)
 }
 
 fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -258,6 +261,16 @@ fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> St
         .bind(column(conflicts, |conflict| conflict.request.as_slice()))
         .bind(column(conflicts, |conflict| conflict.fingerprint.digest().as_bytes().as_slice()))
         .bind(column(conflicts, |conflict| time(conflict.at)))
+}
+
+fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
+    statement
+        .bind(column(news, |news| news.shard))
+        .bind(column(news, |news| news.position))
+        .bind(column(news, |news| news.run_id))
+        .bind(column(news, |news| news.tenant.as_str()))
+        .bind(column(news, |news| news.workspace.as_str()))
+        .bind(column(news, |news| news.payload.as_slice()))
 }
 
 /// Nothing for no lines: Postgres takes every array argument apart, also an empty one, and most folds fill few.

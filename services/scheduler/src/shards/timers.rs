@@ -54,6 +54,22 @@ struct Fallen {
     attempt: Option<AttemptId>,
     kind: TimerKind,
     at: Time,
+    evidence: Evidence,
+}
+
+/// What a verdict about silence stands on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    last_beat: Option<Time>,
+    /// Since when beats could be heard.
+    healthy_since: Option<Time>,
+}
+
+impl Evidence {
+    /// Until when nothing can be said of the attempt: its last beat, or what it sent while nobody could hear.
+    fn heard(self) -> Option<Time> {
+        self.last_beat.max(self.healthy_since)
+    }
 }
 
 impl Lane {
@@ -80,7 +96,7 @@ impl Lane {
         let Ok(now) = clock.map(|clock| clock.now()) else { return };
         let mut fallen = Vec::new();
         while let Some((run, slot)) = self.timers.pop(now) {
-            fallen.extend(self.judge(run, slot, None, now));
+            fallen.extend(self.judge(run, slot, Evidence::default(), now));
             if fallen.len() == FIRED_PER_FLUSH_MAX {
                 break;
             }
@@ -90,34 +106,47 @@ impl Lane {
         self.flush(works).await;
     }
 
-    /// Who seems silent may have beaten meanwhile. Without an answer about that nobody is judged.
+    /// Who seems silent may have beaten meanwhile, or against a closed door. Without an answer about that nobody is
+    /// judged.
     async fn confirm_silence(&mut self, fallen: Vec<Fallen>, now: Time) -> Vec<Fallen> {
         let (silent, mut others): (Vec<_>, Vec<_>) =
             fallen.into_iter().partition(|verdict| verdict.kind == TimerKind::Heartbeat);
         if silent.is_empty() {
             return others;
         }
-        let beats = self.last_beats(&silent).await;
+        let heard = match self.callbacks_healthy_since().await {
+            Ok(Some(since)) => self.last_beats(&silent).await.map(|beats| Some((since, beats))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
         for verdict in silent {
-            match &beats {
-                Ok(beats) => {
-                    let beat = verdict.attempt.and_then(|attempt| beats.get(&attempt)).copied();
-                    others.extend(self.judge(verdict.run, verdict.slot, beat, now));
+            match &heard {
+                Ok(Some((since, beats))) => {
+                    let last_beat = verdict.attempt.and_then(|attempt| beats.get(&attempt)).copied();
+                    let evidence = Evidence { last_beat, healthy_since: Some(*since) };
+                    others.extend(self.judge(verdict.run, verdict.slot, evidence, now));
                 }
-                Err(_) => self.timers.arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot),
+                Ok(None) | Err(_) => self.timers.arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot),
             }
         }
         others
     }
 
+    /// Since when every instance of the callback takes beats, if they all do.
+    async fn callbacks_healthy_since(&self) -> Result<Option<Time>, StoreError> {
+        let select = query(include_str!("../store/callback_health.sql"));
+        let rows: Vec<(Option<Timestamp>,)> = self.loops.all(select).await?;
+        Ok(rows.into_iter().find_map(|(since,)| since).map(|since| since.unix_us()))
+    }
+
     /// What falls now, or arms it again for when it will.
-    fn judge(&mut self, run_id: RunId, slot: Option<Slot>, beat: Option<Time>, now: Time) -> Option<Fallen> {
+    fn judge(&mut self, run_id: RunId, slot: Option<Slot>, evidence: Evidence, now: Time) -> Option<Fallen> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
         let (attempt, due) = match slot {
             None => (None, (TimerKind::RunDuration, run.header.deadline.filter(|_| run.ended_at.is_none())?)),
             Some(slot) => {
                 let cell = run.cell(slot)?;
-                let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), beat)?;
+                let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), evidence.heard())?;
                 (cell.attempt_id, (due.kind, due.at))
             }
         };
@@ -126,7 +155,7 @@ impl Lane {
             self.timers.arm(at, run_id, slot);
             return None;
         }
-        Some(Fallen { run: run_id, slot, attempt, kind, at })
+        Some(Fallen { run: run_id, slot, attempt, kind, at, evidence })
     }
 
     /// The last signs of life of attempts that seem silent.
@@ -149,8 +178,8 @@ impl Lane {
             timer_id: timer_id.to_string(),
             kind: kind_to_proto(verdict.kind).into(),
             due_time: Some(wire::timestamp(verdict.at)),
-            last_heartbeat_time: None,
-            callbacks_healthy_since: None,
+            last_heartbeat_time: verdict.evidence.last_beat.map(wire::timestamp),
+            callbacks_healthy_since: verdict.evidence.healthy_since.map(wire::timestamp),
         });
         let event = RunEvent {
             tenant: run.header.tenant.to_string(),

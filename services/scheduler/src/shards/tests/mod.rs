@@ -1,5 +1,6 @@
 //! Memory and rows in step, on a real Postgres.
 
+mod bus;
 mod quarantine;
 mod rebuild;
 mod requests;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
+use servo_bus::{Listeners, Topic};
 use servo_local::TestDatabase;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
@@ -46,7 +48,8 @@ async fn instance(database: &TestDatabase, name: &str) -> Instance {
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
-    let around = Around { plans: plans.clone(), unplanned, metrics: Metrics::default() };
+    let listeners = Some(Listeners::start(store.loops().clone(), Topic::Runs));
+    let around = Around { plans: plans.clone(), unplanned, metrics: Metrics::default(), listeners };
     let shards = Shards::start(&store, around);
     let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);

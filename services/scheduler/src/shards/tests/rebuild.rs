@@ -40,7 +40,7 @@ async fn lived_in() -> (TestDatabase, Store) {
     (database, one.store)
 }
 
-fn finish_with(id: RunId, ordinal: u32, end: v1::TaskFinished) -> Ask {
+pub(super) fn finish_with(id: RunId, ordinal: u32, end: v1::TaskFinished) -> Ask {
     Ask::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,

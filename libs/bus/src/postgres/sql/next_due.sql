@@ -1,0 +1,2 @@
+-- Called by PostgresBus::wait.
+SELECT bus.next_due($1, $2)

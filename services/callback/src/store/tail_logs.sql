@@ -1,0 +1,4 @@
+-- Called by TailLogs: batches in the order in which they were stored.
+SELECT arrival, attempt_id, lines FROM callback.logs
+WHERE run_id = $1 AND arrival > $2 AND ($3::uuid[] IS NULL OR attempt_id = ANY ($3))
+ORDER BY arrival LIMIT $4
