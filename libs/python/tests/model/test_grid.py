@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servo.model.grid import Grain, Misfit, NoGrid, TimeGrid
+from servo.model.grain import Grain
+from servo.model.grid import Misfit, NoGrid, TimeGrid
 
 
 def seconds(text: str) -> int:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from servo.errors import InvalidValue
 from servo.model import wanted
 from servo.model.cut import Cut, Dimension, Dynamic, Fixed, Moment, OutOfRange
-from servo.model.grid import Grain, TimeGrid
+from servo.model.grain import Grain
+from servo.model.grid import TimeGrid
 from servo.model.partition_key import PartitionKey
 from servo.model.wanted import WantedRule
 

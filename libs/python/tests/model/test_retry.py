@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servo.model.categories import Backoff, ErrorCategory
 from servo.model.hashes import crockford
-from servo.model.retry import Backoff, ErrorCategory, RetryPolicy
+from servo.model.retry import RetryPolicy
 
 
 def policy(backoff: Backoff) -> RetryPolicy:

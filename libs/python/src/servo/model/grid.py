@@ -10,26 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from servo.errors import InvalidValue
 
+from .grain import Grain
 from .partition_value import Value, ValueKind, from_text
 from .zones import find_zone
 
 _T = TypeVar("_T")
 _HOUR = 3600
 _EPOCH = datetime(1970, 1, 1)
-
-
-class Grain(IntEnum):
-    """The length of a period; the numbers are those of the proto's ``TimeGrain``."""
-
-    HOUR = 1
-    DAY = 2
-    WEEK = 3
-    MONTH = 4
 
 
 class Misfit(Enum):

@@ -6,30 +6,10 @@ Whole milliseconds throughout, and the jitter comes from the attempt's id: every
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
+from .categories import Backoff, ErrorCategory
 from .ids import attempt_bytes
 from .limits import UINT64_MAX
-
-
-class ErrorCategory(IntEnum):
-    """Whose fault a failure is, which decides whether trying again can help."""
-
-    TRANSIENT = 1
-    INFRASTRUCTURE = 2
-    TIMEOUT = 3
-    USER_CODE = 4
-    INPUT = 5
-    CONFIGURATION = 6
-
-
-class Backoff(IntEnum):
-    """How the delay grows with the failures."""
-
-    EXPONENTIAL = 1
-    LINEAR = 2
-    CONSTANT = 3
-
 
 RETRIED_BY_DEFAULT = frozenset({ErrorCategory.TRANSIENT, ErrorCategory.INFRASTRUCTURE, ErrorCategory.TIMEOUT})
 
