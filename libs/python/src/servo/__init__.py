@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from servo.define.run import AllPartitions, LatestPartitions, Run, Slice, Slices
     from servo.define.settings import Freshness, Resources, Retry, Secret
     from servo.errors import InvalidValue, ServoError
+    from servo.local.materialize import materialize
+    from servo.local.result import MaterializeResult, RunFailed
     from servo.manifest.faults import Fault, ManifestInvalid
     from servo.model.asset_key import AssetKey
     from servo.model.partition_key import PartitionKey
@@ -59,6 +61,8 @@ _HOMES = {
     "define.run": ("AllPartitions", "LatestPartitions", "Run", "Slice", "Slices"),
     "define.settings": ("Freshness", "Resources", "Retry", "Secret"),
     "errors": ("InvalidValue", "ServoError"),
+    "local.materialize": ("materialize",),
+    "local.result": ("MaterializeResult", "RunFailed"),
     "manifest.faults": ("Fault", "ManifestInvalid"),
     "model.asset_key": ("AssetKey",),
     "model.partition_key": ("PartitionKey",),
@@ -87,6 +91,7 @@ __all__ = [
     "Latest",
     "LatestPartitions",
     "ManifestInvalid",
+    "MaterializeResult",
     "Monthly",
     "Output",
     "PartitionKey",
@@ -97,6 +102,7 @@ __all__ = [
     "Retriable",
     "Retry",
     "Run",
+    "RunFailed",
     "RunRequest",
     "Schedule",
     "Secret",
@@ -117,6 +123,7 @@ __all__ = [
     "checks",
     "conditions",
     "mapped",
+    "materialize",
     "multi_asset",
     "schedule",
     "sensor",

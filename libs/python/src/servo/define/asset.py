@@ -98,7 +98,7 @@ class Settings:
     isolated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """One of the assets that a multi-asset's function makes; it can be named as an upstream."""
 
@@ -144,7 +144,7 @@ class Asset(Generic[P, R]):
         return f"<asset {self.key} at {self.location}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """Made elsewhere: Servo knows it and never runs it."""
 
@@ -155,7 +155,7 @@ class Source:
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
     io: str = ""
-    location: Location = field(default_factory=of_caller, compare=False)
+    location: Location = field(default_factory=of_caller)
 
 
 @overload
