@@ -17,6 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from servo.client.aio import AsyncClient
+    from servo.client.sync import Client
     from servo.define import checks, conditions
     from servo.define.asset import Asset, Output, Source, asset, multi_asset, source
     from servo.define.automation import (
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "client.aio": ("AsyncClient",),
+    "client.sync": ("Client",),
     "define.asset": ("Asset", "Output", "Source", "asset", "multi_asset", "source"),
     "define.automation": (
         *("Activity", "PollSensor", "Push", "RunRequest", "Schedule", "Sensor", "SensorResult", "Webhook"),
@@ -76,7 +80,9 @@ __all__ = [
     "AllPartitions",
     "Asset",
     "AssetKey",
+    "AsyncClient",
     "CheckOutcome",
+    "Client",
     "Context",
     "Daily",
     "Dynamic",
