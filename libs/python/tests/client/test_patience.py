@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import sys
+
 import pytest
 
 from servo.client.address import Address
 from servo.client.methods import method, with_request_id
 from servo.client.patience import Patience
 from servo.errors import InvalidValue
-from servo.v1 import scheduler_pb2, scheduler_runs_pb2
+from servo.v1 import scheduler_runs_pb2
 
 
 def test_pauses_grow_and_end_with_tries_and_time() -> None:
@@ -24,7 +28,6 @@ def test_pauses_grow_and_end_with_tries_and_time() -> None:
 
 
 def test_methods_say_whether_a_repeat_does_harm() -> None:
-    assert scheduler_pb2.DESCRIPTOR.services_by_name["SchedulerService"]
     assert method("/servo.v1.SchedulerService/GetRun") == (True, False)
     request = scheduler_runs_pb2.CancelRunRequest(run_id="x")
     named, harmless = with_request_id("/servo.v1.SchedulerService/CancelRun", request)
@@ -32,6 +35,15 @@ def test_methods_say_whether_a_repeat_does_harm() -> None:
     assert (harmless, request.request_id, len(named.request_id), named.run_id) == (True, "", 26, "x")
     own = scheduler_runs_pb2.CancelRunRequest(request_id="mine")
     assert with_request_id("/servo.v1.SchedulerService/CancelRun", own) == (own, True)
+
+
+@pytest.mark.parametrize("service", ["Access", "Automation", "Backfill", "Callback", "Dispatcher", "Planner", "Quota"])
+def test_every_service_is_known_without_being_imported(service: str) -> None:
+    """In a new process, where no other test has imported its description."""
+    code = "import sys; from servo.client.methods import method; method(sys.argv[1])"
+    module = importlib.import_module(f"servo.v1.{service.lower()}_pb2")
+    name = module.DESCRIPTOR.services_by_name[f"{service}Service"].methods[0].name
+    subprocess.run([sys.executable, "-c", code, f"/servo.v1.{service}Service/{name}"], check=True)
 
 
 def test_addresses() -> None:

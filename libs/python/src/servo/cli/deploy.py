@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .build import AsJson, CodeVersion, Folder, built_at
+from .server import ApiKey, CaFile, ServerName, Tenant, Url, Workspace
 
 if TYPE_CHECKING:
     from servo.v1 import deployment_pb2
 
-Url = Annotated[str, typer.Option(envvar="SERVO_URL", help="The gateway: https://host:port")]
-ApiKey = Annotated[str, typer.Option(envvar="SERVO_API_KEY", help="Better given in the environment.")]
-Tenant = Annotated[str, typer.Option(envvar="SERVO_TENANT")]
-Workspace = Annotated[str, typer.Option(envvar="SERVO_WORKSPACE")]
-CaFile = Annotated[Path | None, typer.Option(envvar="SERVO_CA_FILE", help="The authority of the server's certificate.")]
-ServerName = Annotated[str, typer.Option(envvar="SERVO_SERVER_NAME", help="The name in that certificate.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option(help="Only show what would change.")]
 Comment = Annotated[str, typer.Option(help="Why, for the record.")]

@@ -10,11 +10,12 @@ import sys
 
 import typer
 
-from . import build, deploy
+from . import build, deploy, worker
 
 app = typer.Typer(name="servo", help="Build, deploy and watch data assets.", no_args_is_help=True, add_completion=True)
 app.command("build")(build.build_command)
 app.command("deploy")(deploy.deploy_command)
+app.command("worker")(worker.worker_command)
 
 
 @app.callback()

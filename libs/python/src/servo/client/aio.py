@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +16,7 @@ import grpc
 
 from servo.define.run import Run
 from servo.v1 import (
+    callback_pb2_grpc,
     deployment_pb2,
     dispatcher_pb2_grpc,
     manifest_pb2,
@@ -76,6 +78,14 @@ class AsyncClient:
     ) -> None:
         self._requests = Requests(tenant, workspace)
         self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name)
+
+    def in_workspace(self, workspace: str) -> AsyncClient:
+        """The same caller and connection, in another workspace."""
+        other = copy.copy(self)
+        # Made before the copy would make one of its own.
+        other.__dict__["_channel"] = self._channel
+        other._requests = Requests(self._requests.tenant, workspace)
+        return other
 
     async def close(self) -> None:
         await self._channel.close()
@@ -183,6 +193,10 @@ class AsyncClient:
     @cached_property
     def scheduler(self) -> scheduler_pb2_grpc.SchedulerServiceAsyncStub:
         return scheduler_pb2_grpc.SchedulerServiceStub(self._channel)
+
+    @cached_property
+    def callback(self) -> callback_pb2_grpc.CallbackServiceAsyncStub:
+        return callback_pb2_grpc.CallbackServiceStub(self._channel)
 
     @cached_property
     def dispatcher(self) -> dispatcher_pb2_grpc.DispatcherServiceAsyncStub:

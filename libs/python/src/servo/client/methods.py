@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
 from functools import cache
@@ -26,6 +27,9 @@ class Method(NamedTuple):
 def method(path: str) -> Method:
     """``/servo.v1.SchedulerService/GetRun``"""
     _, service, name = path.split("/")
+    # The stub's module brings the messages, not the file that describes the service.
+    package, _, short = service.rpartition(".")
+    importlib.import_module(f"{package}.{short.removesuffix('Service').lower()}_pb2")
     found = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
     return Method(
         idempotent=found.GetOptions().idempotency_level in _HARMLESS,

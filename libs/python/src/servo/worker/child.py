@@ -41,6 +41,7 @@ class Child:
         self._take_line: TakesLine | None = None
         self._printing: list[asyncio.Task[None]] = []
         self.jobs = 0
+        self.stopped = False
 
     @classmethod
     async def start(cls, folder: Path, memory_bytes: int = 0) -> Child:
@@ -82,6 +83,7 @@ class Child:
 
     async def stop(self, grace: float = 0.0) -> None:
         """TERM, and KILL after the grace, to the whole group."""
+        self.stopped = True
         if grace > 0 and not self._ended.is_set():
             self._signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
