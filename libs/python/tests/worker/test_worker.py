@@ -17,6 +17,7 @@ from servo.build.build import Built, build
 from servo.v1 import run_pb2, state_pb2
 
 from ..build.test_build import SERVO, project
+from ..client.line import Line
 from ..mesh import TENANT, Mesh
 
 pytestmark = pytest.mark.mesh
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.mesh
 CODE = """
 import os, signal, time
 from pathlib import Path
-from servo import Items, Retry, asset, checks, mapped, skip
+from servo import Items, Retry, Secret, asset, checks, mapped, skip
 
 EFFECTS = Path(os.environ["EFFECTS"])
 
@@ -32,10 +33,10 @@ def note(context):
     with EFFECTS.open("a") as file:
         file.write(f"{context.asset_key} {context.attempt} {context.fencing_token}\\\\n")
 
-@asset(namespace="ok", yields_items=True)
+@asset(namespace="ok", yields_items=True, secrets=[Secret.env("token", "TOKEN")])
 def files(context):
     note(context)
-    print("the key is", context.log.name, os.environ["TOKEN"])
+    print("the token is", context.secrets["token"])
     return Items(["a", "b"])
 
 @asset(namespace="ok", deps={"file": mapped(files)})
@@ -90,10 +91,12 @@ def effects(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def working(mesh: Mesh, workspace: str, effects: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def working(
+    mesh: Mesh, workspace: str, effects: Path, *options: str, url: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
     environment = {
         **os.environ,
-        "SERVO_URL": mesh.url,
+        "SERVO_URL": url or mesh.url,
         "SERVO_API_KEY": mesh.api_key,
         "SERVO_TENANT": TENANT,
         "SERVO_CA_FILE": str(mesh.ca_file),
@@ -176,6 +179,30 @@ def test_a_worker_that_leaves_gives_back_what_it_runs(mesh: Mesh, built: Built, 
             # An interruption is no failure: the only attempt that is allowed is still there.
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
         assert effects.read_text().splitlines() == ["slow/slow 1 1", "slow/slow 2 2"]
+
+
+def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: Path) -> None:
+    line = Line(mesh.url)
+    outcomes = effects.with_name("state") / "outcomes"
+    with mesh.client("work-spool") as client:
+        run = deployed(client, built).trigger(Run("slow.*"))
+        with working(mesh, "work-spool", effects, url=line.url) as first:
+            until_written(effects)
+            # The line is cut while user code runs; its outcome gets as far as the disk.
+            line.refuse = 1_000_000
+            line.cut()
+            effects.with_name("go").touch()
+            while not list(outcomes.glob("*.outcome")):
+                time.sleep(0.01)
+            first.kill()
+            first.wait()
+        line.close()
+        with working(mesh, "work-spool", effects) as second:
+            assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
+            second.send_signal(signal.SIGTERM)
+            assert second.wait() == 0
+        assert effects.read_text().splitlines() == ["slow/slow 1 1"]
+    assert not list(outcomes.iterdir())
 
 
 def test_f17_a_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:

@@ -7,6 +7,7 @@ import copy
 import random
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -85,6 +86,14 @@ class AsyncClient:
         # Made before the copy would make one of its own.
         other.__dict__["_channel"] = self._channel
         other._requests = Requests(self._requests.tenant, workspace)
+        return other
+
+    def at(self, url: str) -> AsyncClient:
+        """The same caller at another address, with a connection of its own."""
+        other = copy.copy(self)
+        for made in ("_channel", "planner", "scheduler", "callback", "dispatcher"):
+            other.__dict__.pop(made, None)
+        other._address = replace(self._address, url=url)
         return other
 
     async def close(self) -> None:

@@ -81,7 +81,7 @@ class Reports:
         try:
             async for answers in call:
                 for answer in answers.results:
-                    await self._take(answer)
+                    self._take(answer)
         finally:
             call.cancel()
 
@@ -94,16 +94,15 @@ class Reports:
             self._news.clear()
             await self._news.wait()
 
-    async def _take(self, answer: callback_pb2.CallbackResult) -> None:
+    def _take(self, answer: callback_pb2.CallbackResult) -> None:
         report = self._open.get(answer.number)
         if report is None:
             return
         if answer.WhichOneof("result") == "refusal":
             refusal = answer.refusal
             if refusal.HasField("retry_after"):
-                await asyncio.sleep(refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9)
-                self._unsent.append(answer.number)
-                self._news.set()
+                pause = refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9
+                asyncio.get_running_loop().call_later(pause, self._send_again, answer.number)
                 return
             _log.warning("a report was refused: %s: %s", error_pb2.ErrorReason.Name(refusal.reason), refusal.message)
         del self._open[answer.number]
@@ -113,3 +112,8 @@ class Reports:
         if not self._open:
             self._idle.set()
             self._news.clear()
+
+    def _send_again(self, number: int) -> None:
+        if number in self._open and number not in self._unsent:
+            self._unsent.append(number)
+            self._news.set()

@@ -34,6 +34,7 @@ _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
 # A sign of life on a silent stream.
 _ALIVE_EVERY = 10.0
+_RENEW_AHEAD = 60.0
 _ANSWERS_SECONDS = 10.0
 # What repeating cannot help.
 _FINAL = (NotAuthenticated, NotAllowed, InvalidRequest, NotImplementedByServer)
@@ -74,6 +75,7 @@ class Worker:
         self._reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
         self._running: dict[str, tuple[Attempt, asyncio.Task[None]]] = {}
         self._seen = Seen()
+        self._envelope_key = b""
         self._leave = asyncio.Event()
         self._says: asyncio.Queue[dispatcher_pb2.PullTasksRequest] = asyncio.Queue()
 
@@ -110,10 +112,8 @@ class Worker:
 
     async def _serve(self) -> None:
         """Registers, opens a stream and works until it ends."""
-        request = dispatcher_pb2.RegisterWorkerRequest(
-            tenant=self._config.tenant, worker_id=self._worker_id, session=self._session, info=self._config.info
-        )
-        registered = await self._client.dispatcher.RegisterWorker(request)
+        registered = await self._register()
+        client = self._client.at(registered.address) if registered.address else self._client
         self._says = asyncio.Queue()
         self._say(
             open=dispatcher_pb2.PullOpen(
@@ -122,9 +122,10 @@ class Worker:
                 credits=max(self._config.slots - len(self._running), 0),
             )
         )
-        call = self._client.dispatcher.PullTasks(self._messages())
-        hearing = asyncio.create_task(self._hear_all(call, registered.envelope_key))
+        call = client.dispatcher.PullTasks(self._messages())
+        hearing = asyncio.create_task(self._hear_all(call))
         leaving = asyncio.create_task(self._say_leave())
+        renewing = asyncio.create_task(self._renew(registered))
         try:
             await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
@@ -134,23 +135,41 @@ class Worker:
                 await hearing
         finally:
             call.cancel()
-            for task in (hearing, leaving):
+            for task in (hearing, leaving, renewing):
                 task.cancel()
-            await asyncio.gather(hearing, leaving, return_exceptions=True)
+            await asyncio.gather(hearing, leaving, renewing, return_exceptions=True)
 
-    async def _hear_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse], key: bytes) -> None:
+    async def _register(self) -> dispatcher_pb2.RegisterWorkerResponse:
+        request = dispatcher_pb2.RegisterWorkerRequest(
+            tenant=self._config.tenant, worker_id=self._worker_id, session=self._session, info=self._config.info
+        )
+        registered = await self._client.dispatcher.RegisterWorker(request)
+        self._envelope_key = registered.envelope_key
+        return registered
+
+    async def _renew(self, registered: dispatcher_pb2.RegisterWorkerResponse) -> None:
+        """Registers again before the key of its envelopes is too old; what fails shows on the stream."""
+        while registered.HasField("renew_before"):
+            left = registered.renew_before.seconds - time.time() - _RENEW_AHEAD
+            await asyncio.sleep(max(left, _PAUSE_MAX))
+            try:
+                registered = await self._register()
+            except CallFailed as error:
+                _log.info("the registration could not be renewed: %s", error)
+
+    async def _hear_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse]) -> None:
         try:
             async for message in call:
-                if not self._hear(message, key):
+                if not self._hear(message):
                     return
         except grpc.aio.AioRpcError as error:
             raise told(error) from error
 
-    def _hear(self, message: dispatcher_pb2.PullTasksResponse, key: bytes) -> bool:
+    def _hear(self, message: dispatcher_pb2.PullTasksResponse) -> bool:
         """Whether the stream goes on."""
         match message.WhichOneof("message"):
             case "envelopes":
-                refused = sum(not self._start(signed, key) for signed in message.envelopes.envelopes)
+                refused = sum(not self._start(signed) for signed in message.envelopes.envelopes)
                 self._grant(refused)
             case "cancels":
                 for attempt_id in message.cancels.attempt_ids:
@@ -164,8 +183,8 @@ class Worker:
                 return False
         return True
 
-    def _start(self, signed: worker_pb2.SignedEnvelope, key: bytes) -> bool:
-        envelope = open_envelope(key, signed)
+    def _start(self, signed: worker_pb2.SignedEnvelope) -> bool:
+        envelope = open_envelope(self._envelope_key, signed)
         if envelope is None:
             _log.warning("an envelope has a wrong signature and is not run")
             return False
