@@ -32,7 +32,7 @@ test: ## all tests, with a sample of the long ones
 	@scripts/bootstrap test
 	@$(BUILD)
 	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
-	@$(IN_PYTHON) && pytest --quiet
+	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
 
 lint: ## formatting, clippy, ruff, mypy, proto rules and breaking changes, licences
 	@scripts/bootstrap lint

@@ -24,6 +24,7 @@ Stream = Literal["STDOUT", "STDERR"]
 TakesLine = Callable[[Stream, str], None]
 # How long what was printed last may take to come through, when something else holds the pipes open.
 _PRINTING_SECONDS = 1.0
+_ENDING_SECONDS = 2.0
 
 
 class ChildDied(Exception):
@@ -80,6 +81,13 @@ class Child:
             answer.cancel()
             ended.cancel()
             await asyncio.gather(answer, ended, return_exceptions=True)
+
+    async def end(self) -> None:
+        """Of one that has nothing to do: it leaves by itself when nobody can give it a job any more."""
+        self._writer.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), _ENDING_SECONDS)
+        await self.stop()
 
     async def stop(self, grace: float = 0.0) -> None:
         """TERM, and KILL after the grace, to the whole group."""

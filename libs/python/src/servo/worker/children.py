@@ -22,7 +22,7 @@ class Children:
     def __init__(self, idle_max: int) -> None:
         self._idle_max = idle_max
         self._idle: list[tuple[Kind, Child]] = []
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def take(self, kind: Kind, *, fresh: bool) -> Child:
         for place, (known, child) in enumerate(self._idle):
@@ -34,20 +34,20 @@ class Children:
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
         """One that did its job well. The oldest idle one makes room."""
         if fresh or child.jobs >= _JOBS_PER_CHILD_MAX:
-            self._stop_soon(child)
+            self._end_soon(child)
             return
         self._idle.append((kind, child))
         if len(self._idle) > self._idle_max:
             _, oldest = self._idle.pop(0)
-            self._stop_soon(oldest)
+            self._end_soon(oldest)
 
     async def close(self) -> None:
         for _, child in self._idle:
-            self._stop_soon(child)
+            self._end_soon(child)
         self._idle.clear()
-        await asyncio.gather(*self._stopping)
+        await asyncio.gather(*self._ending)
 
-    def _stop_soon(self, child: Child) -> None:
-        task = asyncio.create_task(child.stop())
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+    def _end_soon(self, child: Child) -> None:
+        task = asyncio.create_task(child.end())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
