@@ -39,11 +39,11 @@ def test_f06_an_attempt_is_run_once() -> None:
 def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
     item = callback_pb2.CallbackItem(presigned="/x")
     item.finish.attempt_id = "A"
-    Spool(tmp_path).keep(item)
-    (tmp_path / "B.outcome").write_bytes(b"\xff\xff")
-    assert list(Spool(tmp_path).left()) == [item]
-    Spool(tmp_path).drop(item)
-    assert list(tmp_path.iterdir()) == []
+    path = Spool(tmp_path).keep([item, item])
+    (tmp_path / "B.outcomes").write_bytes(b"\xff\xff")
+    assert list(Spool(tmp_path).left()) == [(path, [item, item])]
+    # What a crash cut off is gone.
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def lines(*pieces: bytes) -> list[str]:

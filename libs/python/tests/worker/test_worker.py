@@ -192,7 +192,7 @@ def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: P
             line.refuse = 1_000_000
             line.cut()
             effects.with_name("go").touch()
-            while not list(outcomes.glob("*.outcome")):
+            while not list(outcomes.glob("*.outcomes")):
                 time.sleep(0.01)
             first.kill()
             first.wait()

@@ -66,7 +66,7 @@ class Attempt:
         self._interrupted.set()
 
     async def run(self) -> None:
-        """To its end, whatever that is; the outcome is on disk when this returns."""
+        """To its end, whatever that is, and reports it."""
         beside = asyncio.create_task(self._report_beside())
         try:
             finish = await self._work()

@@ -8,6 +8,8 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import grpc
@@ -30,27 +32,37 @@ class _Open(NamedTuple):
     answered: TakesAnswer
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A file of the spool, and which of its outcomes are not answered."""
+
+    path: Path
+    numbers: set[int]
+
+
 class Reports:
     def __init__(self, client: AsyncClient, tenant: str, spool: Spool) -> None:
         self._client, self._tenant, self._spool = client, tenant, spool
         # By number, hence in the order they were made.
         self._open: dict[int, _Open] = {}
         self._unsent: list[int] = []
+        # Outcomes go to the disk before they go anywhere else.
+        self._unkept: list[int] = []
+        self._kept: dict[int, _Kept] = {}
         self._next = 1
         self._news = asyncio.Event()
+        self._outcomes = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
     def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
-        """An outcome is on disk before this returns."""
+        number = self._add(item, answered)
         if item.WhichOneof("call") == "finish":
-            self._spool.keep(item)
-        item.number = self._next
-        self._open[self._next] = _Open(item, answered or (lambda _: None))
-        self._unsent.append(self._next)
-        self._next += 1
-        self._idle.clear()
-        self._news.set()
+            self._unkept.append(number)
+            self._outcomes.set()
+        else:
+            self._unsent.append(number)
+            self._news.set()
 
     async def all_answered(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -59,8 +71,15 @@ class Reports:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        for item in self._spool.left():
-            self.send(item)
+        for path, items in self._spool.left():
+            self._take_over(path, [self._add(item, None) for item in items])
+        keeping = asyncio.create_task(self._keep_outcomes())
+        try:
+            await self._speak_again_and_again()
+        finally:
+            keeping.cancel()
+
+    async def _speak_again_and_again(self) -> None:
         pause = _PAUSE_MIN
         while True:
             # No stream before there is something to say.
@@ -70,10 +89,35 @@ class Reports:
                 await self._speak()
             except grpc.aio.AioRpcError as error:
                 _log.debug("the stream of reports broke: %s", error.details())
-            self._unsent = sorted(self._open)
+            self._unsent = sorted(self._open.keys() - set(self._unkept))
             lasted = asyncio.get_running_loop().time() - began
             pause = _PAUSE_MIN if lasted > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _keep_outcomes(self) -> None:
+        """While one file is being written the next outcomes gather."""
+        while True:
+            await self._outcomes.wait()
+            self._outcomes.clear()
+            while self._unkept:
+                numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
+                path = await asyncio.to_thread(self._spool.keep, [self._open[number].item for number in numbers])
+                del self._unkept[: len(numbers)]
+                self._take_over(path, numbers)
+
+    def _take_over(self, path: Path, numbers: list[int]) -> None:
+        """These are on disk and may be sent."""
+        kept = _Kept(path, set(numbers))
+        self._kept.update(dict.fromkeys(numbers, kept))
+        self._unsent.extend(numbers)
+        self._news.set()
+
+    def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None) -> int:
+        item.number = self._next
+        self._open[self._next] = _Open(item, answered or (lambda _: None))
+        self._next += 1
+        self._idle.clear()
+        return item.number
 
     async def _speak(self) -> None:
         """One stream, until it breaks."""
@@ -106,12 +150,18 @@ class Reports:
                 return
             _log.warning("a report was refused: %s: %s", error_pb2.ErrorReason.Name(refusal.reason), refusal.message)
         del self._open[answer.number]
-        if report.item.WhichOneof("call") == "finish":
-            self._spool.drop(report.item)
+        self._forget(answer.number)
         report.answered(answer)
         if not self._open:
             self._idle.set()
             self._news.clear()
+
+    def _forget(self, number: int) -> None:
+        kept = self._kept.pop(number, None)
+        if kept is not None:
+            kept.numbers.discard(number)
+            if not kept.numbers:
+                kept.path.unlink(missing_ok=True)
 
     def _send_again(self, number: int) -> None:
         if number in self._open and number not in self._unsent:
