@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from random import Random
 
 import pytest
 
 from servo.client.errors import CallFailed, InvalidRequest
 from servo.client.sync import Client
-from servo.define.run import AllPartitions
+from servo.define.run import AllPartitions, Keys, PartitionChoice
 from servo.errors import InvalidValue
 from servo.local.deployed import Deployed
 from servo.local.plan import PlannedTask, plan
@@ -55,25 +56,41 @@ def test_the_planner_says_the_same(mesh: Mesh) -> None:
 
 
 def _plan(client: Client, checked: Checked, seed: int) -> bool:
-    """Whether there is a plan; both must think so, and make the same."""
-    cut = any(
-        cut is not None for cut, asset in zip(checked.cuts, checked.manifest.assets, strict=True) if not asset.source
-    )
-    spec = run_spec_pb2.RunSpec(selection=["*"])
-    if cut:
-        spec.partitions.CopyFrom(partition_pb2.PartitionSelection(all=True))
+    """Everything, and then one partition with what leads to it and what follows from it."""
+    assets = zip(checked.cuts, checked.manifest.assets, strict=True)
+    if not any(cut is not None for cut, asset in assets if not asset.source):
+        return _plan_one(client, checked, None, f"seed {seed}") is not None
+    every = partition_pb2.PartitionSelection(all=True)
+    tasks = _plan_one(client, checked, (every, AllPartitions()), f"seed {seed}")
+    keys = [str(task.key.partition) for task in tasks or () if task.key.partition]
+    if keys:
+        key = Random(seed).choice(keys)
+        single = partition_pb2.PartitionSelection(keys=partition_pb2.PartitionKeys(keys=[key]))
+        _plan_one(client, checked, (single, Keys((key,))), f"seed {seed}, {key}")
+    return tasks is not None
+
+
+def _plan_one(
+    client: Client,
+    checked: Checked,
+    partitions: tuple[partition_pb2.PartitionSelection, PartitionChoice] | None,
+    which: str,
+) -> list[PlannedTask] | None:
+    """``None`` when there is no plan; both must think so, or make the same."""
+    asked, choice = partitions or (None, None)
+    spec = run_spec_pb2.RunSpec(selection=["*"], partitions=asked)
     request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
-    deployed, moment = Deployed.of(checked), Moment(int(datetime.now(UTC).timestamp()))
+    moment = Moment(int(datetime.now(UTC).timestamp()))
     try:
-        ours = plan(deployed, ["*"], AllPartitions() if cut else None, moment)
+        ours = plan(Deployed.of(checked), ["*"], choice, moment)
     except InvalidValue:
         with pytest.raises(CallFailed):
             client.planner.PlanRun(request)
-        return False
+        return None
     theirs = client.planner.PlanRun(request).plan
-    assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], f"seed {seed}"
-    assert theirs.fingerprint == _fingerprint(checked.manifest, ours), f"seed {seed}"
-    return True
+    assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], which
+    assert theirs.fingerprint == _fingerprint(checked.manifest, ours), which
+    return ours
 
 
 def _told(task: plan_pb2.PlannedTask) -> tuple[object, ...]:

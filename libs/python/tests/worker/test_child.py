@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -254,6 +257,32 @@ def test_f05_what_ignores_term_is_killed(folder: Path) -> None:
         return True
 
     assert asyncio.run(story())
+
+
+ORPHAN = """
+import asyncio, sys
+from pathlib import Path
+from servo.worker.child import Child
+
+async def story():
+    child = await Child.start(Path(sys.argv[1]))
+    job = eval(sys.argv[2])
+    await child.run(job, lambda stream, line: print(child._process.pid, flush=True))
+
+asyncio.run(story())
+"""
+
+
+def test_children_die_with_their_worker(folder: Path) -> None:
+    command = [sys.executable, "-c", ORPHAN, str(folder), repr(job("stubborn"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout
+        pid = int(worker.stdout.readline())
+        assert _alive(pid)
+        worker.kill()
+    # It ignores TERM and never returns, and nobody is left to end it.
+    while _alive(pid):
+        time.sleep(0.01)
 
 
 def test_what_user_code_forked_ends_with_it(folder: Path) -> None:

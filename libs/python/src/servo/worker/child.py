@@ -35,9 +35,13 @@ class Child:
     """Its process group is its own: whatever user code started ends with it."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        process: subprocess.Popen[bytes],
+        lifeline: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
-        self._process, self._reader, self._writer = process, reader, writer
+        self._process, self._lifeline, self._reader, self._writer = process, lifeline, reader, writer
         self._ended = asyncio.Event()
         self._take_line: TakesLine | None = None
         self._printing: list[asyncio.Task[None]] = []
@@ -48,19 +52,23 @@ class Child:
     async def start(cls, folder: Path, memory_bytes: int = 0) -> Child:
         """``memory_bytes`` limits the process's address space; 0 does not."""
         ours, theirs = socket.socketpair()
+        # Our end closes when this process dies, however it dies.
+        their_lifeline, lifeline = os.pipe()
+        lines = [theirs.fileno(), their_lifeline]
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", "servo.worker.child_main", str(theirs.fileno()), str(folder)],
+                [sys.executable, "-m", "servo.worker.child_main", *map(str, lines), str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
+                pass_fds=lines,
                 start_new_session=True,
             )
+        os.close(their_lifeline)
         if memory_bytes:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         reader, writer = await asyncio.open_connection(sock=ours)
-        child = cls(process, reader, writer)
+        child = cls(process, lifeline, reader, writer)
         await child._listen()
         return child
 
@@ -112,6 +120,7 @@ class Child:
         def note_end() -> None:
             loop.remove_reader(watched)
             os.close(watched)
+            os.close(self._lifeline)
             self._ended.set()
 
         loop.add_reader(watched, note_end)

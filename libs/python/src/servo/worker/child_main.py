@@ -1,17 +1,20 @@
 """A child process: runs one function after the other, of one version of the user's code.
 
-``python -m servo.worker.child_main FD FOLDER`` reads jobs from the socket and answers each. Standard output and error
-stay the user's.
+``python -m servo.worker.child_main SOCKET LIFELINE FOLDER`` reads jobs from the socket and answers each. Standard
+output and error stay the user's. When the worker dies, the lifeline breaks, and everything here ends with it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
 import resource
+import signal
 import socket
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -29,22 +32,37 @@ from servo.model.partition_key import PartitionKey
 
 from . import frames
 
+_PR_SET_PDEATHSIG = 1
+
 
 class CodeMissing(ServoError):
     """The function that the deployment names is not in the code."""
 
 
 def main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
-    # What user code starts must not hold the line to the worker.
-    os.set_inheritable(control.fileno(), False)
-    sys.path.insert(0, sys.argv[2])
+    control, lifeline = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    # What user code starts must not hold the lines to the worker.
+    for line in (control.fileno(), lifeline):
+        os.set_inheritable(line, False)
+    _die_with_the_worker(lifeline)
+    sys.path.insert(0, sys.argv[3])
     jobs = control.makefile("rb")
     while (job := frames.read(jobs)) is not None:
         answer = run(job)
         sys.stdout.flush()
         sys.stderr.flush()
         control.sendall(_packed(answer))
+
+
+def _die_with_the_worker(lifeline: int) -> None:
+    """The thread ends the whole group; the kernel ends this process even while native code holds the interpreter."""
+
+    def watch() -> None:
+        os.read(lifeline, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=watch, name="servo-lifeline", daemon=True).start()
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
