@@ -4,16 +4,19 @@ SHELL := /bin/bash
 
 BUF := .venv/bin/buf
 BUILD := cargo build --workspace --bins
+# Runs a tool of .venv in the package's folder.
+IN_PYTHON := cd libs/python && export PATH="$(CURDIR)/.venv/bin:$$PATH"
+PYTHON_LINT = $(IN_PYTHON) && ruff check --quiet . && ruff format --quiet --check . && mypy --no-error-summary
 WITH_POSTGRES := target/debug/with-postgres
 # The full counts instead of the sample that `make test` takes.
 LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
 SEEDS ?= 10000
 
-.PHONY: help demo dev test lint fmt proto sim chaos bench clean
+.PHONY: help demo dev test lint fmt proto baseline python sim chaos bench clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 demo: ## start the whole mesh on a private Postgres, run the example project on it, stop it again
 	@scripts/bootstrap run
@@ -29,8 +32,9 @@ test: ## all tests, with a sample of the long ones
 	@scripts/bootstrap test
 	@$(BUILD)
 	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
+	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
 
-lint: ## formatting, clippy, proto rules and breaking changes, licences
+lint: ## formatting, clippy, ruff, mypy, proto rules and breaking changes, licences
 	@scripts/bootstrap lint
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
@@ -38,13 +42,24 @@ lint: ## formatting, clippy, proto rules and breaking changes, licences
 	$(BUF) format --diff --exit-code
 	$(BUF) breaking --against proto/baseline.binpb
 	cargo deny --log-level error check licenses bans sources
+	$(PYTHON_LINT)
 
-fmt: ## format Rust and proto files
+fmt: ## format Rust, Python and proto files
 	@scripts/bootstrap lint
 	cargo fmt --all
 	$(BUF) format --write
+	$(IN_PYTHON) && ruff format --quiet .
 
-proto: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
+proto: ## generate the Python stubs from proto/
+	@scripts/bootstrap python
+	@scripts/python-stubs libs/python/src
+
+python: ## lint and test the Python package alone, without the tests that start the mesh
+	@scripts/bootstrap python
+	$(PYTHON_LINT)
+	$(IN_PYTHON) && pytest --quiet -m 'not mesh'
+
+baseline: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
 	@scripts/bootstrap lint
 	$(BUF) build --exclude-source-info -o proto/baseline.binpb
 

@@ -1,0 +1,112 @@
+"""``servo build``: scan, check, package; all faults at once, and nothing written when there is one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from servo.errors import InvalidValue
+from servo.manifest import canonical
+from servo.manifest.faults import Fault, ManifestInvalid
+from servo.manifest.make import make
+from servo.manifest.project import Project
+from servo.v1 import code_pb2, manifest_pb2
+
+from .archive import archive
+from .files import name_of, packaged
+from .requirements import lock
+from .scan import import_all, module_names
+from .settings import ProjectSettings
+
+# Where a worker finds the locked requirements in the archive.
+REQUIREMENTS_NAME = "requirements.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    manifest: manifest_pb2.Manifest
+    # src.zip, the locked requirements among its files.
+    archive: bytes
+    requirements: bytes
+
+    @property
+    def manifest_digest(self) -> str:
+        return canonical.digest(self.manifest)
+
+    @property
+    def archive_digest(self) -> str:
+        return self.manifest.artifact.digest
+
+    @property
+    def requirements_digest(self) -> str:
+        return self.manifest.artifact.requirements_digest
+
+    def write(self, folder: Path) -> None:
+        """Each file under its digest; ``build.json`` names the newest ones and comes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {
+            f"{self.manifest_digest}.json": canonical.text(self.manifest).encode(),
+            f"{self.archive_digest}.zip": self.archive,
+            f"{self.requirements_digest}.txt": self.requirements,
+        }
+        for name, content in files.items():
+            _replace(folder / name, content)
+        _replace(folder / "build.json", json.dumps(self.summary(), indent=2).encode() + b"\n")
+
+    def summary(self) -> dict[str, str | int]:
+        return {
+            "manifest": self.manifest_digest,
+            "archive": self.archive_digest,
+            "archive_bytes": len(self.archive),
+            "requirements": self.requirements_digest,
+            "assets": len(self.manifest.assets),
+            "schedules": len(self.manifest.schedules),
+            "sensors": len(self.manifest.sensors),
+        }
+
+
+def build(folder: Path, *, code_version: str = "") -> Built:
+    """Raises :class:`ManifestInvalid` with every fault of the project, by file and line."""
+    folder = folder.resolve()
+    settings = ProjectSettings.read(folder)
+    source = settings.source_folder(folder)
+    if not source.is_dir():
+        raise InvalidValue(f"there is no folder {source}; name the one with your code in project.source of servo.toml")
+    files = packaged(source, settings.exclude)
+    requirements, faults = lock(folder / settings.requirements)
+    modules, broken = import_all(source, settings.modules or module_names(source, files))
+    contents = {name_of(source, file): file.read_bytes() for file in files}
+    zipped = archive({**contents, REQUIREMENTS_NAME: requirements.encode()})
+    artifact = code_pb2.CodeArtifact(
+        digest=hashlib.sha256(zipped).hexdigest(),
+        kind="ARTIFACT_KIND_SOURCE_ARCHIVE",
+        requirements_digest=hashlib.sha256(requirements.encode()).hexdigest(),
+    )
+    manifest = _manifest(Project.of_modules(modules), artifact, code_version, [*faults, *broken])
+    return Built(manifest, zipped, requirements.encode())
+
+
+def _manifest(
+    project: Project, artifact: code_pb2.CodeArtifact, code_version: str, faults: list[Fault]
+) -> manifest_pb2.Manifest:
+    if not faults and not project.assets:
+        raise InvalidValue(
+            "there is no asset in this project; write a function with @asset, or name its module in servo.toml"
+        )
+    try:
+        manifest = make(project, artifact=artifact, code_version=code_version).manifest
+    except ManifestInvalid as invalid:
+        raise ManifestInvalid([*faults, *invalid.faults]) from None
+    if faults:
+        raise ManifestInvalid(faults)
+    return manifest
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)

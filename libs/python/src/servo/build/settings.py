@@ -1,0 +1,53 @@
+"""What ``servo.toml`` says about a project. Everything in it may be left out, and so may the file."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from servo.errors import InvalidValue
+from servo.model.nearest import did_you_mean
+
+FILE = "servo.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    # The folder that is packaged and put on the path of imports; "src" if there is one, else the project itself.
+    source: str = ""
+    # Modules with definitions; empty means every module whose text mentions servo.
+    modules: tuple[str, ...] = ()
+    requirements: str = "requirements.txt"
+    # Patterns of files that are not packaged, besides hidden ones, caches and tests.
+    exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path) -> ProjectSettings:
+        file = folder / FILE
+        if not file.exists():
+            return cls()
+        try:
+            given = tomllib.loads(file.read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidValue(f"{FILE}: {error}") from None
+        return cls(**_checked(given.get("project", {})))
+
+    def source_folder(self, folder: Path) -> Path:
+        if self.source:
+            return folder / self.source
+        return folder / "src" if (folder / "src").is_dir() else folder
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    known = {field.name: field.type for field in fields(ProjectSettings)}
+    for name, value in given.items():
+        if name not in known:
+            raise InvalidValue(f"{FILE}: project.{name} is not known{did_you_mean(name, known)}")
+        is_list = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if "tuple" in str(known[name]) and not is_list:
+            raise InvalidValue(f"{FILE}: project.{name} is a list of texts")
+        if "tuple" not in str(known[name]) and not isinstance(value, str):
+            raise InvalidValue(f"{FILE}: project.{name} is a text")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}

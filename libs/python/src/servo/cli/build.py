@@ -1,0 +1,41 @@
+"""``servo build``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from servo.build.build import Built
+
+Folder = Annotated[Path, typer.Argument(help="The project: the folder with servo.toml, or with your code.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
+CodeVersion = Annotated[str, typer.Option(help="The version of your code, a commit for instance.")]
+Out = Annotated[Path | None, typer.Option(help="Where the files go; .servo/build in the project unless given.")]
+
+
+def build_command(
+    folder: Folder = Path(), out: Out = None, code_version: CodeVersion = "", as_json: AsJson = False
+) -> None:
+    """Check a project and package it: manifest, sources and locked requirements, each under its digest."""
+    import json
+
+    built = built_at(folder, out, code_version)
+    if as_json:
+        typer.echo(json.dumps(built.summary()))
+        return
+    summary = built.summary()
+    typer.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
+    typer.echo(f"  manifest      {summary['manifest']}")
+    typer.echo(f"  sources       {summary['archive']}  ({summary['archive_bytes']} bytes)")
+    typer.echo(f"  requirements  {summary['requirements']}")
+
+
+def built_at(folder: Path, out: Path | None, code_version: str) -> Built:
+    from servo.build.build import build
+
+    built = build(folder, code_version=code_version)
+    built.write(out or folder / ".servo" / "build")
+    return built

@@ -1,0 +1,63 @@
+"""``servo worker``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .server import ApiKey, CaFile, ServerName, Tenant, Url
+
+Slots = Annotated[int, typer.Option(min=1, help="Attempts at the same time.")]
+State = Annotated[Path, typer.Option(help="Where code is kept, and outcomes until the server has them.")]
+OnlyWorkspace = Annotated[list[str] | None, typer.Option(help="Serve only this one; may be given again.")]
+Capability = Annotated[list[str] | None, typer.Option(help="What this worker offers; may be given again.")]
+Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may be given again.")]
+Seconds = Annotated[float, typer.Option(min=0, help="Time for attempts to end when the worker is told to leave.")]
+
+
+def worker_command(
+    url: Url,
+    api_key: ApiKey,
+    tenant: Tenant,
+    ca_file: CaFile = None,
+    server_name: ServerName = "",
+    slots: Slots = 2,
+    state: State = Path(".servo/worker"),
+    workspace: OnlyWorkspace = None,
+    capability: Capability = None,
+    pool: Pool = None,
+    leave_grace: Seconds = 30.0,
+) -> None:
+    """Take tasks and run them, until SIGTERM or Ctrl-C."""
+    import asyncio
+    import logging
+    import signal
+
+    from servo.client.aio import AsyncClient
+    from servo.worker.worker import Worker, WorkerConfig
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    config = WorkerConfig(
+        tenant=tenant,
+        folder=state.resolve(),
+        slots=slots,
+        workspaces=workspace or (),
+        capabilities=capability or (),
+        pools=pool or (),
+        leave_grace=leave_grace,
+    )
+
+    async def work() -> None:
+        # Any workspace: each envelope names its own.
+        client = AsyncClient(
+            url, api_key=api_key, tenant=tenant, workspace="any", ca_file=ca_file, server_name=server_name
+        )
+        async with client:
+            worker = Worker(client, config)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, worker.leave)
+            await worker.run()
+
+    asyncio.run(work())

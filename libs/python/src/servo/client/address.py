@@ -1,0 +1,63 @@
+"""Where the server is and whom to trust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import grpc
+
+from servo.errors import InvalidValue
+
+_DEFAULT_PORT = 7400
+_KEEP_ALIVE_MS = 10_000
+_RECONNECT_MS_MIN = 100
+_RECONNECT_MS_MAX = 2_000
+_MESSAGE_BYTES_MAX = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``ca`` is the authority's certificate as PEM; without it the system's authorities count."""
+
+    url: str
+    api_key: str = ""
+    ca: bytes | None = None
+    # The name in the server's certificate, when it is not the host of the address.
+    server_name: str = ""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme != "https" or not parts.hostname or parts.path not in ("", "/"):
+            raise InvalidValue(f"`{self.url}` is no address of a server: write https://host:port")
+        if not (self.api_key.isascii() and self.api_key.isprintable()) or " " in self.api_key:
+            raise InvalidValue("the API key may hold visible ASCII characters only")
+
+    def __repr__(self) -> str:
+        return f"Address({self.url!r})"
+
+    @property
+    def target(self) -> str:
+        parts = urlsplit(self.url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{host}:{parts.port or _DEFAULT_PORT}"
+
+    @property
+    def credentials(self) -> grpc.ChannelCredentials:
+        channel = grpc.ssl_channel_credentials(root_certificates=self.ca)
+        if not self.api_key:
+            return channel
+        return grpc.composite_channel_credentials(channel, grpc.access_token_call_credentials(self.api_key))
+
+    @property
+    def options(self) -> list[tuple[str, str | int]]:
+        options: list[tuple[str, str | int]] = [
+            # Repeats are ours to decide: gRPC does not know which do no harm.
+            ("grpc.enable_retries", 0),
+            # No slower than they are: gRPC would wait a second before it connects anew.
+            ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS_MIN),
+            ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS_MAX),
+            ("grpc.keepalive_time_ms", _KEEP_ALIVE_MS),
+            ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
+        ]
+        return [*options, ("grpc.ssl_target_name_override", self.server_name)] if self.server_name else options

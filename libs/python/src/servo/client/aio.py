@@ -1,0 +1,212 @@
+"""The asynchronous client: the methods of :class:`~servo.client.sync.Client`, awaited or iterated with ``async``."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import grpc
+
+from servo.define.run import Run
+from servo.v1 import (
+    callback_pb2_grpc,
+    deployment_pb2,
+    dispatcher_pb2_grpc,
+    manifest_pb2,
+    planner_pb2,
+    planner_pb2_grpc,
+    run_pb2,
+    scheduler_pb2_grpc,
+    scheduler_runs_pb2,
+)
+
+from .address import Address
+from .methods import with_request_id
+from .pages import async_pages
+from .patience import DEADLINE_SECONDS, Patience
+from .requests import Requests, large_manifest
+from .status import is_unavailable, told
+from .sync import PAUSE_MAX, PAUSE_MIN, TERMINAL, RunKeyPolicy
+
+_PAGE_SIZE = 100
+
+
+class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
+    async def intercept_unary_unary(
+        self, continuation: Callable[..., Any], details: grpc.aio.ClientCallDetails, request: Any
+    ) -> Any:
+        method = details.method.decode() if isinstance(details.method, bytes) else details.method
+        request, harmless = with_request_id(method, request)
+        seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
+        patience = Patience(time.monotonic() + seconds)
+        while True:
+            left = grpc.aio.ClientCallDetails(
+                method=details.method,
+                timeout=patience.left(time.monotonic()),
+                metadata=details.metadata,
+                credentials=details.credentials,
+                wait_for_ready=details.wait_for_ready,
+            )
+            call = await continuation(left, request)
+            try:
+                return await call
+            except grpc.aio.AioRpcError as error:
+                pause = patience.pause(time.monotonic(), random.random())
+                if not harmless or not is_unavailable(error) or pause is None:
+                    raise told(error) from error
+            await asyncio.sleep(pause)
+            patience = patience.again()
+
+
+class AsyncClient:
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str,
+        tenant: str,
+        workspace: str,
+        ca_file: str | Path | None = None,
+        server_name: str = "",
+    ) -> None:
+        self._requests = Requests(tenant, workspace)
+        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name)
+
+    def in_workspace(self, workspace: str) -> AsyncClient:
+        """The same caller and connection, in another workspace."""
+        other = copy.copy(self)
+        # Made before the copy would make one of its own.
+        other.__dict__["_channel"] = self._channel
+        other._requests = Requests(self._requests.tenant, workspace)
+        return other
+
+    def at(self, url: str) -> AsyncClient:
+        """The same caller at another address, with a connection of its own."""
+        other = copy.copy(self)
+        for made in ("_channel", "planner", "scheduler", "callback", "dispatcher"):
+            other.__dict__.pop(made, None)
+        other._address = replace(self._address, url=url)
+        return other
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def deploy(
+        self,
+        manifest: manifest_pb2.Manifest,
+        *,
+        validate_only: bool = False,
+        expected_version: int = 0,
+        comment: str = "",
+    ) -> planner_pb2.DeployResponse:
+        request = self._requests.deploy(
+            manifest, validate_only=validate_only, expected_version=expected_version, comment=comment
+        )
+        large = large_manifest(manifest)
+        if large is not None:
+            request = self._requests.deploy_large(request, await self.upload(large, "MANIFEST"))
+        return await self.planner.Deploy(request)
+
+    async def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
+        try:
+            return (await self.planner.UploadArtifact(self._requests.upload(content, kind))).digest
+        except grpc.aio.AioRpcError as error:
+            raise told(error) from error
+
+    async def download(self, digest: str) -> bytes:
+        try:
+            return b"".join(
+                [piece.chunk async for piece in self.planner.DownloadArtifact(self._requests.download(digest, 0))]
+            )
+        except grpc.aio.AioRpcError as error:
+            raise told(error) from error
+
+    def assets(self, *selection: str, filter: str = "") -> AsyncIterator[deployment_pb2.Asset]:  # noqa: A002
+        return async_pages(self.planner.ListAssets, self._requests.assets(filter, selection, _PAGE_SIZE))
+
+    async def trigger(
+        self, run: Run, *, run_key: str = "", policy: RunKeyPolicy | None = None, comment: str = ""
+    ) -> run_pb2.Run:
+        request = self._requests.trigger(run, run_key=run_key, policy=policy or "", comment=comment)
+        return (await self.scheduler.TriggerRun(request)).run
+
+    async def run(self, run_id: str, *, wait_for_event_id: str = "") -> run_pb2.Run:
+        return (await self.scheduler.GetRun(self._requests.get_run(run_id, wait_for_event_id))).run
+
+    def runs(self, *, filter: str = "") -> AsyncIterator[run_pb2.Run]:  # noqa: A002
+        return async_pages(self.scheduler.ListRuns, self._requests.list_runs(filter, _PAGE_SIZE))
+
+    def tasks(self, run_id: str, *, filter: str = "") -> AsyncIterator[run_pb2.Task]:  # noqa: A002
+        return async_pages(self.scheduler.ListTasks, self._requests.list_tasks(run_id, filter, _PAGE_SIZE))
+
+    async def cancel(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
+        return (await self.scheduler.CancelRun(self._requests.cancel(run_id, comment))).run
+
+    async def retry(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
+        return (await self.scheduler.RetryRun(self._requests.retry(run_id, comment))).run
+
+    def explain(self, run_id: str) -> AsyncIterator[scheduler_runs_pb2.Explanation]:
+        return async_pages(self.scheduler.Explain, self._requests.explain(run_id))
+
+    async def watch(
+        self, run_id: str, *, include_events: bool = False
+    ) -> AsyncIterator[scheduler_runs_pb2.WatchRunResponse]:
+        request = self._requests.watch(run_id, include_events)
+        pause = PAUSE_MIN
+        while True:
+            try:
+                async for change in self.scheduler.WatchRun(request):
+                    pause = PAUSE_MIN
+                    request.resume_token = change.resume_token
+                    yield change
+            except grpc.aio.AioRpcError as error:
+                if not is_unavailable(error):
+                    raise told(error) from error
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, PAUSE_MAX)
+            else:
+                return
+
+    async def wait(self, run_id: str) -> run_pb2.Run:
+        async for change in self.watch(run_id):
+            if change.HasField("run") and change.run.state in TERMINAL:
+                return change.run
+        return await self.run(run_id)
+
+    # Made by the first call, so that it belongs to the loop that calls.
+    @cached_property
+    def _channel(self) -> grpc.aio.Channel:
+        address = self._address
+        return grpc.aio.secure_channel(address.target, address.credentials, address.options, interceptors=[_Patient()])
+
+    @cached_property
+    def planner(self) -> planner_pb2_grpc.PlannerServiceAsyncStub:
+        return planner_pb2_grpc.PlannerServiceStub(self._channel)
+
+    @cached_property
+    def scheduler(self) -> scheduler_pb2_grpc.SchedulerServiceAsyncStub:
+        return scheduler_pb2_grpc.SchedulerServiceStub(self._channel)
+
+    @cached_property
+    def callback(self) -> callback_pb2_grpc.CallbackServiceAsyncStub:
+        return callback_pb2_grpc.CallbackServiceStub(self._channel)
+
+    @cached_property
+    def dispatcher(self) -> dispatcher_pb2_grpc.DispatcherServiceAsyncStub:
+        return dispatcher_pb2_grpc.DispatcherServiceStub(self._channel)

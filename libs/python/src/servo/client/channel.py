@@ -1,0 +1,48 @@
+"""What generated stubs call through: deadline, request id, repeats, exceptions. Synchronous."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from .address import Address
+from .methods import with_request_id
+from .patience import DEADLINE_SECONDS, Patience
+from .status import is_unavailable, told
+
+
+def open_channel(address: Address) -> grpc.Channel:
+    """Connects with the first call."""
+    channel = grpc.secure_channel(address.target, address.credentials, address.options)
+    return grpc.intercept_channel(channel, _Patient())
+
+
+class _Patient(grpc.UnaryUnaryClientInterceptor):
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
+    ) -> Any:
+        request, harmless = with_request_id(str(details.method), request)
+        seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
+        patience = Patience(time.monotonic() + seconds)
+        while True:
+            outcome = continuation(_Details(details, patience.left(time.monotonic())), request)
+            if not isinstance(outcome, grpc.RpcError):
+                return outcome
+            pause = patience.pause(time.monotonic(), random.random())
+            if not harmless or not is_unavailable(outcome) or pause is None:
+                raise told(outcome) from outcome
+            time.sleep(pause)
+            patience = patience.again()
+
+
+class _Details(grpc.ClientCallDetails):
+    """The same call with what is left of its time."""
+
+    def __init__(self, given: grpc.ClientCallDetails, timeout: float) -> None:
+        self.method, self.metadata, self.credentials = given.method, given.metadata, given.credentials
+        self.wait_for_ready, self.compression = given.wait_for_ready, given.compression
+        self.timeout = timeout

@@ -1,0 +1,58 @@
+"""From a gRPC status to the exception that tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
+
+from .errors import CallFailed, Details, Violation, failure
+
+_DETAILS = "grpc-status-details-bin"
+_DOMAIN = "servo"
+
+
+def told(error: grpc.RpcError | grpc.aio.AioRpcError) -> CallFailed:
+    """What the server said, or that there is none."""
+    if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
+        return failure(Details("UNKNOWN", str(error)))
+    trailing: Iterable[tuple[str, str | bytes]] = error.trailing_metadata() or ()
+    code = error.code()
+    name = code.name if isinstance(code, grpc.StatusCode) else "UNKNOWN"
+    return failure(_details(name, error.details() or name, dict(trailing).get(_DETAILS)))
+
+
+def is_unavailable(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
+    return isinstance(error, grpc.Call | grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def _details(code: str, message: str, raw: object) -> Details:
+    info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
+    for each in _parts(raw):
+        for wanted in (info, bad, retry):
+            each.Unpack(wanted)
+    if info.domain != _DOMAIN and code == "UNAVAILABLE":
+        message = f"the server cannot be reached: {message}"
+    return Details(
+        code=code,
+        message=message,
+        reason=info.reason if info.domain == _DOMAIN else "",
+        violations=[Violation(each.field, each.description) for each in bad.field_violations],
+        retry_after=timedelta(seconds=retry.retry_delay.seconds, microseconds=retry.retry_delay.nanos // 1000)
+        if retry.HasField("retry_delay")
+        else None,
+        metadata=dict(info.metadata),
+    )
+
+
+def _parts(raw: object) -> list[AnyMessage]:
+    if not isinstance(raw, bytes):
+        return []
+    try:
+        return list(status_pb2.Status.FromString(raw).details)
+    except DecodeError:
+        return []

@@ -1,0 +1,169 @@
+"""Schedules and sensors: what runs without being asked."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
+
+from servo.errors import InvalidValue
+
+from .durations import Duration
+from .location import Location, of_caller, of_function
+from .run import Run
+from .settings import Secret
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When to run what. A tick runs what the definition said at tick time."""
+
+    name: str
+    cron: str
+    run: Run
+    zone: str = ""
+    description: str = ""
+    # A local time that does not exist because the clock jumps forward, and one that exists twice.
+    gap: Literal["shift", "skip"] | None = None
+    overlap: Literal["first", "last", "both"] | None = None
+    catch_up_window: Duration | None = None
+    catch_up_max_ticks: int | None = None
+    skip_while_running: bool = False
+    location: Location = field(default_factory=of_caller, compare=False)
+
+
+def schedule(
+    cron: str,
+    *,
+    name: str = "",
+    zone: str = "",
+    gap: Literal["shift", "skip"] | None = None,
+    overlap: Literal["first", "last", "both"] | None = None,
+    catch_up_window: Duration | None = None,
+    catch_up_max_ticks: int | None = None,
+    skip_while_running: bool = False,
+) -> Callable[[Callable[[], Run]], Schedule]:
+    """Over a function that answers the run; it is asked when the manifest is made, not at tick time."""
+
+    def wrap(function: Callable[[], Run]) -> Schedule:
+        run = function()
+        if not isinstance(run, Run):
+            raise InvalidValue(f"{of_function(function)}: the schedule `{function.__name__}` must answer a Run")
+        return Schedule(
+            name or function.__name__,
+            cron,
+            run,
+            zone,
+            inspect.getdoc(function) or "",
+            gap,
+            overlap,
+            catch_up_window,
+            catch_up_max_ticks,
+            skip_while_running,
+            of_function(function),
+        )
+
+    return wrap
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run that a poll asks for: same key, same run. ``run`` may be left out where the sensor names one."""
+
+    run_key: str
+    run: Run | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SensorResult:
+    """What a poll found: the next cursor, runs to start, or why there is nothing to do."""
+
+    cursor: str = ""
+    runs: Sequence[RunRequest] = ()
+    skip_reason: str = ""
+
+
+class PollSensor(Generic[P, R]):
+    """A function that is asked again and again, with the cursor it gave last time."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        name: str,
+        interval: Duration | None,
+        timeout: Duration | None,
+        run: Run | None,
+        secrets: Sequence[Secret],
+        pool: str,
+        max_runs: int,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = name
+        self.description = inspect.getdoc(function) or ""
+        self.interval, self.timeout = interval, timeout
+        self.run, self.secrets, self.pool, self.max_runs = run, tuple(secrets), pool, max_runs
+        self.location: Location = of_function(function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+def sensor(
+    *,
+    name: str = "",
+    interval: Duration | None = None,
+    timeout: Duration | None = None,
+    run: Run | None = None,
+    secrets: Sequence[Secret] = (),
+    pool: str = "",
+    max_runs: int = 0,
+) -> Callable[[Callable[P, R]], PollSensor[P, R]]:
+    """Over a function that gets the cursor and answers a :class:`SensorResult`."""
+
+    def wrap(function: Callable[P, R]) -> PollSensor[P, R]:
+        return PollSensor(function, name or function.__name__, interval, timeout, run, secrets, pool, max_runs)
+
+    return wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Messages of the bus whose attributes fit the filter (AIP-160)."""
+
+    topic: str
+    filter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Signed HTTP calls from outside."""
+
+    secret: Secret
+    scheme: Literal["standard", "github"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What happens to runs and assets in this workspace."""
+
+    assets: Sequence[Any] = ()
+    # AIP-160: "state = FAILED AND labels.team = 'x'".
+    run_filter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """Runs something when something happens, without code of its own: ``Sensor("new_files", Push("files"), run=…)``."""
+
+    name: str
+    on: Push | Webhook | Activity
+    run: Run
+    description: str = ""
+    max_runs: int = 0
+    location: Location = field(default_factory=of_caller, compare=False)

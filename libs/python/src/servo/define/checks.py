@@ -1,0 +1,161 @@
+"""Checks of an asset's data: ready-made ones, SQL, and functions of the user.
+
+``@asset(checks=[row_count(at_least=1), unique("id"), sql("SELECT * FROM output WHERE amount < 0")])``, or
+``@check(orders)`` over a function that gets the asset's value.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
+
+from .durations import Duration, read_duration
+from .location import Location, of_function
+
+if TYPE_CHECKING:
+    from .asset import Asset, Output
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Severity = Literal["info", "warning", "error", "critical"]
+Phase = Literal["pre", "post"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    at_least: int | None = None
+    at_most: int | None = None
+    # At least this share of the version before, in millionths.
+    share_of_previous_ppm: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotNull:
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaxAge:
+    column: str
+    max_age: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    # Arrow types by column; one that ends with "?" may be empty.
+    columns: tuple[tuple[str, str], ...]
+    allow_extra: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    spec: RowCount | NotNull | Unique | MaxAge | Schema | Sql | Code
+    severity: Severity | None = None
+    phase: Phase | None = None
+    timeout: Duration | None = None
+    description: str = ""
+
+    def on(
+        self,
+        *,
+        severity: Severity | None = None,
+        phase: Phase | None = None,
+        timeout: Duration | None = None,
+        name: str = "",
+    ) -> Check:
+        """The same check with other words about it: ``row_count(at_least=1).on(severity="critical")``."""
+        return replace(
+            self,
+            name=name or self.name,
+            severity=severity or self.severity,
+            phase=phase or self.phase,
+            timeout=self.timeout if timeout is None else timeout,
+        )
+
+
+def row_count(
+    *,
+    at_least: int | None = None,
+    at_most: int | None = None,
+    share_of_previous: float | None = None,
+) -> Check:
+    """``share_of_previous=0.9``: at least nine tenths of the rows of the version before."""
+    share = None if share_of_previous is None else round(share_of_previous * 1_000_000)
+    return Check("row_count", RowCount(at_least, at_most, share))
+
+
+def not_null(*columns: str) -> Check:
+    return Check(f"not_null_{'_'.join(columns)}", NotNull(columns))
+
+
+def unique(*columns: str) -> Check:
+    return Check(f"unique_{'_'.join(columns)}", Unique(columns))
+
+
+def max_age(column: str, age: Duration) -> Check:
+    return Check(f"max_age_{column}", MaxAge(column, read_duration(age)))
+
+
+def schema(columns: Mapping[str, str], *, allow_extra: bool = False) -> Check:
+    """Arrow types by column, such as ``{"id": "int64", "note": "string?"}``; with ``?`` empty values are allowed."""
+    return Check("schema", Schema(tuple(columns.items()), allow_extra))
+
+
+def sql(query: str, *, name: str = "sql") -> Check:
+    """DuckDB over the view ``output``; every row returned is a failure."""
+    return Check(name, Sql(query))
+
+
+class CheckFunction(Generic[P, R]):
+    """A function of the user that checks an asset; callable as the plain function it is."""
+
+    def __init__(self, function: Callable[P, R], check: Check, targets: Sequence[str]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.check = check
+        self.targets = tuple(targets)
+        self.location: Location = of_function(function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+def check(
+    *assets: str | Asset[..., Any] | Output,
+    name: str = "",
+    severity: Severity | None = None,
+    phase: Phase | None = None,
+    timeout: Duration | None = None,
+) -> Callable[[Callable[P, R]], CheckFunction[P, R]]:
+    """Makes a function a check of these assets; it answers a bool or a :class:`~servo.define.results.CheckOutcome`."""
+
+    def wrap(function: Callable[P, R]) -> CheckFunction[P, R]:
+        made = Check(name or function.__name__, Code(function), severity, phase, timeout, _words(function))
+        return CheckFunction(function, made, [each if isinstance(each, str) else str(each.key) for each in assets])
+
+    return wrap
+
+
+def _words(function: Callable[..., Any]) -> str:
+    import inspect
+
+    return inspect.getdoc(function) or ""

@@ -1,0 +1,88 @@
+"""What a run shall do, as schedules and sensors name it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from servo.model.partition_key import PartitionKey
+
+from .asset import Asset, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Partitions one by one."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Single values, or from the first to the last, both included."""
+
+    values: tuple[str, ...] = ()
+    start: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The product of stretches; a dimension that is not named takes all its values."""
+
+    slices: Mapping[str, Slice]
+
+
+@dataclass(frozen=True, slots=True)
+class AllPartitions:
+    """Every partition that exists when the plan is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatestPartitions:
+    """The newest periods that exist when the plan is made, this many."""
+
+    count: int = 1
+
+
+PartitionChoice = Keys | Slices | AllPartitions | LatestPartitions
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Run:
+    """``Run("+marts/revenue", partitions=LatestPartitions())``"""
+
+    selection: tuple[str, ...]
+    partitions: PartitionChoice | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
+    skip_up_to_date: bool = False
+
+    def __init__(
+        self,
+        *selection: str | Asset[..., Any] | Output,
+        partitions: PartitionChoice | PartitionKey | str | Sequence[PartitionKey | str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        priority: int = 0,
+        skip_up_to_date: bool = False,
+    ) -> None:
+        expressions = tuple(each if isinstance(each, str) else str(each.key) for each in selection)
+        object.__setattr__(self, "selection", expressions)
+        object.__setattr__(self, "partitions", choice(partitions))
+        object.__setattr__(self, "labels", labels or {})
+        object.__setattr__(self, "config", config or {})
+        object.__setattr__(self, "priority", priority)
+        object.__setattr__(self, "skip_up_to_date", skip_up_to_date)
+
+
+def choice(
+    given: PartitionChoice | PartitionKey | str | Sequence[PartitionKey | str] | None,
+) -> PartitionChoice | None:
+    """One key or several, for short."""
+    if given is None or isinstance(given, PartitionChoice):
+        return given
+    keys = [given] if isinstance(given, PartitionKey | str) else given
+    return Keys(tuple(str(key) for key in keys))

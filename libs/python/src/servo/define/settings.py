@@ -1,0 +1,125 @@
+"""Settings of an asset that are more than one word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from servo.errors import InvalidValue
+from servo.model.categories import ErrorCategory
+
+from .durations import Duration, read_duration
+
+Category = Literal["transient", "infrastructure", "timeout", "user_code", "input", "configuration"]
+# A category, an exception class, or the name of one.
+Cause = Category | type[BaseException] | str
+
+_CATEGORIES = {category.name.lower(): category for category in ErrorCategory}
+_SIZE = re.compile(r"([0-9]+)\s*(B|KB|MB|GB|KiB|MiB|GiB)")
+_SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how patiently a task is tried again. ``None`` leaves it to the server's default."""
+
+    # Failures until it is given up, the first one included.
+    attempts: int | None = None
+    backoff: Literal["exponential", "linear", "constant"] | None = None
+    delay: Duration | None = None
+    max_delay: Duration | None = None
+    on: tuple[Cause, ...] = ()
+    never_on: tuple[type[BaseException] | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.attempts is not None and self.attempts < 1:
+            raise InvalidValue(f"attempts is {self.attempts}; write at least 1, which means no second try")
+        for length in (self.delay, self.max_delay):
+            if length is not None:
+                read_duration(length)
+
+    @classmethod
+    def of(cls, given: Retry | int | None, on: tuple[Cause, ...]) -> Retry | None:
+        """``retry=3, retry_on=(ConnectionError,)`` for short."""
+        if given is None and not on:
+            return None
+        policy = cls(attempts=given) if isinstance(given, int) else given or cls()
+        return cls(policy.attempts, policy.backoff, policy.delay, policy.max_delay, (*policy.on, *on), policy.never_on)
+
+    @property
+    def categories(self) -> list[ErrorCategory]:
+        return sorted({_CATEGORIES[cause] for cause in self.on if isinstance(cause, str) and cause in _CATEGORIES})
+
+    @property
+    def types(self) -> list[str]:
+        return sorted({type_name(cause) for cause in self.on if not (isinstance(cause, str) and cause in _CATEGORIES)})
+
+    @property
+    def never_types(self) -> list[str]:
+        return sorted({type_name(cause) for cause in self.never_on})
+
+
+def type_name(cause: type[BaseException] | str) -> str:
+    """What an error of this class is called in a task's error."""
+    return cause if isinstance(cause, str) else cause.__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a task needs. ``cpu`` in cores, ``memory`` in bytes or as "512MiB"."""
+
+    cpu: float = 0
+    memory: int | str = 0
+    gpus: int = 0
+    # What the worker must offer: "region=eu", "duckdb".
+    capabilities: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cpu < 0 or self.memory_bytes < 0 or self.gpus < 0:
+            raise InvalidValue("resources are not negative; leave out what does not matter")
+
+    @property
+    def cpu_millicores(self) -> int:
+        return round(self.cpu * 1000)
+
+    @property
+    def memory_bytes(self) -> int:
+        if isinstance(self.memory, int):
+            return self.memory
+        found = _SIZE.fullmatch(self.memory)
+        if not found:
+            raise InvalidValue(f"`{self.memory}` is no size: write bytes, or a text such as 512MiB or 2GB")
+        return int(found[1]) * _SIZES[found[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """When data counts as too old. Either limit may be left out."""
+
+    max_age: Duration | None = None
+    # A new version must exist by each of these times.
+    deadline_cron: str = ""
+    zone: str = ""
+
+    @property
+    def max_age_length(self) -> timedelta | None:
+        return None if self.max_age is None else read_duration(self.max_age)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A place where a secret lies. The value is read in the worker and stands nowhere else."""
+
+    # The name under which user code gets it.
+    name: str
+    provider: Literal["env", "gcp-secret-manager"]
+    # A variable's name, or a secret's resource name.
+    path: str
+    # A pinned version; empty takes the newest.
+    version: str = ""
+
+    @classmethod
+    def env(cls, name: str, variable: str = "") -> Secret:
+        return cls(name, "env", variable or name)

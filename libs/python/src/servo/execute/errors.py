@@ -1,0 +1,89 @@
+"""Exceptions of user code as the structured error that retries are decided by."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from servo.define.location import Location
+from servo.define.results import Fatal, Retriable
+from servo.define.settings import Retry
+from servo.errors import ServoError
+from servo.model.categories import ErrorCategory
+
+_TRACEBACK_BYTES_MAX = 16 * 1024
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+
+
+class InputMissing(ServoError):
+    """What a function reads is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptError:
+    category: ErrorCategory
+    message: str
+    type: str = ""
+    # Where it happened in the user's code.
+    location: str = ""
+    traceback: str = ""
+    # What user code itself said about another try; None leaves it to category and policy.
+    retriable: bool | None = None
+    # The exception itself, in the process where it was raised.
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+
+def describe(error: BaseException, retry: Retry | None = None) -> AttemptError:
+    """``retry`` names classes: an error of a class below one of them counts as that class."""
+    return AttemptError(
+        category=_category(error),
+        message=str(error) or type(error).__name__,
+        type=type(error).__name__,
+        location=_location(error.__traceback__),
+        traceback=_traceback(error),
+        retriable=_retriable(error, retry),
+        exception=error,
+    )
+
+
+def _category(error: BaseException) -> ErrorCategory:
+    match error:
+        case InputMissing():
+            return ErrorCategory.INPUT
+        case ConnectionError() | TimeoutError():
+            return ErrorCategory.TRANSIENT
+        case MemoryError():
+            return ErrorCategory.INFRASTRUCTURE
+        case OSError() if error.errno in _FULL:
+            return ErrorCategory.INFRASTRUCTURE
+        case _:
+            return ErrorCategory.USER_CODE
+
+
+def _retriable(error: BaseException, retry: Retry | None) -> bool | None:
+    if isinstance(error, Fatal) or (retry and _is_one_of(error, retry.never_on)):
+        return False
+    if isinstance(error, Retriable) or (retry and _is_one_of(error, retry.on)):
+        return True
+    return None
+
+
+def _is_one_of(error: BaseException, causes: tuple[object, ...]) -> bool:
+    return any(isinstance(cause, type) and isinstance(error, cause) for cause in causes)
+
+
+def _location(trace: TracebackType | None) -> str:
+    """The innermost line outside of this package."""
+    frames = [Location(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+    package = __file__.rpartition("execute")[0]
+    own = [frame for frame in frames if not frame.file.startswith(package)]
+    return str(own[-1]) if own else ""
+
+
+def _traceback(error: BaseException) -> str:
+    """The end says most, so a long one loses its beginning."""
+    text = "".join(traceback.format_exception(error))
+    raw = text.encode(errors="replace")
+    return text if len(raw) <= _TRACEBACK_BYTES_MAX else raw[-_TRACEBACK_BYTES_MAX:].decode(errors="ignore")

@@ -1,0 +1,82 @@
+"""``servo.materialize``: a graph of assets, run in this process without a server.
+
+The planner's choice of partitions, the scheduler's order, retries, skips and fan-out, the worker's way to call a
+function; only the store is a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any
+
+from servo.define.asset import Asset, Output, Source
+from servo.define.run import PartitionChoice, choice
+from servo.manifest.make import make
+from servo.manifest.project import KINDS, Definition, Project
+from servo.model.asset_key import AssetKey
+from servo.model.cut import Moment
+from servo.model.partition_key import PartitionKey
+from servo.v1 import code_pb2
+
+from .deployed import Deployed
+from .plan import plan
+from .result import MaterializeResult
+from .runner import Runner
+from .stand_ins import stand_ins
+
+_NO_ARTIFACT = code_pb2.CodeArtifact(digest="0" * 64, kind="ARTIFACT_KIND_SOURCE_ARCHIVE")
+
+
+def materialize(
+    definitions: Iterable[Definition | ModuleType],
+    *,
+    partition: PartitionChoice | PartitionKey | str | Sequence[PartitionKey | str] | None = None,
+    selection: str | Sequence[str] = "*",
+    inputs: Mapping[str | Asset[..., Any] | Source | Output, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    partition_sets: Mapping[str, Sequence[str]] | None = None,
+    now: datetime | None = None,
+    sleep: Callable[[float], None] | None = None,
+    raise_on_error: bool = True,
+) -> MaterializeResult:
+    """Runs what ``definitions`` (assets, or modules full of them) define, as far as ``selection`` says.
+
+    ``inputs`` stand for what is not run here: a value, or a function from partition to value. Retries follow each other
+    at once unless ``sleep`` is given. With ``raise_on_error`` a failed run raises
+    :class:`~servo.local.result.RunFailed`; the result is in it.
+    """
+    listed = list(_flat(definitions))
+    project = Project.of([*listed, *stand_ins(listed, inputs or ())])
+    given = _full_keys({_key(asset): value for asset, value in (inputs or {}).items()}, project)
+    now = now or datetime.now(UTC)
+    made = make(project, artifact=_NO_ARTIFACT, importable=False)
+    deployed = Deployed.of(made.checked)
+    expressions = [selection] if isinstance(selection, str) else list(selection)
+    tasks = plan(deployed, expressions, choice(partition), Moment(int(now.timestamp()), partition_sets or {}))
+    runner = Runner(project, made.manifest, tasks, given, config or {}, secrets or {}, now, sleep)
+    result = runner.run()
+    if raise_on_error:
+        result.raise_for_failure()
+    return result
+
+
+def _flat(definitions: Iterable[Definition | ModuleType]) -> Iterable[Definition]:
+    for each in definitions:
+        if isinstance(each, ModuleType):
+            yield from (value for value in vars(each).values() if isinstance(value, KINDS))
+        else:
+            yield each
+
+
+def _key(asset: str | Asset[..., Any] | Source | Output) -> str:
+    return asset if isinstance(asset, str) else str(asset.key)
+
+
+def _full_keys(given: Mapping[str, Any], project: Project) -> dict[str, Any]:
+    """A name without its namespace means the asset of that name."""
+    keys: dict[str, AssetKey] = {source.key.name: source.key for source in project.sources}
+    keys.update({output.key.name: output.key for asset in project.assets for output in asset.outputs})
+    return {key if "/" in key else str(keys.get(key, key)): value for key, value in given.items()}

@@ -1,0 +1,72 @@
+"""What a run without a server did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from servo.define.asset import Asset, Output
+from servo.errors import ServoError
+from servo.execute.errors import AttemptError
+from servo.execute.quality import CheckResult
+from servo.model.partition_key import PartitionKey
+
+from .fold import RunState, TaskState
+
+
+class RunFailed(ServoError):
+    """At least one task failed."""
+
+    def __init__(self, result: MaterializeResult) -> None:
+        self.result = result
+        lines = [f"{task.key}: {task.error.message} ({task.error.location})" for task in result.failed if task.error]
+        super().__init__("\n".join(lines) or result.error)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    key: str
+    state: TaskState
+    reason: str
+    attempts: int
+    error: AttemptError | None = None
+    checks: Sequence[CheckResult] = ()
+    # Checks over stored data, which only a worker runs.
+    checks_not_run: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializeResult:
+    state: RunState
+    # In the plan's order, children behind their parents.
+    tasks: Sequence[TaskResult]
+    error: str
+    values: Mapping[tuple[str, PartitionKey | None], Any]
+    # A check of severity error failed somewhere.
+    flagged: bool
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state is RunState.SUCCEEDED
+
+    @property
+    def failed(self) -> list[TaskResult]:
+        return [task for task in self.tasks if task.state is TaskState.FAILED]
+
+    def task(self, key: str) -> TaskResult:
+        """By its key, with or without ``:materialize``."""
+        for task in self.tasks:
+            if key in (task.key, task.key.removesuffix(":materialize")):
+                return task
+        raise KeyError(f"there was no task `{key}`; there were {', '.join(task.key for task in self.tasks)}")
+
+    def value(self, asset: str | Asset[..., Any] | Output, partition: PartitionKey | str | None = None) -> Any:
+        """What was made of an asset, or of one of its partitions."""
+        key = asset if isinstance(asset, str) else str(asset.key)
+        return self.values[key, PartitionKey.parse(partition) if isinstance(partition, str) else partition]
+
+    def raise_for_failure(self) -> None:
+        if not self.succeeded:
+            original = next((task.error for task in self.failed if task.error), None)
+            raise RunFailed(self) from (original.exception if original else None)

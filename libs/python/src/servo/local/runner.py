@@ -1,0 +1,189 @@
+"""Calls the functions of a plan one after the other and folds what comes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from servo.define.asset import CONTEXT, Asset
+from servo.define.checks import Check, CheckFunction
+from servo.define.context import Context
+from servo.define.results import Skip
+from servo.define.settings import Retry
+from servo.execute.errors import AttemptError, describe
+from servo.execute.outputs import Outputs, outputs
+from servo.execute.quality import CheckResult, Gating, gating, run_check, runs_in_memory
+from servo.manifest.project import Project
+from servo.model.ids import run_id
+from servo.model.partition_key import PartitionKey
+from servo.v1 import manifest_pb2
+
+from .fold import CheckFailed, Failed, FoldTask, Outcome, Run, SkippedItself, Slot, Succeeded
+from .plan import PlannedTask
+from .result import MaterializeResult, TaskResult
+from .retries import retry_policy
+from .values import Values
+
+# A run without a server belongs to nobody; its ids only have to be stable.
+_SECRET = bytes(32)
+
+
+@dataclass(slots=True)
+class _Story:
+    """What the attempts of one task left behind."""
+
+    error: AttemptError | None = None
+    checks: list[CheckResult] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+
+
+class Runner:
+    def __init__(
+        self,
+        project: Project,
+        manifest: manifest_pb2.Manifest,
+        tasks: Sequence[PlannedTask],
+        given: Mapping[str, Any],
+        config: Mapping[str, Any],
+        secrets: Mapping[str, str],
+        now: datetime,
+        sleep: Callable[[float], None] | None,
+    ) -> None:
+        self.assets = {str(asset.key): asset for asset in project.assets}
+        self.attached = _attached(project)
+        self.tasks = tasks
+        self.values = Values(given)
+        self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
+        self.stories: dict[Slot, _Story] = {}
+        self.items: dict[int, tuple[Any, ...]] = {}
+        folded = [
+            FoldTask(task.key, task.upstream, task.mapped_over, retry_policy(manifest.assets[task.asset]))
+            for task in tasks
+        ]
+        self.run_state = Run(run_id(_SECRET, "local", "local", "manual:local"), folded)
+
+    def run(self) -> MaterializeResult:
+        run = self.run_state
+        while True:
+            slot = run.ready()
+            if slot is not None:
+                self._attempt(slot)
+                continue
+            waiting = run.waiting()
+            if waiting is None:
+                return self._result()
+            if self.sleep is not None:
+                self.sleep(run.cells[waiting].delay_ms / 1000)
+            run.retry_due(waiting)
+
+    def _attempt(self, slot: Slot) -> None:
+        cell = self.run_state.start(slot)
+        planned = self.tasks[slot.ordinal]
+        asset = self.assets[str(planned.key.asset)]
+        story = self.stories[slot] = _Story()
+        context = Context(
+            asset_key=str(asset.key),
+            partition=planned.key.partition,
+            run_id=self.run_state.run_id,
+            attempt_id=cell.attempt_id,
+            attempt=cell.attempt,
+            idempotency_key=self.run_state.key(slot).id,
+            fencing_token=cell.attempt,
+            map_index=slot.item,
+            config={**_plain(asset.settings.config), **self.config},
+            secrets=self.secrets,
+        )
+        self.run_state.finish(slot, self._outcome(slot, asset, planned, context, story))
+
+    def _outcome(
+        self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, story: _Story
+    ) -> Outcome:
+        try:
+            arguments = self._arguments(slot, asset, planned, context)
+            made = outputs(asset, asset.function(**arguments))
+        except Skip as skip:
+            return SkippedItself(skip.reason)
+        except Exception as error:
+            story.error = describe(error, Retry.of(asset.settings.retry, tuple(asset.settings.retry_on)))
+            return Failed(story.error.category, story.error.message, story.error.type, story.error.retriable)
+        decision = self._check(asset, made, story)
+        if decision is Gating.BLOCK:
+            return CheckFailed(_told(story.checks))
+        if decision is not Gating.QUARANTINE:
+            self._keep(slot, planned.key.partition, made)
+        return Succeeded(len(made.items or ()), quarantined=decision is Gating.QUARANTINE)
+
+    def _arguments(self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        for each in planned.inputs:
+            if each.mapped and slot.item is not None and planned.mapped_over is not None:
+                arguments[each.parameter] = self.items[planned.mapped_over][slot.item]
+            else:
+                arguments[each.parameter] = self.values.read(each)
+        if CONTEXT in asset.parameters:
+            arguments[CONTEXT] = context
+        return arguments
+
+    def _check(self, asset: Asset[..., Any], made: Outputs, story: _Story) -> Gating:
+        own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
+        attached = self.attached.get(str(asset.key), [])
+        for check in [*own, *(each for each in attached if each not in own)]:
+            if check.phase == "pre" or not runs_in_memory(check):
+                story.not_run.append(check.name)
+            else:
+                story.checks.append(run_check(check, made.values[str(asset.key)], self.now))
+        return gating(story.checks, quarantine=asset.settings.quarantine)
+
+    def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs) -> None:
+        for key, value in made.values.items():
+            if slot.item is None:
+                self.values.made[key, partition] = value
+            else:
+                self.values.made[key, partition][slot.item] = value
+        if made.items is not None and slot.item is None:
+            self.items[slot.ordinal] = made.items
+            self._make_room(slot.ordinal, len(made.items))
+
+    def _make_room(self, over: int, count: int) -> None:
+        """A mapped asset is the list of what is made of the items, be there none."""
+        for task in self.tasks:
+            if task.mapped_over == over:
+                for output in self.assets[str(task.key.asset)].outputs:
+                    self.values.made[str(output.key), task.key.partition] = [None] * count
+
+    def _result(self) -> MaterializeResult:
+        run = self.run_state
+        slots = sorted(run.cells, key=lambda slot: (slot.ordinal, -1 if slot.item is None else slot.item))
+        stories = [(slot, run.cells[slot], self.stories.get(slot, _Story())) for slot in slots]
+        results = [
+            TaskResult(
+                str(run.key(slot)), cell.state, cell.reason, cell.attempt, story.error, story.checks, story.not_run
+            )
+            for slot, cell, story in stories
+        ]
+        flagged = any(
+            not check.passed and check.severity == "error" for _, _, story in stories for check in story.checks
+        )
+        return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made, flagged)
+
+
+def _attached(project: Project) -> dict[str, list[Check]]:
+    attached: dict[str, list[Check]] = {}
+    for function in project.checks:
+        for target in function.targets:
+            attached.setdefault(target, []).append(function.check)
+    return attached
+
+
+def _told(checks: Sequence[CheckResult]) -> str:
+    failed = [check for check in checks if not check.passed and check.severity == "critical"]
+    return "; ".join(f"the check `{check.name}` failed {check.outcome.message}".rstrip() for check in failed)
+
+
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """As it would arrive at a worker: through JSON."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(config)))
+    return plain

@@ -1,0 +1,49 @@
+"""Sources that stand for what is read and not run: assets that definitions name, and given inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from servo.define.asset import DEFAULT_NAMESPACE, Asset, Output, Source, as_input
+from servo.define.location import of_caller
+from servo.manifest.project import Definition
+from servo.model.asset_key import AssetKey
+
+Named = Asset[..., Any] | Source | Output
+
+
+def stand_ins(listed: Iterable[Definition], given: Iterable[str | Named]) -> Iterator[Source]:
+    listed, given = list(listed), list(given)
+    known = {str(key) for each in listed for key in _keys(each)}
+    names = {key.rpartition("/")[2] for key in known}
+    objects = [each for each in given if not isinstance(each, str)]
+    for upstream in [*_named(listed), *objects]:
+        if str(upstream.key) not in known:
+            known.add(str(upstream.key))
+            partitions = upstream.settings.partitions if isinstance(upstream, Asset) else None
+            partitions = upstream.partitions if isinstance(upstream, Source) else partitions
+            yield Source(upstream.key, partitions=partitions, location=of_caller())
+    for name in (each for each in given if isinstance(each, str)):
+        key = AssetKey.parse(name) if "/" in name else AssetKey(DEFAULT_NAMESPACE, name)
+        is_known = str(key) in known if "/" in name else name in names
+        if not is_known:
+            yield Source(key, location=of_caller())
+
+
+def _keys(definition: Definition) -> list[AssetKey]:
+    if isinstance(definition, Asset):
+        return [output.key for output in definition.outputs]
+    return [definition.key] if isinstance(definition, Source) else []
+
+
+def _named(listed: Iterable[Definition]) -> Iterator[Named]:
+    """The assets that definitions name as objects rather than by key."""
+    for each in listed:
+        if not isinstance(each, Asset):
+            continue
+        deps = each.settings.deps
+        for dependency in deps.values() if isinstance(deps, Mapping) else deps:
+            upstream = as_input(dependency).asset
+            if not isinstance(upstream, str):
+                yield upstream

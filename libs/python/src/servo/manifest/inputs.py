@@ -1,0 +1,72 @@
+"""What each asset reads: its parameters and its ``deps``, joined to keys."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from servo.define.asset import CONTEXT, Asset, as_input
+from servo.define.dependencies import In
+from servo.errors import InvalidValue
+from servo.model.asset_key import AssetKey
+from servo.model.nearest import did_you_mean
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Names:
+    """Assets by the last part of their keys."""
+
+    def __init__(self, keys: Iterable[AssetKey]) -> None:
+        self._by_name: dict[str, list[AssetKey]] = defaultdict(list)
+        for key in keys:
+            self._by_name[key.name].append(key)
+
+    def find(self, namespace: str, name: str) -> AssetKey:
+        """In the same namespace, or the only one of that name."""
+        found = self._by_name.get(name, [])
+        here = [key for key in found if key.namespace == namespace]
+        if len(here or found) == 1:
+            return (here or found)[0]
+        if found:
+            several = ", ".join(sorted(map(str, found)))
+            raise InvalidValue(f"the parameter `{name}` may mean {several}; say which in deps")
+        raise InvalidValue(
+            f"the parameter `{name}` names no asset{did_you_mean(name, self._by_name)}; name its asset in deps, or "
+            "give it a default"
+        )
+
+
+def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
+    """Parameter (empty for order without data), upstream key and what is said about it."""
+    parameters = {name: each for name, each in asset.parameters.items() if name != CONTEXT}
+    given, order = _given(asset, parameters)
+    for name, parameter in parameters.items():
+        if name in given or parameter.default is not inspect.Parameter.empty:
+            continue
+        if parameter.kind in _VARIADIC:
+            continue
+        key = names.find(asset.key.namespace, name)
+        given[name] = In(str(key))
+    read = [(name, each.key, each) for name, each in given.items()]
+    return sorted([*read, *(("", each.key, each) for each in order)], key=lambda each: (each[1], each[0]))
+
+
+def _given(asset: Asset[..., Any], parameters: Mapping[str, inspect.Parameter]) -> tuple[dict[str, In], list[In]]:
+    deps = asset.settings.deps
+    if isinstance(deps, Mapping):
+        takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+        for name in deps:
+            if name not in parameters and not takes_any:
+                hint = did_you_mean(name, parameters)
+                raise InvalidValue(f"deps names `{name}`, which is no parameter of the function{hint}")
+        return {name: as_input(each) for name, each in deps.items()}, []
+    if isinstance(deps, str):
+        raise InvalidValue("deps is one text; write a list, or a mapping from parameter to asset")
+    # An asset in the list that is called like a parameter is what the parameter reads.
+    listed = [as_input(each) for each in deps]
+    read = {each.key.rpartition("/")[2]: each for each in listed}
+    named = {name: each for name, each in read.items() if name in parameters}
+    return named, [each for each in listed if each not in named.values()]

@@ -1,0 +1,141 @@
+"""From a project to its manifest, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from servo.define.asset import Asset
+from servo.define.checks import Check, CheckFunction
+from servo.define.location import Location
+from servo.errors import InvalidValue
+from servo.model.nearest import did_you_mean
+from servo.v1 import code_pb2, manifest_pb2
+
+from . import assets, automation, canonical
+from .check import Checked, check
+from .entry_points import EntryPoints
+from .faults import Fault, ManifestInvalid
+from .inputs import Names, inputs
+from .project import Project
+
+_FORMAT = 1
+
+
+class Made(NamedTuple):
+    manifest: manifest_pb2.Manifest
+    checked: Checked
+
+
+class _Subject(NamedTuple):
+    name: str
+    location: Location
+
+
+def make(
+    project: Project,
+    *,
+    artifact: code_pb2.CodeArtifact | None = None,
+    code_version: str = "",
+    labels: Mapping[str, str] | None = None,
+    importable: bool = True,
+) -> Made:
+    """Raises :class:`ManifestInvalid` with every fault at once."""
+    writer = _Writer(project, EntryPoints(importable=importable))
+    manifest = manifest_pb2.Manifest(format=_FORMAT, code_version=code_version, labels=labels or {}, artifact=artifact)
+    manifest.assets.extend(writer.assets())
+    manifest.schedules.extend(writer.schedules())
+    manifest.sensors.extend(writer.sensors())
+    canonical.normalise(manifest)
+    checked, found = check(manifest)
+    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in found)]
+    if faults or checked is None:
+        raise ManifestInvalid(faults)
+    return Made(manifest, checked)
+
+
+@dataclass(slots=True)
+class _Writer:
+    project: Project
+    entry_points: EntryPoints
+    faults: list[Fault] = field(default_factory=list)
+    # Where what stands in the manifest, by list and key.
+    subjects: dict[tuple[str, str], _Subject] = field(default_factory=dict)
+
+    def assets(self) -> Iterator[manifest_pb2.AssetDefinition]:
+        keys = [output.key for asset in self.project.assets for output in asset.outputs]
+        names = Names([*keys, *(source.key for source in self.project.sources)])
+        checks = self._checks()
+        for asset in self.project.assets:
+            # Every output is looked at, so that each repeated key is told.
+            new = [self._is_new(str(output.key), asset.location) for output in asset.outputs]
+            if all(new):
+                yield from self._asset(asset, names, checks)
+        for source in self.project.sources:
+            if self._is_new(str(source.key), source.location):
+                with self._telling(str(source.key), source.location):
+                    yield assets.source(source)
+
+    def schedules(self) -> Iterator[Any]:
+        for schedule in self.project.schedules:
+            yield from self._named("schedules", schedule, automation.schedule)
+
+    def sensors(self) -> Iterator[Any]:
+        for sensor in self.project.sensors:
+            yield from self._named("sensors", sensor, lambda given: automation.sensor(given, self.entry_points))
+
+    def placed(self, manifest: manifest_pb2.Manifest, path: str, sentence: str) -> Fault:
+        """A fault of the manifest, with the definition it comes from."""
+        heading, bracket, rest = path.partition("[")
+        if not bracket or heading not in ("assets", "schedules", "sensors"):
+            return Fault(path, sentence)
+        entry = getattr(manifest, heading)[int(rest.partition("]")[0])]
+        key = entry.key if heading == "assets" else entry.name
+        subject = self.subjects.get((heading, key))
+        return Fault(path, sentence, key, subject.location if subject else None)
+
+    def _asset(self, asset: Asset[..., Any], names: Names, checks: Mapping[str, list[Check]]) -> Iterator[Any]:
+        with self._telling(str(asset.key), asset.location):
+            own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
+            attached = checks.get(str(asset.key), [])
+            # One that is both listed and attached is one check.
+            every = [*own, *(each for each in attached if each not in own)]
+            yield assets.maker(asset, inputs(asset, names), every, self.entry_points)
+        for output in asset.outputs[1:]:
+            with self._telling(str(output.key), asset.location):
+                yield assets.also_made(asset, output)
+
+    def _checks(self) -> dict[str, list[Check]]:
+        keys = {str(asset.key) for asset in self.project.assets}
+        attached: dict[str, list[Check]] = {}
+        for function in self.project.checks:
+            for target in function.targets:
+                attached.setdefault(target, []).append(function.check)
+                if target not in keys:
+                    sentence = f"there is no asset `{target}` to check{did_you_mean(target, keys)}"
+                    self.faults.append(Fault("checks", sentence, function.check.name, function.location))
+        return attached
+
+    def _is_new(self, key: str, location: Location) -> bool:
+        first = self.subjects.get(("assets", key))
+        if first is not None:
+            self.faults.append(Fault("assets", f"is defined at {first.location} already; keep one", key, location))
+            return False
+        self.subjects["assets", key] = _Subject(key, location)
+        return True
+
+    def _named(self, heading: str, definition: Any, write: Callable[[Any], Any]) -> Iterator[Any]:
+        subject = _Subject(definition.name, definition.location)
+        self.subjects.setdefault((heading, definition.name), subject)
+        with self._telling(subject.name, subject.location):
+            yield write(definition)
+
+    @contextmanager
+    def _telling(self, subject: str, location: Location) -> Iterator[None]:
+        """What a definition cannot say becomes a fault; the rest of the project is looked at all the same."""
+        try:
+            yield
+        except InvalidValue as fault:
+            self.faults.append(Fault("", str(fault), subject, location))

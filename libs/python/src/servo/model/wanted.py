@@ -1,0 +1,179 @@
+"""Mapping rules as a manifest asks for them, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from servo.errors import InvalidValue
+
+from . import mapping
+from .cut import Cut, Dimension, Fixed, typed
+from .grid import TimeGrid
+from .limits import WINDOW_PERIODS_MAX
+from .mapping import PartitionMapping, Rule
+from .partition_value import Value, ValueKind, from_text
+from .text import excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Offsets in upstream periods."""
+
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Downstream value to upstream values, as text."""
+
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRule:
+    upstream: str
+    # The downstream dimension that decides; empty for All and Latest.
+    downstream: str
+    rule: Identity | Window | All | Latest | Table
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFault:
+    index: int
+    field: str
+    sentence: str
+
+
+class NoMapping(InvalidValue):
+    def __init__(self, faults: list[MappingFault]) -> None:
+        super().__init__(faults[0].sentence)
+        self.faults = faults
+
+
+class _Wrong(Exception):
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field, self.sentence = field, sentence
+
+
+def resolve(up: Cut, down: Cut | None, wanted: Sequence[WantedRule]) -> PartitionMapping:
+    """Checks the rules that were asked for and fills in the rest. ``down`` is ``None`` for an asset in one piece."""
+    rules: dict[int, Rule] = {}
+    faults = []
+    for index, rule in enumerate(wanted):
+        try:
+            place, made = _place_rule(up, down, rule, rules)
+            rules[place] = made
+        except _Wrong as wrong:
+            faults.append(MappingFault(index, wrong.field, wrong.sentence))
+    if faults:
+        raise NoMapping(faults)
+    usual = (_usual(up, dimension, down) for dimension in up.dimensions)
+    return PartitionMapping(tuple(rules.get(place, rule) for place, rule in enumerate(usual)))
+
+
+def _place_rule(up: Cut, down: Cut | None, wanted: WantedRule, taken: dict[int, Rule]) -> tuple[int, Rule]:
+    place = up.position(wanted.upstream)
+    if place is None:
+        raise _Wrong("upstream", f"the upstream asset has no dimension `{excerpt(wanted.upstream)}`")
+    if place in taken:
+        raise _Wrong("upstream", f"the dimension `{wanted.upstream}` has a rule already; keep one")
+    dimension = up.dimensions[place]
+    match wanted.rule:
+        case All():
+            _undecided(wanted)
+            return place, mapping.All()
+        case Latest(count):
+            if count == 0:
+                raise _Wrong("latest", "is 0; write at least 1")
+            _undecided(wanted)
+            return place, mapping.Latest(count)
+        case Identity():
+            return place, _same(dimension, _decider(down, wanted.downstream))
+        case Window() as window:
+            return place, _window(dimension, _decider(down, wanted.downstream), window)
+        case Table() as table:
+            return place, _table(table, dimension, _decider(down, wanted.downstream))
+
+
+def _undecided(wanted: WantedRule) -> None:
+    if wanted.downstream:
+        raise _Wrong("downstream", "nothing downstream decides here; leave it empty")
+
+
+def _decider(down: Cut | None, name: str) -> tuple[int, Dimension]:
+    place = down.position(name) if down else None
+    if down is None or place is None:
+        raise _Wrong("downstream", f"this asset has no dimension `{excerpt(name)}`")
+    return place, down.dimensions[place]
+
+
+def _same(dimension: Dimension, decider: tuple[int, Dimension]) -> Rule:
+    if decider[1].kind is not dimension.kind:
+        raise _Wrong("identity", "the two dimensions have values of different types; use a table")
+    return mapping.Same(decider[0])
+
+
+def _window(dimension: Dimension, decider: tuple[int, Dimension], window: Window) -> Rule:
+    if not all(isinstance(side.values, TimeGrid) for side in (dimension, decider[1])):
+        raise _Wrong("window", "a window lies between two dimensions of time")
+    if max(abs(window.start), abs(window.end)) > WINDOW_PERIODS_MAX:
+        raise _Wrong("window", f"an offset is beyond {WINDOW_PERIODS_MAX} periods")
+    return mapping.Window(decider[0], window.start, window.end)
+
+
+def _table(table: Table, dimension: Dimension, decider: tuple[int, Dimension]) -> Rule:
+    entries: dict[tuple[ValueKind, str], tuple[Value, list[Value]]] = {}
+    for downstream, upstream in table.lines:
+        reader = _table_value(decider[1], downstream)
+        if typed(reader) in entries:
+            raise _Wrong("table", f"the value `{excerpt(downstream)}` stands twice; keep one")
+        entries[typed(reader)] = reader, [_table_value(dimension, text) for text in upstream]
+    return mapping.Table(decider[0], entries)
+
+
+def _table_value(dimension: Dimension, text: str) -> Value:
+    try:
+        value = from_text(dimension.kind, text)
+    except InvalidValue as fault:
+        raise _Wrong("table", str(fault)) from None
+    match dimension.values:
+        case Fixed(values) if typed(value) not in map(typed, values):
+            raise _Wrong("table", f"the dimension `{dimension.name}` has no value `{excerpt(text)}`")
+    return value
+
+
+def _usual(up: Cut, dimension: Dimension, down: Cut | None) -> Rule:
+    """What holds for an upstream dimension that no rule names."""
+    if down is None:
+        return mapping.All()
+    namesake = down.position(dimension.name)
+    if not isinstance(dimension.values, TimeGrid):
+        same = namesake is not None and down.dimensions[namesake].kind is dimension.kind
+        return mapping.Same(namesake) if same and namesake is not None else mapping.All()
+    if namesake is not None and isinstance(down.dimensions[namesake].values, TimeGrid):
+        return mapping.Window(namesake, 0, 0)
+    only = _only_time(down) if _only_time(up) is not None else None
+    return mapping.All() if only is None else mapping.Window(only, 0, 0)
+
+
+def _only_time(cut: Cut) -> int | None:
+    times = [place for place, dimension in enumerate(cut.dimensions) if isinstance(dimension.values, TimeGrid)]
+    return times[0] if len(times) == 1 else None

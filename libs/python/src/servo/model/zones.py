@@ -1,0 +1,34 @@
+"""Time zones by their IANA names, from the rules that come with the ``tzdata`` package.
+
+Not the system's: every machine must count periods alike, and a name that one machine knows must be known to all.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from functools import cache
+
+from servo.errors import InvalidValue
+
+from .text import excerpt
+
+
+@cache
+def find_zone(name: str) -> tzinfo:
+    """Empty is UTC."""
+    if name in ("", "UTC"):
+        return UTC
+    if name not in _names():
+        raise InvalidValue(f"`{excerpt(name)}` is no IANA time zone; write one such as `Europe/Berlin` or `UTC`")
+    from importlib.resources import files
+    from zoneinfo import ZoneInfo
+
+    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as rules:
+        return ZoneInfo.from_file(rules, key=name)
+
+
+@cache
+def _names() -> frozenset[str]:
+    from importlib.resources import files
+
+    return frozenset(files("tzdata").joinpath("zones").read_text().split())

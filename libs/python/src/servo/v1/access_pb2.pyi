@@ -1,0 +1,7 @@
+from google.api import annotations_pb2 as _annotations_pb2
+from servo.v1 import access_requests_pb2 as _access_requests_pb2
+from servo.v1 import options_pb2 as _options_pb2
+from google.protobuf import descriptor as _descriptor
+from typing import ClassVar as _ClassVar
+
+DESCRIPTOR: _descriptor.FileDescriptor

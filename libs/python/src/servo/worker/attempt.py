@@ -1,0 +1,234 @@
+"""One attempt: the child that runs it, the reports beside it, and the ways it can be cut short."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from servo.client.errors import CallFailed
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, worker_pb2
+
+from . import outcome
+from .child import Child, ChildDied, Stream
+from .children import Children, Kind
+from .code import BadCode, CodeCache
+from .logs import Redactor
+from .outcome import Finish, NoSecret
+from .reports import Reports
+
+# Attempts that end sooner are not reported as started: their outcome says it all.
+_START_REPORTED_AFTER = 0.1
+_LOGS_EVERY = 1.0
+_LINES_PER_MESSAGE_MAX = 500
+_LINES_KEPT_MAX = 5_000
+_OVER = (
+    error_pb2.ERROR_REASON_STALE_ATTEMPT,
+    error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
+    error_pb2.ERROR_REASON_ATTEMPT_CANCELLED,
+    error_pb2.ERROR_REASON_ALREADY_STARTED,
+)
+
+
+class Attempt:
+    def __init__(
+        self,
+        envelope: worker_pb2.TaskEnvelope,
+        *,
+        worker_id: str,
+        session: str,
+        code: CodeCache,
+        children: Children,
+        reports: Reports,
+        kill_grace: float,
+    ) -> None:
+        self.envelope = envelope
+        self._worker_id, self._session = worker_id, session
+        self._code, self._children, self._reports, self._kill_grace = code, children, reports, kill_grace
+        self._cancelled, self._interrupted = asyncio.Event(), asyncio.Event()
+        self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
+        self._lines: list[callback_pb2.LogLine] = []
+        self._dropped = 0
+        self._batches = 0
+        self._redact = Redactor()
+        self._started = _now()
+
+    def cancel(self) -> None:
+        """It was asked to stop."""
+        self._cancelled.set()
+
+    def interrupt(self) -> None:
+        """The worker leaves: it is given back."""
+        self._interrupted.set()
+
+    async def run(self) -> None:
+        """To its end, whatever that is, and reports it."""
+        beside = asyncio.create_task(self._report_beside())
+        try:
+            finish = await self._work()
+        finally:
+            beside.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beside
+        self._report_logs()
+        self._about(finish)
+        finish.task.CopyFrom(self.envelope.task)
+        finish.worker_id = self._worker_id
+        finish.start_time.CopyFrom(self._started)
+        finish.end_time.CopyFrom(_now())
+        self._send(self.envelope.callbacks.finished, finish=finish)
+
+    async def _work(self) -> Finish:
+        envelope = self.envelope
+        if envelope.code.WhichOneof("target") != "entry_point":
+            return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
+        try:
+            secrets = outcome.read_secrets(envelope.secrets)
+            folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
+        except (BadCode, NoSecret) as error:
+            return outcome.failed("CONFIGURATION", str(error))
+        except CallFailed as error:
+            return outcome.failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
+        self._redact = Redactor(secrets)
+        kind = Kind(folder, envelope.resources.memory_bytes)
+        child = await self._children.take(kind, fresh=envelope.isolated)
+        return await self._run_in(child, kind, secrets)
+
+    async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
+        work = asyncio.create_task(child.run(self._job(secrets), self._take_line))
+        cancelled = asyncio.create_task(self._cancelled.wait())
+        interrupted = asyncio.create_task(self._interrupted.wait())
+        waits = [work, cancelled, interrupted]
+        try:
+            await asyncio.wait(waits, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await child.stop(self._kill_grace)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        if not work.cancelled() and work.exception() is None:
+            # An answer that came before the end by force counts.
+            finish = outcome.finish_of(work.result(), quarantine=self.envelope.quarantine, redact=self._redact)
+            healthy = work.result()["outcome"] != "failed" and not child.stopped
+            if healthy:
+                self._children.give_back(kind, child, fresh=self.envelope.isolated)
+            else:
+                await child.stop()
+            return finish
+        if not child.stopped:
+            await child.stop()
+        return self._cut_short(work)
+
+    def _cut_short(self, work: asyncio.Task[dict[str, Any]]) -> Finish:
+        if self._cancelled.is_set():
+            return outcome.cancelled()
+        if self._interrupted.is_set():
+            return outcome.interrupted()
+        if self._seconds_left() <= 0:
+            return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
+        died = work.exception() if not work.cancelled() else None
+        how = str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
+        return outcome.failed("INFRASTRUCTURE", how)
+
+    def _job(self, secrets: dict[str, str]) -> dict[str, Any]:
+        envelope = self.envelope
+        config = {**_json(envelope.asset_config_json), **_json(envelope.run_config_json)}
+        return {
+            "module": envelope.code.entry_point.module,
+            "function": envelope.code.entry_point.function,
+            "parameters": [each.parameter for each in envelope.inputs],
+            "item_json": envelope.item_json,
+            "asset_key": envelope.asset_key,
+            "partition": envelope.partition_key,
+            "run_id": envelope.run_id,
+            "attempt_id": envelope.attempt_id,
+            "attempt": envelope.attempt,
+            "idempotency_key": envelope.idempotency_key,
+            "fencing_token": envelope.fencing_token,
+            "map_index": envelope.task.map_index if envelope.task.HasField("map_index") else None,
+            "config": config,
+            "secrets": secrets,
+            "checks": [check.name for check in envelope.checks],
+        }
+
+    def _seconds_left(self) -> float:
+        deadline = self.envelope.deadline
+        return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
+
+    async def _report_beside(self) -> None:
+        """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
+        await asyncio.sleep(_START_REPORTED_AFTER)
+        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
+        start.mode = event_execution_pb2.DISPATCH_MODE_PULL
+        start.start_time.CopyFrom(self._started)
+        self._about(start)
+        self._send(self.envelope.callbacks.start, start=start)
+        interval = self.envelope.heartbeat_interval
+        every = interval.seconds + interval.nanos / 1e9 or 30.0
+        beat_at = time.monotonic() + every
+        while True:
+            await asyncio.sleep(min(_LOGS_EVERY, every))
+            self._report_logs()
+            if time.monotonic() >= beat_at:
+                beat_at += every
+                beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
+                self._about(beat)
+                self._send(self._paths.heartbeat, heartbeat=beat)
+
+    def _report_logs(self) -> None:
+        while self._lines:
+            lines, self._lines = self._lines[:_LINES_PER_MESSAGE_MAX], self._lines[_LINES_PER_MESSAGE_MAX:]
+            self._batches += 1
+            logs = callback_pb2.AppendLogsRequest(sequence=self._batches, lines=lines, dropped_lines=self._dropped)
+            self._dropped = 0
+            self._about(logs)
+            self._send(self._paths.logs, logs=logs)
+
+    def _take_line(self, stream: Stream, line: str) -> None:
+        if len(self._lines) >= _LINES_KEPT_MAX:
+            self._dropped += 1
+            return
+        text = self._redact(line)
+        self._lines.append(callback_pb2.LogLine(time=_now(), stream=f"LOG_STREAM_{stream}", text=text))
+
+    def _about(self, call: Any) -> None:
+        """Whose call it is."""
+        for field in ("tenant", "workspace", "run_id", "attempt_id"):
+            setattr(call, field, getattr(self.envelope, field))
+        call.session = self._session
+
+    def _send(self, presigned: str, **call: Any) -> None:
+        item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
+        self._reports.send(item, self._answered)
+
+    def _answered(self, answer: callback_pb2.CallbackResult) -> None:
+        match answer.WhichOneof("result"):
+            case "start":
+                self._renew(answer.start.renewed)
+            case "heartbeat":
+                self._renew(answer.heartbeat.renewed)
+                if answer.heartbeat.should_cancel:
+                    self.cancel()
+            case "refusal" if answer.refusal.reason in _OVER:
+                # Servo does not know the attempt, or has given it up: not worth going on with.
+                self.cancel()
+
+    def _renew(self, renewed: callback_pb2.RenewedPaths) -> None:
+        if renewed.heartbeat:
+            self._paths = renewed
+
+
+def _now() -> Timestamp:
+    now = Timestamp()
+    now.GetCurrentTime()
+    return now
+
+
+def _json(text: str) -> dict[str, Any]:
+    read: Any = json.loads(text) if text else {}
+    return read if isinstance(read, dict) else {"config": read}

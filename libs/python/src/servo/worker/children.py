@@ -1,0 +1,53 @@
+"""Warm children: one per slot and version of the code, replaced after a failure and after many jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+from .child import Child
+
+_JOBS_PER_CHILD_MAX = 1_000
+
+
+class Kind(NamedTuple):
+    """Children that may stand in for each other."""
+
+    folder: Path
+    memory_bytes: int
+
+
+class Children:
+    def __init__(self, idle_max: int) -> None:
+        self._idle_max = idle_max
+        self._idle: list[tuple[Kind, Child]] = []
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def take(self, kind: Kind, *, fresh: bool) -> Child:
+        for place, (known, child) in enumerate(self._idle):
+            if known == kind and not fresh:
+                del self._idle[place]
+                return child
+        return await Child.start(kind.folder, kind.memory_bytes)
+
+    def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
+        """One that did its job well. The oldest idle one makes room."""
+        if fresh or child.jobs >= _JOBS_PER_CHILD_MAX:
+            self._end_soon(child)
+            return
+        self._idle.append((kind, child))
+        if len(self._idle) > self._idle_max:
+            _, oldest = self._idle.pop(0)
+            self._end_soon(oldest)
+
+    async def close(self) -> None:
+        for _, child in self._idle:
+            self._end_soon(child)
+        self._idle.clear()
+        await asyncio.gather(*self._ending)
+
+    def _end_soon(self, child: Child) -> None:
+        task = asyncio.create_task(child.end())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)

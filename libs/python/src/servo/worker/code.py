@@ -1,0 +1,87 @@
+"""User code by digest: downloaded once, verified before anything of it is imported, two versions side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Awaitable, Callable
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from servo.build.build import REQUIREMENTS_NAME
+from servo.errors import ServoError
+
+_UNPACKED_BYTES_MAX = 256 * 1024 * 1024
+
+
+class BadCode(ServoError):
+    """An archive that must not be run, or cannot be run here."""
+
+
+class CodeCache:
+    def __init__(self, folder: Path, download: Callable[[str, str], Awaitable[bytes]]) -> None:
+        """``download`` gets a workspace and a digest."""
+        self._folder = folder
+        self._download = download
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def get(self, workspace: str, digest: str) -> Path:
+        """The folder with the unpacked sources. It exists only whole."""
+        folder = self._folder / digest
+        async with self._locks.setdefault(digest, asyncio.Lock()):
+            if not folder.exists():
+                content = await self._download(workspace, digest)
+                await asyncio.to_thread(_unpack, content, digest, folder)
+        return folder
+
+
+def _unpack(content: bytes, digest: str, folder: Path) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        raise BadCode(f"the archive has the sha256 {found}, not {digest}; it is not run")
+    partial = folder.with_name(f".{digest}.{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+            _check(zipped)
+            zipped.extractall(partial)
+        _check_requirements(partial / REQUIREMENTS_NAME)
+        partial.replace(folder)
+    except zipfile.BadZipFile as error:
+        raise BadCode(f"the archive {digest} is no zip: {error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check(zipped: zipfile.ZipFile) -> None:
+    size = sum(entry.file_size for entry in zipped.infolist())
+    if size > _UNPACKED_BYTES_MAX:
+        raise BadCode(f"the archive unpacks to {size} bytes, more than {_UNPACKED_BYTES_MAX}")
+    for entry in zipped.infolist():
+        path = PurePosixPath(entry.filename)
+        is_link = entry.external_attr >> 28 == 0xA
+        if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or is_link:
+            raise BadCode(f"the archive holds `{entry.filename}`, which leads out of its folder")
+
+
+def _check_requirements(file: Path) -> None:
+    """This worker's environment must have what the code was locked to."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    for line in lines:
+        if ";" in line:
+            # A marker may say that it is not for this machine; what is missing shows itself on import.
+            continue
+        name, _, version = line.split(" --hash")[0].replace(" ", "").partition("==")
+        name = name.partition("[")[0]
+        try:
+            installed = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            installed = "not installed"
+        if installed != version:
+            raise BadCode(
+                f"the code needs {name}=={version}, which is {installed} here; install it where the worker runs"
+            )

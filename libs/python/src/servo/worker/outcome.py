@@ -1,0 +1,98 @@
+"""What an attempt reports at its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from servo.define.results import CheckOutcome
+from servo.errors import ServoError
+from servo.execute.quality import CheckResult, Gating, gating
+from servo.manifest.values import duration
+from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, quality_pb2
+
+from .logs import Redactor
+
+Finish = callback_pb2.FinishAttemptRequest
+
+
+class NoSecret(ServoError):
+    """A secret that this worker cannot read."""
+
+
+def failed(category: str, message: str) -> Finish:
+    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=message)
+    return Finish(outcome="OUTCOME_FAILED", error=error)
+
+
+def cancelled() -> Finish:
+    return Finish(outcome="OUTCOME_CANCELLED")
+
+
+def interrupted() -> Finish:
+    """Given back: it is tried again, which counts as no failure."""
+    return Finish(outcome="OUTCOME_INTERRUPTED")
+
+
+def finish_of(answer: Mapping[str, Any], *, quarantine: bool, redact: Redactor) -> Finish:
+    """From a child's answer."""
+    usage = common_pb2.Usage(**answer["usage"])
+    match answer["outcome"]:
+        case "skipped":
+            return Finish(outcome="OUTCOME_SKIPPED", skip_reason=redact(answer["reason"]), usage=usage)
+        case "failed":
+            return Finish(outcome="OUTCOME_FAILED", error=_error(answer["error"], redact), usage=usage)
+    checks = answer["checks"]
+    results = [CheckResult(each["name"], CheckOutcome(each["passed"]), each["severity"]) for each in checks]
+    decision = gating(results, quarantine=quarantine)
+    finish = Finish(outcome="OUTCOME_SUCCEEDED", usage=usage, gating=f"GATING_{decision.name}")
+    finish.checks.extend(_check(each, redact) for each in checks)
+    if decision is Gating.BLOCK:
+        # The function did its work; that the gate is shut makes the task fail.
+        names = ", ".join(result.name for result in results if not result.passed and result.severity == "critical")
+        finish.error.CopyFrom(failed("USER_CODE", f"a blocking check failed: {names}").error)
+    if answer["items"] is not None:
+        items = answer["items"]
+        finish.items.CopyFrom(event_execution_pb2.MappedItems(count=len(items), items_json=items))
+    return finish
+
+
+def read_secrets(references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
+    """Here and nowhere else."""
+    found = {}
+    for reference in references:
+        if reference.provider != "env":
+            raise NoSecret(f"the secret `{reference.name}` lies in {reference.provider}, which this worker cannot read")
+        if reference.path not in os.environ:
+            raise NoSecret(f"the secret `{reference.name}` is missing: set {reference.path} where the worker runs")
+        found[reference.name] = os.environ[reference.path]
+    return found
+
+
+def _error(told: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
+    error = common_pb2.TaskError(
+        category=f"ERROR_CATEGORY_{told['category']}",
+        message=redact(told["message"]),
+        type=told.get("type", ""),
+        location=told.get("location", ""),
+        traceback=redact(told.get("traceback", "")),
+    )
+    if told.get("retriable") is not None:
+        error.retriable = told["retriable"]
+    return error
+
+
+def _check(told: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:
+    return quality_pb2.CheckResult(
+        name=told["name"],
+        passed=told["passed"],
+        severity=f"SEVERITY_{told['severity'].upper()}",
+        phase="CHECK_PHASE_POST",
+        message=redact(told["message"]),
+        actual=redact(told["actual"]),
+        expected=redact(told["expected"]),
+        errored=told["errored"],
+        duration=duration(told["seconds"]),
+        metadata={key: redact(str(value)) for key, value in told["metadata"].items()},
+    )

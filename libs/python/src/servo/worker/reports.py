@@ -1,0 +1,169 @@
+"""Reports, gathered: while one message is under way the next fills. What is not answered is sent again on the next
+stream, in the order it was made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import grpc
+
+from servo.client.aio import AsyncClient
+from servo.v1 import callback_pb2, error_pb2
+
+from .spool import Spool
+
+_log = logging.getLogger("servo.worker")
+_ITEMS_PER_MESSAGE_MAX = 256
+_PAUSE_MIN = 0.05
+_PAUSE_MAX = 2.0
+
+TakesAnswer = Callable[[callback_pb2.CallbackResult], None]
+
+
+class _Open(NamedTuple):
+    item: callback_pb2.CallbackItem
+    answered: TakesAnswer
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A file of the spool, and which of its outcomes are not answered."""
+
+    path: Path
+    numbers: set[int]
+
+
+class Reports:
+    def __init__(self, client: AsyncClient, tenant: str, spool: Spool) -> None:
+        self._client, self._tenant, self._spool = client, tenant, spool
+        # By number, hence in the order they were made.
+        self._open: dict[int, _Open] = {}
+        self._unsent: list[int] = []
+        # Outcomes go to the disk before they go anywhere else.
+        self._unkept: list[int] = []
+        self._kept: dict[int, _Kept] = {}
+        self._next = 1
+        self._news = asyncio.Event()
+        self._outcomes = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
+        number = self._add(item, answered)
+        if item.WhichOneof("call") == "finish":
+            self._unkept.append(number)
+            self._outcomes.set()
+        else:
+            self._unsent.append(number)
+            self._news.set()
+
+    async def all_answered(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        return self._idle.is_set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        for path, items in self._spool.left():
+            self._take_over(path, [self._add(item, None) for item in items])
+        keeping = asyncio.create_task(self._keep_outcomes())
+        try:
+            await self._speak_again_and_again()
+        finally:
+            keeping.cancel()
+
+    async def _speak_again_and_again(self) -> None:
+        pause = _PAUSE_MIN
+        while True:
+            # No stream before there is something to say.
+            await self._news.wait()
+            began = asyncio.get_running_loop().time()
+            try:
+                await self._speak()
+            except grpc.aio.AioRpcError as error:
+                _log.debug("the stream of reports broke: %s", error.details())
+            self._unsent = sorted(self._open.keys() - set(self._unkept))
+            lasted = asyncio.get_running_loop().time() - began
+            pause = _PAUSE_MIN if lasted > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _keep_outcomes(self) -> None:
+        """While one file is being written the next outcomes gather."""
+        while True:
+            await self._outcomes.wait()
+            self._outcomes.clear()
+            while self._unkept:
+                numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
+                path = await asyncio.to_thread(self._spool.keep, [self._open[number].item for number in numbers])
+                del self._unkept[: len(numbers)]
+                self._take_over(path, numbers)
+
+    def _take_over(self, path: Path, numbers: list[int]) -> None:
+        """These are on disk and may be sent."""
+        kept = _Kept(path, set(numbers))
+        self._kept.update(dict.fromkeys(numbers, kept))
+        self._unsent.extend(numbers)
+        self._news.set()
+
+    def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None) -> int:
+        item.number = self._next
+        self._open[self._next] = _Open(item, answered or (lambda _: None))
+        self._next += 1
+        self._idle.clear()
+        return item.number
+
+    async def _speak(self) -> None:
+        """One stream, until it breaks."""
+        call = self._client.callback.StreamCallbacks(self._messages())
+        try:
+            async for answers in call:
+                for answer in answers.results:
+                    self._take(answer)
+        finally:
+            call.cancel()
+
+    async def _messages(self) -> AsyncIterator[callback_pb2.StreamCallbacksRequest]:
+        while True:
+            while self._unsent:
+                numbers, self._unsent = self._unsent[:_ITEMS_PER_MESSAGE_MAX], self._unsent[_ITEMS_PER_MESSAGE_MAX:]
+                items = [self._open[number].item for number in numbers if number in self._open]
+                yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=items)
+            self._news.clear()
+            await self._news.wait()
+
+    def _take(self, answer: callback_pb2.CallbackResult) -> None:
+        report = self._open.get(answer.number)
+        if report is None:
+            return
+        if answer.WhichOneof("result") == "refusal":
+            refusal = answer.refusal
+            if refusal.HasField("retry_after"):
+                pause = refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9
+                asyncio.get_running_loop().call_later(pause, self._send_again, answer.number)
+                return
+            _log.warning("a report was refused: %s: %s", error_pb2.ErrorReason.Name(refusal.reason), refusal.message)
+        del self._open[answer.number]
+        self._forget(answer.number)
+        report.answered(answer)
+        if not self._open:
+            self._idle.set()
+            self._news.clear()
+
+    def _forget(self, number: int) -> None:
+        kept = self._kept.pop(number, None)
+        if kept is not None:
+            kept.numbers.discard(number)
+            if not kept.numbers:
+                kept.path.unlink(missing_ok=True)
+
+    def _send_again(self, number: int) -> None:
+        if number in self._open and number not in self._unsent:
+            self._unsent.append(number)
+            self._news.set()

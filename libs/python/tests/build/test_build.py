@@ -1,0 +1,169 @@
+"""``servo build`` as a user calls it: a folder in, files under their digests out, or every fault by file and line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from servo.build.requirements import lock
+from servo.manifest import canonical
+from servo.v1.manifest_pb2 import Manifest
+
+SERVO = str(Path(sys.executable).parent / "servo")
+
+ASSETS = """
+from servo import Daily, Run, LatestPartitions, asset, schedule
+from shop.money import cents
+
+@asset(namespace="raw", partitions=Daily("2026-01-01"))
+def orders():
+    return [cents(1)]
+
+@asset(namespace="marts", partitions=Daily("2026-01-01"))
+def revenue(orders):
+    return sum(orders)
+
+@schedule("0 6 * * *")
+def nightly():
+    return Run("+marts/revenue", partitions=LatestPartitions())
+"""
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def shop(folder: Path) -> Path:
+    return project(
+        folder,
+        {
+            "src/shop/__init__.py": "",
+            "src/shop/assets.py": ASSETS,
+            "src/shop/money.py": "def cents(amount):\n    return 100 * amount\n",
+            "src/shop/rates.csv": "a,b\n",
+            "src/shop/__pycache__/x.pyc": "x",
+            "src/shop/test_assets.py": "import servo\nraise RuntimeError('tests are not packaged')\n",
+            "src/.env": "SECRET=1\n",
+            "src/one-off.py": "import servo\nraise RuntimeError('no import can say this name')\n",
+            "requirements.txt": "# needed\nPolars == 1.2.3\nduckdb==1.0 --hash=sha256:aa \\\n  --hash=sha256:bb\n",
+        },
+    )
+
+
+def servo(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SERVO, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
+    answer = servo("build", shop(tmp_path), "--json", "--code-version", "c0ffee")
+    assert answer.returncode == 0, answer.stderr
+    told = json.loads(answer.stdout)
+    folder = tmp_path / ".servo/build"
+    assert json.loads((folder / "build.json").read_text()) == told
+    assert (told["assets"], told["schedules"], told["sensors"]) == (2, 1, 0)
+    for kind, suffix in (("manifest", "json"), ("archive", "zip"), ("requirements", "txt")):
+        content = (folder / f"{told[kind]}.{suffix}").read_bytes()
+        assert hashlib.sha256(content).hexdigest() == told[kind]
+    with zipfile.ZipFile(folder / f"{told['archive']}.zip") as zipped:
+        assert zipped.namelist() == [
+            "one-off.py",
+            "requirements.lock",
+            "shop/__init__.py",
+            "shop/assets.py",
+            "shop/money.py",
+            "shop/rates.csv",
+        ]
+        expected = "duckdb==1.0 --hash=sha256:aa --hash=sha256:bb\nPolars == 1.2.3\n"
+        assert zipped.read("requirements.lock").decode() == expected
+    manifest = json.loads((folder / f"{told['manifest']}.json").read_text())
+    assert manifest["artifact"]["digest"] == told["archive"]
+    assert manifest["assets"][0]["code"] == {"entry_point": {"module": "shop.assets", "function": "revenue"}}
+
+
+def test_the_same_project_elsewhere_has_the_same_digests(tmp_path: Path) -> None:
+    one = servo("build", shop(tmp_path / "one"), "--json")
+    other = servo("build", shop(tmp_path / "other"), "--json", "--out", tmp_path / "out")
+    assert one.stdout == other.stdout
+    assert (tmp_path / "out/build.json").exists()
+
+
+def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: Path) -> None:
+    broken = project(
+        tmp_path,
+        {
+            "requirements.txt": "polars>=1\n\nduckdb==1.0\n",
+            "a.py": "from servo import asset\n\n@asset\ndef x(y):\n    return y\n",
+            "b.py": "import servo\n\nservo.assset\n",
+            "c.py": "from servo import asset\ndef (:\n",
+            "d.py": "from servo import asset\nhidden = asset(name='z')(lambda: 1)\n",
+        },
+    )
+    answer = servo("build", broken)
+    assert answer.returncode == 2
+    lines = answer.stderr.splitlines()
+    for place, part in [
+        ("requirements.txt:1", "polars>=1: is not locked"),
+        ("b.py:3", "cannot be imported: AttributeError"),
+        ("c.py:2", "cannot be imported: SyntaxError"),
+        ("a.py:3", "the parameter `y` names no asset"),
+        ("d.py:2", "is not at the top of its module"),
+    ]:
+        assert any(place in line and part in line for line in lines), (place, answer.stderr)
+    assert len(lines) == 5
+    assert not (tmp_path / ".servo").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "part"),
+    [
+        ({}, "there is no asset in this project"),
+        ({"servo.toml": "[project]\nmodule = 'x'\n"}, "project.module is not known; did you mean `modules`?"),
+        ({"servo.toml": "[project]\nmodules = 'x'\n"}, "project.modules is a list of texts"),
+        ({"servo.toml": "[project\n"}, "servo.toml: "),
+        ({"servo.toml": "[project]\nsource = 'lib'\n"}, "project.source"),
+        ({"servo.toml": "[project]\nmodules = ['ghost']\n"}, "ghost: cannot be imported: ModuleNotFoundError"),
+    ],
+)
+def test_wrong_settings_say_what_to_write(tmp_path: Path, files: dict[str, str], part: str) -> None:
+    answer = servo("build", project(tmp_path, files))
+    assert answer.returncode == 2
+    assert part in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_settings_choose_modules_and_leave_files_out(tmp_path: Path) -> None:
+    project(tmp_path, {"servo.toml": "[project]\nsource = 'lib'\nmodules = ['one']\nexclude = ['*.csv', 'old/*']\n"})
+    project(tmp_path / "lib", {"one.py": "from servo import asset\n\n@asset\ndef x():\n    return 1\n"})
+    project(tmp_path / "lib", {"two.py": "import servo\nraise RuntimeError\n", "a.csv": "", "old/b.txt": ""})
+    told = json.loads(servo("build", tmp_path, "--json").stdout)
+    with zipfile.ZipFile(tmp_path / f".servo/build/{told['archive']}.zip") as zipped:
+        assert zipped.namelist() == ["one.py", "requirements.lock", "two.py"]
+
+
+@pytest.mark.parametrize(
+    "line", ["polars", "polars>=1", "-r other.txt", "-e .", "git+https://x/y", "a==1.*", "a==1 b==2"]
+)
+def test_what_is_not_locked_is_refused(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"fine==1\n{line}\n")
+    locked, faults = lock(file)
+    assert [(fault.subject, fault.location.line if fault.location else 0) for fault in faults] == [(line, 2)]
+    assert locked == "fine==1\n"
+
+
+def test_what_was_written_reads_back(tmp_path: Path) -> None:
+    from google.protobuf.json_format import Parse
+
+    told = json.loads(servo("build", shop(tmp_path), "--json").stdout)
+    read = Parse((tmp_path / f".servo/build/{told['manifest']}.json").read_text(), Manifest())
+    assert canonical.digest(read) == told["manifest"]

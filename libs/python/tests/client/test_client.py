@@ -1,0 +1,158 @@
+"""The client against a real mesh."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from servo import Run
+from servo.client.errors import Conflict, InvalidRequest, NotAuthenticated, NotFound, TimedOut, Unavailable
+from servo.manifest import canonical
+from servo.manifest.make import make
+from servo.manifest.project import Project
+from servo.v1 import code_pb2, manifest_pb2, scheduler_runs_pb2, state_pb2
+
+from ..manifest import shop
+from ..manifest.test_make import ARTIFACT
+from ..mesh import TENANT, Mesh
+from .line import Line
+
+pytestmark = pytest.mark.mesh
+
+
+def asset(key: str, *upstream: str, do: str = "") -> manifest_pb2.AssetDefinition:
+    handler = code_pb2.Handler(name="noop", config_json=do)
+    dependencies = [manifest_pb2.Dependency(upstream=each) for each in upstream]
+    return manifest_pb2.AssetDefinition(key=key, dependencies=dependencies, code=code_pb2.CodeRef(handler=handler))
+
+
+def chain(length: int) -> manifest_pb2.Manifest:
+    assets = [asset(f"n/a{at}", *([f"n/a{at - 1}"] if at else [])) for at in range(length)]
+    return manifest_pb2.Manifest(format=1, assets=assets)
+
+
+@pytest.fixture
+def line(mesh: Mesh) -> Iterator[Line]:
+    line = Line(mesh.url)
+    yield line
+    line.close()
+
+
+def test_a_run_from_deploy_to_its_end(mesh: Mesh) -> None:
+    with mesh.client("story") as client, mesh.worker():
+        deployed = client.deploy(chain(3), comment="first")
+        assert sorted(change.key for change in deployed.diff.changes) == ["n/a0", "n/a1", "n/a2"]
+        run = client.trigger(Run("*"), run_key="nightly")
+        changes = list(client.watch(run.run_id))
+        assert changes[-1].run.state == state_pb2.RUN_STATE_SUCCEEDED
+        assert client.wait(run.run_id).run_id == run.run_id
+        assert [task.task_key for task in client.tasks(run.run_id)] == [f"n/a{n}:materialize" for n in range(3)]
+        # The same request under the same key is the same run, another one a conflict.
+        assert client.trigger(Run("*"), run_key="nightly").run_id == run.run_id
+        with pytest.raises(Conflict) as raised:
+            client.trigger(Run("n/a0"), run_key="nightly")
+        assert raised.value.reason == "RUN_KEY_CONFLICT"
+        assert [each.run_id for each in client.runs(filter="state = SUCCEEDED")] == [run.run_id]
+        assert [each.definition.key for each in client.assets("1+n/a2")] == ["n/a1", "n/a2"]
+
+
+def test_the_planner_takes_what_python_writes_and_names_it_alike(mesh: Mesh) -> None:
+    manifest = make(Project.of_modules([shop]), artifact=ARTIFACT, code_version="c0ffee").manifest
+    archive = b"PK\x05\x06" + bytes(18)
+    manifest.artifact.digest = hashlib.sha256(archive).hexdigest()
+    with mesh.client("shop") as client:
+        with pytest.raises(NotFound) as raised:
+            client.deploy(manifest)
+        assert raised.value.reason == "ARTIFACT_NOT_FOUND"
+        assert client.upload(archive, "SOURCE_ARCHIVE") == manifest.artifact.digest
+        assert client.download(manifest.artifact.digest) == archive
+        deployed = client.deploy(manifest)
+        assert deployed.deployment.manifest_digest == canonical.digest(manifest)
+        assert not client.deploy(manifest, validate_only=True).diff.changes
+
+
+def test_refusals_carry_reason_and_fields(mesh: Mesh) -> None:
+    broken = chain(1)
+    broken.assets.append(asset("n/a0", "n/ghost"))
+    with mesh.client("refusals") as client:
+        with pytest.raises(InvalidRequest) as raised:
+            client.deploy(broken)
+        assert (raised.value.reason, raised.value.code) == ("MANIFEST_INVALID", "INVALID_ARGUMENT")
+        # Every fault that is told here, Python tells as well, in the same words.
+        from servo.manifest.check import check
+
+        told = [(each.field.removeprefix("manifest."), each.description) for each in raised.value.violations]
+        assert sorted(told) == sorted(check(broken)[1])
+        with pytest.raises(NotFound) as missing:
+            client.run("run_" + "a" * 26)
+        assert missing.value.reason == "RUN_NOT_FOUND"
+    with mesh.client("refusals", api_key="servo_wrong") as stranger, pytest.raises(NotAuthenticated):
+        list(stranger.runs())
+
+
+def test_lists_are_read_page_by_page(mesh: Mesh) -> None:
+    with mesh.client("pages") as client:
+        client.deploy(manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at:03}") for at in range(250)]))
+        assert [each.definition.key for each in client.assets()] == [f"n/a{at:03}" for at in range(250)]
+
+
+def test_a_line_that_breaks_is_mended(mesh: Mesh, line: Line) -> None:
+    with mesh.client("lines", url=line.url) as client:
+        client.deploy(chain(1))
+        line.cut()
+        line.refuse = 2
+        run = client.trigger(Run("*"))
+        assert line.refused == 2
+        # Whatever was sent twice was asked for once.
+        assert [each.run_id for each in client.runs()] == [run.run_id]
+
+
+def test_watching_goes_on_where_it_broke_off(mesh: Mesh, line: Line) -> None:
+    with mesh.client("watching", url=line.url) as client:
+        client.deploy(chain(2))
+        run = client.trigger(Run("*"))
+        changes = client.watch(run.run_id)
+        first = next(changes)
+        assert first.run.run_id == run.run_id
+        line.cut()
+        with mesh.worker():
+            states = [change.run.state for change in changes if change.HasField("run")]
+        assert states[-1] == state_pb2.RUN_STATE_SUCCEEDED
+
+
+def test_no_server_and_no_time(mesh: Mesh, line: Line) -> None:
+    line.refuse = 1_000
+    with mesh.client("nowhere", url=line.url) as client:
+        with pytest.raises(Unavailable, match="the server cannot be reached"):
+            client.run("run_" + "a" * 26)
+        request = scheduler_runs_pb2.GetRunRequest(tenant=TENANT, workspace="nowhere", run_id="run_" + "a" * 26)
+        with pytest.raises((TimedOut, Unavailable)):
+            client.scheduler.GetRun(request, timeout=0.001)
+
+
+def test_the_asynchronous_client_does_the_same(mesh: Mesh, line: Line) -> None:
+    async def story() -> None:
+        async with mesh.async_client("async", url=line.url) as client:
+            deployed = await client.deploy(chain(2))
+            assert sorted(change.key for change in deployed.diff.changes) == ["n/a0", "n/a1"]
+            line.cut()
+            line.refuse = 1
+            run = await client.trigger(Run("*"))
+            line.cut()
+            assert (await client.wait(run.run_id)).state == state_pb2.RUN_STATE_SUCCEEDED
+            assert [task.task_key async for task in client.tasks(run.run_id)] == [
+                "n/a0:materialize",
+                "n/a1:materialize",
+            ]
+            assert [each.run_id async for each in client.runs()] == [run.run_id]
+            with pytest.raises(NotFound) as raised:
+                await client.run("run_" + "a" * 26)
+            assert raised.value.reason == "RUN_NOT_FOUND"
+            archive = b"x" * 600_000
+            assert await client.download(await client.upload(archive, "SOURCE_ARCHIVE")) == archive
+
+    with mesh.worker():
+        asyncio.run(story())

@@ -1,0 +1,57 @@
+"""Pauses between tries, and addresses, without a server."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from servo.client.address import Address
+from servo.client.methods import method, with_request_id
+from servo.client.patience import Patience
+from servo.errors import InvalidValue
+from servo.v1 import scheduler_runs_pb2
+
+
+def test_pauses_grow_and_end_with_tries_and_time() -> None:
+    patience = Patience(deadline=100.0)
+    pauses = []
+    while (pause := patience.pause(now=0.0, chance=1.0)) is not None:
+        pauses.append(pause)
+        patience = patience.again()
+    assert pauses == [0.05, 0.1, 0.2, 0.4]
+    assert Patience(100.0).pause(0.0, 0.0) == 0.025
+    assert Patience(100.0).pause(99.99, 0.0) is None
+    assert (Patience(5.0).left(2.0), Patience(5.0).left(7.0)) == (3.0, 0.0)
+
+
+def test_methods_say_whether_a_repeat_does_harm() -> None:
+    assert method("/servo.v1.SchedulerService/GetRun") == (True, False)
+    request = scheduler_runs_pb2.CancelRunRequest(run_id="x")
+    named, harmless = with_request_id("/servo.v1.SchedulerService/CancelRun", request)
+    assert isinstance(named, scheduler_runs_pb2.CancelRunRequest)
+    assert (harmless, request.request_id, len(named.request_id), named.run_id) == (True, "", 26, "x")
+    own = scheduler_runs_pb2.CancelRunRequest(request_id="mine")
+    assert with_request_id("/servo.v1.SchedulerService/CancelRun", own) == (own, True)
+
+
+@pytest.mark.parametrize("service", ["Access", "Automation", "Backfill", "Callback", "Dispatcher", "Planner", "Quota"])
+def test_every_service_is_known_without_being_imported(service: str) -> None:
+    """In a new process, where no other test has imported its description."""
+    code = "import sys; from servo.client.methods import method; method(sys.argv[1])"
+    module = importlib.import_module(f"servo.v1.{service.lower()}_pb2")
+    name = module.DESCRIPTOR.services_by_name[f"{service}Service"].methods[0].name
+    subprocess.run([sys.executable, "-c", code, f"/servo.v1.{service}Service/{name}"], check=True)
+
+
+def test_addresses() -> None:
+    assert Address("https://servo.example.com").target == "servo.example.com:7400"
+    assert Address("https://[::1]:99/").target == "[::1]:99"
+    for wrong in ("http://a:1", "a:1", "https://", "https://a/b"):
+        with pytest.raises(InvalidValue, match="is no address of a server"):
+            Address(wrong)
+    with pytest.raises(InvalidValue, match="visible ASCII"):
+        Address("https://a", api_key="a b")
+    assert "geheim" not in repr(Address("https://a", api_key="geheim"))

@@ -1,0 +1,124 @@
+"""Definitions are the functions they were, and say early what cannot be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+import servo
+from servo import Context, Daily, InvalidValue, PartitionKey, asset, check, multi_asset, schedule, sensor
+from servo.define.durations import Duration, read_duration
+from servo.define.settings import Resources, Retry
+
+
+@asset
+def numbers() -> list[int]:
+    """Some numbers."""
+    return [1, 2, 3]
+
+
+@asset(namespace="math", partitions=Daily("2026-01-01"))
+def total(numbers: list[int], context: Context) -> int:
+    return sum(numbers) + (context.partition == PartitionKey(day=date(2026, 1, 2)))
+
+
+@multi_asset(outputs=["low", "high"], namespace="math")
+def halves(numbers: list[int]) -> dict[str, list[int]]:
+    return {"low": numbers[:1], "high": numbers[1:]}
+
+
+@check(total, severity="critical")
+def is_positive(total: int) -> bool:
+    return total > 0
+
+
+@sensor(interval="1m")
+def new_files(cursor: str) -> servo.SensorResult:
+    return servo.SensorResult(cursor=cursor + "x", skip_reason="nothing new")
+
+
+@schedule("0 6 * * *", zone="Europe/Berlin")
+def nightly() -> servo.Run:
+    return servo.Run(total, partitions=servo.LatestPartitions())
+
+
+def test_definitions_are_called_like_functions() -> None:
+    assert numbers() == [1, 2, 3]
+    assert total(numbers(), context=Context(partition=PartitionKey(day=date(2026, 1, 2)))) == 7
+    assert halves(numbers())["high"] == [2, 3]
+    assert is_positive(1)
+    assert new_files("a").cursor == "ax"
+    assert (total.__name__, numbers.__doc__) == ("total", "Some numbers.")
+
+
+def test_definitions_know_their_keys_and_places() -> None:
+    assert str(numbers.key) == "default/numbers"
+    assert [str(output.key) for output in halves.outputs] == ["math/low", "math/high"]
+    assert str(halves["high"].key) == "math/high"
+    with pytest.raises(KeyError, match="makes no `middle`; it makes low, high"):
+        halves["middle"]
+    line = Path(__file__).read_text().splitlines()[total.location.line - 1]
+    assert line == '@asset(namespace="math", partitions=Daily("2026-01-01"))'
+    assert str(total.location).endswith(f"test_assets.py:{total.location.line}")
+    assert (nightly.name, nightly.run.selection) == ("nightly", ("math/total",))
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("90s", 90), ("5m", 300), ("1h 30m", 5400), ("2d", 172_800), ("250ms", 0.25), (7, 7), (timedelta(hours=1), 3600)],
+)
+def test_durations_as_people_write_them(given: Duration, seconds: float) -> None:
+    assert read_duration(given) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("wrong", ["", "5", "5 minutes", "-3s", "1h,2m", True])
+def test_other_durations_are_refused(wrong: Duration) -> None:
+    with pytest.raises(InvalidValue, match="is no length of time"):
+        read_duration(wrong)
+
+
+def test_retry_for_short_and_at_length() -> None:
+    retry = Retry.of(5, (ConnectionError, "timeout", "HttpError"))
+    assert retry is not None
+    assert (retry.attempts, retry.types, [c.name for c in retry.categories]) == (
+        5,
+        ["ConnectionError", "HttpError"],
+        ["TIMEOUT"],
+    )
+    assert Retry.of(None, ()) is None
+    with pytest.raises(InvalidValue, match="attempts is 0"):
+        Retry(attempts=0)
+
+
+def test_resources_in_units_of_people() -> None:
+    resources = Resources(cpu=0.5, memory="512MiB")
+    assert (resources.cpu_millicores, resources.memory_bytes) == (500, 536_870_912)
+    with pytest.raises(InvalidValue, match="is no size"):
+        Resources(memory="lots")
+
+
+def test_what_cannot_be_is_refused_where_it_is_written() -> None:
+    with pytest.raises(InvalidValue, match="the name `Total` of an asset is refused"):
+        asset(name="Total")(lambda: None)
+    with pytest.raises(InvalidValue, match="are of several types"):
+        servo.Static("a", 1)
+    with pytest.raises(InvalidValue, match="must answer a Run"):
+        schedule("0 6 * * *")(lambda: "everything")  # type: ignore[arg-type, return-value]
+
+
+def test_every_public_name_is_there_and_typed() -> None:
+    assert [name for name in servo.__all__ if getattr(servo, name, None) is None] == []
+    with pytest.raises(AttributeError, match="has no attribute 'assset'"):
+        servo.assset  # noqa: B018
+
+
+def test_defining_assets_imports_no_protobuf() -> None:
+    names = "Daily, Retry, Run, asset, check, checks, schedule, sensor"
+    listed = "[m for m in sys.modules if m.split('.')[0] in ('grpc', 'google')]"
+    code = f"import sys; from servo import {names}; print({listed})"
+    seen = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert seen.strip() == "[]"

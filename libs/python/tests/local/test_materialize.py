@@ -1,0 +1,348 @@
+"""Whole graphs in one process, written as a user would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+import servo
+from servo import (
+    AllPartitions,
+    CheckOutcome,
+    Context,
+    Daily,
+    Fatal,
+    Hourly,
+    In,
+    InvalidValue,
+    Items,
+    LatestPartitions,
+    Monthly,
+    PartitionKey,
+    Partitions,
+    Retriable,
+    Retry,
+    RunFailed,
+    Slice,
+    Slices,
+    Static,
+    Window,
+    asset,
+    check,
+    checks,
+    mapped,
+    materialize,
+    multi_asset,
+    skip,
+    source,
+)
+
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+@asset
+def numbers() -> list[int]:
+    return [1, 2, 3]
+
+
+@asset
+def doubled(numbers: list[int]) -> list[int]:
+    return [2 * number for number in numbers]
+
+
+@asset
+def total(doubled: list[int], numbers: list[int], rate: int = 10) -> int:
+    return (sum(doubled) + sum(numbers)) * rate
+
+
+def test_a_graph_runs_in_order() -> None:
+    result = materialize([total, doubled, numbers])
+    assert result.value(total) == 180
+    assert [task.key for task in result.tasks] == [f"default/{n}:materialize" for n in ("numbers", "doubled", "total")]
+
+
+def test_what_is_not_run_is_given() -> None:
+    assert materialize([doubled], inputs={numbers: [5]}).value(doubled) == [10]
+    assert materialize([doubled], inputs={"numbers": [6]}).value(doubled) == [12]
+    assert materialize([numbers, doubled, total], selection="default/doubled", inputs={"default/numbers": [7]}).value(
+        doubled
+    ) == [14]
+    raw = source("numbers", namespace="raw")
+    assert materialize([raw, doubled], inputs={raw: [8]}).value(doubled) == [16]
+
+
+def test_what_is_missing_says_what_to_do() -> None:
+    with pytest.raises(RunFailed, match=r"`default/numbers` is not there for the parameter `numbers`; materialize it"):
+        materialize([numbers, doubled], selection="default/doubled")
+
+
+def test_failures_name_file_and_line_and_skip_what_waits() -> None:
+    @asset
+    def broken(numbers: list[int]) -> int:
+        return numbers[99]
+
+    @asset
+    def after(broken: int) -> int:
+        return broken
+
+    with pytest.raises(RunFailed) as raised:
+        materialize([numbers, doubled, broken, after])
+    result = raised.value.result
+    error = result.task("default/broken").error
+    assert error
+    assert (error.type, error.message) == ("IndexError", "list index out of range")
+    file, _, line = error.location.rpartition(":")
+    assert file.endswith("test_materialize.py")
+    assert "return numbers[99]" in Path(__file__).read_text().splitlines()[int(line) - 1]
+    assert "IndexError" in error.traceback
+    assert isinstance(raised.value.__cause__, IndexError)
+    assert {task.key: task.state.value for task in result.tasks} == {
+        "default/numbers:materialize": "SUCCEEDED",
+        "default/doubled:materialize": "SUCCEEDED",
+        "default/broken:materialize": "FAILED",
+        "default/after:materialize": "SKIPPED",
+    }
+    assert result.error == "default/broken:materialize: list index out of range"
+
+
+def test_retries_follow_the_policy_and_wait_as_told() -> None:
+    class Flaky(Exception):
+        pass
+
+    class VeryFlaky(Flaky):
+        pass
+
+    tries: list[str] = []
+
+    @asset(retry=Retry(attempts=3, backoff="constant", delay="10s"), retry_on=[Flaky])
+    def moody(context: Context) -> int:
+        tries.append(context.attempt_id)
+        if context.attempt < 3:
+            raise VeryFlaky("not yet")
+        return context.attempt
+
+    waits: list[float] = []
+    result = materialize([moody], sleep=waits.append)
+    assert (result.value(moody), result.task("default/moody").attempts) == (3, 3)
+    assert len(set(tries)) == 3
+    assert all(5 <= wait <= 10 for wait in waits)
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [(ValueError("x"), 1), (ConnectionError("x"), 3), (Retriable("x"), 3), (Fatal("x"), 1), (TimeoutError("x"), 3)],
+)
+def test_whose_fault_it_is_decides_about_another_try(error: Exception, attempts: int) -> None:
+    @asset
+    def failing() -> None:
+        raise error
+
+    result = materialize([failing], raise_on_error=False)
+    assert (result.succeeded, result.tasks[0].attempts) == (False, attempts)
+
+
+def test_skipping_skips_what_waits() -> None:
+    @asset(may_skip=True)
+    def maybe() -> int:
+        skip("nothing new")
+
+    @asset
+    def after(maybe: int) -> int:
+        return maybe
+
+    result = materialize([maybe, after])
+    assert [(task.state.value, task.reason) for task in result.tasks] == [
+        ("SKIPPED", "SKIPPED_BY_USER_CODE"),
+        ("SKIPPED", "UPSTREAM_NOT_SUCCEEDED"),
+    ]
+
+
+@asset(yields_items=True)
+def files() -> Items[str]:
+    return Items(["a", "b", "c"], value="three files")
+
+
+@asset(deps={"file": mapped(files)})
+def parsed(file: str, context: Context) -> str:
+    return f"{file}{context.map_index}"
+
+
+@asset
+def joined(parsed: list[str], files: str) -> str:
+    return f"{files}: {' '.join(parsed)}"
+
+
+def test_items_fan_out_and_join() -> None:
+    result = materialize([files, parsed, joined])
+    assert result.value(joined) == "three files: a0 b1 c2"
+    assert result.task("default/parsed[_map=i:1]").state.value == "SUCCEEDED"
+
+    @asset(name="files", yields_items=True)
+    def no_files() -> list[str]:
+        return []
+
+    assert materialize([no_files, parsed, joined]).value(joined) == "[]: "
+
+
+def test_a_function_may_make_several_assets() -> None:
+    @multi_asset(outputs=["low", "high"])
+    def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
+        return numbers[:1], numbers[1:]
+
+    @asset
+    def highest(high: list[int]) -> int:
+        return max(high)
+
+    result = materialize([numbers, halves, highest])
+    assert (result.value(halves["low"]), result.value("default/high"), result.value(highest)) == ([1], [2, 3], 3)
+
+    @multi_asset(outputs=["one", "two"])
+    def wrong() -> int:
+        return 1
+
+    with pytest.raises(RunFailed, match="makes one, two; answer a mapping"):
+        materialize([wrong])
+
+
+@asset(partitions=Daily("2026-01-01"))
+def sales(context: Context) -> int:
+    assert context.partition
+    day = context.partition["day"]
+    assert isinstance(day, date)
+    return day.day
+
+
+@asset(partitions=Daily("2026-01-01"))
+def growth(sales: int) -> int:
+    return sales * 10
+
+
+@asset(partitions=Daily("2026-01-01"), deps={"sales": In(sales, mapping={"day": Window(-2, 0)})})
+def window(sales: Mapping[PartitionKey, int]) -> list[int]:
+    return list(sales.values())
+
+
+@asset(partitions=Monthly("2026-01-01"))
+def month(sales: Mapping[PartitionKey, int]) -> int:
+    return sum(sales.values())
+
+
+def test_partitions_follow_their_mappings() -> None:
+    result = materialize([sales, growth], partition="day=d:2026-01-05", now=NOW)
+    assert result.value(growth, "day=d:2026-01-05") == 50
+    result = materialize([sales, growth], partition=PartitionKey(day=date(2026, 1, 6)), now=NOW)
+    assert result.value(growth, PartitionKey(day=date(2026, 1, 6))) == 60
+    whole = materialize([sales, month], partition="month=d:2026-01-01", now=NOW)
+    assert whole.value(month, "month=d:2026-01-01") == sum(range(1, 32))
+    assert len(whole.tasks) == 32
+    few = materialize([sales, window], partition=Slices({"day": Slice(start="2026-01-01", end="2026-01-04")}), now=NOW)
+    assert few.value(window, "day=d:2026-01-04") == [2, 3, 4]
+    assert few.value(window, "day=d:2026-01-01") == [1]
+    newest = materialize([sales], partition=LatestPartitions(2), now=NOW)
+    assert [str(key) for _, key in newest.values] == ["day=d:2026-01-30", "day=d:2026-01-31"]
+    assert len(materialize([sales], partition=AllPartitions(), now=NOW).tasks) == 31
+
+
+def test_inputs_may_depend_on_the_partition() -> None:
+    made = materialize([growth], inputs={sales: lambda key: key["day"].day + 1}, partition="day=d:2026-01-05", now=NOW)
+    assert made.value(growth, "day=d:2026-01-05") == 60
+
+
+def test_several_dimensions_and_dynamic_sets() -> None:
+    @asset(
+        partitions=Partitions(hour=Hourly("2026-01-31T22:00:00Z"), region=Static("eu", "us"), shop=servo.Dynamic("s"))
+    )
+    def cell(context: Context) -> str:
+        return str(context.partition)
+
+    made = materialize([cell], partition=AllPartitions(), partition_sets={"s": ["x"]}, now=NOW)
+    assert [task.key for task in made.tasks] == [
+        f"default/cell[hour=t:2026-01-31T{hour}:00:00Z,region=s:{region},shop=s:x]:materialize"
+        for hour in ("22", "23")
+        for region in ("eu", "us")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("partition", "sentence"),
+    [
+        (None, "`default/growth` has partitions; say which are meant"),
+        ("day=d:2026-02-01", "is not over yet"),
+        ("day=d:2025-12-31", "lies before the first partition"),
+        ("hour=i:1", "does not name the dimensions day"),
+        ("yesterday", "is not a dimension"),
+    ],
+)
+def test_partitions_that_cannot_be_run_are_refused(partition: str | None, sentence: str) -> None:
+    with pytest.raises(InvalidValue, match=sentence):
+        materialize([sales, growth], partition=partition, now=NOW)
+    with pytest.raises(InvalidValue, match="none of the selected assets has partitions"):
+        materialize([numbers], partition="day=d:2026-01-01")
+
+
+@check("default/rows", severity="critical")
+def enough(rows: list[dict[str, int]]) -> CheckOutcome:
+    return CheckOutcome(len(rows) > 1, "too few")
+
+
+@pytest.mark.parametrize(
+    ("rows", "quarantine", "state", "after", "flagged"),
+    [
+        ([{"id": 1}, {"id": 2}], False, "SUCCEEDED", "SUCCEEDED", False),
+        ([{"id": 1}, {"id": 1}], False, "SUCCEEDED", "SUCCEEDED", True),
+        ([{"id": 1}], False, "FAILED", "SKIPPED", False),
+        ([{"id": 1}], True, "SUCCEEDED", "SKIPPED", False),
+    ],
+)
+def test_checks_gate_what_comes_after(
+    rows: list[dict[str, int]], quarantine: bool, state: str, after: str, flagged: bool
+) -> None:
+    @asset(
+        name="rows",
+        quarantine=quarantine,
+        checks=[checks.unique("id"), checks.not_null("id").on(severity="critical"), checks.sql("SELECT 1")],
+    )
+    def made() -> list[dict[str, int]]:
+        return rows
+
+    @asset
+    def count(rows: list[dict[str, int]]) -> int:
+        return len(rows)
+
+    result = materialize([made, count, enough], raise_on_error=False)
+    task = result.task("default/rows")
+    assert (task.state.value, result.task("default/count").state.value, result.flagged) == (state, after, flagged)
+    assert (len(task.checks), list(task.checks_not_run)) == (3, ["sql"])
+    if state == "FAILED":
+        assert result.error == "default/rows:materialize: the check `enough` failed too few"
+
+
+def test_a_check_that_breaks_is_no_pass() -> None:
+    @asset(checks=[checks.not_null("missing").on(severity="critical")])
+    def made() -> int:
+        return 1
+
+    result = materialize([made], raise_on_error=False)
+    (found,) = result.tasks[0].checks
+    assert (found.passed, found.errored, result.succeeded) == (False, True, False)
+
+
+def test_configuration_and_secrets_reach_the_function() -> None:
+    @asset(config={"rate": 0.5, "currency": "eur"}, secrets=[servo.Secret.env("KEY")])
+    def configured(context: Context) -> tuple[object, ...]:
+        return context.config["rate"], context.config["currency"], context.secrets["KEY"]
+
+    assert materialize([configured], config={"rate": 2}, secrets={"KEY": "s3"}).value(configured) == (2, "eur", "s3")
+
+
+def test_broken_definitions_are_refused_before_anything_runs() -> None:
+    @asset
+    def lost(nothing: int) -> int:
+        raise AssertionError(f"must not run with {nothing}")
+
+    with pytest.raises(servo.ManifestInvalid, match="the parameter `nothing` names no asset"):
+        materialize([lost])

@@ -1,0 +1,104 @@
+"""The stories that the scheduler's fold and this one tell alike (tests/scenarios)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servo.local.fold import (
+    CheckFailed,
+    Failed,
+    FoldTask,
+    Interrupted,
+    Outcome,
+    Run,
+    SkippedItself,
+    Slot,
+    Succeeded,
+    TaskState,
+)
+from servo.model.asset_key import AssetKey
+from servo.model.categories import ErrorCategory
+from servo.model.retry import RetryPolicy
+from servo.model.task_key import TaskKey
+
+_FILE = Path(__file__).resolve().parents[4] / "tests/scenarios/runs.json"
+_SCENARIOS = json.loads(_FILE.read_text())
+
+
+def outcome(told: dict[str, Any]) -> Outcome:
+    match told["outcome"]:
+        case "succeeded":
+            return Succeeded(told.get("items", 0))
+        case "skipped":
+            return SkippedItself()
+        case "interrupted":
+            return Interrupted()
+        case "check_failed":
+            return CheckFailed(told["message"])
+        case "failed":
+            category = ErrorCategory[told["category"]]
+            return Failed(category, told.get("message", ""), told.get("type", ""), told.get("retriable"))
+        case other:
+            raise AssertionError(f"no outcome: {other}")
+
+
+def begun(scenario: dict[str, Any]) -> tuple[Run, dict[str, int]]:
+    ordinals = {task["name"]: ordinal for ordinal, task in enumerate(scenario["tasks"])}
+    given: dict[str, Any] = {
+        key: frozenset(value) if isinstance(value, list) else value for key, value in scenario.get("retry", {}).items()
+    }
+    tasks = [
+        FoldTask(
+            TaskKey(AssetKey("t", task["name"])),
+            tuple(ordinals[name] for name in task["after"]),
+            ordinals[task["over"]] if "over" in task else None,
+            RetryPolicy(**given),
+        )
+        for task in scenario["tasks"]
+    ]
+    return Run("run_" + "a" * 26, tasks), ordinals
+
+
+def run_down(run: Run, attempts: dict[Slot, list[Outcome]]) -> None:
+    while True:
+        if (slot := run.ready()) is not None:
+            run.start(slot)
+            left = attempts.get(slot, [])
+            run.finish(slot, left.pop(0) if left else Succeeded())
+        elif (slot := run.waiting()) is not None:
+            run.retry_due(slot)
+        else:
+            return
+
+
+def slot_of(name: str, ordinals: dict[str, int]) -> Slot:
+    parent, bracket, item = name.partition("[")
+    return Slot(ordinals[parent], int(item.rstrip("]")) if bracket else None)
+
+
+@pytest.mark.parametrize("scenario", _SCENARIOS, ids=lambda scenario: scenario["name"])
+def test_scenario(scenario: dict[str, Any]) -> None:
+    run, ordinals = begun(scenario)
+    told = scenario.get("attempts", {})
+    run_down(run, {slot_of(name, ordinals): [outcome(each) for each in ends] for name, ends in told.items()})
+    expect = scenario["expect"]
+    states = {slot_of(name, ordinals): TaskState[state] for name, state in expect["tasks"].items()}
+    assert {slot: cell.state for slot, cell in run.cells.items()} == states
+    assert run.state.value == expect["run"]
+    assert (run.error[1] if run.error else None) == expect.get("error")
+    for name, count in expect.get("attempts", {}).items():
+        assert run.cells[slot_of(name, ordinals)].attempt == count, name
+
+
+def test_a_join_of_ten_thousand_and_a_deep_chain() -> None:
+    key = TaskKey(AssetKey("t", "x"))
+    wide = Run("run_" + "a" * 26, [FoldTask(key, ()), FoldTask(key, (0,), 0), FoldTask(key, (1,))])
+    run_down(wide, {Slot(0): [Succeeded(10_000)]})
+    assert (wide.state.value, len(wide.cells)) == ("SUCCEEDED", 10_003)
+    deep = Run("run_" + "a" * 26, [FoldTask(key, (at - 1,) if at else ()) for at in range(20_000)])
+    run_down(deep, {Slot(0): [Failed(ErrorCategory.USER_CODE)]})
+    assert sum(cell.state is TaskState.SKIPPED for cell in deep.cells.values()) == 19_999

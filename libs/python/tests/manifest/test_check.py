@@ -1,0 +1,220 @@
+"""The planner's refusals, told by the same table as in services/planner/src/core/check/tests.rs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from servo.manifest.check import check
+from servo.v1 import code_pb2, common_pb2, manifest_pb2, partition_pb2, quality_pb2, run_spec_pb2, schedule_pb2
+from servo.v1.manifest_pb2 import AssetDefinition, Manifest
+
+Change = Callable[[Manifest], object]
+
+
+def source(key: str) -> AssetDefinition:
+    return AssetDefinition(key=key, source=True)
+
+
+def asset(key: str, *upstream: str) -> AssetDefinition:
+    dependencies = [manifest_pb2.Dependency(upstream=each, parameter=each.replace("/", "_")) for each in upstream]
+    code = code_pb2.CodeRef(handler=code_pb2.Handler(name="noop"))
+    return AssetDefinition(key=key, dependencies=dependencies, code=code)
+
+
+def time(name: str, zone: str, start: str, end: str) -> partition_pb2.PartitionDimension:
+    grid = partition_pb2.TimeGrid(grain="TIME_GRAIN_DAY", time_zone=zone, start=start, end=end)
+    return partition_pb2.PartitionDimension(name=name, time=grid)
+
+
+def days() -> partition_pb2.PartitionDimension:
+    return time("day", "", "2026-01-01", "2026-02-01")
+
+
+def fixed(name: str, *values: str) -> partition_pb2.PartitionDimension:
+    return partition_pb2.PartitionDimension(name=name, fixed=partition_pb2.StaticValues(values=values))
+
+
+def cut(given: AssetDefinition, *dimensions: partition_pb2.PartitionDimension) -> AssetDefinition:
+    given.partitions.CopyFrom(partition_pb2.PartitionsDefinition(dimensions=dimensions))
+    return given
+
+
+def good() -> Manifest:
+    """A small world in which everything is right."""
+    assets = [source("raw/events"), asset("n/a", "raw/events"), asset("n/b", "n/a"), cut(asset("n/c", "n/b"), days())]
+    return Manifest(format=1, assets=assets)
+
+
+def set_to(path: str, value: object) -> Change:
+    """``assets[1].pool`` and so on; repeated messages are appended to."""
+
+    def change(manifest: Manifest) -> None:
+        holder, _, field = path.rpartition(".")
+        target = eval(f"m.{holder}" if holder else "m", {"m": manifest})
+        setattr(target, field, value)
+
+    return change
+
+
+def repeat_dependency(manifest: Manifest) -> None:
+    manifest.assets[2].dependencies.append(manifest.assets[2].dependencies[0])
+
+
+def code_of_source(manifest: Manifest) -> None:
+    manifest.assets[0].code.CopyFrom(manifest.assets[1].code)
+
+
+def cut_c(*dimensions: partition_pb2.PartitionDimension) -> Change:
+    return lambda manifest: cut(manifest.assets[3], *dimensions)
+
+
+def window_between_strangers(manifest: Manifest) -> None:
+    cut(manifest.assets[2], fixed("r", "x"))
+    rule = partition_pb2.DimensionMapping(upstream="day", downstream="day", window=partition_pb2.TimeWindow())
+    manifest.assets[3].dependencies[0].mapping.dimensions.append(rule)
+
+
+def also(made_by: str) -> Change:
+    return lambda manifest: manifest.assets.append(AssetDefinition(key="n/also", made_by=made_by))
+
+
+def schedule(cron: str, zone: str, selection: str) -> Change:
+    run = run_spec_pb2.RunSpec(selection=[selection])
+    definition = schedule_pb2.ScheduleDefinition(name="s", cron=cron, time_zone=zone, run=run)
+    return lambda manifest: manifest.schedules.append(definition)
+
+
+def secret(manifest: Manifest) -> None:
+    manifest.assets[1].secrets.append(common_pb2.SecretRef(name="k", provider="post-it", path="p"))
+
+
+_AT = "assets[3].partitions"
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "part"),
+    [
+        (set_to("assets[3].key", "Bad"), "assets[3].key", "is not an asset key"),
+        (set_to("assets[3].key", "n/b"), "assets[3].key", "stands at assets[2] already"),
+        (
+            set_to("assets[2].dependencies[0].upstream", "raw/event"),
+            "assets[2].dependencies[0].upstream",
+            "there is no asset `raw/event` in the manifest; did you mean `raw/events`?",
+        ),
+        (repeat_dependency, "assets[2].dependencies[1]", "`n/a` stands twice"),
+        (
+            set_to("assets[2].dependencies[0].parameter", "1st"),
+            "assets[2].dependencies[0].parameter",
+            "is no name for a parameter",
+        ),
+        (set_to("assets[2].dependencies[0].mapped", True), "assets[2].dependencies[0].mapped", "yields no items"),
+        (lambda m: m.assets[1].ClearField("code"), "assets[1].code", "is missing"),
+        (code_of_source, "assets[0].code", "made elsewhere"),
+        (set_to("format", 2), "format", "the only format is 1"),
+        (set_to("assets[1].config_json", "{"), "assets[1].config_json", "is no JSON"),
+        (set_to("assets[1].config_json", "1" * 65_537), "assets[1].config_json", "65537 bytes"),
+        (set_to("assets[1].description", "x" * (1 << 20)), "assets[1].description", "1048576 bytes"),
+        (set_to("assets[1].pool", "x" * (1 << 20)), "assets[1].pool", "1048576 bytes"),
+        (set_to("assets[1].pool", "a\0"), "assets[1].pool", "control character"),
+        (lambda m: m.assets[1].timeouts.execution.CopyFrom(Duration()), "assets[1].timeouts.execution", "is zero"),
+        (
+            lambda m: m.assets[1].timeouts.execution.CopyFrom(Duration(seconds=-1)),
+            "assets[1].timeouts.execution",
+            "is negative",
+        ),
+        (
+            lambda m: m.assets[1].retry.retry_on_categories.append(99),
+            "assets[1].retry.retry_on_categories[0]",
+            "no error category",
+        ),
+        (
+            lambda m: m.assets[1].checks.append(quality_pb2.CheckDefinition(name="c")),
+            "assets[1].checks[0]",
+            "does not say what is checked",
+        ),
+        (secret, "assets[1].secrets[0].provider", "is not known"),
+        (cut_c(time("day", "Mars/Base", "2026-01-01", "")), f"{_AT}.dimensions[0].time.time_zone", "Mars/Base"),
+        (cut_c(time("day", "", "yesterday", "")), f"{_AT}.dimensions[0].time.start", "is not a date"),
+        (
+            cut_c(time("day", "", "2026-01-02", "2026-01-01")),
+            f"{_AT}.dimensions[0].time.end",
+            "before the start",
+        ),
+        (cut_c(fixed("r")), f"{_AT}.dimensions[0].fixed.values", "has 0 values"),
+        (cut_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "stand twice"),
+        (cut_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "no dimension name"),
+        (cut_c(days(), days()), _AT, "stands twice"),
+        (
+            window_between_strangers,
+            "assets[3].dependencies[0].mapping.dimensions[0].upstream",
+            "has no dimension `day`",
+        ),
+        (also("n/z"), "assets[4].made_by", "there is no asset `n/z`"),
+        (also("raw/events"), "assets[4].made_by", "has no task of its own"),
+        (also("n/c"), "assets[4].made_by", "cut in another way"),
+        (schedule("0 6 * *", "", "n/a"), "schedules[0].cron", "no cron of five fields"),
+        (schedule("0 6 * * *", "Moon", "n/a"), "schedules[0].time_zone", "no IANA time zone"),
+        (schedule("0 6 * * *", "", "n/z"), "schedules[0].run.selection[0]", "there is no asset `n/z`"),
+        (schedule("0 6 * * *", "", "+"), "schedules[0].run.selection[0]", "is no selection"),
+    ],
+)
+def test_one_wrong_thing_is_told_once(change: Change, path: str, part: str) -> None:
+    manifest = good()
+    change(manifest)
+    _, faults = check(manifest)
+    assert [fault[0] for fault in faults] == [path]
+    assert part in faults[0][1]
+
+
+def test_what_is_right_passes() -> None:
+    fine = good()
+    also("n/a")(fine)
+    checked, faults = check(fine)
+    assert faults == []
+    assert checked is not None
+    assert [checked.makers[index] for index in range(5)] == [0, 1, 2, 3, 1]
+
+
+def test_every_fault_is_told_at_once() -> None:
+    broken = good()
+    broken.assets[1].key = "bad"
+    broken.assets[2].config_json = "}"
+    cut(broken.assets[3], fixed("", "a"))
+    _, faults = check(broken)
+    # The asset that lost its key is missed by the one that reads it.
+    assert [path for path, _ in faults] == [
+        "assets[1].key",
+        "assets[2].config_json",
+        "assets[3].partitions.dimensions[0].name",
+        "assets[2].dependencies[0].upstream",
+    ]
+
+
+def test_circles_show_their_whole_path() -> None:
+    assets = [asset("n/a", "n/c"), asset("n/b", "n/a"), asset("n/c", "n/b"), asset("n/d", "n/d")]
+    _, faults = check(Manifest(format=1, assets=assets))
+    circle = "the dependencies run in a circle: {}; drop one of them"
+    assert faults == [
+        ("assets[0].dependencies[0].upstream", circle.format("n/a -> n/b -> n/c -> n/a")),
+        ("assets[3].dependencies[0].upstream", circle.format("n/d -> n/d")),
+    ]
+
+
+def test_a_circle_through_assets_made_together_is_one() -> None:
+    together = asset("n/also", "n/b")
+    together.ClearField("code")
+    together.made_by = "n/a"
+    _, faults = check(Manifest(format=1, assets=[asset("n/a"), together, asset("n/b", "n/a")]))
+    assert [path for path, _ in faults] == ["assets[1].dependencies[0].upstream"]
+
+
+def test_ten_thousand_assets_and_not_one_more() -> None:
+    def faults(count: int) -> list[str]:
+        manifest = Manifest(format=1, assets=[source(f"n/a{number}") for number in range(count)])
+        return [path for path, _ in check(manifest)[1]]
+
+    assert faults(10_000) == []
+    assert faults(10_001) == ["assets"]

@@ -1,0 +1,221 @@
+"""A project becomes the manifest that the planner takes, or everything that is wrong with it, by file and line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import servo
+from servo import ManifestInvalid, asset
+from servo.manifest import canonical
+from servo.manifest.make import make
+from servo.manifest.project import KINDS, Definition, Project
+from servo.v1 import code_pb2
+
+from . import shop
+
+ARTIFACT = code_pb2.CodeArtifact(digest="0" * 64, kind="ARTIFACT_KIND_SOURCE_ARCHIVE")
+
+
+def written() -> dict[str, Any]:
+    made = make(Project.of_modules([shop]), artifact=ARTIFACT, code_version="c0ffee")
+    manifest: dict[str, Any] = json.loads(canonical.text(made.manifest))
+    return manifest
+
+
+def test_the_manifest_says_what_the_definitions_say() -> None:
+    manifest = written()
+    assets = {each["key"]: each for each in manifest["assets"]}
+    entry_point = {"module": "tests.manifest.shop", "function": "orders"}
+    assert assets["raw/orders"] == {
+        "key": "raw/orders",
+        "description": "Orders of a day.",
+        "owners": ["ann@example.com"],
+        "tags": {"team": "core"},
+        "dependencies": [{"upstream": "raw/events", "parameter": "events"}],
+        "partitions": {
+            "dimensions": [
+                {
+                    "name": "day",
+                    "time": {"grain": "TIME_GRAIN_DAY", "time_zone": "Europe/Berlin", "start": "2026-01-01"},
+                }
+            ]
+        },
+        "checks": [
+            {"name": "row_count", "severity": "SEVERITY_CRITICAL", "row_count": {"min": "1"}},
+            {
+                "name": "schema",
+                "schema": {
+                    "columns": [
+                        {"name": "id", "type": "int64"},
+                        {"name": "note", "type": "string", "nullable": True},
+                    ]
+                },
+            },
+        ],
+        "quarantine": True,
+        "retry": {
+            "max_attempts": 5,
+            "backoff": "BACKOFF_LINEAR",
+            "initial_delay": "10s",
+            "retry_on_categories": ["ERROR_CATEGORY_TRANSIENT"],
+            "retry_on_types": ["ConnectionError"],
+            "never_on_types": ["ValueError"],
+        },
+        "timeouts": {"execution": "5400s"},
+        "resources": {"cpu_millicores": "500", "memory_bytes": "1073741824", "capabilities": ["duckdb"]},
+        "code": {"entry_point": entry_point},
+        "config_json": '{"currency":"€","rate":0.5}',
+        "secrets": [{"name": "SHOP_KEY", "provider": "env", "path": "SHOP_KEY"}],
+        "io": "parquet",
+    }
+    window = {"upstream": "day", "downstream": "day", "window": {"start_offset": -6}}
+    revenue = assets["marts/revenue"]
+    assert revenue["dependencies"] == [
+        {"upstream": "raw/orders", "parameter": "orders", "mapping": {"dimensions": [window]}}
+    ]
+    assert revenue["automation"] == {
+        "all_of": {"conditions": [{"upstream_updated": True}, {"negated": {"cron": {"cron": "0 6 * * *"}}}]}
+    }
+    assert [each["name"] for each in revenue["checks"]] == ["not_negative"]
+    assert assets["marts/files"]["dependencies"] == [
+        {"upstream": "marts/revenue", "mapping": {"dimensions": [{"upstream": "day", "latest": 3}]}}
+    ]
+    assert assets["marts/parsed"]["dependencies"] == [{"upstream": "marts/files", "parameter": "file", "mapped": True}]
+    assert assets["marts/high"] == {"key": "marts/high", "made_by": "marts/low"}
+    assert manifest["schedules"] == [
+        {
+            "name": "nightly",
+            "cron": "0 6 * * *",
+            "time_zone": "Europe/Berlin",
+            "overlap": "OVERLAP_POLICY_BOTH",
+            "catch_up_max_ticks": 0,
+            "run": {"selection": ["+marts/revenue"], "partitions": {"latest": 2}, "labels": {"by": "clock"}},
+        }
+    ]
+    assert [each["name"] for each in manifest["sensors"]] == ["finished", "new_files"]
+
+
+def test_order_and_repeats_change_nothing() -> None:
+    definitions: list[Definition] = [each for each in vars(shop).values() if isinstance(each, KINDS)]
+    one = make(Project.of(definitions), artifact=ARTIFACT).manifest
+    other = make(Project.of([*reversed(definitions), *definitions]), artifact=ARTIFACT).manifest
+    assert canonical.digest(one) == canonical.digest(other)
+    assert one == other
+
+
+def faults(*definitions: Definition, importable: bool = False) -> list[tuple[str, str, int]]:
+    """Subject, sentence and line of each."""
+    with pytest.raises(ManifestInvalid) as raised:
+        make(Project.of(definitions), artifact=ARTIFACT, importable=importable)
+    told = []
+    for fault in raised.value.faults:
+        assert fault.location
+        assert fault.location.file == __file__
+        assert str(fault).startswith(f"{fault.location}: {fault.subject}: ")
+        told.append((fault.subject, fault.sentence, fault.location.line))
+    return told
+
+
+def line_of(text: str) -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_unknown_parameters_are_told_where_they_stand() -> None:
+    @asset
+    def orders() -> int:
+        return 1
+
+    @asset(tags={"unknown": "parameter"})
+    def clean(ordrs: int) -> int:
+        return ordrs
+
+    sentence = (
+        "the parameter `ordrs` names no asset; did you mean `orders`?; name its asset in deps, or give it a default"
+    )
+    assert faults(orders, clean) == [("default/clean", sentence, line_of('@asset(tags={"unknown": "parameter"})'))]
+
+
+def test_parameters_mean_the_own_namespace_first() -> None:
+    def orders() -> int:
+        return 1
+
+    def clean(orders: int) -> int:
+        return orders
+
+    makers = [asset(namespace=namespace)(orders) for namespace in ("a", "b")]
+    (near, *_) = make(Project.of([*makers, asset(namespace="b")(clean)]), artifact=ARTIFACT, importable=False)
+    (reader,) = [each for each in near.assets if each.key == "b/clean"]
+    assert [each.upstream for each in reader.dependencies] == ["b/orders"]
+    ((_, sentence, _),) = faults(*makers, asset(namespace="c")(clean))
+    assert sentence == "the parameter `orders` may mean a/orders, b/orders; say which in deps"
+
+
+def test_deps_must_be_parameters_and_assets() -> None:
+    def clean(orders: int) -> int:
+        return orders
+
+    wrong: list[tuple[Any, str]] = [
+        ({"order": "a/x"}, "deps names `order`, which is no parameter of the function; did you mean `orders`?"),
+        ({"orders": 5}, "5 names no asset"),
+        ("a/orders", "deps is one text"),
+        ({"orders": "a/orders"}, "there is no asset `a/orders` in the manifest"),
+    ]
+    for deps, part in wrong:
+        ((_, sentence, _),) = faults(asset(deps=deps)(clean))
+        assert part in sentence
+
+
+def test_the_planners_refusals_come_with_file_and_line() -> None:
+    @asset(deps=["default/second"])
+    def first() -> int:
+        return 1
+
+    @asset(deps=[first], pool="\0")
+    def second() -> int:
+        return 2
+
+    assert faults(first, second) == [
+        ("default/second", "holds a control character; remove it", line_of('@asset(deps=[first], pool="\\0")')),
+        (
+            "default/first",
+            "the dependencies run in a circle: default/first -> default/second -> default/first; drop one of them",
+            line_of('@asset(deps=["default/second"])'),
+        ),
+    ]
+
+
+def test_a_key_that_stands_twice_names_both_places() -> None:
+    @asset(name="x", tags={"which": "first"})
+    def one() -> int:
+        return 1
+
+    two = servo.source("x", tags={"which": "second"})
+    first = line_of('@asset(name="x", tags={"which": "first"})')
+    ((subject, sentence, line),) = faults(one, two)
+    assert (subject, line) == ("default/x", line_of('servo.source("x", tags={"which": "second"})'))
+    assert sentence.endswith(f"test_make.py:{first} already; keep one")
+
+
+def test_checks_of_nothing_are_told() -> None:
+    @servo.check("default/ghost")
+    def fine() -> bool:
+        return True
+
+    assert [sentence for _, sentence, _ in faults(fine)] == ["there is no asset `default/ghost` to check"]
+
+
+def test_functions_that_no_worker_finds_are_refused() -> None:
+    @asset
+    def inside() -> int:
+        return 1
+
+    shadowed = asset(name="other")(test_checks_of_nothing_are_told)
+    shadowed.function = lambda: None
+    shadowed.function.__qualname__, shadowed.function.__module__ = "line_of", __name__
+    sentences = [sentence for _, sentence, _ in faults(inside, shadowed, importable=True)]
+    assert ["is not at the top of its module" in sentences[0], "means something else" in sentences[1]] == [True, True]

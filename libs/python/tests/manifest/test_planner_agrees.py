@@ -1,0 +1,119 @@
+"""Python and the planner, asked the same: equal digests, equal refusals, equal plans.
+
+A sample in `make test`; SERVO_FULL=1 asks about a thousand manifests.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from servo.client.errors import CallFailed, InvalidRequest
+from servo.client.sync import Client
+from servo.define.run import AllPartitions, Keys, PartitionChoice
+from servo.errors import InvalidValue
+from servo.local.deployed import Deployed
+from servo.local.plan import PlannedTask, plan
+from servo.manifest import canonical
+from servo.manifest.check import Checked, check
+from servo.model.cut import Moment
+from servo.model.plan import PlanResources, PlanTask, fingerprint
+from servo.v1 import manifest_pb2, partition_pb2, plan_pb2, planner_pb2, run_spec_pb2
+
+from ..mesh import TENANT, Mesh
+from .random_manifests import manifest
+
+pytestmark = pytest.mark.mesh
+
+SEEDS = range(1_000 if os.environ.get("SERVO_FULL") else 60)
+WORKSPACE = "agree"
+
+
+def test_the_planner_says_the_same(mesh: Mesh) -> None:
+    planned = refused = unplannable = 0
+    with mesh.client(WORKSPACE) as client:
+        for seed in SEEDS:
+            given = manifest(seed)
+            canonical.normalise(given)
+            checked, faults = check(given)
+            try:
+                answer = client.deploy(given)
+            except InvalidRequest as error:
+                told = [(each.field.removeprefix("manifest."), each.description) for each in error.violations]
+                assert _comparable(told) == _comparable(faults), f"seed {seed}"
+                refused += 1
+                continue
+            assert faults == [], f"seed {seed}"
+            assert checked is not None
+            assert answer.deployment.manifest_digest == canonical.digest(given), f"seed {seed}"
+            both = _plan(client, checked, seed)
+            planned, unplannable = planned + both, unplannable + (not both)
+    # The sample would say little if it were one-sided.
+    assert min(planned, refused) > len(SEEDS) // 10, (planned, refused, unplannable)
+
+
+def _plan(client: Client, checked: Checked, seed: int) -> bool:
+    """Everything, and then one partition with what leads to it and what follows from it."""
+    assets = zip(checked.cuts, checked.manifest.assets, strict=True)
+    if not any(cut is not None for cut, asset in assets if not asset.source):
+        return _plan_one(client, checked, None, f"seed {seed}") is not None
+    every = partition_pb2.PartitionSelection(all=True)
+    tasks = _plan_one(client, checked, (every, AllPartitions()), f"seed {seed}")
+    keys = [str(task.key.partition) for task in tasks or () if task.key.partition]
+    if keys:
+        key = Random(seed).choice(keys)
+        single = partition_pb2.PartitionSelection(keys=partition_pb2.PartitionKeys(keys=[key]))
+        _plan_one(client, checked, (single, Keys((key,))), f"seed {seed}, {key}")
+    return tasks is not None
+
+
+def _plan_one(
+    client: Client,
+    checked: Checked,
+    partitions: tuple[partition_pb2.PartitionSelection, PartitionChoice] | None,
+    which: str,
+) -> list[PlannedTask] | None:
+    """``None`` when there is no plan; both must think so, or make the same."""
+    asked, choice = partitions or (None, None)
+    spec = run_spec_pb2.RunSpec(selection=["*"], partitions=asked)
+    request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
+    moment = Moment(int(datetime.now(UTC).timestamp()))
+    try:
+        ours = plan(Deployed.of(checked), ["*"], choice, moment)
+    except InvalidValue:
+        with pytest.raises(CallFailed):
+            client.planner.PlanRun(request)
+        return None
+    theirs = client.planner.PlanRun(request).plan
+    assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], which
+    assert theirs.fingerprint == _fingerprint(checked.manifest, ours), which
+    return ours
+
+
+def _told(task: plan_pb2.PlannedTask) -> tuple[object, ...]:
+    inputs = [(each.asset_key, each.parameter, list(each.partition_keys)) for each in task.inputs]
+    return task.task_key, task.partition_key, list(task.upstream), inputs
+
+
+def _ours(task: PlannedTask) -> tuple[object, ...]:
+    inputs = [(each.asset_key, each.parameter, [str(key) for key in each.partitions or ()]) for each in task.inputs]
+    return str(task.key), str(task.key.partition or ""), list(task.upstream), inputs
+
+
+def _fingerprint(given: manifest_pb2.Manifest, tasks: list[PlannedTask]) -> str:
+    def of(task: PlannedTask) -> PlanTask:
+        asset = given.assets[task.asset]
+        timeout = asset.timeouts.execution.seconds * 1000 if asset.timeouts.HasField("execution") else 3_600_000
+        resources = PlanResources(asset.resources.cpu_millicores, asset.resources.memory_bytes, timeout)
+        upstream = tuple(str(tasks[place].key) for place in task.upstream)
+        return PlanTask(str(task.key), upstream, asset.priority, resources)
+
+    return fingerprint(TENANT, WORKSPACE, [of(task) for task in tasks])
+
+
+def _comparable(faults: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """In any order, and without the words of two JSON parsers about the same fault."""
+    return sorted((path, sentence.partition("is no JSON")[0] or "is no JSON") for path, sentence in faults)

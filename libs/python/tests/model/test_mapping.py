@@ -1,0 +1,169 @@
+"""Who reads which partitions, told by the same table as in Rust."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servo.errors import InvalidValue
+from servo.model import wanted
+from servo.model.cut import Cut, Dimension, Dynamic, Fixed, Moment, OutOfRange
+from servo.model.grain import Grain
+from servo.model.grid import TimeGrid
+from servo.model.partition_key import PartitionKey
+from servo.model.wanted import WantedRule
+
+
+def moment(now: str, **sets: list[str]) -> Moment:
+    return Moment(int(datetime.fromisoformat(now).timestamp()), sets)
+
+
+NOW = moment("2027-01-01T00:00:00Z")
+
+
+def time(name: str, grain: Grain, zone: str, start: str) -> Dimension:
+    return Dimension(name, TimeGrid.read(grain, zone, start, ""))
+
+
+def fixed(name: str, *values: str) -> Dimension:
+    return Dimension(name, Fixed(values))
+
+
+def days(zone: str = "") -> Cut:
+    return Cut([time("day", Grain.DAY, zone, "2026-01-01")])
+
+
+HOURS = Cut([time("hour", Grain.HOUR, "", "2026-01-01T00:00:00Z")])
+REGIONS = Cut([fixed("region", "eu", "us")])
+
+
+def reads(up: Cut, down: Cut, rules: list[WantedRule], key: str) -> list[str]:
+    keys = wanted.resolve(up, down, rules).upstream(up, down, PartitionKey.parse(key), NOW)
+    return [str(key) for key in keys]
+
+
+def test_times_of_different_grain_correspond_where_they_overlap() -> None:
+    long = reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-10-25")
+    assert (len(long), long[0], long[24]) == (25, "hour=t:2026-10-24T22:00:00Z", "hour=t:2026-10-25T22:00:00Z")
+    assert len(reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-03-29")) == 23
+    weeks = Cut([time("week", Grain.WEEK, "", "2026-01-05")])
+    assert reads(weeks, days(), [], "day=d:2026-01-14") == ["week=d:2026-01-12"]
+    assert reads(weeks, days(), [], "day=d:2026-01-02") == []
+
+
+def test_windows_move_and_widen() -> None:
+    def window(start: int, end: int, key: str) -> list[str]:
+        return reads(days(), days(), [WantedRule("day", "day", wanted.Window(start, end))], key)
+
+    read = window(-6, 0, "day=d:2026-01-10")
+    assert (len(read), read[0], read[6]) == (7, "day=d:2026-01-04", "day=d:2026-01-10")
+    assert len(window(-6, 0, "day=d:2026-01-02")) == 2
+    assert window(-1, -1, "day=d:2026-01-02") == ["day=d:2026-01-01"]
+    assert window(3, 0, "day=d:2026-01-02") == []
+
+
+def test_the_other_rules() -> None:
+    zones = Cut([fixed("zone", "e1", "e2", "u1")])
+    assert len(reads(zones, REGIONS, [], "region=s:eu")) == 3
+    table = [WantedRule("zone", "region", wanted.Table((("eu", ("e1", "e2")),)))]
+    assert reads(zones, REGIONS, table, "region=s:eu") == ["zone=s:e1", "zone=s:e2"]
+    assert reads(zones, REGIONS, table, "region=s:us") == []
+    latest = [WantedRule("day", "", wanted.Latest(2))]
+    assert reads(days(), REGIONS, latest, "region=s:eu") == ["day=d:2026-12-30", "day=d:2026-12-31"]
+    both = Cut([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu", "asia")])
+    assert reads(REGIONS, both, [], "day=d:2026-01-01,region=s:eu") == ["region=s:eu"]
+    assert reads(REGIONS, both, [], "day=d:2026-01-01,region=s:asia") == []
+    assert len(wanted.resolve(REGIONS, None, []).upstream(REGIONS, None, None, NOW)) == 2
+
+
+def test_every_wrong_rule_is_told() -> None:
+    rules = [
+        WantedRule("moon", "day", wanted.Identity()),
+        WantedRule("day", "moon", wanted.Identity()),
+        WantedRule("day", "region", wanted.Window()),
+        WantedRule("day", "region", wanted.Identity()),
+        WantedRule("day", "day", wanted.Latest(1)),
+        WantedRule("day", "", wanted.Latest(0)),
+        WantedRule("day", "region", wanted.Table((("mars", ()),))),
+        WantedRule("day", "day", wanted.Window(-(2**31), 0)),
+    ]
+    down = Cut([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu")])
+    with pytest.raises(wanted.NoMapping) as raised:
+        wanted.resolve(days(), down, rules)
+    assert [(fault.index, fault.field) for fault in raised.value.faults] == [
+        (0, "upstream"),
+        (1, "downstream"),
+        (2, "window"),
+        (3, "identity"),
+        (4, "downstream"),
+        (5, "latest"),
+        (6, "table"),
+        (7, "window"),
+    ]
+
+
+@given(
+    st.sampled_from(Grain),
+    st.sampled_from(Grain),
+    st.sampled_from(["UTC", "Europe/Berlin"]),
+    st.sampled_from(["UTC", "America/Havana"]),
+    st.tuples(st.integers(-3, 2), st.integers(-3, 2)),
+    st.integers(0, 199),
+)
+def test_readers_are_exactly_those_that_read(
+    up_grain: Grain, down_grain: Grain, up_zone: str, down_zone: str, window: tuple[int, int], place: int
+) -> None:
+    def cut(grain: Grain, zone: str) -> tuple[Cut, TimeGrid]:
+        start = "2026-01-01T00:00:00Z" if grain is Grain.HOUR else "2026-01-01"
+        grid = TimeGrid.read(grain, zone, start, "")
+        return Cut([Dimension("t", grid)]), grid
+
+    def key_at(grid: TimeGrid, place: int) -> PartitionKey:
+        value = grid.value(place)
+        assert value is not None
+        return PartitionKey(t=value)
+
+    (up, up_grid), (down, down_grid) = cut(up_grain, up_zone), cut(down_grain, down_zone)
+    mapping = wanted.resolve(up, down, [WantedRule("t", "t", wanted.Window(*window))])
+    now, key = moment("2046-01-01T00:00:00Z"), key_at(up_grid, place)
+    readers = mapping.downstream(up, down, key, now)
+    span = up_grid.span(place)
+    assert readers is not None
+    assert span
+    near = down_grid.overlapping(span)
+    nearby = [key_at(down_grid, place) for place in range(max(near.start - 8, 0), near.stop + 8)]
+    for other in {*nearby, *readers}:
+        assert (key in mapping.upstream(up, down, other, now)) == (other in readers)
+
+
+def test_what_exists_depends_on_the_moment() -> None:
+    early = moment("2026-01-03T00:00:00Z", tenants=["acme"])
+    assert [str(key) for key in days().all(early)] == ["day=d:2026-01-01", "day=d:2026-01-02"]
+    with pytest.raises(OutOfRange, match="is not over yet"):
+        days().check(PartitionKey.parse("day=d:2026-01-03"), early)
+    with pytest.raises(OutOfRange, match="lies before the first partition"):
+        days().check(PartitionKey.parse("day=d:2025-01-03"), early)
+    with pytest.raises(InvalidValue, match="does not name the dimensions day"):
+        days().check(PartitionKey.parse("hour=i:1"), early)
+    dynamic = Cut([Dimension("tenant", Dynamic("tenants"))])
+    assert [str(key) for key in dynamic.all(early)] == ["tenant=s:acme"]
+    with pytest.raises(InvalidValue, match="add it to the dynamic partition set `tenants` first"):
+        dynamic.check(PartitionKey(tenant="other"), early)
+
+
+def test_values_that_python_takes_for_equal_are_told_apart() -> None:
+    numbers = Cut([Dimension("n", Fixed((1, 0)))])
+    numbers.check(PartitionKey(n=1), NOW)
+    with pytest.raises(InvalidValue, match="`n` has no value `b:true`"):
+        numbers.check(PartitionKey(n=True), NOW)
+
+
+def test_stretches_go_from_the_first_to_the_last() -> None:
+    (day,) = days().dimensions
+    assert len(day.between("2026-01-02", "2026-01-04", NOW)) == 3
+    assert len(day.between("2026-12-30", "", NOW)) == 2
+    with pytest.raises(InvalidValue, match="swap them"):
+        day.between("2026-01-04", "2026-01-02", NOW)

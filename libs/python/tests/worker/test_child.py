@@ -1,0 +1,303 @@
+"""User code in a process of its own, with everything it may do to itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from servo.worker.child import Child, ChildDied
+
+T = TypeVar("T")
+
+CODE = """
+import json, os, signal, subprocess, sys, time
+import servo
+from servo import asset, checks, mapped, Items
+
+@asset
+def fine(context):
+    print("hello", context.partition, context.config["rate"])
+    print("oops", file=sys.stderr)
+
+@asset(yields_items=True)
+def files():
+    return Items(["a", {"b": 1}])
+
+@asset(deps={"file": mapped(files)})
+def parsed(file):
+    if file != {"b": 1}:
+        raise ValueError(file)
+
+@asset(may_skip=True)
+def skipping():
+    servo.skip("nothing new")
+
+@asset(retry_on=[LookupError])
+def failing():
+    return {}["ghost"]
+
+@asset
+def leaving():
+    sys.exit(3)
+
+@asset
+def dying():
+    os._exit(9)
+
+@asset
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@asset
+def loud():
+    for _ in range(100):
+        sys.stdout.write("x" * 1_000_000 + "\\n")
+
+@asset
+def stubborn():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("ready", flush=True)
+    while True:
+        time.sleep(1)
+
+@asset
+def forking():
+    child = subprocess.Popen(["sleep", "1000"])
+    print(child.pid, flush=True)
+    os._exit(1)
+
+@asset
+def hungry():
+    return len(bytearray(8 * 1024 ** 3))
+
+@asset
+def unsendable():
+    class Odd(Exception):
+        def __reduce__(self):
+            raise RuntimeError
+        def __str__(self):
+            return "odd \\ud800"
+    raise Odd
+
+@asset(yields_items=True)
+def strange_items():
+    return [object()]
+
+@asset(checks=[checks.row_count(at_least=2).on(severity="critical")])
+def checked():
+    return [1]
+
+@asset
+def reading(fine):
+    pass
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work.py").write_text(CODE)
+    return tmp_path
+
+
+def job(function: str, **more: Any) -> dict[str, Any]:
+    return {
+        "module": "work",
+        "function": function,
+        "parameters": [],
+        "item_json": "",
+        "asset_key": f"default/{function}",
+        "partition": "day=d:2026-01-31",
+        "run_id": "run_x",
+        "attempt_id": "A",
+        "attempt": 1,
+        "idempotency_key": "k",
+        "fencing_token": 1,
+        "map_index": None,
+        "config": {"rate": 0.5},
+        "secrets": {},
+        "checks": [],
+        **more,
+    }
+
+
+def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], **more: int) -> T:
+    async def story() -> T:
+        child = await Child.start(folder, **more)
+        try:
+            return await asyncio.wait_for(use(child), 60)
+        finally:
+            await child.stop()
+
+    return asyncio.run(story())
+
+
+def silent(stream: str, line: str) -> None:
+    """Takes lines that nobody looks at."""
+    assert stream
+    assert line is not None
+
+
+def run(folder: Path, given: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    lines: list[tuple[str, str]] = []
+
+    async def use(child: Child) -> dict[str, Any]:
+        return await child.run(given, lambda stream, line: lines.append((stream, line)))
+
+    return with_child(folder, use), lines
+
+
+def test_what_is_printed_and_used_is_told(folder: Path) -> None:
+    answer, lines = run(folder, job("fine"))
+    assert (answer["outcome"], answer["items"]) == ("succeeded", None)
+    assert answer["usage"]["memory_peak_bytes"] > 1_000_000
+    assert sorted(lines) == [("STDERR", "oops"), ("STDOUT", "hello day=d:2026-01-31 0.5")]
+
+
+def test_one_child_runs_many_jobs(folder: Path) -> None:
+    async def use(child: Child) -> list[str]:
+        return [(await child.run(job("fine"), silent))["outcome"] for _ in range(50)]
+
+    assert with_child(folder, use) == ["succeeded"] * 50
+
+
+def test_items_go_out_and_come_in(folder: Path) -> None:
+    assert run(folder, job("files"))[0]["items"] == ['"a"', '{"b": 1}']
+    assert run(folder, job("parsed", parameters=["file"], item_json='{"b": 1}'))[0]["outcome"] == "succeeded"
+
+
+def test_skips_are_no_failures(folder: Path) -> None:
+    answer, _ = run(folder, job("skipping"))
+    assert (answer["outcome"], answer["reason"]) == ("skipped", "nothing new")
+
+
+@pytest.mark.parametrize(
+    ("function", "category", "kind", "part"),
+    [
+        ("failing", "USER_CODE", "KeyError", "ghost"),
+        ("leaving", "USER_CODE", "SystemExit", "3"),
+        ("unsendable", "USER_CODE", "Odd", "odd"),
+        ("strange_items", "USER_CODE", "TypeError", "not JSON serializable"),
+        ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
+        ("reading", "INPUT", "InputMissing", "no version was resolved for the parameter `fine`"),
+    ],
+)
+def test_failures_are_told_and_the_child_goes_on(
+    folder: Path, function: str, category: str, kind: str, part: str
+) -> None:
+    parameters = ["fine"] if function == "reading" else []
+
+    async def use(child: Child) -> tuple[dict[str, Any], str]:
+        failed = await child.run(job(function, parameters=parameters), silent)
+        return failed, (await child.run(job("fine"), silent))["outcome"]
+
+    answer, after = with_child(folder, use)
+    error = answer["error"]
+    assert (answer["outcome"], error["category"], error["type"], after) == ("failed", category, kind, "succeeded")
+    assert part in error["message"]
+
+
+def test_errors_know_their_place_and_their_policy(folder: Path) -> None:
+    error = run(folder, job("failing"))[0]["error"]
+    assert error["retriable"] is True
+    file, _, line = error["location"].rpartition(":")
+    assert file.endswith("work.py")
+    assert (folder / "work.py").read_text().splitlines()[int(line) - 1] == '    return {}["ghost"]'
+
+
+def test_checks_that_the_deployment_names_are_run(folder: Path) -> None:
+    (found,) = run(folder, job("checked", checks=["row_count", "sql"]))[0]["checks"]
+    assert (found["passed"], found["severity"], found["message"]) == (False, "critical", "has 1 rows")
+
+
+@pytest.mark.parametrize(("function", "how"), [("dying", "exit code 9"), ("killed", "signal SIGKILL")])
+def test_a_child_that_dies_says_how(folder: Path, function: str, how: str) -> None:
+    with pytest.raises(ChildDied, match=how):
+        run(folder, job(function))
+
+
+def test_a_hundred_megabytes_are_read_and_cut(folder: Path) -> None:
+    answer, lines = run(folder, job("loud"))
+    assert answer["outcome"] == "succeeded"
+    assert [(stream, len(line)) for stream, line in lines] == [("STDOUT", 16 * 1024)] * 100
+
+
+def test_memory_is_limited(folder: Path) -> None:
+    async def use(child: Child) -> dict[str, Any]:
+        return await child.run(job("hungry"), silent)
+
+    answer = with_child(folder, use, memory_bytes=1024**3)
+    assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_f05_what_ignores_term_is_killed(folder: Path) -> None:
+    async def story() -> bool:
+        child = await Child.start(folder)
+        ready = asyncio.Event()
+        work = asyncio.create_task(child.run(job("stubborn"), lambda *_: ready.set()))
+        await ready.wait()
+        await child.stop(grace=0.1)
+        with pytest.raises(ChildDied, match="SIGKILL"):
+            await work
+        return True
+
+    assert asyncio.run(story())
+
+
+ORPHAN = """
+import asyncio, sys
+from pathlib import Path
+from servo.worker.child import Child
+
+async def story():
+    child = await Child.start(Path(sys.argv[1]))
+    job = eval(sys.argv[2])
+    await child.run(job, lambda stream, line: print(child._process.pid, flush=True))
+
+asyncio.run(story())
+"""
+
+
+def test_children_die_with_their_worker(folder: Path) -> None:
+    command = [sys.executable, "-c", ORPHAN, str(folder), repr(job("stubborn"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout
+        pid = int(worker.stdout.readline())
+        assert _alive(pid)
+        worker.kill()
+    # It ignores TERM and never returns, and nobody is left to end it.
+    while _alive(pid):
+        time.sleep(0.01)
+
+
+def test_what_user_code_forked_ends_with_it(folder: Path) -> None:
+    async def story() -> int:
+        child = await Child.start(folder)
+        pids: list[int] = []
+        with pytest.raises(ChildDied, match="exit code 1"):
+            await child.run(job("forking"), lambda _, line: pids.append(int(line)))
+        while not pids:
+            await asyncio.sleep(0.01)
+        assert _alive(pids[0])
+        await child.stop()
+        return pids[0]
+
+    pid = asyncio.run(story())
+    # The signal was sent; the kernel may need a moment to end it.
+    while _alive(pid):
+        os.sched_yield()

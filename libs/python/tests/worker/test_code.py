@@ -1,0 +1,75 @@
+"""Code by digest: nothing is unpacked that was not verified, nothing half."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from servo.build.archive import archive
+from servo.worker.code import BadCode, CodeCache
+
+
+def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
+    """Asks three times at once; the folder, and how often it was downloaded."""
+    asked = 0
+
+    async def download(workspace: str, digest: str) -> bytes:
+        nonlocal asked
+        assert (workspace, len(digest)) == ("prod", 64)
+        asked += 1
+        await asyncio.sleep(0)
+        return content
+
+    async def story() -> list[Path]:
+        cache = CodeCache(folder, download)
+        wanted = digest or hashlib.sha256(content).hexdigest()
+        return await asyncio.gather(*(cache.get("prod", wanted) for _ in range(3)))
+
+    (found,) = set(asyncio.run(story()))
+    return found, asked
+
+
+def test_it_is_downloaded_once_and_kept_by_digest(tmp_path: Path) -> None:
+    content = archive({"shop/assets.py": b"x = 1\n", "requirements.lock": b""})
+    found, asked = get(tmp_path, content)
+    assert (found.name, asked) == (hashlib.sha256(content).hexdigest(), 1)
+    assert (found / "shop/assets.py").read_text() == "x = 1\n"
+    assert get(tmp_path, content) == (found, 0)
+    other, _ = get(tmp_path, archive({"shop/assets.py": b"x = 2\n"}))
+    assert sorted(tmp_path.iterdir()) == sorted([found, other])
+
+
+def test_a_wrong_digest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadCode, match="it is not run"):
+        get(tmp_path, archive({"a.py": b""}), digest="0" * 64)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../a.py", "/a.py", "x/../../a.py", "..\\a.py"])
+def test_archives_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as zipped:
+        zipped.writestr(name, "x")
+    with pytest.raises(BadCode, match="leads out of its folder"):
+        get(tmp_path, buffer.getvalue())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadCode, match="is no zip"):
+        get(tmp_path, b"hello")
+
+
+def test_requirements_must_be_there(tmp_path: Path) -> None:
+    get(
+        tmp_path, archive({"requirements.lock": b"pytest==9.2.0 --hash=sha256:aa\nnot-here==1 ; sys_platform == 'x'\n"})
+    )
+    with pytest.raises(BadCode, match=r"needs pytest==1\.0, which is 9\.2\.0 here"):
+        get(tmp_path, archive({"requirements.lock": b"pytest==1.0\n"}))
+    with pytest.raises(BadCode, match="needs not-here==1, which is not installed here"):
+        get(tmp_path, archive({"requirements.lock": b"not-here==1\n"}))

@@ -1,0 +1,85 @@
+"""The worker's small parts."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from pathlib import Path
+
+import pytest
+
+from servo.v1 import callback_pb2, common_pb2, state_pb2, worker_pb2
+from servo.worker.envelopes import Seen, open_envelope
+from servo.worker.logs import Redactor, read_lines
+from servo.worker.outcome import NoSecret, finish_of, read_secrets
+from servo.worker.spool import Spool
+
+
+def signed(key: bytes, envelope: bytes) -> worker_pb2.SignedEnvelope:
+    return worker_pb2.SignedEnvelope(envelope=envelope, signature=hmac.digest(key, envelope, "sha256"))
+
+
+def test_only_envelopes_for_this_worker_are_opened() -> None:
+    content = worker_pb2.TaskEnvelope(attempt_id="A").SerializeToString()
+    opened = open_envelope(b"key", signed(b"key", content))
+    assert opened
+    assert opened.attempt_id == "A"
+    assert open_envelope(b"key", signed(b"other", content)) is None
+    assert open_envelope(b"key", signed(b"key", b"\xff\xff")) is None
+    forged = signed(b"key", content)
+    forged.envelope = worker_pb2.TaskEnvelope(attempt_id="B").SerializeToString()
+    assert open_envelope(b"key", forged) is None
+
+
+def test_f06_an_attempt_is_run_once() -> None:
+    seen = Seen()
+    assert [seen.is_new(attempt) for attempt in ("a", "b", "a")] == [True, True, False]
+
+
+def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
+    item = callback_pb2.CallbackItem(presigned="/x")
+    item.finish.attempt_id = "A"
+    path = Spool(tmp_path).keep([item, item])
+    (tmp_path / "B.outcomes").write_bytes(b"\xff\xff")
+    assert list(Spool(tmp_path).left()) == [(path, [item, item])]
+    # What a crash cut off is gone.
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def lines(*pieces: bytes) -> list[str]:
+    async def story() -> list[str]:
+        source, found = asyncio.StreamReader(), list[str]()
+        for piece in pieces:
+            source.feed_data(piece)
+        source.feed_eof()
+        await read_lines(source, found.append)
+        return found
+
+    return asyncio.run(story())
+
+
+def test_lines_are_read_whole_cut_and_in_any_encoding() -> None:
+    assert lines(b"a\nb", b"c\r\n", b"\n", b"end") == ["a", "bc", "", "end"]
+    assert lines(b"\xff\xfe\n") == ["\ufffd\ufffd"]
+    assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [16_384, 5]
+
+
+def test_secrets_are_taken_out_longest_first() -> None:
+    redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "abc"})
+    assert redact("hunter2-long hunter2 abc") == "*** *** abc"
+
+
+def test_secrets_come_from_the_environment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERE", "value")
+    assert read_secrets([common_pb2.SecretRef(name="k", provider="env", path="HERE")]) == {"k": "value"}
+    for provider, path, part in [("env", "MISSING", "set MISSING"), ("gcp-secret-manager", "x", "cannot read")]:
+        with pytest.raises(NoSecret, match=part):
+            read_secrets([common_pb2.SecretRef(name="k", provider=provider, path=path)])
+
+
+def test_what_leaves_the_worker_is_redacted() -> None:
+    error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
+    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}}
+    finish = finish_of(answer, quarantine=False, redact=Redactor({"k": "hunter2"}))
+    assert "hunter2" not in str(finish)
+    assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)

@@ -1,0 +1,213 @@
+"""The worker as a process, on a real mesh, with a project that was built and deployed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from servo import Client, Run
+from servo.build.build import Built, build
+from servo.v1 import run_pb2, state_pb2
+
+from ..build.test_build import SERVO, project
+from ..client.line import Line
+from ..mesh import TENANT, Mesh
+
+pytestmark = pytest.mark.mesh
+
+CODE = """
+import os, signal, time
+from pathlib import Path
+from servo import Items, Retry, Secret, asset, checks, mapped, skip
+
+EFFECTS = Path(os.environ["EFFECTS"])
+
+def note(context):
+    with EFFECTS.open("a") as file:
+        file.write(f"{context.asset_key} {context.attempt} {context.fencing_token}\\\\n")
+
+@asset(namespace="ok", yields_items=True, secrets=[Secret.env("token", "TOKEN")])
+def files(context):
+    note(context)
+    print("the token is", context.secrets["token"])
+    return Items(["a", "b"])
+
+@asset(namespace="ok", deps={"file": mapped(files)})
+def parsed(file, context):
+    assert file == ["a", "b"][context.map_index]
+    note(context)
+
+@asset(namespace="ok", deps=[parsed], retry=Retry(attempts=2, delay="100ms"), retry_on=[KeyError])
+def flaky(context):
+    note(context)
+    if context.attempt == 1:
+        raise KeyError("not yet")
+
+@asset(namespace="bad")
+def broken():
+    return {}["ghost"]
+
+@asset(namespace="bad", checks=[checks.row_count(at_least=1).on(severity="critical")])
+def empty():
+    return []
+
+@asset(namespace="bad", may_skip=True)
+def nothing():
+    skip("nothing new")
+
+@asset(namespace="bad", timeout="1s", retry=1)
+def endless():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1)
+
+@asset(namespace="slow", retry=Retry(attempts=1))
+def slow(context):
+    note(context)
+    while not EFFECTS.with_name("go").exists():
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    folder = tmp_path_factory.mktemp("project")
+    project(folder, {"workshop.py": CODE.replace("\\\\n", "\\n")})
+    os.environ["EFFECTS"] = str(folder / "effects")
+    yield build(folder)
+    del os.environ["EFFECTS"]
+
+
+@pytest.fixture
+def effects(tmp_path: Path) -> Path:
+    return tmp_path / "effects"
+
+
+@contextmanager
+def working(
+    mesh: Mesh, workspace: str, effects: Path, *options: str, url: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {
+        **os.environ,
+        "SERVO_URL": url or mesh.url,
+        "SERVO_API_KEY": mesh.api_key,
+        "SERVO_TENANT": TENANT,
+        "SERVO_CA_FILE": str(mesh.ca_file),
+        "SERVO_SERVER_NAME": "localhost",
+        "EFFECTS": str(effects),
+        "TOKEN": "t0p-secret",
+    }
+    command = [SERVO, "worker", "--state", str(effects.with_name("state")), "--workspace", workspace, *options]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def deployed(client: Client, built: Built) -> Client:
+    client.upload(built.archive, "SOURCE_ARCHIVE")
+    client.deploy(built.manifest)
+    return client
+
+
+def tasks(client: Client, run: run_pb2.Run) -> dict[str, str]:
+    listed = client.tasks(run.run_id)
+    return {task.task_key: state_pb2.TaskState.Name(task.state).removeprefix("TASK_STATE_") for task in listed}
+
+
+def test_a_project_is_built_deployed_and_run(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-ok") as client, working(mesh, "work-ok", effects) as process:
+        run = deployed(client, built).trigger(Run("ok.*"))
+        assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
+        assert effects.read_text().splitlines() == [
+            "ok/files 1 1",
+            *sorted(["ok/parsed 1 1", "ok/parsed 1 1"]),
+            "ok/flaky 1 1",
+            "ok/flaky 2 2",
+        ]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+    assert list((effects.with_name("state") / "outcomes").iterdir()) == []
+
+
+def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-bad") as client, working(mesh, "work-bad", effects, "--slots", "4"):
+        run = deployed(client, built).trigger(Run("bad.*"))
+        ended = client.wait(run.run_id)
+        assert ended.state == state_pb2.RUN_STATE_FAILED
+        assert tasks(client, run) == {
+            "bad/broken:materialize": "FAILED",
+            "bad/empty:materialize": "FAILED",
+            "bad/endless:materialize": "FAILED",
+            "bad/nothing:materialize": "SKIPPED",
+        }
+        found = {task.task_key: task for task in client.tasks(run.run_id)}
+        broken = found["bad/broken:materialize"].error
+        assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
+        # The worker's report or the server's own clock, whichever came first.
+        assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
+        assert found["bad/empty:materialize"].reason == state_pb2.TRANSITION_REASON_CHECK_FAILED
+
+
+def until_written(effects: Path) -> None:
+    """User code has begun."""
+    while not (effects.exists() and effects.read_text()):
+        time.sleep(0.01)
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(CODE.splitlines(), 1) if text in line)
+
+
+def test_a_worker_that_leaves_gives_back_what_it_runs(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-leave") as client:
+        run = deployed(client, built).trigger(Run("slow.*"))
+        with working(mesh, "work-leave", effects, "--leave-grace", "0") as first:
+            until_written(effects)
+            first.send_signal(signal.SIGTERM)
+            assert first.wait() == 0
+        effects.with_name("go").touch()
+        with working(mesh, "work-leave", effects):
+            # An interruption is no failure: the only attempt that is allowed is still there.
+            assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
+        assert effects.read_text().splitlines() == ["slow/slow 1 1", "slow/slow 2 2"]
+
+
+def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: Path) -> None:
+    line = Line(mesh.url)
+    outcomes = effects.with_name("state") / "outcomes"
+    with mesh.client("work-spool") as client:
+        run = deployed(client, built).trigger(Run("slow.*"))
+        with working(mesh, "work-spool", effects, url=line.url) as first:
+            until_written(effects)
+            # The line is cut while user code runs; its outcome gets as far as the disk.
+            line.refuse = 1_000_000
+            line.cut()
+            effects.with_name("go").touch()
+            while not list(outcomes.glob("*.outcomes")):
+                time.sleep(0.01)
+            first.kill()
+            first.wait()
+        line.close()
+        with working(mesh, "work-spool", effects) as second:
+            assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
+            second.send_signal(signal.SIGTERM)
+            assert second.wait() == 0
+        assert effects.read_text().splitlines() == ["slow/slow 1 1"]
+    assert not list(outcomes.iterdir())
+
+
+def test_f17_a_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-cancel") as client, working(mesh, "work-cancel", effects):
+        run = deployed(client, built).trigger(Run("slow.*"))
+        until_written(effects)
+        client.cancel(run.run_id)
+        assert client.wait(run.run_id).state == state_pb2.RUN_STATE_CANCELLED
