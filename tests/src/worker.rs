@@ -72,7 +72,7 @@ pub enum Marker {
 }
 
 impl Behaviour {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "noop",
         "sleep",
         "fail",

@@ -14,6 +14,11 @@ use crate::mesh::Mesh;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
+/// Gives memory back after a burst and splinters less than the system's own: a planner that once made a plan of ten
+/// thousand tasks would keep its size for good.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// What still runs after the drain is given this long to notice.
 const FAREWELL: Duration = Duration::from_secs(1);
 
