@@ -10,7 +10,7 @@ use servo_local::LocalMesh;
 use servo_model::Service;
 use servo_store::sqlx::{self, Connection, PgConnection};
 
-const INVARIANTS: [(&str, &str); 11] = [
+const INVARIANTS: [(&str, &str); 12] = [
     (
         "I1, I14: a key is appended once",
         "SELECT tenant || '/' || workspace || ': ' || idempotency_key FROM ledger.events
@@ -75,6 +75,11 @@ const INVARIANTS: [(&str, &str); 11] = [
         "SELECT 'run ' || run_number || ', task ' || ordinal FROM scheduler.tasks
          WHERE state NOT BETWEEN 1 AND 11 OR attempt < 0 OR failures < 0 OR ordinal < 0 OR item < -1 OR tenant = ''
              OR failures > attempt",
+    ),
+    (
+        "rows are sane: partitions and shards",
+        "SELECT asset_key || '[' || partition_key || ']' FROM scheduler.partitions WHERE tenant = '' OR workspace = ''
+         UNION ALL SELECT 'shard ' || shard FROM ledger.shards WHERE shard < 0 OR epoch < 0",
     ),
     (
         "a task that ran has the times of its life in order",

@@ -228,10 +228,19 @@ fn partition_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<PartitionLine<'a>> {
         let line = lines
             .entry((tenant.as_str(), workspace.as_str(), &news.asset_key, &news.partition_key))
             .or_insert(PartitionLine { run, last: news, made: None });
-        (line.run, line.last) = (run, news);
-        line.made = news.promoted.then_some((run, news)).or(line.made);
+        if is_later(news, line.last) {
+            (line.run, line.last) = (run, news);
+        }
+        if news.promoted && line.made.is_none_or(|(_, made)| is_later(news, made)) {
+            line.made = Some((run, news));
+        }
     }
     lines.into_values().collect()
+}
+
+/// The rule by which the statement merges with what is stored: whichever runs share a flush must not show.
+fn is_later(news: &PartitionNews, than: &PartitionNews) -> bool {
+    (news.at, news.attempt_id.as_bytes()) >= (than.at, than.attempt_id.as_bytes())
 }
 
 fn bind_partitions<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
