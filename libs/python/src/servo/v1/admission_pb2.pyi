@@ -13,14 +13,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AdmitRequest(_message.Message):
-    __slots__ = ("open", "claims", "enqueued")
+    __slots__ = ("open", "claims", "enqueued", "returned")
     OPEN_FIELD_NUMBER: _ClassVar[int]
     CLAIMS_FIELD_NUMBER: _ClassVar[int]
     ENQUEUED_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
     open: AdmitOpen
     claims: ClaimBatch
     enqueued: EnqueuedBatch
-    def __init__(self, open: _Optional[_Union[AdmitOpen, _Mapping]] = ..., claims: _Optional[_Union[ClaimBatch, _Mapping]] = ..., enqueued: _Optional[_Union[EnqueuedBatch, _Mapping]] = ...) -> None: ...
+    returned: ReturnedBatch
+    def __init__(self, open: _Optional[_Union[AdmitOpen, _Mapping]] = ..., claims: _Optional[_Union[ClaimBatch, _Mapping]] = ..., enqueued: _Optional[_Union[EnqueuedBatch, _Mapping]] = ..., returned: _Optional[_Union[ReturnedBatch, _Mapping]] = ...) -> None: ...
 
 class AdmitOpen(_message.Message):
     __slots__ = ("leases",)
@@ -67,6 +69,26 @@ class EnqueuedBatch(_message.Message):
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[_event_execution_pb2.DispatchEnqueued]
     def __init__(self, entries: _Optional[_Iterable[_Union[_event_execution_pb2.DispatchEnqueued, _Mapping]]] = ...) -> None: ...
+
+class ReturnedBatch(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[ReturnedAttempt]
+    def __init__(self, entries: _Optional[_Iterable[_Union[ReturnedAttempt, _Mapping]]] = ...) -> None: ...
+
+class ReturnedAttempt(_message.Message):
+    __slots__ = ("tenant", "run_id", "task", "attempt_id", "worker_id")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    run_id: str
+    task: _common_pb2.TaskRef
+    attempt_id: str
+    worker_id: str
+    def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
     __slots__ = ("snapshot", "update", "results", "gone", "idle")

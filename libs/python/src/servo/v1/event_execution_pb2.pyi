@@ -155,7 +155,7 @@ class TaskStarted(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TaskFinished(_message.Message):
-    __slots__ = ("run_id", "task", "attempt_id", "worker_id", "session", "start_time", "end_time", "outcome", "error", "skip_reason", "outputs", "checks", "gating", "usage", "items", "sensor")
+    __slots__ = ("run_id", "task", "attempt_id", "worker_id", "session", "start_time", "end_time", "outcome", "error", "skip_reason", "outputs", "checks", "gating", "usage", "items", "sensor", "has_good_version")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +172,7 @@ class TaskFinished(_message.Message):
     USAGE_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     SENSOR_FIELD_NUMBER: _ClassVar[int]
+    HAS_GOOD_VERSION_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     task: _common_pb2.TaskRef
     attempt_id: str
@@ -188,7 +189,8 @@ class TaskFinished(_message.Message):
     usage: _common_pb2.Usage
     items: MappedItems
     sensor: _sensor_pb2.SensorResult
-    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ...) -> None: ...
+    has_good_version: bool
+    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ..., has_good_version: _Optional[bool] = ...) -> None: ...
 
 class MappedItems(_message.Message):
     __slots__ = ("count", "items_json", "uri")

@@ -28,7 +28,7 @@ from servo.v1 import quality_pb2 as servo_dot_v1_dot_quality__pb2
 from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eservo/v1/materialization.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x16servo/v1/quality.proto\x1a\x14servo/v1/state.proto\"\xc5\x02\n\x06Output\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\x0b\n\x03uri\x18\x03 \x01(\t\x12\x15\n\rcommit_digest\x18\x04 \x01(\t\x12\x16\n\trow_count\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\tbyte_size\x18\x06 \x01(\x04\x12\x13\n\x0bschema_hash\x18\x07 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x08 \x01(\t\x12\x30\n\x08metadata\x18\t \x03(\x0b\x32\x1e.servo.v1.Output.MetadataEntry\x12&\n\x06inputs\x18\n \x03(\x0b\x32\x16.servo.v1.InputVersion\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0c\n\n_row_count\"T\n\x0cInputVersion\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\x1a\n\x12materialization_id\x18\x03 \x01(\t\"\xf2\x02\n\x0fMaterialization\x12\x1a\n\x12materialization_id\x18\x01 \x01(\t\x12 \n\x06output\x18\x02 \x01(\x0b\x32\x10.servo.v1.Output\x12-\n\x05state\x18\x03 \x01(\x0e\x32\x1e.servo.v1.MaterializationState\x12 \n\x06gating\x18\x04 \x01(\x0e\x32\x10.servo.v1.Gating\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\t\x12\x15\n\rdeployment_id\x18\x07 \x01(\t\x12/\n\x0brecord_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cpromote_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x0bresolved_by\x18\n \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x0f\n\x07version\x18\x0b \x01(\x04\"\xcc\x01\n\x0b\x43heckRecord\x12%\n\x06result\x18\x01 \x01(\x0b\x32\x15.servo.v1.CheckResult\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\t\x12/\n\x0brecord_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xdd\x03\n\tPartition\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\'\n\x05state\x18\x03 \x01(\x0e\x32\x18.servo.v1.PartitionState\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12\x34\n\x10materialize_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\x12materialize_run_id\x18\x06 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x07 \x01(\t\x12\x17\n\x0flast_attempt_id\x18\x08 \x01(\t\x12\x35\n\x11last_attempt_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13last_attempt_run_id\x18\n \x01(\t\x12/\n\x14last_attempt_outcome\x18\x0b \x01(\x0e\x32\x11.servo.v1.Outcome\x12*\n\x0cstale_causes\x18\x0c \x03(\x0b\x32\x14.servo.v1.StaleCause\x12/\n\x0bstale_since\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"]\n\nStaleCause\x12%\n\x06reason\x18\x01 \x01(\x0e\x32\x15.servo.v1.StaleReason\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t*\xe7\x01\n\x0ePartitionState\x12\x1f\n\x1bPARTITION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17PARTITION_STATE_MISSING\x10\x01\x12\x1f\n\x1bPARTITION_STATE_IN_PROGRESS\x10\x02\x12\x1e\n\x1aPARTITION_STATE_UP_TO_DATE\x10\x03\x12\x19\n\x15PARTITION_STATE_STALE\x10\x04\x12\x1a\n\x16PARTITION_STATE_FAILED\x10\x05\x12\x1f\n\x1bPARTITION_STATE_QUARANTINED\x10\x06*\xa8\x01\n\x0bStaleReason\x12\x1c\n\x18STALE_REASON_UNSPECIFIED\x10\x00\x12!\n\x1dSTALE_REASON_UPSTREAM_CHANGED\x10\x01\x12\x1f\n\x1bSTALE_REASON_UPSTREAM_STALE\x10\x02\x12\x1d\n\x19STALE_REASON_CODE_CHANGED\x10\x03\x12\x18\n\x14STALE_REASON_TOO_OLD\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eservo/v1/materialization.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x16servo/v1/quality.proto\x1a\x14servo/v1/state.proto\"\xe7\x02\n\x06Output\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\x0b\n\x03uri\x18\x03 \x01(\t\x12\x15\n\rcommit_digest\x18\x04 \x01(\t\x12\x16\n\trow_count\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\tbyte_size\x18\x06 \x01(\x04\x12\x13\n\x0bschema_hash\x18\x07 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x08 \x01(\t\x12\x30\n\x08metadata\x18\t \x03(\x0b\x32\x1e.servo.v1.Output.MetadataEntry\x12&\n\x06inputs\x18\n \x03(\x0b\x32\x16.servo.v1.InputVersion\x12 \n\x06gating\x18\x0b \x01(\x0e\x32\x10.servo.v1.Gating\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0c\n\n_row_count\"T\n\x0cInputVersion\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\x1a\n\x12materialization_id\x18\x03 \x01(\t\"\xf2\x02\n\x0fMaterialization\x12\x1a\n\x12materialization_id\x18\x01 \x01(\t\x12 \n\x06output\x18\x02 \x01(\x0b\x32\x10.servo.v1.Output\x12-\n\x05state\x18\x03 \x01(\x0e\x32\x1e.servo.v1.MaterializationState\x12 \n\x06gating\x18\x04 \x01(\x0e\x32\x10.servo.v1.Gating\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\t\x12\x15\n\rdeployment_id\x18\x07 \x01(\t\x12/\n\x0brecord_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cpromote_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x0bresolved_by\x18\n \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x0f\n\x07version\x18\x0b \x01(\x04\"\xcc\x01\n\x0b\x43heckRecord\x12%\n\x06result\x18\x01 \x01(\x0b\x32\x15.servo.v1.CheckResult\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\t\x12/\n\x0brecord_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xdd\x03\n\tPartition\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12\'\n\x05state\x18\x03 \x01(\x0e\x32\x18.servo.v1.PartitionState\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12\x34\n\x10materialize_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\x12materialize_run_id\x18\x06 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x07 \x01(\t\x12\x17\n\x0flast_attempt_id\x18\x08 \x01(\t\x12\x35\n\x11last_attempt_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13last_attempt_run_id\x18\n \x01(\t\x12/\n\x14last_attempt_outcome\x18\x0b \x01(\x0e\x32\x11.servo.v1.Outcome\x12*\n\x0cstale_causes\x18\x0c \x03(\x0b\x32\x14.servo.v1.StaleCause\x12/\n\x0bstale_since\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"]\n\nStaleCause\x12%\n\x06reason\x18\x01 \x01(\x0e\x32\x15.servo.v1.StaleReason\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t*\xe7\x01\n\x0ePartitionState\x12\x1f\n\x1bPARTITION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17PARTITION_STATE_MISSING\x10\x01\x12\x1f\n\x1bPARTITION_STATE_IN_PROGRESS\x10\x02\x12\x1e\n\x1aPARTITION_STATE_UP_TO_DATE\x10\x03\x12\x19\n\x15PARTITION_STATE_STALE\x10\x04\x12\x1a\n\x16PARTITION_STATE_FAILED\x10\x05\x12\x1f\n\x1bPARTITION_STATE_QUARANTINED\x10\x06*\xa8\x01\n\x0bStaleReason\x12\x1c\n\x18STALE_REASON_UNSPECIFIED\x10\x00\x12!\n\x1dSTALE_REASON_UPSTREAM_CHANGED\x10\x01\x12\x1f\n\x1bSTALE_REASON_UPSTREAM_STALE\x10\x02\x12\x1d\n\x19STALE_REASON_CODE_CHANGED\x10\x03\x12\x18\n\x14STALE_REASON_TOO_OLD\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,22 +37,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_OUTPUT_METADATAENTRY']._loaded_options = None
   _globals['_OUTPUT_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_PARTITIONSTATE']._serialized_start=1716
-  _globals['_PARTITIONSTATE']._serialized_end=1947
-  _globals['_STALEREASON']._serialized_start=1950
-  _globals['_STALEREASON']._serialized_end=2118
+  _globals['_PARTITIONSTATE']._serialized_start=1750
+  _globals['_PARTITIONSTATE']._serialized_end=1981
+  _globals['_STALEREASON']._serialized_start=1984
+  _globals['_STALEREASON']._serialized_end=2152
   _globals['_OUTPUT']._serialized_start=147
-  _globals['_OUTPUT']._serialized_end=472
-  _globals['_OUTPUT_METADATAENTRY']._serialized_start=411
-  _globals['_OUTPUT_METADATAENTRY']._serialized_end=458
-  _globals['_INPUTVERSION']._serialized_start=474
-  _globals['_INPUTVERSION']._serialized_end=558
-  _globals['_MATERIALIZATION']._serialized_start=561
-  _globals['_MATERIALIZATION']._serialized_end=931
-  _globals['_CHECKRECORD']._serialized_start=934
-  _globals['_CHECKRECORD']._serialized_end=1138
-  _globals['_PARTITION']._serialized_start=1141
-  _globals['_PARTITION']._serialized_end=1618
-  _globals['_STALECAUSE']._serialized_start=1620
-  _globals['_STALECAUSE']._serialized_end=1713
+  _globals['_OUTPUT']._serialized_end=506
+  _globals['_OUTPUT_METADATAENTRY']._serialized_start=445
+  _globals['_OUTPUT_METADATAENTRY']._serialized_end=492
+  _globals['_INPUTVERSION']._serialized_start=508
+  _globals['_INPUTVERSION']._serialized_end=592
+  _globals['_MATERIALIZATION']._serialized_start=595
+  _globals['_MATERIALIZATION']._serialized_end=965
+  _globals['_CHECKRECORD']._serialized_start=968
+  _globals['_CHECKRECORD']._serialized_end=1172
+  _globals['_PARTITION']._serialized_start=1175
+  _globals['_PARTITION']._serialized_end=1652
+  _globals['_STALECAUSE']._serialized_start=1654
+  _globals['_STALECAUSE']._serialized_end=1747
 # @@protoc_insertion_point(module_scope)

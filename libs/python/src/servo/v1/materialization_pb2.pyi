@@ -44,7 +44,7 @@ STALE_REASON_CODE_CHANGED: StaleReason
 STALE_REASON_TOO_OLD: StaleReason
 
 class Output(_message.Message):
-    __slots__ = ("asset_key", "partition_key", "uri", "commit_digest", "row_count", "byte_size", "schema_hash", "code_version", "metadata", "inputs")
+    __slots__ = ("asset_key", "partition_key", "uri", "commit_digest", "row_count", "byte_size", "schema_hash", "code_version", "metadata", "inputs", "gating")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,7 @@ class Output(_message.Message):
     CODE_VERSION_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
+    GATING_FIELD_NUMBER: _ClassVar[int]
     asset_key: str
     partition_key: str
     uri: str
@@ -72,7 +73,8 @@ class Output(_message.Message):
     code_version: str
     metadata: _containers.ScalarMap[str, str]
     inputs: _containers.RepeatedCompositeFieldContainer[InputVersion]
-    def __init__(self, asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., uri: _Optional[str] = ..., commit_digest: _Optional[str] = ..., row_count: _Optional[int] = ..., byte_size: _Optional[int] = ..., schema_hash: _Optional[str] = ..., code_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., inputs: _Optional[_Iterable[_Union[InputVersion, _Mapping]]] = ...) -> None: ...
+    gating: _quality_pb2.Gating
+    def __init__(self, asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., uri: _Optional[str] = ..., commit_digest: _Optional[str] = ..., row_count: _Optional[int] = ..., byte_size: _Optional[int] = ..., schema_hash: _Optional[str] = ..., code_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., inputs: _Optional[_Iterable[_Union[InputVersion, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ...) -> None: ...
 
 class InputVersion(_message.Message):
     __slots__ = ("asset_key", "partition_key", "materialization_id")

@@ -66,7 +66,7 @@ class PlannedAsset(_message.Message):
     def __init__(self, asset_key: _Optional[str] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., also_makes: _Optional[_Iterable[str]] = ..., code_version: _Optional[str] = ...) -> None: ...
 
 class PlannedTask(_message.Message):
-    __slots__ = ("task_key", "asset", "partition_key", "operation", "upstream", "inputs", "mapped_over", "sensor")
+    __slots__ = ("task_key", "asset", "partition_key", "operation", "upstream", "inputs", "mapped_over", "sensor", "up_to_date")
     TASK_KEY_FIELD_NUMBER: _ClassVar[int]
     ASSET_FIELD_NUMBER: _ClassVar[int]
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,7 @@ class PlannedTask(_message.Message):
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     MAPPED_OVER_FIELD_NUMBER: _ClassVar[int]
     SENSOR_FIELD_NUMBER: _ClassVar[int]
+    UP_TO_DATE_FIELD_NUMBER: _ClassVar[int]
     task_key: str
     asset: int
     partition_key: str
@@ -83,7 +84,8 @@ class PlannedTask(_message.Message):
     inputs: _containers.RepeatedCompositeFieldContainer[PlannedInput]
     mapped_over: int
     sensor: _run_spec_pb2.SensorPoll
-    def __init__(self, task_key: _Optional[str] = ..., asset: _Optional[int] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., upstream: _Optional[_Iterable[int]] = ..., inputs: _Optional[_Iterable[_Union[PlannedInput, _Mapping]]] = ..., mapped_over: _Optional[int] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ...) -> None: ...
+    up_to_date: bool
+    def __init__(self, task_key: _Optional[str] = ..., asset: _Optional[int] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., upstream: _Optional[_Iterable[int]] = ..., inputs: _Optional[_Iterable[_Union[PlannedInput, _Mapping]]] = ..., mapped_over: _Optional[int] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., up_to_date: _Optional[bool] = ...) -> None: ...
 
 class PlannedInput(_message.Message):
     __slots__ = ("asset_key", "parameter", "partition_keys", "optional")

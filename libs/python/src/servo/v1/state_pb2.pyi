@@ -61,6 +61,7 @@ class TransitionReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRANSITION_REASON_MAPPED: _ClassVar[TransitionReason]
     TRANSITION_REASON_CHILDREN_ENDED: _ClassVar[TransitionReason]
     TRANSITION_REASON_CANCEL_REQUESTED: _ClassVar[TransitionReason]
+    TRANSITION_REASON_OUTPUT_WITHHELD: _ClassVar[TransitionReason]
     TRANSITION_REASON_RUN_CREATED: _ClassVar[TransitionReason]
     TRANSITION_REASON_PLAN_FAILED: _ClassVar[TransitionReason]
     TRANSITION_REASON_ALL_TASKS_SUCCEEDED: _ClassVar[TransitionReason]
@@ -153,6 +154,7 @@ TRANSITION_REASON_CHECK_FAILED: TransitionReason
 TRANSITION_REASON_MAPPED: TransitionReason
 TRANSITION_REASON_CHILDREN_ENDED: TransitionReason
 TRANSITION_REASON_CANCEL_REQUESTED: TransitionReason
+TRANSITION_REASON_OUTPUT_WITHHELD: TransitionReason
 TRANSITION_REASON_RUN_CREATED: TransitionReason
 TRANSITION_REASON_PLAN_FAILED: TransitionReason
 TRANSITION_REASON_ALL_TASKS_SUCCEEDED: TransitionReason
