@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from servo.v1 import quality_pb2
+from servo.worker.checks import told
 from servo.worker.child import Child, ChildDied
 
 T = TypeVar("T")
@@ -91,9 +93,18 @@ def unsendable():
 def strange_items():
     return [object()]
 
-@asset(checks=[checks.row_count(at_least=2).on(severity="critical")])
+@asset
 def checked():
-    return [1]
+    print("ran")
+    return [{"id": 1}]
+
+@servo.check("default/checked", severity="critical")
+def hangs(value):
+    time.sleep(1000)
+
+@servo.check("default/parsed", phase="pre")
+def is_text(file):
+    return isinstance(file, str)
 
 @asset
 def reading(fine):
@@ -123,6 +134,7 @@ def job(function: str, **more: Any) -> dict[str, Any]:
         "map_index": None,
         "config": {"rate": 0.5},
         "secrets": {},
+        "quarantine": False,
         "checks": [],
         **more,
     }
@@ -212,9 +224,79 @@ def test_errors_know_their_place_and_their_policy(folder: Path) -> None:
     assert (folder / "work.py").read_text().splitlines()[int(line) - 1] == '    return {}["ghost"]'
 
 
-def test_checks_that_the_deployment_names_are_run(folder: Path) -> None:
-    (found,) = run(folder, job("checked", checks=["row_count", "sql"]))[0]["checks"]
-    assert (found["passed"], found["severity"], found["message"]) == (False, "critical", "has 1 rows")
+def definition(name: str, severity: str = "", phase: str = "", **spec: Any) -> dict[str, Any]:
+    """As the deployment says it."""
+    message = quality_pb2.CheckDefinition(
+        name=name,
+        severity=f"SEVERITY_{severity.upper()}" if severity else None,
+        phase=f"CHECK_PHASE_{phase.upper()}" if phase else None,
+        **spec,
+    )
+    return told(message)
+
+
+def code_check(function: str) -> quality_pb2.CodeCheck:
+    return quality_pb2.CodeCheck(module="work", function=function)
+
+
+ROWS = quality_pb2.RowCountCheck(min=2)
+
+
+def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder: Path) -> None:
+    given = [
+        definition("rows", "critical", row_count=ROWS),
+        definition("no_ids", sql=quality_pb2.SqlCheck(query="SELECT id FROM output")),
+        definition("is", "info", schema=quality_pb2.SchemaCheck(columns=[{"name": "id", "type": "int64"}])),
+    ]
+    answer, _ = run(folder, job("checked", checks=given))
+    found = [(each["name"], each["passed"], each["severity"], each["message"]) for each in answer["checks"]]
+    assert found == [
+        ("rows", False, "critical", "has 1 rows"),
+        ("no_ids", False, "error", "1 rows, the first is (1,)"),
+        ("is", True, "info", ""),
+    ]
+    assert (answer["outcome"], answer["gating"]) == ("succeeded", "BLOCK")
+    assert answer["blocking"] == "the check `rows` failed has 1 rows"
+    assert run(folder, job("checked", checks=given, quarantine=True))[0]["gating"] == "QUARANTINE"
+
+
+def test_a_critical_check_of_the_inputs_stops_user_code_before_it_begins(folder: Path) -> None:
+    given = [definition("is_text", "critical", "pre", code=code_check("is_text"))]
+    wanted = job("parsed", parameters=["file"], item_json='{"b": 1}', checks=given, quarantine=True)
+    answer, _ = run(folder, wanted)
+    # Without an output there is nothing to decide about.
+    assert (answer["outcome"], answer["gating"], answer["items"]) == ("succeeded", "BLOCK", None)
+    assert [(each["phase"], each["passed"]) for each in answer["checks"]] == [("pre", False)]
+    # What was found before user code failed is told with the failure.
+    failed, _ = run(folder, {**wanted, "item_json": '"a"'})
+    assert (failed["outcome"], [each["passed"] for each in failed["checks"]]) == ("failed", [True])
+
+
+def test_a_check_that_hangs_ends_and_its_child_is_worn(folder: Path) -> None:
+    given = definition("hangs", "critical", timeout={"nanos": 50_000_000}, code=code_check("hangs"))
+    answer, _ = run(folder, job("checked", checks=[given]))
+    assert (answer["gating"], answer["worn"]) == ("BLOCK", True)
+    assert answer["checks"][0]["message"] == "took longer than 0.05 s"
+
+
+@pytest.mark.parametrize(
+    ("check", "part"),
+    [
+        (definition("odd"), "`odd` is of a kind that this worker does not know; install a newer"),
+        (definition("lost", code=code_check("ghost")), "`lost` is `work.ghost`, which is no function in this version"),
+        (definition("early", phase="pre", row_count=ROWS), "`early` looks at inputs (phase pre), and the asset reads"),
+        (
+            definition("less", row_count=quality_pb2.RowCountCheck(min_share_of_previous_ppm=900_000)),
+            "`less` compares with the version before, which a worker is not told; use at_least",
+        ),
+    ],
+)
+def test_a_check_that_cannot_run_fails_the_attempt_before_user_code(
+    folder: Path, check: dict[str, Any], part: str
+) -> None:
+    answer, lines = run(folder, job("checked", checks=[check]))
+    assert (answer["outcome"], answer["error"]["category"], lines) == ("failed", "CONFIGURATION", [])
+    assert part in answer["error"]["message"]
 
 
 @pytest.mark.parametrize(("function", "how"), [("dying", "exit code 9"), ("killed", "signal SIGKILL")])

@@ -79,7 +79,7 @@ def test_secrets_come_from_the_environment_only(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_leaves_the_worker_is_redacted() -> None:
     error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
-    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}}
-    finish = finish_of(answer, quarantine=False, redact=Redactor({"k": "hunter2"}))
+    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}, "checks": []}
+    finish = finish_of(answer, Redactor({"k": "hunter2"}))
     assert "hunter2" not in str(finish)
     assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.mesh
 CODE = """
 import os, signal, time
 from pathlib import Path
-from servo import Items, Retry, Secret, asset, checks, mapped, skip
+from servo import CheckOutcome, Items, Retry, Secret, asset, check, checks, mapped, skip
 
 EFFECTS = Path(os.environ["EFFECTS"])
 
@@ -57,6 +57,22 @@ def broken():
 @asset(namespace="bad", checks=[checks.row_count(at_least=1).on(severity="critical")])
 def empty():
     return []
+
+@asset(namespace="bad")
+def attached():
+    return [1]
+
+@check(attached, severity="critical")
+def never(value):
+    return CheckOutcome(False, "not today")
+
+@asset(namespace="bad", retry=1, checks=[checks.sql("SELECT * FROM output WHERE id = 1").on(severity="critical")])
+def queried():
+    return [{"id": 1}]
+
+@asset(namespace="bad", retry=1, checks=[checks.not_null("id").on(phase="pre", severity="info")])
+def unreadable():
+    note(None)
 
 @asset(namespace="bad", may_skip=True)
 def nothing():
@@ -144,17 +160,30 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         ended = client.wait(run.run_id)
         assert ended.state == state_pb2.RUN_STATE_FAILED
         assert tasks(client, run) == {
+            "bad/attached:materialize": "FAILED",
             "bad/broken:materialize": "FAILED",
             "bad/empty:materialize": "FAILED",
             "bad/endless:materialize": "FAILED",
             "bad/nothing:materialize": "SKIPPED",
+            "bad/queried:materialize": "FAILED",
+            "bad/unreadable:materialize": "FAILED",
         }
         found = {task.task_key: task for task in client.tasks(run.run_id)}
         broken = found["bad/broken:materialize"].error
         assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
         # The worker's report or the server's own clock, whichever came first.
         assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
-        assert found["bad/empty:materialize"].reason == state_pb2.TRANSITION_REASON_CHECK_FAILED
+        for name, message in [
+            ("empty", "the check `row_count` failed has 0 rows"),
+            ("attached", "the check `never` failed not today"),
+            ("queried", "the check `sql` failed 1 rows, the first is (1,)"),
+        ]:
+            task = found[f"bad/{name}:materialize"]
+            assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
+        # What cannot be run is no pass, whatever it would have meant.
+        unreadable = found["bad/unreadable:materialize"].error
+        assert unreadable.category == state_pb2.ERROR_CATEGORY_CONFIGURATION
+        assert unreadable.message.startswith("the check `not_null_id` looks at inputs (phase pre)")
 
 
 def until_written(effects: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
-from . import outcome
+from . import checks, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
@@ -84,6 +84,9 @@ class Attempt:
 
     async def _work(self) -> Finish:
         envelope = self.envelope
+        if envelope.operation != state_pb2.OPERATION_MATERIALIZE:
+            operation = state_pb2.Operation.Name(envelope.operation).removeprefix("OPERATION_").lower()
+            return outcome.failed("CONFIGURATION", f"this worker materializes assets and cannot {operation}")
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
@@ -113,8 +116,9 @@ class Attempt:
             await asyncio.gather(*waits, return_exceptions=True)
         if not work.cancelled() and work.exception() is None:
             # An answer that came before the end by force counts.
-            finish = outcome.finish_of(work.result(), quarantine=self.envelope.quarantine, redact=self._redact)
-            healthy = work.result()["outcome"] != "failed" and not child.stopped
+            finish = outcome.finish_of(work.result(), self._redact)
+            answer = work.result()
+            healthy = answer["outcome"] != "failed" and not answer["worn"] and not child.stopped
             if healthy:
                 self._children.give_back(kind, child, fresh=self.envelope.isolated)
             else:
@@ -153,7 +157,8 @@ class Attempt:
             "map_index": envelope.task.map_index if envelope.task.HasField("map_index") else None,
             "config": config,
             "secrets": secrets,
-            "checks": [check.name for check in envelope.checks],
+            "quarantine": envelope.quarantine,
+            "checks": [checks.told(check) for check in envelope.checks],
         }
 
     def _seconds_left(self) -> float:

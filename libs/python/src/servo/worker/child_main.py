@@ -15,22 +15,20 @@ import signal
 import socket
 import sys
 import threading
-import time
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.define.asset import CONTEXT, Asset, as_input
-from servo.define.checks import CheckFunction
+from servo.define.asset import Asset, as_input
 from servo.define.context import Context
 from servo.define.results import Skip
 from servo.define.settings import Retry
 from servo.errors import ServoError
+from servo.execute.carry_out import Attempted, carry_out
 from servo.execute.errors import InputMissing, describe
-from servo.execute.outputs import Outputs, outputs
-from servo.execute.quality import CheckResult, run_check, runs_in_memory
+from servo.execute.quality import CheckResult, Read, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
-from . import frames
+from . import checks, frames
 
 _PR_SET_PDEATHSIG = 1
 
@@ -76,18 +74,34 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     retry: Retry | None = None
+    attempted = Attempted()
     try:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
-        made = outputs(asset, asset.function(**_arguments(asset, job)))
-        checks = _checks(asset, made, job)
-        items = None if made.items is None else [json.dumps(item) for item in made.items]
+        wanted = [checks.read(each) for each in job["checks"]]
+        prepare(wanted, job["parameters"], knows_previous=False)
+        inputs, now = _inputs(asset, job), datetime.now(UTC)
+        carry_out(asset, wanted, inputs, _context(job), now, attempted, quarantine=job["quarantine"])
+        answer = _succeeded(attempted)
     except Skip as skip:
-        return {"outcome": "skipped", "reason": skip.reason}
+        answer = {"outcome": "skipped", "reason": skip.reason}
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
-        return {"outcome": "failed", "error": _error(error, retry)}
-    return {"outcome": "succeeded", "items": items, "checks": checks}
+        answer = {"outcome": "failed", "error": _error(error, retry)}
+    answer["checks"] = [_told(result) for result in attempted.checks]
+    # A thread that a check left behind does not meet the next job.
+    answer["worn"] = any(result.timed_out for result in attempted.checks)
+    return answer
+
+
+def _succeeded(attempted: Attempted) -> dict[str, Any]:
+    made = attempted.made
+    return {
+        "outcome": "succeeded",
+        "gating": attempted.gating.name,
+        "blocking": blocking(attempted.checks),
+        "items": None if made is None or made.items is None else [json.dumps(item) for item in made.items],
+    }
 
 
 def _find(module: str, function: str) -> Asset[..., Any]:
@@ -97,18 +111,16 @@ def _find(module: str, function: str) -> Asset[..., Any]:
     return found
 
 
-def _arguments(asset: Asset[..., Any], job: dict[str, Any]) -> dict[str, Any]:
+def _inputs(asset: Asset[..., Any], job: dict[str, Any]) -> dict[str, Read]:
     deps = asset.settings.deps
     mapped = {name for name, each in deps.items() if as_input(each).each} if hasattr(deps, "items") else set()
-    arguments: dict[str, Any] = {}
+    inputs: dict[str, Read] = {}
     for parameter in job["parameters"]:
         if parameter in mapped and job["item_json"]:
-            arguments[parameter] = json.loads(job["item_json"])
+            inputs[parameter] = Read(json.loads(job["item_json"]))
         else:
             raise InputMissing(f"no version was resolved for the parameter `{parameter}`")
-    if CONTEXT in asset.parameters:
-        arguments[CONTEXT] = _context(job)
-    return arguments
+    return inputs
 
 
 def _context(job: dict[str, Any]) -> Context:
@@ -127,34 +139,18 @@ def _context(job: dict[str, Any]) -> Context:
     )
 
 
-def _checks(asset: Asset[..., Any], made: Outputs, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that the deployment names, as far as they look at values in memory."""
-    known = {each.name: each for each in (_plain(each) for each in asset.settings.checks)}
-    found = []
-    for name in job["checks"]:
-        check = known.get(name)
-        if check is not None and check.phase != "pre" and runs_in_memory(check):
-            began = time.monotonic()
-            result = run_check(check, made.values[str(asset.key)], datetime.now(UTC))
-            found.append(_told(result, time.monotonic() - began))
-    return found
-
-
-def _plain(given: Any) -> Any:
-    return given.check if isinstance(given, CheckFunction) else given
-
-
-def _told(result: CheckResult, seconds: float) -> dict[str, Any]:
+def _told(result: CheckResult) -> dict[str, Any]:
     outcome = result.outcome
     return {
         "name": result.name,
         "passed": outcome.passed,
         "severity": result.severity,
+        "phase": result.phase,
         "message": outcome.message,
         "actual": outcome.actual,
         "expected": outcome.expected,
         "errored": result.errored,
-        "seconds": seconds,
+        "seconds": result.seconds,
         "metadata": dict(outcome.metadata),
     }
 
@@ -177,7 +173,8 @@ def _packed(answer: dict[str, Any]) -> bytes:
         return frames.pack(answer)
     except (TypeError, ValueError) as error:
         told = {"category": "USER_CODE", "message": f"what the function answered cannot be sent: {error}"}
-        return frames.pack({"outcome": "failed", "error": told, "usage": answer["usage"]})
+        empty: dict[str, Any] = {"checks": [], "worn": answer["worn"]}
+        return frames.pack({"outcome": "failed", "error": told, "usage": answer["usage"], **empty})
 
 
 if __name__ == "__main__":
