@@ -109,6 +109,10 @@ def is_text(file):
 @asset
 def reading(fine):
     pass
+
+@asset
+def homeless():
+    return 1
 """
 
 
@@ -122,7 +126,8 @@ def job(function: str, **more: Any) -> dict[str, Any]:
     return {
         "module": "work",
         "function": function,
-        "parameters": [],
+        "inputs": [],
+        "output_uri": "",
         "item_json": "",
         "asset_key": f"default/{function}",
         "partition": "day=d:2026-01-31",
@@ -138,6 +143,13 @@ def job(function: str, **more: Any) -> dict[str, Any]:
         "checks": [],
         **more,
     }
+
+
+def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[str, Any]:
+    return {"asset_key": asset or f"default/{parameter}", "parameter": parameter, "versions": list(versions)}
+
+
+FILE = told_input("file", asset="default/files")
 
 
 def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], **more: int) -> T:
@@ -161,7 +173,8 @@ def run(folder: Path, given: dict[str, Any]) -> tuple[dict[str, Any], list[tuple
     lines: list[tuple[str, str]] = []
 
     async def use(child: Child) -> dict[str, Any]:
-        return await child.run(given, lambda stream, line: lines.append((stream, line)))
+        places = {"output_uri": f"file://{folder}/out/"}
+        return await child.run(given | places, lambda stream, line: lines.append((stream, line)))
 
     return with_child(folder, use), lines
 
@@ -182,7 +195,7 @@ def test_one_child_runs_many_jobs(folder: Path) -> None:
 
 def test_items_go_out_and_come_in(folder: Path) -> None:
     assert run(folder, job("files"))[0]["items"] == ['"a"', '{"b": 1}']
-    assert run(folder, job("parsed", parameters=["file"], item_json='{"b": 1}'))[0]["outcome"] == "succeeded"
+    assert run(folder, job("parsed", inputs=[FILE], item_json='{"b": 1}'))[0]["outcome"] == "succeeded"
 
 
 def test_skips_are_no_failures(folder: Path) -> None:
@@ -198,16 +211,17 @@ def test_skips_are_no_failures(folder: Path) -> None:
         ("unsendable", "USER_CODE", "Odd", "odd"),
         ("strange_items", "USER_CODE", "TypeError", "not JSON serializable"),
         ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
-        ("reading", "INPUT", "InputMissing", "no version was resolved for the parameter `fine`"),
+        ("reading", "INPUT", "InputMissing", "`default/fine` has no version for the parameter `fine`; materialize it"),
+        ("homeless", "CONFIGURATION", "BadPlace", "`` is no place to keep data: set output_base of dispatcher and"),
     ],
 )
 def test_failures_are_told_and_the_child_goes_on(
     folder: Path, function: str, category: str, kind: str, part: str
 ) -> None:
-    parameters = ["fine"] if function == "reading" else []
+    inputs = [told_input("fine")] if function == "reading" else []
 
     async def use(child: Child) -> tuple[dict[str, Any], str]:
-        failed = await child.run(job(function, parameters=parameters), silent)
+        failed = await child.run(job(function, inputs=inputs), silent)
         return failed, (await child.run(job("fine"), silent))["outcome"]
 
     answer, after = with_child(folder, use)
@@ -262,7 +276,7 @@ def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder:
 
 def test_a_critical_check_of_the_inputs_stops_user_code_before_it_begins(folder: Path) -> None:
     given = [definition("is_text", "critical", "pre", code=code_check("is_text"))]
-    wanted = job("parsed", parameters=["file"], item_json='{"b": 1}', checks=given, quarantine=True)
+    wanted = job("parsed", inputs=[FILE], item_json='{"b": 1}', checks=given, quarantine=True)
     answer, _ = run(folder, wanted)
     # Without an output there is nothing to decide about.
     assert (answer["outcome"], answer["gating"], answer["items"]) == ("succeeded", "BLOCK", None)

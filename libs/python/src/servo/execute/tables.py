@@ -32,7 +32,11 @@ def require(package: str, what: str) -> None:
 
 def kind_of(value: Any) -> Kind | None:
     """By its class's name, so that nothing has to be imported to say no."""
-    for each in type(value).__mro__:
+    return kind_of_class(type(value))
+
+
+def kind_of_class(given: Any) -> Kind | None:
+    for each in getattr(given, "__mro__", ()):
         found = _CLASSES.get((each.__module__.partition(".")[0], each.__name__))
         if found is not None:
             return found

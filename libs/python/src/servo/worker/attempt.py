@@ -13,10 +13,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from servo.client.errors import CallFailed
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
-from . import checks, outcome
+from . import checks, inputs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
+from .inputs import BadInputs
 from .logs import Redactor
 from .outcome import Finish, NoSecret
 from .reports import Reports
@@ -55,6 +56,7 @@ class Attempt:
         self._dropped = 0
         self._batches = 0
         self._redact = Redactor()
+        self._inputs: list[worker_pb2.ResolvedInput] = []
         self._started = _now()
 
     def cancel(self) -> None:
@@ -90,8 +92,11 @@ class Attempt:
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
+            self._inputs = await asyncio.to_thread(inputs.resolve, envelope)
             secrets = outcome.read_secrets(envelope.secrets)
             folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
+        except BadInputs as error:
+            return outcome.failed("INPUT", str(error))
         except (BadCode, NoSecret) as error:
             return outcome.failed("CONFIGURATION", str(error))
         except CallFailed as error:
@@ -116,8 +121,9 @@ class Attempt:
             await asyncio.gather(*waits, return_exceptions=True)
         if not work.cancelled() and work.exception() is None:
             # An answer that came before the end by force counts.
-            finish = outcome.finish_of(work.result(), self._redact)
             answer = work.result()
+            finish = outcome.finish_of(answer, self._redact)
+            outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
             healthy = answer["outcome"] != "failed" and not answer["worn"] and not child.stopped
             if healthy:
                 self._children.give_back(kind, child, fresh=self.envelope.isolated)
@@ -145,7 +151,15 @@ class Attempt:
         return {
             "module": envelope.code.entry_point.module,
             "function": envelope.code.entry_point.function,
-            "parameters": [each.parameter for each in envelope.inputs],
+            "inputs": [
+                {
+                    "asset_key": each.asset_key,
+                    "parameter": each.parameter,
+                    "versions": [[v.partition_key, v.materialization_id, v.uri] for v in each.versions],
+                }
+                for each in self._inputs
+            ],
+            "output_uri": envelope.output_uri,
             "item_json": envelope.item_json,
             "asset_key": envelope.asset_key,
             "partition": envelope.partition_key,

@@ -18,17 +18,18 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.define.asset import Asset, as_input
+from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed
+from servo.define.asset import Asset
 from servo.define.context import Context
 from servo.define.results import Skip
 from servo.define.settings import Retry
 from servo.errors import ServoError
 from servo.execute.carry_out import Attempted, carry_out
-from servo.execute.errors import InputMissing, describe
-from servo.execute.quality import CheckResult, Read, blocking, prepare
+from servo.execute.errors import describe
+from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
-from . import checks, frames
+from . import checks, data, frames
 
 _PR_SET_PDEATHSIG = 1
 
@@ -65,24 +66,29 @@ def _die_with_the_worker(lifeline: int) -> None:
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     before = resource.getrusage(resource.RUSAGE_SELF)
-    answer = _attempt(job)
+    usage: dict[str, int] = {}
+    answer = _attempt(job, usage)
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024}
+    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024, **usage}
     return answer
 
 
-def _attempt(job: dict[str, Any]) -> dict[str, Any]:
+def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     retry: Retry | None = None
     attempted = Attempted()
     try:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
-        prepare(wanted, job["parameters"], knows_previous=False)
-        inputs, now = _inputs(asset, job), datetime.now(UTC)
-        carry_out(asset, wanted, inputs, _context(job), now, attempted, quarantine=job["quarantine"])
+        prepare(wanted, data.parameters(job), knows_previous=False)
+        inputs, read_bytes = data.read_inputs(asset, job)
+        usage["read_bytes"] = read_bytes
+        context, now = _context(job), datetime.now(UTC)
+        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"])
         answer = _succeeded(attempted)
+        answer["outputs"] = data.write_outputs(asset, attempted, job)
+        usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
         answer = {"outcome": "skipped", "reason": skip.reason}
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
@@ -109,18 +115,6 @@ def _find(module: str, function: str) -> Asset[..., Any]:
     if not isinstance(found, Asset):
         raise CodeMissing(f"`{module}.{function}` is no asset in this version of the code; build and deploy it again")
     return found
-
-
-def _inputs(asset: Asset[..., Any], job: dict[str, Any]) -> dict[str, Read]:
-    deps = asset.settings.deps
-    mapped = {name for name, each in deps.items() if as_input(each).each} if hasattr(deps, "items") else set()
-    inputs: dict[str, Read] = {}
-    for parameter in job["parameters"]:
-        if parameter in mapped and job["item_json"]:
-            inputs[parameter] = Read(json.loads(job["item_json"]))
-        else:
-            raise InputMissing(f"no version was resolved for the parameter `{parameter}`")
-    return inputs
 
 
 def _context(job: dict[str, Any]) -> Context:
@@ -157,7 +151,11 @@ def _told(result: CheckResult) -> dict[str, Any]:
 
 def _error(error: BaseException, retry: Retry | None) -> dict[str, Any]:
     told = describe(error, retry)
-    category = "CONFIGURATION" if isinstance(error, CodeMissing | ImportError | SyntaxError) else told.category.name
+    category = told.category.name
+    if isinstance(error, CodeMissing | ImportError | SyntaxError | BadPlace):
+        category = "CONFIGURATION"
+    elif isinstance(error, AlreadyWritten | PlaceFailed):
+        category = "INFRASTRUCTURE"
     return {
         "category": category,
         "message": told.message,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from servo.errors import ServoError
 from servo.execute.quality import Gating
 from servo.manifest.values import duration
-from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, quality_pb2, state_pb2
+from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
 
 from .logs import Redactor
 
@@ -58,6 +58,17 @@ def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor) -> Non
     if answer["items"] is not None:
         items = answer["items"]
         finish.items.CopyFrom(event_execution_pb2.MappedItems(count=len(items), items_json=items))
+
+
+def add_outputs(
+    finish: Finish,
+    answer: Mapping[str, Any],
+    code_version: str,
+    inputs: Sequence[materialization_pb2.InputVersion],
+) -> None:
+    """What was committed, and from what it was made."""
+    for told in answer.get("outputs", ()):
+        finish.outputs.append(materialization_pb2.Output(**told, code_version=code_version, inputs=inputs))
 
 
 def read_secrets(references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
