@@ -85,8 +85,3 @@ def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
     (tmp_path / "A.jsonl").unlink()
     with pytest.raises(BadInputs, match="cannot be read"):
         resolve(envelope)
-
-
-def test_what_would_not_fit_an_event_is_not_recorded_there() -> None:
-    versions = [worker_pb2.ResolvedVersion(partition_key=f"k=i:{n}", materialization_id="M" * 26) for n in range(1000)]
-    assert recorded([worker_pb2.ResolvedInput(asset_key="n/a", versions=versions)]) == []

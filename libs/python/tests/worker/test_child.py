@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -113,6 +114,24 @@ def reading(fine):
 @asset
 def homeless():
     return 1
+
+class Dying:
+    # Stores its data and dies before the marker, unless it is told to live.
+    def store(self, value, place):
+        place.create("data", str(value).encode())
+        if value == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def load(self, place):
+        with place.reading("data") as file:
+            return int(file.read())
+
+@asset(io="work.Dying")
+def stored(context):
+    return context.attempt
+
+@asset
+def after(stored):
+    print("got", stored)
 """
 
 
@@ -330,6 +349,27 @@ def test_memory_is_limited(folder: Path) -> None:
         return await child.run(job("hungry"), silent)
 
     answer = with_child(folder, use, memory_bytes=1024**3)
+    assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
+
+
+def test_what_dies_before_its_marker_has_made_nothing(folder: Path) -> None:
+    with pytest.raises(ChildDied, match="SIGKILL"):
+        run(folder, job("stored"))
+    assert [file.name for file in (folder / "out").iterdir()] == ["data"]
+    # The next attempt has a folder and an identity of its own.
+    (folder / "out").rename(folder / "left")
+    (output,) = run(folder, job("stored", attempt=2, attempt_id="B"))[0]["outputs"]
+    marker = json.loads((folder / "out" / "_commit.json").read_bytes())
+    assert (marker["materialization_id"], output["asset_key"], output["byte_size"]) == ("B", "default/stored", 1)
+    version = ["day=d:2026-01-31", "B", output["uri"]]
+    answer, lines = run(folder, job("after", inputs=[told_input("stored", version)]))
+    assert (answer["outcome"], answer["outputs"], lines) == ("succeeded", [], [("STDOUT", "got 2")])
+    assert (answer["usage"]["read_bytes"], answer["usage"]["written_bytes"]) == (1, 0)
+
+
+def test_the_same_attempt_does_not_commit_twice(folder: Path) -> None:
+    assert run(folder, job("stored", attempt=2))[0]["outcome"] == "succeeded"
+    answer, _ = run(folder, job("stored", attempt=2))
     assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
 
 

@@ -17,6 +17,7 @@ from . import checks, inputs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
+from .fit import fit
 from .inputs import BadInputs
 from .logs import Redactor
 from .outcome import Finish, NoSecret
@@ -71,7 +72,7 @@ class Attempt:
         """To its end, whatever that is, and reports it."""
         beside = asyncio.create_task(self._report_beside())
         try:
-            finish = await self._work()
+            finish = fit(await self._work())
         finally:
             beside.cancel()
             with contextlib.suppress(asyncio.CancelledError):

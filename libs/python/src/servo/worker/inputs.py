@@ -11,9 +11,6 @@ from servo.data.places import BadPlace, read_file
 from servo.errors import ServoError
 from servo.v1 import materialization_pb2, worker_pb2
 
-# An outcome is an event of at most 64 KB; longer lists stand in the output's own metadata alone.
-_RECORDED_BYTES_MAX = 16 * 1024
-
 
 class BadInputs(ServoError):
     """A list of inputs that cannot be believed or read."""
@@ -39,7 +36,7 @@ def resolve(envelope: worker_pb2.TaskEnvelope) -> list[worker_pb2.ResolvedInput]
 
 def recorded(inputs: Iterable[worker_pb2.ResolvedInput]) -> list[materialization_pb2.InputVersion]:
     """What was read, as an output tells it."""
-    versions = [
+    return [
         materialization_pb2.InputVersion(
             asset_key=each.asset_key, partition_key=version.partition_key, materialization_id=version.materialization_id
         )
@@ -47,4 +44,3 @@ def recorded(inputs: Iterable[worker_pb2.ResolvedInput]) -> list[materialization
         for version in each.versions
         if version.materialization_id
     ]
-    return versions if sum(each.ByteSize() for each in versions) <= _RECORDED_BYTES_MAX else []
