@@ -341,17 +341,25 @@ def test_a_check_of_the_inputs_comes_before_user_code() -> None:
     assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed has 0 rows", [])
 
 
-def test_a_check_that_cannot_run_fails_its_task() -> None:
+def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asset(checks=[checks.sql("SELECT 1").on(severity="info")])
+    def made() -> int:
+        raise AssertionError("must not run")
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    (task,) = materialize([made], raise_on_error=False).tasks
+    assert task.error is not None
+    assert (task.error.category.name, task.reason) == ("CONFIGURATION", "EXECUTION_FAILED")
+    assert task.error.message.startswith("the check `sql` needs pyarrow, which is not installed: pip install")
+
+
+def test_a_check_of_inputs_that_are_not_there_is_refused_with_its_place() -> None:
     @asset(checks=[checks.row_count(at_least=1).on(phase="pre")])
     def alone() -> int:
         raise AssertionError("must not run")
 
-    (task,) = materialize([alone], raise_on_error=False).tasks
-    assert task.error is not None
-    assert (task.error.category.name, task.reason) == ("CONFIGURATION", "EXECUTION_FAILED")
-    assert task.error.message == (
-        "the check `row_count` looks at inputs (phase pre), and the asset reads none; make it phase post"
-    )
+    with pytest.raises(servo.ManifestInvalid, match=r"`row_count` looks at inputs .* reads none; make it phase post"):
+        materialize([alone])
 
 
 def test_a_check_that_breaks_is_no_pass() -> None:

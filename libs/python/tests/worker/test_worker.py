@@ -72,9 +72,9 @@ def never(value):
 def queried():
     return [{"id": 1}]
 
-@asset(namespace="bad", retry=1, checks=[checks.not_null("id").on(phase="pre", severity="info")])
-def unreadable():
-    note(None)
+@asset(namespace="bad", retry=1, checks=[checks.row_count(share_of_previous=0.9).on(severity="info")])
+def comparing():
+    return note(None)
 
 @asset(namespace="bad", may_skip=True)
 def nothing():
@@ -189,11 +189,11 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         assert tasks(client, run) == {
             "bad/attached:materialize": "FAILED",
             "bad/broken:materialize": "FAILED",
+            "bad/comparing:materialize": "FAILED",
             "bad/empty:materialize": "FAILED",
             "bad/endless:materialize": "FAILED",
             "bad/nothing:materialize": "SKIPPED",
             "bad/queried:materialize": "FAILED",
-            "bad/unreadable:materialize": "FAILED",
         }
         found = {task.task_key: task for task in client.tasks(run.run_id)}
         broken = found["bad/broken:materialize"].error
@@ -208,9 +208,9 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
             task = found[f"bad/{name}:materialize"]
             assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
         # What cannot be run is no pass, whatever it would have meant.
-        unreadable = found["bad/unreadable:materialize"].error
-        assert unreadable.category == state_pb2.ERROR_CATEGORY_CONFIGURATION
-        assert unreadable.message.startswith("the check `not_null_id` looks at inputs (phase pre)")
+        comparing = found["bad/comparing:materialize"].error
+        assert comparing.category == state_pb2.ERROR_CATEGORY_CONFIGURATION
+        assert comparing.message.startswith("the check `row_count` compares with the version before")
 
 
 def versions(client: Client, workspace: str) -> dict[tuple[str, str], materialization_pb2.Materialization]:

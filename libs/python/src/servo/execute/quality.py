@@ -85,12 +85,14 @@ def prepare(checks: Iterable[Check], parameters: Sequence[str], *, knows_previou
             raise CannotCheck(f"{error} where the code runs") from None
         if isinstance(check.spec, RowCount) and check.spec.share_of_previous_ppm is not None and not knows_previous:
             raise CannotCheck(f"{what} compares with the version before, which a worker is not told; use at_least")
-        if check.phase == "pre":
-            _prepare_pre(check, what, parameters)
+        prepare_pre(check, parameters)
 
 
-def _prepare_pre(check: Check, what: str, parameters: Sequence[str]) -> None:
-    names = ", ".join(parameters)
+def prepare_pre(check: Check, parameters: Sequence[str]) -> None:
+    """What is known as soon as the asset is defined."""
+    if check.phase != "pre":
+        return
+    what, names = f"the check `{check.name}`", ", ".join(parameters)
     if not parameters:
         raise CannotCheck(f"{what} looks at inputs (phase pre), and the asset reads none; make it phase post")
     match check.spec:
