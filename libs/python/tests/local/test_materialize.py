@@ -304,7 +304,11 @@ def test_checks_gate_what_comes_after(
     @asset(
         name="rows",
         quarantine=quarantine,
-        checks=[checks.unique("id"), checks.not_null("id").on(severity="critical"), checks.sql("SELECT 1")],
+        checks=[
+            checks.unique("id"),
+            checks.not_null("id").on(severity="critical"),
+            checks.sql("SELECT * FROM output WHERE id < 0"),
+        ],
     )
     def made() -> list[dict[str, int]]:
         return rows
@@ -316,9 +320,46 @@ def test_checks_gate_what_comes_after(
     result = materialize([made, count, enough], raise_on_error=False)
     task = result.task("default/rows")
     assert (task.state.value, result.task("default/count").state.value, result.flagged) == (state, after, flagged)
-    assert (len(task.checks), list(task.checks_not_run)) == (3, ["sql"])
+    assert [found.name for found in task.checks] == ["unique_id", "not_null_id", "sql", "enough"]
     if state == "FAILED":
         assert result.error == "default/rows:materialize: the check `enough` failed too few"
+
+
+def test_a_check_of_the_inputs_comes_before_user_code() -> None:
+    ran: list[int] = []
+
+    @asset
+    def orders() -> list[int]:
+        return []
+
+    @asset(quarantine=True, checks=[checks.row_count(at_least=1).on(severity="critical", phase="pre")])
+    def total(orders: list[int]) -> int:
+        ran.append(sum(orders))
+        return ran[0]
+
+    result = materialize([orders, total], raise_on_error=False)
+    assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed has 0 rows", [])
+
+
+def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asset(checks=[checks.sql("SELECT 1").on(severity="info")])
+    def made() -> int:
+        raise AssertionError("must not run")
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    (task,) = materialize([made], raise_on_error=False).tasks
+    assert task.error is not None
+    assert (task.error.category.name, task.reason) == ("CONFIGURATION", "EXECUTION_FAILED")
+    assert task.error.message.startswith("the check `sql` needs pyarrow, which is not installed: pip install")
+
+
+def test_a_check_of_inputs_that_are_not_there_is_refused_with_its_place() -> None:
+    @asset(checks=[checks.row_count(at_least=1).on(phase="pre")])
+    def alone() -> int:
+        raise AssertionError("must not run")
+
+    with pytest.raises(servo.ManifestInvalid, match=r"`row_count` looks at inputs .* reads none; make it phase post"):
+        materialize([alone])
 
 
 def test_a_check_that_breaks_is_no_pass() -> None:

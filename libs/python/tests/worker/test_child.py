@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from servo.v1 import quality_pb2
+from servo.worker.checks import told
 from servo.worker.child import Child, ChildDied
 
 T = TypeVar("T")
@@ -91,13 +94,44 @@ def unsendable():
 def strange_items():
     return [object()]
 
-@asset(checks=[checks.row_count(at_least=2).on(severity="critical")])
+@asset
 def checked():
-    return [1]
+    print("ran")
+    return [{"id": 1}]
+
+@servo.check("default/checked", severity="critical")
+def hangs(value):
+    time.sleep(1000)
+
+@servo.check("default/parsed", phase="pre")
+def is_text(file):
+    return isinstance(file, str)
 
 @asset
 def reading(fine):
     pass
+
+@asset
+def homeless():
+    return 1
+
+class Dying:
+    # Stores its data and dies before the marker, unless it is told to live.
+    def store(self, value, place):
+        place.create("data", str(value).encode())
+        if value == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def load(self, place):
+        with place.reading("data") as file:
+            return int(file.read())
+
+@asset(io="work.Dying")
+def stored(context):
+    return context.attempt
+
+@asset
+def after(stored):
+    print("got", stored)
 """
 
 
@@ -111,7 +145,8 @@ def job(function: str, **more: Any) -> dict[str, Any]:
     return {
         "module": "work",
         "function": function,
-        "parameters": [],
+        "inputs": [],
+        "output_uri": "",
         "item_json": "",
         "asset_key": f"default/{function}",
         "partition": "day=d:2026-01-31",
@@ -123,9 +158,17 @@ def job(function: str, **more: Any) -> dict[str, Any]:
         "map_index": None,
         "config": {"rate": 0.5},
         "secrets": {},
+        "quarantine": False,
         "checks": [],
         **more,
     }
+
+
+def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[str, Any]:
+    return {"asset_key": asset or f"default/{parameter}", "parameter": parameter, "versions": list(versions)}
+
+
+FILE = told_input("file", asset="default/files")
 
 
 def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], **more: int) -> T:
@@ -149,7 +192,8 @@ def run(folder: Path, given: dict[str, Any]) -> tuple[dict[str, Any], list[tuple
     lines: list[tuple[str, str]] = []
 
     async def use(child: Child) -> dict[str, Any]:
-        return await child.run(given, lambda stream, line: lines.append((stream, line)))
+        places = {"output_uri": f"file://{folder}/out/"}
+        return await child.run(given | places, lambda stream, line: lines.append((stream, line)))
 
     return with_child(folder, use), lines
 
@@ -170,7 +214,7 @@ def test_one_child_runs_many_jobs(folder: Path) -> None:
 
 def test_items_go_out_and_come_in(folder: Path) -> None:
     assert run(folder, job("files"))[0]["items"] == ['"a"', '{"b": 1}']
-    assert run(folder, job("parsed", parameters=["file"], item_json='{"b": 1}'))[0]["outcome"] == "succeeded"
+    assert run(folder, job("parsed", inputs=[FILE], item_json='{"b": 1}'))[0]["outcome"] == "succeeded"
 
 
 def test_skips_are_no_failures(folder: Path) -> None:
@@ -186,16 +230,17 @@ def test_skips_are_no_failures(folder: Path) -> None:
         ("unsendable", "USER_CODE", "Odd", "odd"),
         ("strange_items", "USER_CODE", "TypeError", "not JSON serializable"),
         ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
-        ("reading", "INPUT", "InputMissing", "no version was resolved for the parameter `fine`"),
+        ("reading", "INPUT", "InputMissing", "`default/fine` has no version for the parameter `fine`; materialize it"),
+        ("homeless", "CONFIGURATION", "BadPlace", "`` is no place to keep data: set output_base of dispatcher and"),
     ],
 )
 def test_failures_are_told_and_the_child_goes_on(
     folder: Path, function: str, category: str, kind: str, part: str
 ) -> None:
-    parameters = ["fine"] if function == "reading" else []
+    inputs = [told_input("fine")] if function == "reading" else []
 
     async def use(child: Child) -> tuple[dict[str, Any], str]:
-        failed = await child.run(job(function, parameters=parameters), silent)
+        failed = await child.run(job(function, inputs=inputs), silent)
         return failed, (await child.run(job("fine"), silent))["outcome"]
 
     answer, after = with_child(folder, use)
@@ -212,9 +257,79 @@ def test_errors_know_their_place_and_their_policy(folder: Path) -> None:
     assert (folder / "work.py").read_text().splitlines()[int(line) - 1] == '    return {}["ghost"]'
 
 
-def test_checks_that_the_deployment_names_are_run(folder: Path) -> None:
-    (found,) = run(folder, job("checked", checks=["row_count", "sql"]))[0]["checks"]
-    assert (found["passed"], found["severity"], found["message"]) == (False, "critical", "has 1 rows")
+def definition(name: str, severity: str = "", phase: str = "", **spec: Any) -> dict[str, Any]:
+    """As the deployment says it."""
+    message = quality_pb2.CheckDefinition(
+        name=name,
+        severity=f"SEVERITY_{severity.upper()}" if severity else None,
+        phase=f"CHECK_PHASE_{phase.upper()}" if phase else None,
+        **spec,
+    )
+    return told(message)
+
+
+def code_check(function: str) -> quality_pb2.CodeCheck:
+    return quality_pb2.CodeCheck(module="work", function=function)
+
+
+ROWS = quality_pb2.RowCountCheck(min=2)
+
+
+def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder: Path) -> None:
+    given = [
+        definition("rows", "critical", row_count=ROWS),
+        definition("no_ids", sql=quality_pb2.SqlCheck(query="SELECT id FROM output")),
+        definition("is", "info", schema=quality_pb2.SchemaCheck(columns=[{"name": "id", "type": "int64"}])),
+    ]
+    answer, _ = run(folder, job("checked", checks=given))
+    found = [(each["name"], each["passed"], each["severity"], each["message"]) for each in answer["checks"]]
+    assert found == [
+        ("rows", False, "critical", "has 1 rows"),
+        ("no_ids", False, "error", "1 rows, the first is (1,)"),
+        ("is", True, "info", ""),
+    ]
+    assert (answer["outcome"], answer["gating"]) == ("succeeded", "BLOCK")
+    assert answer["blocking"] == "the check `rows` failed has 1 rows"
+    assert run(folder, job("checked", checks=given, quarantine=True))[0]["gating"] == "QUARANTINE"
+
+
+def test_a_critical_check_of_the_inputs_stops_user_code_before_it_begins(folder: Path) -> None:
+    given = [definition("is_text", "critical", "pre", code=code_check("is_text"))]
+    wanted = job("parsed", inputs=[FILE], item_json='{"b": 1}', checks=given, quarantine=True)
+    answer, _ = run(folder, wanted)
+    # Without an output there is nothing to decide about.
+    assert (answer["outcome"], answer["gating"], answer["items"]) == ("succeeded", "BLOCK", None)
+    assert [(each["phase"], each["passed"]) for each in answer["checks"]] == [("pre", False)]
+    # What was found before user code failed is told with the failure.
+    failed, _ = run(folder, {**wanted, "item_json": '"a"'})
+    assert (failed["outcome"], [each["passed"] for each in failed["checks"]]) == ("failed", [True])
+
+
+def test_a_check_that_hangs_ends_and_its_child_is_worn(folder: Path) -> None:
+    given = definition("hangs", "critical", timeout={"nanos": 50_000_000}, code=code_check("hangs"))
+    answer, _ = run(folder, job("checked", checks=[given]))
+    assert (answer["gating"], answer["worn"]) == ("BLOCK", True)
+    assert answer["checks"][0]["message"] == "took longer than 0.05 s"
+
+
+@pytest.mark.parametrize(
+    ("check", "part"),
+    [
+        (definition("odd"), "`odd` is of a kind that this worker does not know; install a newer"),
+        (definition("lost", code=code_check("ghost")), "`lost` is `work.ghost`, which is no function in this version"),
+        (definition("early", phase="pre", row_count=ROWS), "`early` looks at inputs (phase pre), and the asset reads"),
+        (
+            definition("less", row_count=quality_pb2.RowCountCheck(min_share_of_previous_ppm=900_000)),
+            "`less` compares with the version before, which a worker is not told; use at_least",
+        ),
+    ],
+)
+def test_a_check_that_cannot_run_fails_the_attempt_before_user_code(
+    folder: Path, check: dict[str, Any], part: str
+) -> None:
+    answer, lines = run(folder, job("checked", checks=[check]))
+    assert (answer["outcome"], answer["error"]["category"], lines) == ("failed", "CONFIGURATION", [])
+    assert part in answer["error"]["message"]
 
 
 @pytest.mark.parametrize(("function", "how"), [("dying", "exit code 9"), ("killed", "signal SIGKILL")])
@@ -234,6 +349,27 @@ def test_memory_is_limited(folder: Path) -> None:
         return await child.run(job("hungry"), silent)
 
     answer = with_child(folder, use, memory_bytes=1024**3)
+    assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
+
+
+def test_what_dies_before_its_marker_has_made_nothing(folder: Path) -> None:
+    with pytest.raises(ChildDied, match="SIGKILL"):
+        run(folder, job("stored"))
+    assert [file.name for file in (folder / "out").iterdir()] == ["data"]
+    # The next attempt has a folder and an identity of its own.
+    (folder / "out").rename(folder / "left")
+    (output,) = run(folder, job("stored", attempt=2, attempt_id="B"))[0]["outputs"]
+    marker = json.loads((folder / "out" / "_commit.json").read_bytes())
+    assert (marker["materialization_id"], output["asset_key"], output["byte_size"]) == ("B", "default/stored", 1)
+    version = ["day=d:2026-01-31", "B", output["uri"]]
+    answer, lines = run(folder, job("after", inputs=[told_input("stored", version)]))
+    assert (answer["outcome"], answer["outputs"], lines) == ("succeeded", [], [("STDOUT", "got 2")])
+    assert (answer["usage"]["read_bytes"], answer["usage"]["written_bytes"]) == (1, 0)
+
+
+def test_the_same_attempt_does_not_commit_twice(folder: Path) -> None:
+    assert run(folder, job("stored", attempt=2))[0]["outcome"] == "succeeded"
+    answer, _ = run(folder, job("stored", attempt=2))
     assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
 
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from servo import checks
+from servo.define.checks import Check
+from servo.manifest.checks import definition
+from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, common_pb2, state_pb2, worker_pb2
+from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
 from servo.worker.logs import Redactor, read_lines
 from servo.worker.outcome import NoSecret, finish_of, read_secrets
@@ -77,9 +84,34 @@ def test_secrets_come_from_the_environment_only(monkeypatch: pytest.MonkeyPatch)
             read_secrets([common_pb2.SecretRef(name="k", provider=provider, path=path)])
 
 
+def holds(value: object) -> bool:
+    return bool(value)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.row_count(at_least=0, at_most=7),
+        checks.row_count(share_of_previous=0.5),
+        checks.not_null("a", "b").on(severity="critical", phase="pre", timeout="90s"),
+        checks.unique("a"),
+        checks.max_age("at", "36h"),
+        checks.schema({"id": "int64", "note": "string?"}, allow_extra=True),
+        checks.sql("SELECT 1"),
+        Check("holds", checks.Code(holds), "warning"),
+    ],
+)
+def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
+    sent = told(definition(check, EntryPoints(importable=True)))
+    found = read(json.loads(json.dumps(sent)))
+    assert (found.name, found.spec) == (check.name, check.spec)
+    assert (found.severity, found.phase) == (check.severity or "error", check.phase or "post")
+    assert found.timeout == (None if check.timeout is None else timedelta(seconds=90))
+
+
 def test_what_leaves_the_worker_is_redacted() -> None:
     error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
-    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}}
-    finish = finish_of(answer, quarantine=False, redact=Redactor({"k": "hunter2"}))
+    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}, "checks": []}
+    finish = finish_of(answer, Redactor({"k": "hunter2"}))
     assert "hunter2" not in str(finish)
     assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)

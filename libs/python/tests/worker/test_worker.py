@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from servo import Client, Run
+from servo import AllPartitions, Client, Run
 from servo.build.build import Built, build
-from servo.v1 import run_pb2, state_pb2
+from servo.v1 import materialization_pb2, run_pb2, scheduler_data_pb2, state_pb2
 
 from ..build.test_build import SERVO, project
 from ..client.line import Line
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.mesh
 CODE = """
 import os, signal, time
 from pathlib import Path
-from servo import Items, Retry, Secret, asset, checks, mapped, skip
+import polars
+from servo import AllOf, CheckOutcome, In, Items, Partitions, Retry, Secret, Static
+from servo import asset, check, checks, mapped, multi_asset, skip
 
 EFFECTS = Path(os.environ["EFFECTS"])
 
@@ -58,6 +60,22 @@ def broken():
 def empty():
     return []
 
+@asset(namespace="bad")
+def attached():
+    return [1]
+
+@check(attached, severity="critical")
+def never(value):
+    return CheckOutcome(False, "not today")
+
+@asset(namespace="bad", retry=1, checks=[checks.sql("SELECT * FROM output WHERE id = 1").on(severity="critical")])
+def queried():
+    return [{"id": 1}]
+
+@asset(namespace="bad", retry=1, checks=[checks.row_count(share_of_previous=0.9).on(severity="info")])
+def comparing():
+    return note(None)
+
 @asset(namespace="bad", may_skip=True)
 def nothing():
     skip("nothing new")
@@ -67,6 +85,31 @@ def endless():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1)
+
+ALL = {"region": AllOf()}
+REGIONS = Partitions(region=Static("eu", "us"))
+
+@asset(namespace="flow", partitions=REGIONS)
+def orders(context):
+    import pyarrow
+    return pyarrow.table({"region": [context.partition["region"]] * 3, "amount": [1, 2, 3]})
+
+@asset(namespace="flow", partitions=REGIONS, checks=[checks.row_count(at_least=3).on(phase="pre", severity="critical")])
+def clean(orders: "polars.DataFrame"):
+    return orders.filter(orders["amount"] > 1)
+
+@multi_asset(namespace="flow", outputs=["total", "regions"], deps={"clean": In("flow/clean", mapping=ALL)})
+def summary(clean):
+    return sum(frame["amount"].sum() for frame in clean.values()), sorted(key["region"] for key in clean)
+
+@asset(namespace="flow")
+def report(total, regions):
+    EFFECTS.write_text(f"{total} {regions}")
+
+@asset(namespace="flow", deps={"total": In("flow/total")}, quarantine=True,
+       checks=[checks.row_count(at_least=9).on(severity="critical")])
+def doubtful(total):
+    return [total]
 
 @asset(namespace="slow", retry=Retry(attempts=1))
 def slow(context):
@@ -144,17 +187,62 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         ended = client.wait(run.run_id)
         assert ended.state == state_pb2.RUN_STATE_FAILED
         assert tasks(client, run) == {
+            "bad/attached:materialize": "FAILED",
             "bad/broken:materialize": "FAILED",
+            "bad/comparing:materialize": "FAILED",
             "bad/empty:materialize": "FAILED",
             "bad/endless:materialize": "FAILED",
             "bad/nothing:materialize": "SKIPPED",
+            "bad/queried:materialize": "FAILED",
         }
         found = {task.task_key: task for task in client.tasks(run.run_id)}
         broken = found["bad/broken:materialize"].error
         assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
         # The worker's report or the server's own clock, whichever came first.
         assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
-        assert found["bad/empty:materialize"].reason == state_pb2.TRANSITION_REASON_CHECK_FAILED
+        for name, message in [
+            ("empty", "the check `row_count` failed has 0 rows"),
+            ("attached", "the check `never` failed not today"),
+            ("queried", "the check `sql` failed 1 rows, the first is (1,)"),
+        ]:
+            task = found[f"bad/{name}:materialize"]
+            assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
+        # What cannot be run is no pass, whatever it would have meant.
+        comparing = found["bad/comparing:materialize"].error
+        assert comparing.category == state_pb2.ERROR_CATEGORY_CONFIGURATION
+        assert comparing.message.startswith("the check `row_count` compares with the version before")
+
+
+def versions(client: Client, workspace: str) -> dict[tuple[str, str], materialization_pb2.Materialization]:
+    request = scheduler_data_pb2.ListMaterializationsRequest(tenant=TENANT, workspace=workspace, page_size=100)
+    listed = client.scheduler.ListMaterializations(request).materializations
+    return {(each.output.asset_key, each.output.partition_key): each for each in listed}
+
+
+def test_data_flows_from_task_to_task(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-flow") as client, working(mesh, "work-flow", effects):
+        run = deployed(client, built).trigger(Run("flow.*", partitions=AllPartitions()))
+        ended = client.wait(run.run_id)
+        assert ended.state == state_pb2.RUN_STATE_SUCCEEDED, ended
+        assert effects.read_text() == "10 ['eu', 'us']"
+        made = versions(client, "work-flow")
+    assert {key: each.output.row_count for key, each in made.items() if each.output.HasField("row_count")} == {
+        ("flow/orders", "region=s:eu"): 3,
+        ("flow/orders", "region=s:us"): 3,
+        ("flow/clean", "region=s:eu"): 2,
+        ("flow/clean", "region=s:us"): 2,
+        ("flow/regions", ""): 2,
+        ("flow/doubtful", ""): 1,
+    }
+    states = {key: each.state for key, each in made.items()}
+    assert states.pop(("flow/doubtful", "")) == state_pb2.MATERIALIZATION_STATE_QUARANTINED
+    assert set(states.values()) == {state_pb2.MATERIALIZATION_STATE_PROMOTED}
+    orders, clean = made["flow/orders", "region=s:eu"], made["flow/clean", "region=s:eu"]
+    (read,) = clean.output.inputs
+    assert (read.asset_key, read.partition_key) == ("flow/orders", "region=s:eu")
+    assert read.materialization_id == orders.materialization_id
+    # The report keeps its data by itself.
+    assert ("flow/report", "") not in made
 
 
 def until_written(effects: Path) -> None:

@@ -121,7 +121,7 @@ def schema(columns: Mapping[str, str], *, allow_extra: bool = False) -> Check:
 
 
 def sql(query: str, *, name: str = "sql") -> Check:
-    """DuckDB over the view ``output``; every row returned is a failure."""
+    """DuckDB over the view ``output``, or before user code over a view per parameter; every row is a failure."""
     return Check(name, Sql(query))
 
 

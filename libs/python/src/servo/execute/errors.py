@@ -13,6 +13,9 @@ from servo.define.settings import Retry
 from servo.errors import ServoError
 from servo.model.categories import ErrorCategory
 
+from .quality import CannotCheck
+from .tables import PackageMissing
+
 _TRACEBACK_BYTES_MAX = 16 * 1024
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 
@@ -52,6 +55,8 @@ def _category(error: BaseException) -> ErrorCategory:
     match error:
         case InputMissing():
             return ErrorCategory.INPUT
+        case CannotCheck() | PackageMissing():
+            return ErrorCategory.CONFIGURATION
         case ConnectionError() | TimeoutError():
             return ErrorCategory.TRANSIENT
         case MemoryError():

@@ -1,20 +1,34 @@
-"""Checks over values in memory, and what they mean for the output.
+"""Checks before and after user code, and what they mean for the output.
 
-Values are rows (a list of mappings), columns (a mapping of lists, or a frame with ``columns``), or anything with a
-length. Schema and SQL checks look at stored data and are run by the worker.
+Whether all of them can be run here is known before user code begins: nothing is skipped, and nothing fails after an
+hour for a package that was missing all the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
-from dataclasses import dataclass
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import Any
 
-from servo.define.checks import Check, Code, MaxAge, NotNull, RowCount, Schema, Severity, Sql, Unique
+from servo.define.checks import Check, Code, Phase, RowCount, Schema, Severity, Sql
+from servo.define.durations import read_duration
 from servo.define.results import CheckOutcome
-from servo.errors import InvalidValue
+from servo.errors import ServoError
+
+from . import tables
+from .check_kinds import answered, no_rows, outcome
+
+_TIMEOUT_SECONDS = 300.0
+
+
+class CannotCheck(ServoError):
+    """A check that cannot be run, which is for its author or the worker's owner to mend."""
 
 
 class Gating(Enum):
@@ -36,77 +50,143 @@ class CheckResult:
     severity: Severity
     # The check itself broke, rather than the data.
     errored: bool = False
+    phase: Phase = "post"
+    seconds: float = 0.0
+    # Its thread may still be busy.
+    timed_out: bool = False
 
     @property
     def passed(self) -> bool:
         return self.outcome.passed
 
 
-def runs_in_memory(check: Check) -> bool:
-    return not isinstance(check.spec, Schema | Sql)
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a parameter gets; of several partitions a mapping from each to its value."""
+
+    value: Any
+    several: bool = False
+
+    @property
+    def pieces(self) -> list[tuple[str, Any]]:
+        return [(str(key), value) for key, value in self.value.items()] if self.several else [("", self.value)]
 
 
-def run_check(check: Check, value: Any, now: datetime) -> CheckResult:
-    severity: Severity = check.severity or "error"
-    try:
-        return CheckResult(check.name, _outcome(check, value, now), severity)
-    except Exception as error:
-        message = f"the check broke: {type(error).__name__}: {error}"
-        return CheckResult(check.name, CheckOutcome(False, message), severity, errored=True)
+def prepare(checks: Iterable[Check], parameters: Sequence[str], *, knows_previous: bool) -> None:
+    """Raises :class:`CannotCheck` for the first check that could not be run. ``parameters`` are what is read."""
+    for check in checks:
+        what = f"the check `{check.name}`"
+        try:
+            if isinstance(check.spec, Schema | Sql):
+                tables.require("pyarrow", what)
+            if isinstance(check.spec, Sql):
+                tables.require("duckdb", what)
+        except tables.PackageMissing as error:
+            raise CannotCheck(f"{error} where the code runs") from None
+        if isinstance(check.spec, RowCount) and check.spec.share_of_previous_ppm is not None and not knows_previous:
+            raise CannotCheck(f"{what} compares with the version before, which a worker is not told; use at_least")
+        prepare_pre(check, parameters)
+
+
+def prepare_pre(check: Check, parameters: Sequence[str]) -> None:
+    """What is known as soon as the asset is defined."""
+    if check.phase != "pre":
+        return
+    what, names = f"the check `{check.name}`", ", ".join(parameters)
+    if not parameters:
+        raise CannotCheck(f"{what} looks at inputs (phase pre), and the asset reads none; make it phase post")
+    match check.spec:
+        case Code(function):
+            if _arguments(function, parameters) is None:
+                raise CannotCheck(f"{what} of phase pre takes other parameters than the asset reads; name them {names}")
+        case Sql():
+            pass
+        case _ if len(parameters) > 1:
+            raise CannotCheck(
+                f"{what} of phase pre looks at one input, and the asset reads {names}; write it as SQL or as a function"
+            )
+
+
+def run_pre(checks: Iterable[Check], inputs: Mapping[str, Read], now: datetime) -> list[CheckResult]:
+    return [_run(check, partial(_look_at_inputs, check, inputs, now)) for check in checks]
+
+
+def run_post(checks: Iterable[Check], value: Any, now: datetime) -> list[CheckResult]:
+    return [_run(check, partial(outcome, check, value, now)) for check in checks]
 
 
 def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
-    failed = {result.severity for result in results if not result.passed}
-    if "critical" in failed:
+    """What fails before user code leaves no output that could wait for a decision."""
+    failed = [result for result in results if not result.passed]
+    if any(result.severity == "critical" and result.phase == "pre" for result in failed):
+        return Gating.BLOCK
+    severities = {result.severity for result in failed}
+    if "critical" in severities:
         return Gating.QUARANTINE if quarantine else Gating.BLOCK
-    return Gating.WARN if "error" in failed else Gating.ALLOW
+    return Gating.WARN if "error" in severities else Gating.ALLOW
 
 
-def _outcome(check: Check, value: Any, now: datetime) -> CheckOutcome:
+def blocking(results: Iterable[CheckResult]) -> str:
+    """The critical checks that failed, for people."""
+    failed = [check for check in results if not check.passed and check.severity == "critical"]
+    return "; ".join(f"the check `{check.name}` failed {check.outcome.message}".rstrip() for check in failed)
+
+
+def _look_at_inputs(check: Check, inputs: Mapping[str, Read], now: datetime) -> CheckOutcome:
     match check.spec:
         case Code(function):
-            return _answered(function, value)
-        case RowCount(at_least, at_most):
-            return _row_count(_rows(value), at_least, at_most)
-        case NotNull(columns):
-            empty = sum(1 for column in columns for cell in _column(value, column) if cell is None)
-            return CheckOutcome(empty == 0, f"{empty} values are empty" if empty else "", str(empty), "0")
-        case Unique(columns):
-            keys = list(zip(*(_column(value, column) for column in columns), strict=True))
-            again = len(keys) - len(set(keys))
-            return CheckOutcome(again == 0, f"{again} rows repeat another" if again else "", str(again), "0")
-        case MaxAge(column, max_age):
-            age = now - max(_column(value, column))
-            return CheckOutcome(age <= max_age, "" if age <= max_age else "is too old", str(age), str(max_age))
-        case _:
-            raise InvalidValue(f"`{check.name}` looks at stored data; the worker runs it")
+            chosen = _arguments(function, list(inputs)) or {}
+            return answered(function(**{name: inputs[read].value for name, read in chosen.items()}))
+        case Sql(query):
+            return no_rows(query, {name: _whole(read) for name, read in inputs.items()})
+    ((_, only),) = inputs.items()
+    found = CheckOutcome(True, "there is no partition to look at")
+    for label, value in only.pieces:
+        found = outcome(check, value, now)
+        if not found.passed:
+            return replace(found, message=f"{label}: {found.message}") if label else found
+    return found
 
 
-def _answered(function: Callable[[Any], Any], value: Any) -> CheckOutcome:
-    found = function(value)
-    if isinstance(found, CheckOutcome):
-        return found
-    # What frames answer (numpy.bool_) is no bool, and does as one.
-    if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
-        raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
-    return CheckOutcome(bool(found))
+def _whole(read: Read) -> Any:
+    import pyarrow
+
+    return pyarrow.concat_tables([tables.arrow(value) for _, value in read.pieces], promote_options="permissive")
 
 
-def _row_count(count: int, at_least: int | None, at_most: int | None) -> CheckOutcome:
-    fits = (at_least is None or count >= at_least) and (at_most is None or count <= at_most)
-    wanted = f"{'' if at_least is None else at_least} to {'' if at_most is None else at_most}"
-    return CheckOutcome(fits, "" if fits else f"has {count} rows", str(count), wanted.strip())
+def _arguments(function: Callable[..., Any], parameters: Sequence[str]) -> dict[str, str] | None:
+    """Its own parameters to those of the asset: by name, or the only one to the only one."""
+    wanted = inspect.signature(function).parameters
+    needed = [name for name, each in wanted.items() if each.default is inspect.Parameter.empty]
+    if all(name in parameters for name in needed):
+        return {name: name for name in wanted if name in parameters}
+    return {needed[0]: parameters[0]} if len(needed) == len(parameters) == 1 else None
 
 
-def _rows(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return max((len(column) for column in value.values() if isinstance(column, Sized)), default=0)
-    if not isinstance(value, Sized):
-        raise InvalidValue(f"a {type(value).__name__} has no rows to count")
-    return len(value)
+def _run(check: Check, look: Callable[[], CheckOutcome]) -> CheckResult:
+    """In a thread, because only so can something that hangs be left behind."""
+    severity: Severity = check.severity or "error"
+    phase: Phase = check.phase or "post"
+    seconds = _TIMEOUT_SECONDS if check.timeout is None else read_duration(check.timeout).total_seconds()
+    found: list[CheckOutcome | BaseException] = []
 
+    def work() -> None:
+        try:
+            found.append(look())
+        except BaseException as error:
+            found.append(error)
 
-def _column(value: Any, name: str) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [row.get(name) for row in value]
-    return list(value[name])
+    began = time.monotonic()
+    thread = threading.Thread(target=work, name=f"servo-check-{check.name}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    took = time.monotonic() - began
+    match found[0] if found else None:
+        case CheckOutcome() as told:
+            return CheckResult(check.name, told, severity, phase=phase, seconds=took)
+        case None:
+            told = CheckOutcome(False, f"took longer than {seconds:g} s", metadata={"timeout": "true"})
+            return CheckResult(check.name, told, severity, True, phase, took, timed_out=True)
+        case error:
+            told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {error}")
+            return CheckResult(check.name, told, severity, errored=True, phase=phase, seconds=took)

@@ -32,8 +32,6 @@ class TaskResult:
     attempts: int
     error: AttemptError | None = None
     checks: Sequence[CheckResult] = ()
-    # Checks over stored data, which only a worker runs.
-    checks_not_run: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

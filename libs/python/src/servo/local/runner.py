@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from servo.define.asset import CONTEXT, Asset
+from servo.define.asset import Asset
 from servo.define.checks import Check, CheckFunction
 from servo.define.context import Context
 from servo.define.results import Skip
 from servo.define.settings import Retry
+from servo.execute.carry_out import Attempted, carry_out
 from servo.execute.errors import AttemptError, describe
-from servo.execute.outputs import Outputs, outputs
-from servo.execute.quality import CheckResult, Gating, gating, run_check, runs_in_memory
+from servo.execute.outputs import Outputs
+from servo.execute.quality import Gating, Read, blocking, prepare
 from servo.manifest.project import Project
 from servo.model.ids import run_id
 from servo.model.partition_key import PartitionKey
@@ -36,8 +37,7 @@ class _Story:
     """What the attempts of one task left behind."""
 
     error: AttemptError | None = None
-    checks: list[CheckResult] = field(default_factory=list)
-    not_run: list[str] = field(default_factory=list)
+    attempted: Attempted = field(default_factory=Attempted)
 
 
 class Runner:
@@ -101,41 +101,37 @@ class Runner:
     def _outcome(
         self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, story: _Story
     ) -> Outcome:
+        attempted, checks = story.attempted, self._checks(asset)
         try:
-            arguments = self._arguments(slot, asset, planned, context)
-            made = outputs(asset, asset.function(**arguments))
+            # There never is a version before.
+            prepare(checks, [each.parameter for each in planned.inputs], knows_previous=True)
+            inputs, quarantine = self._inputs(slot, planned), asset.settings.quarantine
+            carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
         except Skip as skip:
             return SkippedItself(skip.reason)
         except Exception as error:
             story.error = describe(error, Retry.of(asset.settings.retry, tuple(asset.settings.retry_on)))
             return Failed(story.error.category, story.error.message, story.error.type, story.error.retriable)
-        decision = self._check(asset, made, story)
-        if decision is Gating.BLOCK:
-            return CheckFailed(_told(story.checks))
-        if decision is not Gating.QUARANTINE:
-            self._keep(slot, planned.key.partition, made)
-        return Succeeded(len(made.items or ()), quarantined=decision is Gating.QUARANTINE)
+        if attempted.made is None or attempted.gating is Gating.BLOCK:
+            return CheckFailed(blocking(attempted.checks))
+        quarantined = attempted.gating is Gating.QUARANTINE
+        if not quarantined:
+            self._keep(slot, planned.key.partition, attempted.made)
+        return Succeeded(len(attempted.made.items or ()), quarantined=quarantined)
 
-    def _arguments(self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
+    def _inputs(self, slot: Slot, planned: PlannedTask) -> dict[str, Read]:
+        inputs: dict[str, Read] = {}
         for each in planned.inputs:
             if each.mapped and slot.item is not None and planned.mapped_over is not None:
-                arguments[each.parameter] = self.items[planned.mapped_over][slot.item]
+                inputs[each.parameter] = Read(self.items[planned.mapped_over][slot.item])
             else:
-                arguments[each.parameter] = self.values.read(each)
-        if CONTEXT in asset.parameters:
-            arguments[CONTEXT] = context
-        return arguments
+                inputs[each.parameter] = Read(self.values.read(each), several=not each.single)
+        return inputs
 
-    def _check(self, asset: Asset[..., Any], made: Outputs, story: _Story) -> Gating:
+    def _checks(self, asset: Asset[..., Any]) -> list[Check]:
         own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
         attached = self.attached.get(str(asset.key), [])
-        for check in [*own, *(each for each in attached if each not in own)]:
-            if check.phase == "pre" or not runs_in_memory(check):
-                story.not_run.append(check.name)
-            else:
-                story.checks.append(run_check(check, made.values[str(asset.key)], self.now))
-        return gating(story.checks, quarantine=asset.settings.quarantine)
+        return [*own, *(each for each in attached if each not in own)]
 
     def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs) -> None:
         for key, value in made.values.items():
@@ -159,14 +155,11 @@ class Runner:
         slots = sorted(run.cells, key=lambda slot: (slot.ordinal, -1 if slot.item is None else slot.item))
         stories = [(slot, run.cells[slot], self.stories.get(slot, _Story())) for slot in slots]
         results = [
-            TaskResult(
-                str(run.key(slot)), cell.state, cell.reason, cell.attempt, story.error, story.checks, story.not_run
-            )
+            TaskResult(str(run.key(slot)), cell.state, cell.reason, cell.attempt, story.error, story.attempted.checks)
             for slot, cell, story in stories
         ]
-        flagged = any(
-            not check.passed and check.severity == "error" for _, _, story in stories for check in story.checks
-        )
+        checks = [check for _, _, story in stories for check in story.attempted.checks]
+        flagged = any(not check.passed and check.severity == "error" for check in checks)
         return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made, flagged)
 
 
@@ -176,11 +169,6 @@ def _attached(project: Project) -> dict[str, list[Check]]:
         for target in function.targets:
             attached.setdefault(target, []).append(function.check)
     return attached
-
-
-def _told(checks: Sequence[CheckResult]) -> str:
-    failed = [check for check in checks if not check.passed and check.severity == "critical"]
-    return "; ".join(f"the check `{check.name}` failed {check.outcome.message}".rstrip() for check in failed)
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

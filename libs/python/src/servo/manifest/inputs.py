@@ -42,7 +42,7 @@ class Names:
 def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
     """Parameter (empty for order without data), upstream key and what is said about it."""
     parameters = {name: each for name, each in asset.parameters.items() if name != CONTEXT}
-    given, order = _given(asset, parameters)
+    given, order = declared(asset)
     for name, parameter in parameters.items():
         if name in given or parameter.default is not inspect.Parameter.empty:
             continue
@@ -54,8 +54,9 @@ def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
     return sorted([*read, *(("", each.key, each) for each in order)], key=lambda each: (each[1], each[0]))
 
 
-def _given(asset: Asset[..., Any], parameters: Mapping[str, inspect.Parameter]) -> tuple[dict[str, In], list[In]]:
-    deps = asset.settings.deps
+def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
+    """What ``deps`` says, by parameter, and what only has to be there first."""
+    deps, parameters = asset.settings.deps, asset.parameters
     if isinstance(deps, Mapping):
         takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         for name in deps:

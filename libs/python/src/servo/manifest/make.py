@@ -11,6 +11,7 @@ from servo.define.asset import Asset
 from servo.define.checks import Check, CheckFunction
 from servo.define.location import Location
 from servo.errors import InvalidValue
+from servo.execute.quality import CannotCheck, prepare_pre
 from servo.model.nearest import did_you_mean
 from servo.v1 import code_pb2, manifest_pb2
 
@@ -102,7 +103,10 @@ class _Writer:
             attached = checks.get(str(asset.key), [])
             # One that is both listed and attached is one check.
             every = [*own, *(each for each in attached if each not in own)]
-            yield assets.maker(asset, inputs(asset, names), every, self.entry_points)
+            read = inputs(asset, names)
+            for each in every:
+                prepare_pre(each, [parameter for parameter, _, _ in read if parameter])
+            yield assets.maker(asset, read, every, self.entry_points)
         for output in asset.outputs[1:]:
             with self._telling(str(output.key), asset.location):
                 yield assets.also_made(asset, output)
@@ -137,5 +141,5 @@ class _Writer:
         """What a definition cannot say becomes a fault; the rest of the project is looked at all the same."""
         try:
             yield
-        except InvalidValue as fault:
+        except (InvalidValue, CannotCheck) as fault:
             self.faults.append(Fault("", str(fault), subject, location))

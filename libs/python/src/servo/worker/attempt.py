@@ -11,12 +11,14 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
-from . import outcome
+from . import checks, inputs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
+from .fit import fit
+from .inputs import BadInputs
 from .logs import Redactor
 from .outcome import Finish, NoSecret
 from .reports import Reports
@@ -55,6 +57,7 @@ class Attempt:
         self._dropped = 0
         self._batches = 0
         self._redact = Redactor()
+        self._inputs: list[worker_pb2.ResolvedInput] = []
         self._started = _now()
 
     def cancel(self) -> None:
@@ -69,7 +72,7 @@ class Attempt:
         """To its end, whatever that is, and reports it."""
         beside = asyncio.create_task(self._report_beside())
         try:
-            finish = await self._work()
+            finish = fit(await self._work())
         finally:
             beside.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -84,11 +87,17 @@ class Attempt:
 
     async def _work(self) -> Finish:
         envelope = self.envelope
+        if envelope.operation != state_pb2.OPERATION_MATERIALIZE:
+            operation = state_pb2.Operation.Name(envelope.operation).removeprefix("OPERATION_").lower()
+            return outcome.failed("CONFIGURATION", f"this worker materializes assets and cannot {operation}")
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
+            self._inputs = await asyncio.to_thread(inputs.resolve, envelope)
             secrets = outcome.read_secrets(envelope.secrets)
             folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
+        except BadInputs as error:
+            return outcome.failed("INPUT", str(error))
         except (BadCode, NoSecret) as error:
             return outcome.failed("CONFIGURATION", str(error))
         except CallFailed as error:
@@ -113,8 +122,10 @@ class Attempt:
             await asyncio.gather(*waits, return_exceptions=True)
         if not work.cancelled() and work.exception() is None:
             # An answer that came before the end by force counts.
-            finish = outcome.finish_of(work.result(), quarantine=self.envelope.quarantine, redact=self._redact)
-            healthy = work.result()["outcome"] != "failed" and not child.stopped
+            answer = work.result()
+            finish = outcome.finish_of(answer, self._redact)
+            outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
+            healthy = answer["outcome"] != "failed" and not answer["worn"] and not child.stopped
             if healthy:
                 self._children.give_back(kind, child, fresh=self.envelope.isolated)
             else:
@@ -141,7 +152,15 @@ class Attempt:
         return {
             "module": envelope.code.entry_point.module,
             "function": envelope.code.entry_point.function,
-            "parameters": [each.parameter for each in envelope.inputs],
+            "inputs": [
+                {
+                    "asset_key": each.asset_key,
+                    "parameter": each.parameter,
+                    "versions": [[v.partition_key, v.materialization_id, v.uri] for v in each.versions],
+                }
+                for each in self._inputs
+            ],
+            "output_uri": envelope.output_uri,
             "item_json": envelope.item_json,
             "asset_key": envelope.asset_key,
             "partition": envelope.partition_key,
@@ -153,7 +172,8 @@ class Attempt:
             "map_index": envelope.task.map_index if envelope.task.HasField("map_index") else None,
             "config": config,
             "secrets": secrets,
-            "checks": [check.name for check in envelope.checks],
+            "quarantine": envelope.quarantine,
+            "checks": [checks.told(check) for check in envelope.checks],
         }
 
     def _seconds_left(self) -> float:

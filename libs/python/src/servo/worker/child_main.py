@@ -15,22 +15,21 @@ import signal
 import socket
 import sys
 import threading
-import time
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.define.asset import CONTEXT, Asset, as_input
-from servo.define.checks import CheckFunction
+from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed
+from servo.define.asset import Asset
 from servo.define.context import Context
 from servo.define.results import Skip
 from servo.define.settings import Retry
 from servo.errors import ServoError
-from servo.execute.errors import InputMissing, describe
-from servo.execute.outputs import Outputs, outputs
-from servo.execute.quality import CheckResult, run_check, runs_in_memory
+from servo.execute.carry_out import Attempted, carry_out
+from servo.execute.errors import describe
+from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
-from . import frames
+from . import checks, data, frames
 
 _PR_SET_PDEATHSIG = 1
 
@@ -67,27 +66,48 @@ def _die_with_the_worker(lifeline: int) -> None:
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     before = resource.getrusage(resource.RUSAGE_SELF)
-    answer = _attempt(job)
+    usage: dict[str, int] = {}
+    answer = _attempt(job, usage)
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024}
+    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024, **usage}
     return answer
 
 
-def _attempt(job: dict[str, Any]) -> dict[str, Any]:
+def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     retry: Retry | None = None
+    attempted = Attempted()
     try:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
-        made = outputs(asset, asset.function(**_arguments(asset, job)))
-        checks = _checks(asset, made, job)
-        items = None if made.items is None else [json.dumps(item) for item in made.items]
+        wanted = [checks.read(each) for each in job["checks"]]
+        prepare(wanted, data.parameters(job), knows_previous=False)
+        inputs, read_bytes = data.read_inputs(asset, job)
+        usage["read_bytes"] = read_bytes
+        context, now = _context(job), datetime.now(UTC)
+        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"])
+        answer = _succeeded(attempted)
+        answer["outputs"] = data.write_outputs(asset, attempted, job)
+        usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
-        return {"outcome": "skipped", "reason": skip.reason}
+        answer = {"outcome": "skipped", "reason": skip.reason}
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
-        return {"outcome": "failed", "error": _error(error, retry)}
-    return {"outcome": "succeeded", "items": items, "checks": checks}
+        answer = {"outcome": "failed", "error": _error(error, retry)}
+    answer["checks"] = [_told(result) for result in attempted.checks]
+    # A thread that a check left behind does not meet the next job.
+    answer["worn"] = any(result.timed_out for result in attempted.checks)
+    return answer
+
+
+def _succeeded(attempted: Attempted) -> dict[str, Any]:
+    made = attempted.made
+    return {
+        "outcome": "succeeded",
+        "gating": attempted.gating.name,
+        "blocking": blocking(attempted.checks),
+        "items": None if made is None or made.items is None else [json.dumps(item) for item in made.items],
+    }
 
 
 def _find(module: str, function: str) -> Asset[..., Any]:
@@ -95,20 +115,6 @@ def _find(module: str, function: str) -> Asset[..., Any]:
     if not isinstance(found, Asset):
         raise CodeMissing(f"`{module}.{function}` is no asset in this version of the code; build and deploy it again")
     return found
-
-
-def _arguments(asset: Asset[..., Any], job: dict[str, Any]) -> dict[str, Any]:
-    deps = asset.settings.deps
-    mapped = {name for name, each in deps.items() if as_input(each).each} if hasattr(deps, "items") else set()
-    arguments: dict[str, Any] = {}
-    for parameter in job["parameters"]:
-        if parameter in mapped and job["item_json"]:
-            arguments[parameter] = json.loads(job["item_json"])
-        else:
-            raise InputMissing(f"no version was resolved for the parameter `{parameter}`")
-    if CONTEXT in asset.parameters:
-        arguments[CONTEXT] = _context(job)
-    return arguments
 
 
 def _context(job: dict[str, Any]) -> Context:
@@ -127,41 +133,29 @@ def _context(job: dict[str, Any]) -> Context:
     )
 
 
-def _checks(asset: Asset[..., Any], made: Outputs, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that the deployment names, as far as they look at values in memory."""
-    known = {each.name: each for each in (_plain(each) for each in asset.settings.checks)}
-    found = []
-    for name in job["checks"]:
-        check = known.get(name)
-        if check is not None and check.phase != "pre" and runs_in_memory(check):
-            began = time.monotonic()
-            result = run_check(check, made.values[str(asset.key)], datetime.now(UTC))
-            found.append(_told(result, time.monotonic() - began))
-    return found
-
-
-def _plain(given: Any) -> Any:
-    return given.check if isinstance(given, CheckFunction) else given
-
-
-def _told(result: CheckResult, seconds: float) -> dict[str, Any]:
+def _told(result: CheckResult) -> dict[str, Any]:
     outcome = result.outcome
     return {
         "name": result.name,
         "passed": outcome.passed,
         "severity": result.severity,
+        "phase": result.phase,
         "message": outcome.message,
         "actual": outcome.actual,
         "expected": outcome.expected,
         "errored": result.errored,
-        "seconds": seconds,
+        "seconds": result.seconds,
         "metadata": dict(outcome.metadata),
     }
 
 
 def _error(error: BaseException, retry: Retry | None) -> dict[str, Any]:
     told = describe(error, retry)
-    category = "CONFIGURATION" if isinstance(error, CodeMissing | ImportError | SyntaxError) else told.category.name
+    category = told.category.name
+    if isinstance(error, CodeMissing | ImportError | SyntaxError | BadPlace):
+        category = "CONFIGURATION"
+    elif isinstance(error, AlreadyWritten | PlaceFailed):
+        category = "INFRASTRUCTURE"
     return {
         "category": category,
         "message": told.message,
@@ -177,7 +171,8 @@ def _packed(answer: dict[str, Any]) -> bytes:
         return frames.pack(answer)
     except (TypeError, ValueError) as error:
         told = {"category": "USER_CODE", "message": f"what the function answered cannot be sent: {error}"}
-        return frames.pack({"outcome": "failed", "error": told, "usage": answer["usage"]})
+        empty: dict[str, Any] = {"checks": [], "worn": answer["worn"]}
+        return frames.pack({"outcome": "failed", "error": told, "usage": answer["usage"], **empty})
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from servo.define.results import CheckOutcome
 from servo.errors import ServoError
-from servo.execute.quality import CheckResult, Gating, gating
+from servo.execute.quality import Gating
 from servo.manifest.values import duration
-from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, quality_pb2
+from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
 
 from .logs import Redactor
 
@@ -35,27 +34,41 @@ def interrupted() -> Finish:
     return Finish(outcome="OUTCOME_INTERRUPTED")
 
 
-def finish_of(answer: Mapping[str, Any], *, quarantine: bool, redact: Redactor) -> Finish:
+def finish_of(answer: Mapping[str, Any], redact: Redactor) -> Finish:
     """From a child's answer."""
-    usage = common_pb2.Usage(**answer["usage"])
+    finish = Finish(usage=common_pb2.Usage(**answer["usage"]))
+    finish.checks.extend(_check(each, redact) for each in answer["checks"])
     match answer["outcome"]:
         case "skipped":
-            return Finish(outcome="OUTCOME_SKIPPED", skip_reason=redact(answer["reason"]), usage=usage)
+            finish.outcome, finish.skip_reason = state_pb2.OUTCOME_SKIPPED, redact(answer["reason"])
         case "failed":
-            return Finish(outcome="OUTCOME_FAILED", error=_error(answer["error"], redact), usage=usage)
-    checks = answer["checks"]
-    results = [CheckResult(each["name"], CheckOutcome(each["passed"]), each["severity"]) for each in checks]
-    decision = gating(results, quarantine=quarantine)
-    finish = Finish(outcome="OUTCOME_SUCCEEDED", usage=usage, gating=f"GATING_{decision.name}")
-    finish.checks.extend(_check(each, redact) for each in checks)
-    if decision is Gating.BLOCK:
+            finish.outcome = state_pb2.OUTCOME_FAILED
+            finish.error.CopyFrom(_error(answer["error"], redact))
+        case _:
+            _succeed(finish, answer, redact)
+    return finish
+
+
+def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor) -> None:
+    finish.outcome = state_pb2.OUTCOME_SUCCEEDED
+    finish.gating = getattr(quality_pb2, f"GATING_{answer['gating']}")
+    if answer["gating"] == Gating.BLOCK.name:
         # The function did its work; that the gate is shut makes the task fail.
-        names = ", ".join(result.name for result in results if not result.passed and result.severity == "critical")
-        finish.error.CopyFrom(failed("USER_CODE", f"a blocking check failed: {names}").error)
+        finish.error.CopyFrom(failed("USER_CODE", redact(answer["blocking"])).error)
     if answer["items"] is not None:
         items = answer["items"]
         finish.items.CopyFrom(event_execution_pb2.MappedItems(count=len(items), items_json=items))
-    return finish
+
+
+def add_outputs(
+    finish: Finish,
+    answer: Mapping[str, Any],
+    code_version: str,
+    inputs: Sequence[materialization_pb2.InputVersion],
+) -> None:
+    """What was committed, and from what it was made."""
+    for told in answer.get("outputs", ()):
+        finish.outputs.append(materialization_pb2.Output(**told, code_version=code_version, inputs=inputs))
 
 
 def read_secrets(references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
@@ -88,7 +101,7 @@ def _check(told: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult
         name=told["name"],
         passed=told["passed"],
         severity=f"SEVERITY_{told['severity'].upper()}",
-        phase="CHECK_PHASE_POST",
+        phase=f"CHECK_PHASE_{told['phase'].upper()}",
         message=redact(told["message"]),
         actual=redact(told["actual"]),
         expected=redact(told["expected"]),

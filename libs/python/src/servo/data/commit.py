@@ -1,0 +1,83 @@
+"""How an attempt leaves an output: data, ``_metadata.json``, and ``_commit.json`` last and only where none was.
+
+Whether readers get it is for the control plane to say; until then nobody is told of the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from servo.errors import ServoError
+from servo.execute import tables
+from servo.execute.errors import InputMissing
+
+from . import formats
+from .places import Place, PlaceFailed, place
+
+METADATA, MARKER = "_metadata.json", "_commit.json"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an output is."""
+
+    run_id: str
+    # The attempt that made it.
+    materialization_id: str
+    asset_key: str
+    partition_key: str
+
+
+def commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What to report of it."""
+    try:
+        return _commit(folder, value, io, about, inputs)
+    except OSError as error:
+        raise PlaceFailed(f"{folder.uri} cannot be written: {error}") from error
+
+
+def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
+    """The value in a committed folder, and its bytes."""
+    folder = place(uri)
+    try:
+        with folder.reading(METADATA) as file:
+            facts: Mapping[str, Any] = json.load(file)
+        return formats.load(folder, facts, wanted), int(facts["byte_size"])
+    except (ServoError, MemoryError):
+        raise
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise InputMissing(f"there is no data at {uri}; materialize it again") from error
+        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+    # What is in a file may break its reader in any way: a pickle whose class is gone, a table cut short.
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
+
+
+def _commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    stored = formats.store(folder, value, io)
+    size = folder.size()
+    facts = {**asdict(stored), "schema_hash": stored.schema_hash, "byte_size": size, "inputs": inputs}
+    metadata = _json({**asdict(about), **facts})
+    folder.create(METADATA, metadata)
+    marker = _json({**asdict(about), "metadata_sha256": hashlib.sha256(metadata).hexdigest()})
+    folder.create(MARKER, marker)
+    return {
+        "asset_key": about.asset_key,
+        "partition_key": about.partition_key,
+        "uri": folder.uri,
+        "commit_digest": hashlib.sha256(marker).hexdigest(),
+        "row_count": stored.row_count,
+        "byte_size": size,
+        "schema_hash": stored.schema_hash,
+        "metadata": {"format": stored.format},
+    }
+
+
+def _json(facts: Mapping[str, Any]) -> bytes:
+    return json.dumps(facts, sort_keys=True, indent=1).encode() + b"\n"

@@ -1,0 +1,173 @@
+"""Values as files: frames and tables as Parquet, plain values as JSON, the rest as pickles, or as the user says.
+
+``io`` of an asset names a format, or a class ``package.module.Name`` of the user with ``store(value, place)`` and
+``load(place)``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from servo.errors import InvalidValue, ServoError
+from servo.execute import tables
+from servo.model.canonical import sha256_hex
+
+from .places import Place
+
+_PLAIN = (str, int, float, bool, type(None))
+# A table of the user that came as these, rather than as a frame.
+_ROWS, _COLUMNS = "rows", "columns"
+
+
+class CannotStore(ServoError):
+    """A value that its format cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    format: str
+    # As what it is given back: "pandas", "rows"; empty when the format alone decides.
+    kind: str = ""
+    row_count: int | None = None
+    # Names and types of the columns.
+    schema: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def schema_hash(self) -> str:
+        if not self.schema:
+            return ""
+        return sha256_hex([list(each) for each in self.schema])
+
+
+def store(place: Place, value: Any, io: str) -> Stored:
+    match io or _usual(value):
+        case "parquet":
+            return _store_parquet(place, value)
+        case "json":
+            return _store_json(place, value)
+        case "pickle":
+            return _store_pickle(place, value)
+        case custom:
+            _io(custom).store(value, place)
+            return Stored(custom, row_count=_rows(value))
+
+
+def load(place: Place, stored: Mapping[str, Any], wanted: tables.Kind | None = None) -> Any:
+    """``stored`` is what ``_metadata.json`` says; a function that asks for another kind of frame gets that."""
+    match stored["format"]:
+        case "parquet":
+            return _load_parquet(place, wanted or stored["kind"])
+        case "json":
+            with place.reading("data.json") as file:
+                return json.load(file)
+        case "pickle":
+            with place.reading("data.pickle") as file:
+                # Written by a task of the same workspace, whose code runs here anyway.
+                return pickle.load(file)
+        case custom:
+            return _io(custom).load(place)
+
+
+def _usual(value: Any) -> str:
+    if tables.kind_of(value) is not None:
+        return "parquet"
+    return "json" if _is_plain(value) else "pickle"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON gives back exactly this."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is list:
+            waiting.extend(each)
+        elif kind is dict:
+            if not all(type(key) is str for key in each):
+                return False
+            waiting.extend(each.values())
+        elif kind not in _PLAIN:
+            return False
+    return True
+
+
+def _store_json(place: Place, value: Any) -> Stored:
+    if not _is_plain(value):
+        raise CannotStore(
+            "JSON holds lists, mappings with text keys, texts, numbers, bools and None; leave io out to have anything "
+            "pickled"
+        )
+    with place.writing("data.json") as file:
+        # Surrogates and numbers such as NaN survive the way there and back.
+        file.write(json.dumps(value).encode())
+    return Stored("json", row_count=_rows(value))
+
+
+def _store_pickle(place: Place, value: Any) -> Stored:
+    try:
+        with place.writing("data.pickle") as file:
+            pickle.dump(value, file, protocol=5)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise CannotStore(
+            f"a {type(value).__name__} cannot be stored: {error}; answer a frame or plain values, or None when the "
+            "function keeps its data by itself"
+        ) from error
+    return Stored("pickle", row_count=_rows(value))
+
+
+def _store_parquet(place: Place, value: Any) -> Stored:
+    tables.require("pyarrow", "storing a table as Parquet")
+    import pyarrow.parquet
+
+    kind = tables.kind_of(value) or (_COLUMNS if isinstance(value, Mapping) else _ROWS)
+    try:
+        # With the index of a pandas frame, unlike what checks look at.
+        table = pyarrow.Table.from_pandas(value) if kind == "pandas" else tables.arrow(value)
+    except (InvalidValue, pyarrow.ArrowException) as error:
+        raise CannotStore(f"a {type(value).__name__} cannot be stored as Parquet: {error}") from error
+    with place.writing("data.parquet") as file:
+        pyarrow.parquet.write_table(table, file)
+    schema = tuple((field.name, str(field.type)) for field in table.schema)
+    return Stored("parquet", kind, table.num_rows, schema)
+
+
+def _load_parquet(place: Place, kind: str) -> Any:
+    tables.require("pyarrow", "reading Parquet")
+    import pyarrow.parquet
+
+    with place.reading("data.parquet") as file:
+        table = pyarrow.parquet.read_table(file)
+    match kind:
+        case "pandas":
+            tables.require("pandas", "reading a pandas frame")
+            return table.to_pandas()
+        case "polars":
+            tables.require("polars", "reading a polars frame")
+            import polars
+
+            return polars.from_arrow(table)
+        case "rows":
+            return table.to_pylist()
+        case "columns":
+            return table.to_pydict()
+        case _:
+            return table
+
+
+def _io(name: str) -> Any:
+    module, _, kind = name.rpartition(".")
+    found = getattr(importlib.import_module(module), kind, None) if module else None
+    if found is None or not hasattr(found, "store") or not hasattr(found, "load"):
+        raise CannotStore(
+            f"io `{name}` is neither parquet, json nor pickle, nor a class package.module.Name with store and load"
+        )
+    return found()
+
+
+def _rows(value: Any) -> int | None:
+    return len(value) if isinstance(value, list | tuple) else None

@@ -1,0 +1,112 @@
+"""Folders that outputs lie in, behind one interface: a directory of this machine now, other stores later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol
+
+from servo.errors import ServoError
+
+_FILE = "file://"
+
+
+class BadPlace(ServoError):
+    """A place that this worker can neither read nor write."""
+
+
+class AlreadyWritten(ServoError):
+    """Somebody was here before, in the name of the same attempt."""
+
+
+class PlaceFailed(ServoError):
+    """The disk or the network did not do its part; another try may go better."""
+
+
+class Place(Protocol):
+    """One folder. What was written is durable when the call returns, and is never written over."""
+
+    @property
+    def uri(self) -> str: ...
+    def below(self, name: str) -> Place: ...
+    @contextmanager
+    def reading(self, name: str) -> Iterator[IO[bytes]]: ...
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]: ...
+    def create(self, name: str, content: bytes) -> None:
+        """All of it or nothing, and only where nothing was."""
+
+    def size(self) -> int:
+        """Bytes of everything in it."""
+
+
+def place(uri: str) -> Place:
+    if uri.startswith(f"{_FILE}/"):
+        # No unescaping: keys of partitions hold percent signs of their own.
+        return _Directory(uri)
+    if "://" not in uri:
+        raise BadPlace(f"`{uri}` is no place to keep data: set output_base of dispatcher and callback to file:///…")
+    raise BadPlace(f"`{uri}` cannot be reached from this worker: set output_base to a place that begins with file://")
+
+
+def read_file(uri: str) -> bytes:
+    folder, _, name = uri.rpartition("/")
+    with place(f"{folder}/").reading(name) as file:
+        return file.read()
+
+
+class _Directory:
+    def __init__(self, uri: str) -> None:
+        self._uri = uri if uri.endswith("/") else f"{uri}/"
+        self._path = Path(uri.removeprefix(_FILE))
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def below(self, name: str) -> Place:
+        return _Directory(f"{self._uri}{name}/")
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[IO[bytes]]:
+        with (self._path / name).open("rb") as file:
+            yield file
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        self._path.mkdir(parents=True, exist_ok=True)
+        try:
+            with (self._path / name).open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            raise AlreadyWritten(f"{self.uri}{name} exists already") from None
+        self._sync()
+
+    def create(self, name: str, content: bytes) -> None:
+        draft = f".{name}.{os.getpid()}"
+        with self.writing(draft) as file:
+            file.write(content)
+        try:
+            # Unlike a rename, a link fails where something is.
+            (self._path / name).hardlink_to(self._path / draft)
+        except FileExistsError:
+            raise AlreadyWritten(f"{self.uri}{name} exists already") from None
+        finally:
+            (self._path / draft).unlink()
+        self._sync()
+
+    def size(self) -> int:
+        return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
+
+    def _sync(self) -> None:
+        """A new name is durable when its folder is, and that one's name when its parent is."""
+        for folder in (self._path, self._path.parent):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

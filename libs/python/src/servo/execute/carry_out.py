@@ -1,0 +1,49 @@
+"""One attempt, whoever runs it: checks of the inputs, user code, checks of what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from servo.define.asset import CONTEXT, Asset
+from servo.define.checks import Check
+from servo.define.context import Context
+
+from .outputs import Outputs, outputs
+from .quality import CheckResult, Gating, Read, gating, run_post, run_pre
+
+
+@dataclass(slots=True)
+class Attempted:
+    """Filled while it goes on, so that what was found before a failure is not lost."""
+
+    checks: list[CheckResult] = field(default_factory=list)
+    # None when a check of the inputs did not let user code begin.
+    made: Outputs | None = None
+    gating: Gating = Gating.ALLOW
+
+
+def carry_out(
+    asset: Asset[..., Any],
+    checks: Sequence[Check],
+    inputs: Mapping[str, Read],
+    context: Context,
+    now: datetime,
+    attempted: Attempted,
+    *,
+    quarantine: bool,
+) -> None:
+    """Raises what user code raises. ``checks`` are prepared."""
+    attempted.checks += run_pre([check for check in checks if check.phase == "pre"], inputs, now)
+    attempted.gating = gating(attempted.checks, quarantine=False)
+    if attempted.gating is Gating.BLOCK:
+        return
+    arguments = {name: read.value for name, read in inputs.items()}
+    if CONTEXT in asset.parameters:
+        arguments[CONTEXT] = context
+    attempted.made = outputs(asset, asset.function(**arguments))
+    value = attempted.made.values[str(asset.key)]
+    attempted.checks += run_post([check for check in checks if check.phase != "pre"], value, now)
+    attempted.gating = gating(attempted.checks, quarantine=quarantine)

@@ -1,0 +1,122 @@
+"""What each kind of check says about one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from servo.define.checks import Check, Code, MaxAge, NotNull, RowCount, Schema, Sql, Unique
+from servo.define.results import CheckOutcome
+from servo.errors import InvalidValue
+
+from . import tables
+
+OUTPUT_VIEW = "output"
+_BAD_ROWS_COUNTED_MAX = 1_000
+# Layouts of the same values.
+_SAME_TYPES = {
+    "large_string": "string",
+    "string_view": "string",
+    "large_binary": "binary",
+    "binary_view": "binary",
+    "double": "float64",
+    "float": "float32",
+    "halffloat": "float16",
+}
+
+
+def outcome(check: Check, value: Any, now: datetime) -> CheckOutcome:
+    match check.spec:
+        case Code(function):
+            return answered(function(value))
+        case RowCount(at_least, at_most, share):
+            return _row_count(tables.row_count(value), at_least, at_most, share)
+        case NotNull(columns):
+            empty = sum(1 for column in columns for cell in tables.column(value, column) if cell is None)
+            return CheckOutcome(empty == 0, f"{empty} values are empty" if empty else "", str(empty), "0")
+        case Unique(columns):
+            keys = list(zip(*(tables.column(value, column) for column in columns), strict=True))
+            again = len(keys) - len(set(keys))
+            return CheckOutcome(again == 0, f"{again} rows repeat another" if again else "", str(again), "0")
+        case MaxAge(column, max_age):
+            return _max_age(tables.column(value, column), max_age, now)
+        case Schema():
+            return _schema(tables.arrow(value), check.spec)
+        case Sql(query):
+            return no_rows(query, {OUTPUT_VIEW: tables.arrow(value)})
+
+
+def answered(found: Any) -> CheckOutcome:
+    """What a function of the user answered."""
+    if isinstance(found, CheckOutcome):
+        return found
+    # What frames answer (numpy.bool_) is no bool, and does as one.
+    if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
+        raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
+    return CheckOutcome(bool(found))
+
+
+def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
+    """Every row that the query gives is a failure. ``views`` are Arrow tables."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as database:
+        # Names mean the views and nothing that happens to be in a Python variable.
+        database.execute("SET python_enable_replacements = false")
+        for name, table in views.items():
+            database.register(name, table)
+        rows = database.execute(query).fetchmany(_BAD_ROWS_COUNTED_MAX + 1)
+    count = f"more than {_BAD_ROWS_COUNTED_MAX}" if len(rows) > _BAD_ROWS_COUNTED_MAX else str(len(rows))
+    return CheckOutcome(not rows, f"{count} rows, the first is {rows[0]}" if rows else "", count, "0")
+
+
+def _row_count(count: int, at_least: int | None, at_most: int | None, share: int | None) -> CheckOutcome:
+    fits = (at_least is None or count >= at_least) and (at_most is None or count <= at_most)
+    wanted = f"{'' if at_least is None else at_least} to {'' if at_most is None else at_most}"
+    message = "" if fits else f"has {count} rows"
+    if share is not None and fits:
+        message = "there is no version before to compare with"
+    return CheckOutcome(fits, message, str(count), wanted.strip())
+
+
+def _max_age(cells: list[Any], max_age: timedelta, now: datetime) -> CheckOutcome:
+    times = [_instant(cell) for cell in cells if cell is not None]
+    if not times:
+        return CheckOutcome(False, "has no times to tell its age by", "", str(max_age))
+    age = now - max(times)
+    return CheckOutcome(age <= max_age, "" if age <= max_age else "is too old", str(age), str(max_age))
+
+
+def _instant(cell: Any) -> datetime:
+    """Times without a zone are UTC, dates their first moment."""
+    if isinstance(cell, str):
+        cell = datetime.fromisoformat(cell)
+    if not isinstance(cell, datetime):
+        if not isinstance(cell, date):
+            raise InvalidValue(f"{cell!r} is no time")
+        cell = datetime(cell.year, cell.month, cell.day)
+    instant: datetime = cell if cell.tzinfo else cell.replace(tzinfo=UTC)
+    return instant
+
+
+def _schema(table: Any, wanted: Schema) -> CheckOutcome:
+    types = {field.name: _type(str(field.type)) for field in table.schema}
+    faults = []
+    for name, given in wanted.columns:
+        expected = _type(given.removesuffix("?"))
+        if name not in types:
+            faults.append(f"`{name}` is missing")
+        elif types[name] != expected:
+            faults.append(f"`{name}` is {types[name]}, not {expected}")
+        elif not given.endswith("?") and table[name].null_count:
+            faults.append(f"`{name}` has {table[name].null_count} empty values")
+    extra = sorted(types.keys() - dict(wanted.columns).keys())
+    if extra and not wanted.allow_extra:
+        faults.append(f"{', '.join(extra)} should not be there")
+    described = ", ".join(f"{name} {each}" for name, each in types.items())
+    return CheckOutcome(not faults, "; ".join(faults), described, ", ".join(" ".join(each) for each in wanted.columns))
+
+
+def _type(name: str) -> str:
+    return _SAME_TYPES.get(name, name)

@@ -1,0 +1,103 @@
+"""Values as tables: lists of mappings, mappings of columns, Arrow tables, and frames of pandas and polars.
+
+None of those packages is imported here before a value of theirs is there, or a check needs Arrow.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sized
+from typing import Any, Literal
+
+from servo.errors import InvalidValue, ServoError
+
+Kind = Literal["pyarrow", "pandas", "polars"]
+EXTRA = "pip install 'servo-orchestrator[data]'"
+_CLASSES: dict[tuple[str, str], Kind] = {
+    ("pyarrow", "Table"): "pyarrow",
+    ("pandas", "DataFrame"): "pandas",
+    ("polars", "DataFrame"): "polars",
+}
+
+
+class PackageMissing(ServoError):
+    """Something optional is needed after all."""
+
+
+def require(package: str, what: str) -> None:
+    """``what`` begins the sentence."""
+    if importlib.util.find_spec(package) is None:
+        raise PackageMissing(f"{what} needs {package}, which is not installed: {EXTRA}")
+
+
+def kind_of(value: Any) -> Kind | None:
+    """By its class's name, so that nothing has to be imported to say no."""
+    return kind_of_class(type(value))
+
+
+def kind_of_class(given: Any) -> Kind | None:
+    for each in getattr(given, "__mro__", ()):
+        found = _CLASSES.get((each.__module__.partition(".")[0], each.__name__))
+        if found is not None:
+            return found
+    return None
+
+
+def row_count(value: Any) -> int:
+    if kind_of(value) is None and isinstance(value, Mapping):
+        return max((len(column) for column in value.values() if isinstance(column, Sized)), default=0)
+    if not isinstance(value, Sized):
+        raise InvalidValue(f"a {type(value).__name__} has no rows to count")
+    return len(value)
+
+
+def column(value: Any, name: str) -> list[Any]:
+    """With ``None`` for every empty cell, whatever the package says for it."""
+    kind = kind_of(value)
+    if kind is not None:
+        return _frame_column(value, kind, name)
+    if isinstance(value, Mapping):
+        _check_name(name, value)
+        return list(value[name])
+    if not isinstance(value, list | tuple) or not all(isinstance(row, Mapping) for row in value):
+        raise InvalidValue(f"a {type(value).__name__} has no columns; answer a frame, or a list of mappings")
+    if value and not any(name in row for row in value):
+        _check_name(name, {key: None for row in value for key in row})
+    return [row.get(name) for row in value]
+
+
+def arrow(value: Any) -> Any:
+    """The value as an Arrow table."""
+    import pyarrow
+
+    match kind_of(value):
+        case "pyarrow":
+            return value
+        case "pandas":
+            return pyarrow.Table.from_pandas(value, preserve_index=False)
+        case "polars":
+            return value.to_arrow()
+    if isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
+        names = dict.fromkeys(key for row in value for key in row)
+        return pyarrow.table({name: [row.get(name) for row in value] for name in names})
+    if isinstance(value, Mapping):
+        return pyarrow.table(dict(value))
+    raise InvalidValue(f"a {type(value).__name__} is no table; answer a frame, or a list of mappings")
+
+
+def _frame_column(value: Any, kind: Kind, name: str) -> list[Any]:
+    _check_name(name, value.column_names if kind == "pyarrow" else value.columns)
+    series = value[name]
+    match kind:
+        case "pyarrow":
+            return list(series.to_pylist())
+        case "polars":
+            return list(series.to_list())
+        case "pandas":
+            # What pandas means by an empty cell depends on the column's type.
+            return list(series.astype(object).where(series.notna(), None))
+
+
+def _check_name(name: str, known: Any) -> None:
+    if name not in known:
+        raise InvalidValue(f"there is no column `{name}`; there are {', '.join(map(str, known))}")

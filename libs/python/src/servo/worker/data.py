@@ -1,0 +1,67 @@
+"""Inputs and outputs of a job, in the child."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from servo.data.commit import About, commit
+from servo.data.inputs import Reader, Resolved, Version
+from servo.data.places import place
+from servo.define.asset import Asset
+from servo.define.dependencies import In
+from servo.execute import tables
+from servo.execute.carry_out import Attempted
+from servo.execute.quality import Gating, Read
+from servo.manifest.inputs import declared
+from servo.model.partition_key import PartitionKey
+
+Job = dict[str, Any]
+
+
+def parameters(job: Job) -> list[str]:
+    """What the function reads. Some inputs only have to be there first."""
+    return [each["parameter"] for each in job["inputs"] if each["parameter"]]
+
+
+def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]:
+    """By parameter, and how many bytes that took."""
+    given, _ = declared(asset)
+    reader = Reader(PartitionKey.parse(job["partition"]) if job["partition"] else None)
+    inputs: dict[str, Read] = {}
+    for each in job["inputs"]:
+        parameter = each["parameter"]
+        said = given.get(parameter) or In(each["asset_key"])
+        if said.each and job["item_json"]:
+            inputs[parameter] = Read(json.loads(job["item_json"]))
+        elif parameter:
+            resolved = Resolved(each["asset_key"], parameter, [Version(*version) for version in each["versions"]])
+            inputs[parameter] = reader.read(resolved, said, _wanted(asset, parameter))
+    return inputs, reader.read_bytes
+
+
+def write_outputs(asset: Asset[..., Any], attempted: Attempted, job: Job) -> list[dict[str, Any]]:
+    """Everything that was made and may be promoted or waits for a decision. ``None`` is nothing made."""
+    if attempted.made is None or attempted.gating is Gating.BLOCK:
+        return []
+    told = []
+    for number, output in enumerate(asset.outputs):
+        value = attempted.made.values[str(output.key)]
+        if value is not None:
+            folder = place(job["output_uri"])
+            # The first has the attempt's folder, the others one below.
+            folder = folder if number == 0 else folder.below(output.key.namespace).below(output.key.name)
+            about = About(job["run_id"], job["attempt_id"], str(output.key), job["partition"])
+            told.append(commit(folder, value, output.io or asset.settings.io, about, job["inputs"]))
+    return told
+
+
+def _wanted(asset: Asset[..., Any], parameter: str) -> tables.Kind | None:
+    """The kind of frame that the function says it takes."""
+    try:
+        annotation = inspect.signature(asset.function, eval_str=True).parameters[parameter].annotation
+    # Annotations may name what only a type checker knows.
+    except Exception:
+        return None
+    return tables.kind_of_class(annotation)

@@ -1,0 +1,56 @@
+"""Outcomes that fit the ledger. One that is too large would be refused for good, its attempt would count as lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from servo.v1 import callback_pb2, common_pb2, state_pb2
+
+# Events have at most 64 KiB; the server adds a little of its own.
+FINISH_BYTES_MAX = 60 * 1024
+_MESSAGE_CHARS_MAX = 256
+
+Finish = callback_pb2.FinishAttemptRequest
+
+
+def fit(finish: Finish) -> Finish:
+    """Gives up what matters least first. Items are never given up: then the attempt failed, and says why."""
+    for give_up in _STEPS:
+        if finish.ByteSize() <= FINISH_BYTES_MAX:
+            return finish
+        give_up(finish)
+    if finish.ByteSize() <= FINISH_BYTES_MAX:
+        return finish
+    message = (
+        f"what the task reports has {finish.ByteSize()} bytes, {FINISH_BYTES_MAX} are allowed: yield fewer or smaller "
+        "items, names of files rather than their content for instance"
+    )
+    error = common_pb2.TaskError(category="ERROR_CATEGORY_USER_CODE", message=message, retriable=False)
+    return Finish(outcome=state_pb2.OUTCOME_FAILED, error=error, usage=finish.usage)
+
+
+def _what_was_read(finish: Finish) -> None:
+    """It stands in the output's own metadata as well."""
+    for output in finish.outputs:
+        output.ClearField("inputs")
+
+
+def _facts_of_checks(finish: Finish) -> None:
+    for check in finish.checks:
+        for field in ("metadata", "actual", "expected"):
+            check.ClearField(field)
+        check.message = _cut(check.message)
+
+
+def _words_of_the_error(finish: Finish) -> None:
+    if finish.HasField("error"):
+        finish.error.ClearField("traceback")
+        finish.error.message = _cut(finish.error.message)
+    finish.skip_reason = _cut(finish.skip_reason)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MESSAGE_CHARS_MAX else f"{text[:_MESSAGE_CHARS_MAX]}…"
+
+
+_STEPS: tuple[Callable[[Finish], None], ...] = (_what_was_read, _facts_of_checks, _words_of_the_error)

@@ -1,0 +1,46 @@
+"""The versions that an envelope names, inline or, when they are many, in a file beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from google.protobuf import json_format
+
+from servo.data.places import BadPlace, read_file
+from servo.errors import ServoError
+from servo.v1 import materialization_pb2, worker_pb2
+
+
+class BadInputs(ServoError):
+    """A list of inputs that cannot be believed or read."""
+
+
+def resolve(envelope: worker_pb2.TaskEnvelope) -> list[worker_pb2.ResolvedInput]:
+    """Reads the file when there is one."""
+    uri = envelope.inputs_uri
+    if not uri:
+        return list(envelope.inputs)
+    try:
+        content = read_file(uri)
+    except (OSError, BadPlace) as error:
+        raise BadInputs(f"the list of inputs at {uri} cannot be read: {error}") from error
+    if hashlib.sha256(content).hexdigest() != envelope.inputs_digest:
+        raise BadInputs(f"the list of inputs at {uri} is not the one that the envelope was written for")
+    try:
+        lines = content.decode().splitlines()
+        return [json_format.Parse(line, worker_pb2.ResolvedInput()) for line in lines if line]
+    except (UnicodeDecodeError, json_format.ParseError) as error:
+        raise BadInputs(f"the list of inputs at {uri} is malformed: {error}") from error
+
+
+def recorded(inputs: Iterable[worker_pb2.ResolvedInput]) -> list[materialization_pb2.InputVersion]:
+    """What was read, as an output tells it."""
+    return [
+        materialization_pb2.InputVersion(
+            asset_key=each.asset_key, partition_key=version.partition_key, materialization_id=version.materialization_id
+        )
+        for each in inputs
+        for version in each.versions
+        if version.materialization_id
+    ]

@@ -1,0 +1,72 @@
+"""What the command says before it does anything, and how soon it can."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from servo.cli.main import COMMANDS, app, exit_code, overview
+from servo.client.errors import Conflict, NotAllowed, NotFound, TimedOut, Unavailable
+from servo.errors import InvalidValue
+
+from ..build.test_build import SERVO
+
+# What no start may wait for: each takes as long to import as help may take to come.
+HEAVY = ("typer", "click", "rich", "grpc", "google", "asyncio", "pyarrow", "duckdb", "inspect")
+
+
+def loaded(code: str, heavy: tuple[str, ...]) -> set[str]:
+    listed = f"import sys\n{code}\nprint(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"
+    # What measures coverage has imports of its own.
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    done = subprocess.run([sys.executable, "-c", listed], env=plain, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_help_and_definitions_load_nothing_heavy() -> None:
+    assert loaded("from servo.cli.main import overview\noverview()", HEAVY) == set()
+    assert loaded("from servo import asset", HEAVY[:-1]) == set()
+
+
+def test_help_names_every_command_and_what_it_does() -> None:
+    done = subprocess.run([SERVO, "--help"], capture_output=True, text=True, check=True)
+    words = " ".join(done.stdout.split())
+    for name, purpose in COMMANDS.items():
+        assert f" {name} {purpose}" in words
+    assert "7 no server" in words
+
+
+def test_nothing_asked_is_wrong_use_and_gets_the_same_help() -> None:
+    done = subprocess.run([SERVO], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, overview())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_alone_is_the_command_among_all(name: str) -> None:
+    alone, among = (CliRunner().invoke(app(names), [name, "--help"]) for names in ([name], COMMANDS))
+    assert (alone.exit_code, alone.output) == (0, among.output)
+    assert COMMANDS[name].split()[0] in alone.output
+
+
+def test_shells_complete_commands() -> None:
+    line = {"_SERVO_COMPLETE": "complete_bash", "COMP_WORDS": "servo wo", "COMP_CWORD": "1"}
+    done = subprocess.run([SERVO], env={**os.environ, **line}, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["worker"]
+
+
+def test_what_is_mistyped_is_recognised() -> None:
+    done = subprocess.run([SERVO, "buidl"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Did you mean 'build'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(NotFound, 3), (NotAllowed, 4), (Conflict, 5), (TimedOut, 6), (Unavailable, 7)]
+)
+def test_refusals_have_exit_codes_of_their_own(kind: type[Exception], code: int) -> None:
+    assert exit_code(kind.__new__(kind)) == code
+    assert exit_code(InvalidValue("x")) == 2

@@ -1,0 +1,167 @@
+"""Values on their way through a folder, and the marker that makes them count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from servo.data.commit import About, commit, read
+from servo.data.formats import CannotStore
+from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed, place
+from servo.execute.errors import InputMissing
+from servo.execute.tables import Kind, PackageMissing
+
+ABOUT = About("run_x", "A1", "shop/orders", "day=d:2026-01-31")
+COLUMNS = {"id": [1, 2], "note": ["a", None]}
+ROWS = [{"id": 1, "note": "a"}, {"id": 2, "note": None}]
+
+
+@dataclass(frozen=True)
+class Odd:
+    day: date
+
+
+class Lines:
+    """An io of the user."""
+
+    def store(self, value: list[str], folder: Any) -> None:
+        folder.create("lines.txt", "\n".join(value).encode())
+
+    def load(self, folder: Any) -> list[str]:
+        with folder.reading("lines.txt") as file:
+            return str(file.read().decode()).split("\n")
+
+
+def uri(folder: Path) -> str:
+    return f"file://{folder}/day=d:2026-01-31/A%201/"
+
+
+@pytest.mark.parametrize(
+    ("value", "io", "format_", "rows"),
+    [
+        ({"a": [1, 2.5, True, None, "ü"]}, "", "json", None),
+        ([1, 2, 3], "", "json", 3),
+        ((1, 2), "", "pickle", 2),
+        ({1: "one"}, "", "pickle", None),
+        (Odd(date(2026, 1, 31)), "", "pickle", None),
+        ([1], "pickle", "pickle", 1),
+        (ROWS, "parquet", "parquet", 2),
+        (COLUMNS, "parquet", "parquet", 2),
+        (["a", "b"], f"{__name__}.Lines", f"{__name__}.Lines", 2),
+    ],
+)
+def test_values_come_back_as_they_went(tmp_path: Path, value: Any, io: str, format_: str, rows: int | None) -> None:
+    told = commit(place(uri(tmp_path)), value, io, ABOUT, [])
+    assert (told["metadata"], told["row_count"]) == ({"format": format_}, rows)
+    found, size = read(told["uri"])
+    assert (found, type(found), size) == (value, type(value), told["byte_size"])
+
+
+FRAMES: dict[Kind, Any] = {
+    "pandas": pandas.DataFrame(COLUMNS, index=[7, 8]),
+    "polars": polars.DataFrame(COLUMNS),
+    "pyarrow": pyarrow.table(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_come_back_as_what_they_were(tmp_path: Path, kind: Kind) -> None:
+    frame = FRAMES[kind]
+    told = commit(place(uri(tmp_path)), frame, "", ABOUT, [])
+    found, _ = read(told["uri"])
+    assert found.equals(frame)
+    assert type(found) is type(frame)
+    assert (told["row_count"], len(told["schema_hash"])) == (2, 64)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_reader_gets_the_kind_of_frame_that_it_takes(tmp_path: Path, kind: Kind) -> None:
+    told = commit(place(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
+    found, _ = read(told["uri"], kind)
+    assert type(found) is type(FRAMES[kind])
+
+
+def test_the_schema_hash_follows_names_and_types_and_nothing_else(tmp_path: Path) -> None:
+    def hash_of(name: str, columns: dict[str, list[Any]]) -> str:
+        told = commit(place(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
+        return str(told["schema_hash"])
+
+    first = hash_of("first", {"id": [1]})
+    assert first == hashlib.sha256(b'[["id","int64"]]').hexdigest()
+    assert hash_of("other_data", {"id": [2, 3]}) == first
+    assert hash_of("other_type", {"id": ["1"]}) != first
+    assert hash_of("other_name", {"no": [1]}) != first
+
+
+def test_the_marker_is_the_attempts_own_and_says_what_is_reported(tmp_path: Path) -> None:
+    inputs = [{"asset_key": "raw/x", "parameter": "x", "versions": [["", "B", "file:///b/"]]}]
+    told = commit(place(uri(tmp_path)), [1], "", ABOUT, inputs)
+    assert told["uri"] == uri(tmp_path)
+    folder = tmp_path / "day=d:2026-01-31" / "A%201"
+    marker = (folder / "_commit.json").read_bytes()
+    assert told["commit_digest"] == hashlib.sha256(marker).hexdigest()
+    said = json.loads(marker)
+    assert (said["run_id"], said["materialization_id"]) == ("run_x", "A1")
+    metadata = (folder / "_metadata.json").read_bytes()
+    assert said["metadata_sha256"] == hashlib.sha256(metadata).hexdigest()
+    assert json.loads(metadata)["inputs"] == inputs
+    # Nothing else is left behind.
+    assert sorted(file.name for file in folder.iterdir()) == ["_commit.json", "_metadata.json", "data.json"]
+
+
+@pytest.mark.parametrize("left", ["data.json", "_metadata.json", "_commit.json"])
+def test_inv_19_nothing_is_written_over(tmp_path: Path, left: str) -> None:
+    """Another process of the same attempt got as far as this file."""
+    folder = tmp_path / "A"
+    folder.mkdir()
+    (folder / left).write_text("theirs")
+    with pytest.raises(AlreadyWritten, match=left):
+        commit(place(f"file://{folder}"), [1], "", ABOUT, [])
+    assert (folder / left).read_text() == "theirs"
+    assert not [file for file in folder.iterdir() if file.name.startswith(".")]
+
+
+def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
+    for value, io, part in [
+        (lambda: 1, "", "a function cannot be stored: .*answer a frame or plain values, or None"),
+        ((1, 2), "json", "JSON holds lists"),
+        (7, "parquet", "a int cannot be stored as Parquet: a int is no table"),
+        ([1], "feather", "io `feather` is neither parquet, json nor pickle"),
+    ]:
+        with pytest.raises(CannotStore, match=part):
+            commit(place(f"file://{tmp_path}/{io or 'usual'}"), value, io, ABOUT, [])
+    assert not list(tmp_path.rglob("_commit.json"))
+
+
+def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputMissing, match="there is no data at file:///ghost/; materialize it again"):
+        read("file:///ghost/")
+    told = commit(place(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
+    (tmp_path / "day=d:2026-01-31" / "A%201" / "data.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputMissing, match=r"cannot be read .Arrow.*materialize it again"):
+        read(told["uri"])
+
+
+def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(BadPlace, match="set output_base of dispatcher and callback to file:///"):
+        place("acme/prod/")
+    with pytest.raises(BadPlace, match="`gs://bucket/x` cannot be reached from this worker"):
+        place("gs://bucket/x")
+    (tmp_path / "file").touch()
+    with pytest.raises(PlaceFailed, match="cannot be written"):
+        commit(place(f"file://{tmp_path}/file/below/"), [1], "", ABOUT, [])
+
+
+def test_without_pyarrow_frames_are_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install 'servo-orchestrator\[data\]'"):
+        commit(place(uri(tmp_path)), polars.DataFrame(COLUMNS), "", ABOUT, [])

@@ -1,0 +1,87 @@
+"""What a function gets for the versions that its envelope names."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servo import In
+from servo.data.commit import About, commit
+from servo.data.inputs import Reader, Resolved, Version, is_single
+from servo.data.places import place
+from servo.define.dependencies import AllOf, Identity, Latest, Rule, Window
+from servo.execute.errors import InputMissing
+from servo.model.partition_key import PartitionKey
+from servo.v1 import worker_pb2
+from servo.worker.inputs import BadInputs, recorded, resolve
+
+DAY = "day=d:2026-01-31"
+
+
+@pytest.mark.parametrize(
+    ("own", "rules", "partitions", "single"),
+    [
+        (DAY, {}, [""], True),
+        ("", {}, [""], True),
+        (DAY, {}, [DAY], True),
+        (f"{DAY},region=s:eu", {}, [DAY], True),
+        (DAY, {"day": Window(0, 0)}, [DAY], True),
+        ("date=d:2026-01-31", {"day": Identity("date")}, [DAY], True),
+        (DAY, {"day": Window(-1, 0)}, [DAY], False),
+        (DAY, {"day": Latest()}, [DAY], False),
+        (DAY, {"day": AllOf()}, [DAY], False),
+        (DAY, {}, ["day=d:2026-01-30"], False),
+        (DAY, {}, [f"{DAY},region=s:eu"], False),
+        ("", {}, [DAY], False),
+        (DAY, {}, [DAY, "day=d:2026-01-30"], False),
+    ],
+)
+def test_one_value_where_partitions_are_paired(
+    own: str, rules: dict[str, Rule], partitions: list[str], single: bool
+) -> None:
+    versions = [Version(partition, "A", "") for partition in partitions]
+    assert is_single(PartitionKey.parse(own) if own else None, rules, versions) is single
+
+
+def stored(folder: Path, name: str, value: Any) -> Version:
+    told = commit(place(f"file://{folder}/{name}/"), value, "", About("r", name, "n/a", ""), [])
+    return Version(f"part=s:{name}", name, told["uri"])
+
+
+def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Path) -> None:
+    versions = [stored(tmp_path, "a", [1]), Version("part=s:b", "B", ""), Version("part=s:c", "", "")]
+    reader = Reader(None)
+    found = reader.read(Resolved("n/a", "parts", versions), In("n/a", optional=True), None)
+    keys = [PartitionKey(part="a"), PartitionKey(part="b")]
+    assert (found.several, found.value) == (True, {keys[0]: [1], keys[1]: None})
+    assert reader.read_bytes == len("[1]")
+    with pytest.raises(InputMissing, match="the partition part=s:c of `n/a` has no version for the parameter `parts`"):
+        reader.read(Resolved("n/a", "parts", versions), In("n/a"), None)
+    assert reader.read(Resolved("n/a", "a", []), In("n/a", optional=True), None).value is None
+
+
+LINE = b'{"assetKey":"n/a","parameter":"a","versions":[{"partitionKey":"k=s:1","materializationId":"M","uri":"file:///x"}]}'
+
+
+def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "A.jsonl").write_bytes(LINE + b"\n")
+    envelope = worker_pb2.TaskEnvelope(
+        inputs_uri=f"file://{tmp_path}/A.jsonl", inputs_digest=hashlib.sha256(LINE + b"\n").hexdigest()
+    )
+    (found,) = resolve(envelope)
+    assert (found.asset_key, found.versions[0].uri) == ("n/a", "file:///x")
+    (version,) = recorded([found])
+    assert (version.asset_key, version.partition_key, version.materialization_id) == ("n/a", "k=s:1", "M")
+    (tmp_path / "A.jsonl").write_bytes(LINE)
+    with pytest.raises(BadInputs, match="is not the one that the envelope was written for"):
+        resolve(envelope)
+    envelope.inputs_digest = hashlib.sha256(b"no json").hexdigest()
+    (tmp_path / "A.jsonl").write_bytes(b"no json")
+    with pytest.raises(BadInputs, match="is malformed"):
+        resolve(envelope)
+    (tmp_path / "A.jsonl").unlink()
+    with pytest.raises(BadInputs, match="cannot be read"):
+        resolve(envelope)

@@ -1,0 +1,139 @@
+"""Checks over every form that a table may have, and what they mean together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from servo import checks
+from servo.define.checks import Check, Severity
+from servo.execute.quality import CannotCheck, CheckResult, Read, gating, prepare, run_post, run_pre
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+COLUMNS: dict[str, list[Any]] = {"id": [1, 2, 2], "note": ["a", None, "c"], "at": [datetime(2026, 1, 31)] * 3}
+ROWS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+FORMS: dict[str, Callable[[], Any]] = {
+    "rows": lambda: ROWS,
+    "columns": lambda: COLUMNS,
+    "pandas": lambda: pandas.DataFrame(COLUMNS),
+    "polars": lambda: polars.DataFrame(COLUMNS),
+    "pyarrow": lambda: pyarrow.table(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("check", "passed", "message"),
+    [
+        (checks.row_count(at_least=3, at_most=3), True, ""),
+        (checks.row_count(at_least=4), False, "has 3 rows"),
+        (checks.not_null("id"), True, ""),
+        (checks.not_null("id", "note"), False, "1 values are empty"),
+        (checks.unique("id"), False, "1 rows repeat another"),
+        (checks.unique("id", "note"), True, ""),
+        (checks.max_age("at", "12h"), True, ""),
+        (checks.max_age("at", "11h"), False, "is too old"),
+        (checks.schema({"id": "int64", "note": "string?"}, allow_extra=True), True, ""),
+        (
+            checks.schema({"id": "string", "note": "string", "extra": "int64"}),
+            False,
+            "`id` is int64, not string; `note` has 1 empty values; `extra` is missing; at should not be there",
+        ),
+        (checks.sql("SELECT * FROM output WHERE id > 2"), True, ""),
+        (checks.sql("SELECT id FROM output WHERE id = 2"), False, "2 rows, the first is (2,)"),
+    ],
+)
+def test_every_check_reads_every_form(form: str, check: Check, passed: bool, message: str) -> None:
+    (found,) = run_post([check], FORMS[form](), NOW)
+    assert (found.passed, found.outcome.message, found.errored) == (passed, message, False)
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "part"),
+    [
+        (checks.not_null("nite"), ROWS, "there is no column `nite`; there are id, note, at"),
+        (checks.row_count(at_least=1), 7, "a int has no rows"),
+        (checks.schema({}), 7, "a int is no table"),
+        (checks.unique("id"), [1, 2], "a list has no columns"),
+        (checks.sql("SELEC"), ROWS, "ParserException"),
+        (checks.max_age("id", "1h"), ROWS, "1 is no time"),
+    ],
+)
+def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any, part: str) -> None:
+    (found,) = run_post([check], value, NOW)
+    assert (found.passed, found.errored) == (False, True)
+    assert part in found.outcome.message
+
+
+def test_data_without_times_is_not_fresh() -> None:
+    (found,) = run_post([checks.max_age("at", "1h")], [{"at": None}], NOW)
+    assert (found.passed, found.outcome.message) == (False, "has no times to tell its age by")
+
+
+def pre(check: Check, **inputs: Read) -> CheckResult:
+    check = check.on(phase="pre")
+    prepare([check], list(inputs), knows_previous=True)
+    return run_pre([check], inputs, NOW)[0]
+
+
+def test_inputs_are_checked_by_name_by_view_and_by_partition() -> None:
+    days = Read({"day=1": [{"id": 1}], "day=2": []}, several=True)
+    found = pre(checks.row_count(at_least=1), orders=days)
+    assert (found.phase, found.passed, found.outcome.message) == ("pre", False, "day=2: has 0 rows")
+    unknown = "SELECT id FROM orders WHERE id NOT IN (SELECT id FROM known)"
+    assert pre(checks.sql(unknown), orders=days, known=Read(ROWS)).passed
+    missing = pre(checks.sql(unknown), orders=days, known=Read([{"id": 7}]))
+    assert missing.outcome.message == "1 rows, the first is (1,)"
+
+    def known_only(known: list[Any]) -> bool:
+        return known is ROWS
+
+    def anything(rows: list[Any]) -> bool:
+        return len(rows) == 3
+
+    assert pre(Check("c", checks.Code(known_only)), orders=days, known=Read(ROWS)).passed
+    assert pre(Check("c", checks.Code(anything)), orders=Read(ROWS)).passed
+    with pytest.raises(CannotCheck, match="takes other parameters than the asset reads; name them a, b"):
+        pre(Check("c", checks.Code(anything)), a=days, b=days)
+    with pytest.raises(CannotCheck, match="looks at one input, and the asset reads a, b; write it as SQL"):
+        pre(checks.row_count(at_least=1), a=days, b=days)
+
+
+@pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
+def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
+    remedy = rf"`sql` needs {package}, which is not installed: pip install 'servo-orchestrator\[data\]'"
+    with pytest.raises(CannotCheck, match=remedy):
+        prepare([checks.sql("SELECT 1")], [], knows_previous=True)
+
+
+@pytest.mark.parametrize(
+    ("failed", "quarantine", "meaning"),
+    [
+        ([], True, "ALLOW"),
+        (["info", "warning"], True, "ALLOW"),
+        (["warning", "error"], True, "WARN"),
+        (["error", "critical"], False, "BLOCK"),
+        (["error", "critical"], True, "QUARANTINE"),
+    ],
+)
+def test_the_worst_failure_decides(failed: list[Severity], quarantine: bool, meaning: str) -> None:
+    broken = [Check(each, checks.Code(lambda _: False), each) for each in failed]
+    fine = Check("fine", checks.Code(lambda _: True), "critical")
+    assert gating(run_post([fine, *broken], None, NOW), quarantine=quarantine).name == meaning
+
+
+def test_what_a_check_raises_stays_its_own() -> None:
+    def leaves(_: Any) -> bool:
+        raise SystemExit(3)
+
+    (found,) = run_post([Check("leaves", checks.Code(leaves))], None, NOW)
+    assert (found.errored, found.outcome.message) == (True, "the check broke: SystemExit: 3")
