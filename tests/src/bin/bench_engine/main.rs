@@ -97,12 +97,10 @@ impl Bench {
         self.chain().await?;
         self.small_runs().await?;
         let empty = self.fan_out().await?;
-        let memory = self.mesh.memory()?;
-        self.note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
-        self.note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
         if history > 0 {
             self.make_history(history).await?;
             let later = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.user)).await?;
+            self.check().await?;
             self.note("history_ratio", later / empty);
         }
         Ok(())
@@ -128,6 +126,7 @@ impl Bench {
     async fn chain(&mut self) -> Result<()> {
         self.user.deploy(chain(HOPS)).await?;
         let per_hop = self.median(HOPS, || scenarios::chain_ms_per_hop(&self.user)).await?;
+        self.check().await?;
         self.note("chain_ms_per_hop", per_hop);
         Ok(())
     }
@@ -135,6 +134,7 @@ impl Bench {
     async fn small_runs(&mut self) -> Result<()> {
         self.user.deploy(chain(5)).await?;
         let per_s = self.median(SMALL_TASKS, || scenarios::small_runs(&self.user)).await?;
+        self.check().await?;
         self.note("small_runs_tasks_per_s", per_s);
         Ok(())
     }
@@ -146,11 +146,22 @@ impl Bench {
         let before = Counted::read(&self.postgres.admin_url()).await?;
         let per_s = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.user)).await?;
         let after = Counted::read(&self.postgres.admin_url()).await?;
+        self.note_memory()?;
+        self.check().await?;
         let (statements, rows) = after.per_task(before, self.repeats * FAN_OUT_TASKS);
         self.note("fanout_tasks_per_s", per_s);
         self.note("sql_statements_per_task", statements);
         self.note("rows_written_per_task", rows);
         Ok(per_s)
+    }
+
+    fn note_memory(&mut self) -> Result<()> {
+        let memory = self.mesh.memory()?;
+        let each: Vec<String> = memory.iter().map(|(service, mb)| format!("{service} {mb:.0}")).collect();
+        eprintln!("  MB: {}", each.join(", "));
+        self.note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
+        self.note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
+        Ok(())
     }
 
     /// Fills the store with finished tasks, through the front door.
@@ -176,7 +187,6 @@ impl Bench {
         figures.sort_by(f64::total_cmp);
         eprintln!("  {figures:.2?}");
         eprintln!("  {}", self.effort()?.per_task(&before, tasks * self.repeats));
-        self.check().await?;
         Ok(figures[self.repeats / 2])
     }
 
