@@ -15,7 +15,7 @@ use servo_proto::v1 as pb;
 use sha2::Sha256;
 
 use crate::core::{Live, Seconds, Shape};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, TakenOver};
 use crate::wire;
 
 /// How long user code may run when the asset does not say.
@@ -29,6 +29,7 @@ const BEATS_PER_TIMEOUT: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct StoredPlan {
     pub(crate) plan: pb::Plan,
+    pub(crate) taken_over: TakenOver,
     pub(crate) shape: Arc<Shape>,
     pub(crate) bytes: usize,
 }

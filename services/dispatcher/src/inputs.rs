@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use prost::Message as _;
-use prost_reflect::DynamicMessage;
 use servo_model::{AttemptId, TaskKey};
+use servo_proto::json::{self, BadJson};
 use servo_proto::v1 as pb;
 use servo_store::{LoopStore, StoreError};
 use uuid::Uuid;
@@ -64,8 +64,7 @@ pub(crate) fn planned(stored: &StoredPlan, ordinal: u32) -> &[pb::PlannedInput] 
 }
 
 /// Every partition of these inputs, in their order.
-pub(crate) fn wanted(plan: &pb::Plan, inputs: &[pb::PlannedInput]) -> Vec<Wanted> {
-    let taken_over = taken_over(plan);
+pub(crate) fn wanted(plan: &pb::Plan, taken_over: &TakenOver, inputs: &[pb::PlannedInput]) -> Vec<Wanted> {
     let wanted = |asset_key: &str, partition_key: &str| Wanted {
         tenant: plan.tenant.clone(),
         workspace: plan.workspace.clone(),
@@ -106,7 +105,10 @@ fn partitions(input: &pb::PlannedInput) -> impl Iterator<Item = &str> {
     input.partition_keys.iter().map(String::as_str).chain(whole)
 }
 
-fn taken_over(plan: &pb::Plan) -> HashMap<(String, String), Uuid> {
+/// The version of each asset and partition that a retry takes over from the run it repeats.
+pub(crate) type TakenOver = HashMap<(String, String), Uuid>;
+
+pub(crate) fn taken_over(plan: &pb::Plan) -> TakenOver {
     let pin = |reused: &pb::ReusedOutput| {
         let key: TaskKey = reused.task_key.parse().ok()?;
         let attempt: AttemptId = reused.materialization_id.parse().ok()?;
@@ -117,15 +119,8 @@ fn taken_over(plan: &pb::Plan) -> HashMap<(String, String), Uuid> {
 }
 
 /// One input per line, in the JSON form of its message.
-pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> String {
-    let descriptor = servo_proto::descriptors().get_message_by_name("servo.v1.ResolvedInput");
-    let descriptor = descriptor.expect("the build compiled this message");
-    let line = |input: &pb::ResolvedInput| {
-        let mut message = DynamicMessage::new(descriptor.clone());
-        message.transcode_from(input).expect("a message fits its own descriptor");
-        serde_json::to_string(&message).expect("a message has a JSON form") + "\n"
-    };
-    inputs.iter().map(line).collect()
+pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson> {
+    inputs.iter().map(|input| Ok(json::to_json("ResolvedInput", input)? + "\n")).collect()
 }
 
 /// Finds all of these by one statement.
@@ -172,7 +167,8 @@ mod tests {
         };
         let inputs =
             [input("n/a", &["day=d:2026-01-01", "day=d:2026-01-02"]), input("n/b", &[]), input("n/c", &[])];
-        let pins: Vec<bool> = wanted(&plan, &inputs).iter().map(|wanted| wanted.pinned.is_some()).collect();
+        let pins: Vec<bool> =
+            wanted(&plan, &taken_over(&plan), &inputs).iter().map(|wanted| wanted.pinned.is_some()).collect();
         assert_eq!(pins, [true, false, true, false]);
     }
 

@@ -1,6 +1,6 @@
 //! What an attempt reads.
 
-use prost_reflect::DynamicMessage;
+use servo_proto::json::{self, BadJson};
 use servo_proto::v1 as pb;
 use sha2::{Digest as _, Sha256};
 
@@ -39,17 +39,9 @@ fn read(bytes: &[u8], digest: &str, uri: &str) -> Result<Vec<pb::ResolvedInput>,
     if found != digest {
         return Err(InputsError::WrongDigest(uri.to_owned()));
     }
-    let malformed = |fault: String| InputsError::Malformed(uri.to_owned(), fault);
+    let malformed = |fault: BadJson| InputsError::Malformed(uri.to_owned(), fault.to_string());
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| input(line).map_err(malformed)).collect()
-}
-
-fn input(line: &[u8]) -> Result<pb::ResolvedInput, String> {
-    let descriptor = servo_proto::descriptors().get_message_by_name("servo.v1.ResolvedInput");
-    let descriptor = descriptor.ok_or("this version does not know inputs")?;
-    let mut reader = serde_json::Deserializer::from_slice(line);
-    let message = DynamicMessage::deserialize(descriptor, &mut reader).map_err(|error| error.to_string())?;
-    message.transcode_to().map_err(|error| error.to_string())
+    lines.map(|line| json::from_json("ResolvedInput", line).map_err(malformed)).collect()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(Waiting, Arc<Store
     let mut counts = Vec::with_capacity(reads.len());
     for (_, stored, ordinal) in &reads {
         let before = wanted.len();
-        wanted.extend(inputs::wanted(&stored.plan, inputs::planned(stored, *ordinal)));
+        wanted.extend(inputs::wanted(&stored.plan, &stored.taken_over, inputs::planned(stored, *ordinal)));
         counts.push(wanted.len() - before);
     }
     if wanted.is_empty() {
@@ -99,7 +99,10 @@ async fn keep(engine: &Engine, waiting: Waiting, uri: String, inputs: &[pb::Reso
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
         return error!(uri, "inputs are too many for an envelope and can only be kept below a file:// base");
     };
-    let lines = inputs::json_lines(inputs);
+    let lines = match inputs::json_lines(inputs) {
+        Ok(lines) => lines,
+        Err(error) => return error!(%error, uri, "inputs cannot be written down"),
+    };
     let digest = Digest::of(&lines).to_string();
     match write(&path, lines).await {
         Ok(()) => engine.tell(Message::Inputs(vec![(waiting, Inputs::Stored { uri, digest })])),

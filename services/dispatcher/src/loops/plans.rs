@@ -13,6 +13,7 @@ use tracing::warn;
 use super::engine::{Engine, Message};
 use crate::core::PlanRef;
 use crate::envelope::StoredPlan;
+use crate::inputs;
 use crate::{store, wire};
 
 /// How long to wait before a plan that could not be read is tried again.
@@ -109,5 +110,6 @@ async fn read_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, St
     let bytes = bytes.ok_or("planner.plans has no such plan")?;
     let decoded = pb::Plan::decode(&*bytes).map_err(|error| error.to_string())?;
     let shape = Arc::new(wire::shape(&decoded).map_err(|error| error.to_string())?);
-    Ok(StoredPlan { plan: decoded, shape, bytes: bytes.len() * DECODED_FACTOR })
+    let taken_over = inputs::taken_over(&decoded);
+    Ok(StoredPlan { plan: decoded, taken_over, shape, bytes: bytes.len() * DECODED_FACTOR })
 }
