@@ -123,7 +123,7 @@ fn claim(plan: &Plan, task: Slot, attempt: u32) -> Event {
 
 fn of_attempt(plan: &Plan, task: Slot, attempt_id: AttemptId, dice: &mut Dice) -> Event {
     let timer = |kind| Event::Timer { kind, task: Some(task), attempt_id: Some(attempt_id) };
-    match dice.below(12) {
+    match dice.below(13) {
         0 => timer(TimerKind::DispatchAck),
         1 => timer(TimerKind::Heartbeat),
         2 => timer(TimerKind::Execution),
@@ -132,6 +132,7 @@ fn of_attempt(plan: &Plan, task: Slot, attempt_id: AttemptId, dice: &mut Dice) -
         6 => finish(plan, task, attempt_id, failed(ErrorCategory::Transient)),
         7 => finish(plan, task, attempt_id, failed(ErrorCategory::UserCode)),
         8 => finish(plan, task, attempt_id, dice.pick(&[Outcome::Skipped, Outcome::Interrupted]).clone()),
+        9 => finish(plan, task, attempt_id, Outcome::Quarantined { has_good_version: dice.percent(50) }),
         _ => finish(plan, task, attempt_id, Outcome::Succeeded),
     }
 }
@@ -220,6 +221,8 @@ fn ends(plan: &Plan, task: Slot, attempt_id: AttemptId) -> Vec<(&'static str, Ev
         ("failed in passing", finish(failed(ErrorCategory::Transient))),
         ("failed its checks", finish(Outcome::CheckFailed)),
         ("skipped", finish(Outcome::Skipped)),
+        ("quarantined", finish(Outcome::Quarantined { has_good_version: true })),
+        ("quarantined without a good version", finish(Outcome::Quarantined { has_good_version: false })),
         ("interrupted", finish(Outcome::Interrupted)),
         ("not picked up", timer(TimerKind::DispatchAck)),
         ("not heard of", timer(TimerKind::Heartbeat)),
