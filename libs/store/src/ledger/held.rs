@@ -7,7 +7,7 @@ use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 
-use super::NewEvent;
+use super::{NewEvent, hash};
 use crate::error::StoreError;
 use crate::lease::Lease;
 use crate::store::LoopStore;
@@ -73,6 +73,8 @@ impl<'a> HeldBatch<'a> {
             .bind(self.column(|e| e.correlation_id))
             .bind(self.column(|e| e.causation_id))
             .bind(self.column(|e| e.payload.as_slice()))
+            .bind(self.column(hash::key))
+            .bind(self.column(hash::body))
     }
 
     fn column<T>(&self, field: impl Fn(&'a NewEvent) -> T) -> Vec<T> {

@@ -1,6 +1,7 @@
 //! The ledger: what may be appended, what an append answers, and what a reader gets.
 
 mod append;
+mod hash;
 mod held;
 mod read;
 mod shared;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use rand::Rng;
+use servo_model::Service;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::MigrateError;
@@ -58,6 +59,13 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
     // not be one that reads all of it.
     if role != Role::Retention {
         settings.push(("enable_seqscan", "off".to_owned()));
+    }
+    // Every row that a fold touches is named by its key: a nested loop over an index is always right, and planning it
+    // anew for each batch would cost more than the batch.
+    if role == Role::Loops(Service::Scheduler) {
+        settings.push(("plan_cache_mode", "force_generic_plan".to_owned()));
+        settings.push(("enable_hashjoin", "off".to_owned()));
+        settings.push(("enable_mergejoin", "off".to_owned()));
     }
     settings
 }

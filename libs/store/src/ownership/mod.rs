@@ -417,12 +417,6 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::One(Role::Loops(Service::Scheduler))],
         "deletes old messages that everybody has passed",
     ),
-    function(
-        "scheduler.fold",
-        Role::Owner,
-        &[Caller::One(Role::Loops(Service::Scheduler))],
-        "as its caller: appends, and stores what the fold changed, in one statement",
-    ),
 ];
 
 /// What the ledger's functions need to do their work, and no more: they cannot change or delete an event.

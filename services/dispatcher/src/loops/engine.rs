@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::inputs::{Reading, Waiting};
+use super::inputs::Reading;
 use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Sessions};
@@ -35,7 +35,7 @@ pub(crate) enum Message {
     Told(SourceId, Told),
     Plan(PlanRef, Option<Arc<StoredPlan>>),
     /// What these attempts read was looked up.
-    Inputs(Vec<(Waiting, Inputs)>),
+    Inputs(Vec<(AttemptId, Inputs)>),
     Connect(Connect),
     Credits(WorkerId, u64, u32),
     Drain(WorkerId, pb::PullDrain),
@@ -164,9 +164,11 @@ impl EngineLoop {
             Message::Told(source, told) => self.told(source, told, now),
             Message::Plan(plan, stored) => self.read(&plan, stored, now),
             Message::Inputs(found) => {
-                found.into_iter().for_each(|(waiting, inputs)| {
-                    self.deliver_with(waiting.worker, waiting.attempt, Some(inputs));
-                });
+                for (attempt, inputs) in found {
+                    if let Some((worker, inputs)) = self.reading.found(attempt, inputs) {
+                        self.deliver_with(worker, attempt, Some(inputs));
+                    }
+                }
             }
             Message::Connect(connect) => self.connect(connect),
             Message::Credits(worker, connection, more) => {
@@ -186,7 +188,10 @@ impl EngineLoop {
             }
             Message::Reach(workers) => self.reach(workers),
             Message::Enqueued(entries) => self.enqueued(entries),
-            Message::Beat => self.sessions.beat(),
+            Message::Beat => {
+                self.sessions.beat();
+                self.reading.keep_only(|attempt| self.admission.live(attempt).is_some());
+            }
             Message::Ask(question) => question(&self.admission, &self.sessions),
         }
     }
@@ -313,7 +318,7 @@ impl EngineLoop {
         self.deliver_with(worker, attempt, None);
     }
 
-    /// Without inputs, those of a task that reads something are looked up first.
+    /// Without inputs, those of a task that reads something are waited for.
     fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, inputs: Option<Inputs>) {
         let Some(live) = self.admission.live(attempt) else { return };
         let target = self.pushes.target(worker);
@@ -324,13 +329,16 @@ impl EngineLoop {
         let inputs = match inputs {
             Some(inputs) => inputs,
             None if inputs::planned(&stored, live.task.ordinal).is_empty() => Inputs::NONE,
-            None => return self.reading.read(Waiting { worker, attempt }, stored, live.task.ordinal),
+            None => match self.reading.take(worker, attempt, stored.clone(), live.task.ordinal) {
+                Some(inputs) => inputs,
+                None => return,
+            },
         };
         let envelope = match self.signer.envelope(&stored, live, &inputs, &key, wire::now()) {
             Ok(envelope) => envelope,
             Err(NoEnvelope::TooLarge(_)) if inputs.fill_an_envelope() => {
                 let uri = self.signer.inputs_uri(live);
-                return self.reading.store(Waiting { worker, attempt }, uri, inputs.into_list());
+                return self.reading.store(worker, attempt, uri, inputs.into_list());
             }
             Err(error) => {
                 return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
@@ -371,10 +379,20 @@ impl EngineLoop {
     fn claim(&mut self, source: SourceId, claims: Vec<Chosen>) {
         self.batch += 1;
         self.admission.sent(source, self.batch, claims.iter().map(|claim| claim.attempt_id).collect());
+        claims.iter().for_each(|claim| self.look_ahead(claim));
         let batch = pb::ClaimBatch { number: self.batch, claims: claims.into_iter().map(claim).collect() };
         if let Some(outlet) = self.outlets.get(&source) {
             // A stream that is gone says so by itself, and its claims are unsure then.
             let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Claims(batch)) });
+        }
+    }
+
+    /// Looks up what a task reads while its claim is under way. What it depends on is folded since before it was ready.
+    fn look_ahead(&mut self, chosen: &Chosen) {
+        let Some(live) = self.admission.live(chosen.attempt_id) else { return };
+        let Some(stored) = self.plans.get(&live.plan) else { return };
+        if !inputs::planned(&stored, chosen.task.ordinal).is_empty() {
+            self.reading.begin(chosen.attempt_id, stored, chosen.task.ordinal);
         }
     }
 

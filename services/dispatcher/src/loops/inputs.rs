@@ -1,5 +1,6 @@
 //! Reading of inputs beside the engine: while one read is under way the next gathers.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,38 +19,84 @@ use crate::inputs::{self, Inputs};
 const TASKS_AT_ONCE_MAX: usize = 256;
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// An attempt whose envelope waits for its inputs.
-pub(crate) struct Waiting {
-    pub(crate) worker: WorkerId,
-    pub(crate) attempt: AttemptId,
+enum Order {
+    Read(AttemptId, Arc<StoredPlan>, u32),
+    Store(AttemptId, String, Vec<pb::ResolvedInput>),
 }
 
-enum Order {
-    Read(Waiting, Arc<StoredPlan>, u32),
-    Store(Waiting, String, Vec<pb::ResolvedInput>),
+/// How far the inputs of an attempt are. They are looked up while its claim is under way.
+enum Looked {
+    Asked,
+    /// The claim counts: all that is missing for its worker's envelope.
+    Awaited(WorkerId),
+    Found(Inputs),
 }
 
 /// The engine's side.
 pub(crate) struct Reading {
     orders: mpsc::UnboundedSender<Order>,
+    looked: HashMap<AttemptId, Looked>,
 }
 
 impl Reading {
     pub(crate) fn start(engine: Engine, loops: LoopStore) -> Reading {
         let (orders, inbox) = mpsc::unbounded_channel();
         tokio::spawn(work(engine, loops, inbox));
-        Reading { orders }
+        Reading { orders, looked: HashMap::new() }
     }
 
-    /// Looks up what the task reads; the engine will hear of it.
-    pub(crate) fn read(&self, waiting: Waiting, stored: Arc<StoredPlan>, ordinal: u32) {
+    /// Looks up what a task reads that is being claimed.
+    pub(crate) fn begin(&mut self, attempt: AttemptId, stored: Arc<StoredPlan>, ordinal: u32) {
+        self.order(attempt, Looked::Asked, Order::Read(attempt, stored, ordinal));
+    }
+
+    /// What the task reads, or `None` and the engine will hear of it.
+    pub(crate) fn take(
+        &mut self,
+        worker: WorkerId,
+        attempt: AttemptId,
+        stored: Arc<StoredPlan>,
+        ordinal: u32,
+    ) -> Option<Inputs> {
+        match self.looked.remove(&attempt) {
+            Some(Looked::Found(inputs)) => return Some(inputs),
+            Some(Looked::Asked | Looked::Awaited(_)) => {
+                self.looked.insert(attempt, Looked::Awaited(worker));
+            }
+            None => self.order(attempt, Looked::Awaited(worker), Order::Read(attempt, stored, ordinal)),
+        }
+        None
+    }
+
+    /// Puts inputs that no envelope can hold where the worker finds them; the engine will hear of it.
+    pub(crate) fn store(
+        &mut self,
+        worker: WorkerId,
+        attempt: AttemptId,
+        uri: String,
+        inputs: Vec<pb::ResolvedInput>,
+    ) {
+        self.order(attempt, Looked::Awaited(worker), Order::Store(attempt, uri, inputs));
+    }
+
+    /// Keeps what was found for the envelope, or answers for which worker's it was awaited.
+    pub(crate) fn found(&mut self, attempt: AttemptId, inputs: Inputs) -> Option<(WorkerId, Inputs)> {
+        match self.looked.remove(&attempt)? {
+            Looked::Awaited(worker) => return Some((worker, inputs)),
+            Looked::Asked | Looked::Found(_) => self.looked.insert(attempt, Looked::Found(inputs)),
+        };
+        None
+    }
+
+    /// Forgets attempts that came to nothing.
+    pub(crate) fn keep_only(&mut self, is_wanted: impl Fn(AttemptId) -> bool) {
+        self.looked.retain(|attempt, _| is_wanted(*attempt));
+    }
+
+    fn order(&mut self, attempt: AttemptId, looked: Looked, order: Order) {
+        self.looked.insert(attempt, looked);
         // The other side lives as long as the process.
-        let _ = self.orders.send(Order::Read(waiting, stored, ordinal));
-    }
-
-    /// Puts inputs that no envelope can hold where the worker finds them.
-    pub(crate) fn store(&self, waiting: Waiting, uri: String, inputs: Vec<pb::ResolvedInput>) {
-        let _ = self.orders.send(Order::Store(waiting, uri, inputs));
+        let _ = self.orders.send(order);
     }
 }
 
@@ -59,15 +106,15 @@ async fn work(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiv
         let mut reads = Vec::new();
         for order in orders.drain(..) {
             match order {
-                Order::Read(waiting, stored, ordinal) => reads.push((waiting, stored, ordinal)),
-                Order::Store(waiting, uri, inputs) => keep(&engine, waiting, uri, &inputs).await,
+                Order::Read(attempt, stored, ordinal) => reads.push((attempt, stored, ordinal)),
+                Order::Store(attempt, uri, inputs) => keep(&engine, attempt, uri, &inputs).await,
             }
         }
         read(&engine, &loops, reads).await;
     }
 }
 
-async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(Waiting, Arc<StoredPlan>, u32)>) {
+async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<StoredPlan>, u32)>) {
     let mut wanted = Vec::new();
     let mut counts = Vec::with_capacity(reads.len());
     for (_, stored, ordinal) in &reads {
@@ -88,14 +135,14 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(Waiting, Arc<Store
         }
     };
     let mut found = found.into_iter();
-    let resolve = |((waiting, stored, ordinal), count): ((Waiting, Arc<StoredPlan>, u32), usize)| {
+    let resolve = |((attempt, stored, ordinal), count): ((AttemptId, Arc<StoredPlan>, u32), usize)| {
         let versions = found.by_ref().take(count).collect();
-        (waiting, Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions)))
+        (attempt, Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions)))
     };
     engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));
 }
 
-async fn keep(engine: &Engine, waiting: Waiting, uri: String, inputs: &[pb::ResolvedInput]) {
+async fn keep(engine: &Engine, attempt: AttemptId, uri: String, inputs: &[pb::ResolvedInput]) {
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
         return error!(uri, "inputs are too many for an envelope and can only be kept below a file:// base");
     };
@@ -105,7 +152,7 @@ async fn keep(engine: &Engine, waiting: Waiting, uri: String, inputs: &[pb::Reso
     };
     let digest = Digest::of(&lines).to_string();
     match write(&path, lines).await {
-        Ok(()) => engine.tell(Message::Inputs(vec![(waiting, Inputs::Stored { uri, digest })])),
+        Ok(()) => engine.tell(Message::Inputs(vec![(attempt, Inputs::Stored { uri, digest })])),
         Err(error) => {
             error!(%error, uri, "inputs cannot be kept; the task is ready again when nobody starts it")
         }

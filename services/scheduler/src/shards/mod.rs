@@ -19,6 +19,7 @@ mod plans;
 mod rebuild;
 mod rows;
 mod shard;
+mod statement;
 mod tail;
 #[cfg(test)]
 mod tests;

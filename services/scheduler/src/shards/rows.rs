@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::load::stopped_by_code;
 use super::outbox::News;
-use crate::core::{Cell, Changes, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
+use super::statement::{self, Part};
+use crate::core::{Cell, Changes, Materialized, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
 use crate::wire;
 
 type Statement<'q> = Query<'q, Postgres, PgArguments>;
@@ -74,57 +75,78 @@ pub(super) fn statement<'q>(
     conflicts: &'q [Conflict],
     news: &'q [News],
 ) -> Statement<'q> {
-    let statement = batch.bind(query(include_str!("../store/fold.sql")).bind(durable));
-    let statement = bind_new_runs(statement, changed);
-    let statement = bind_runs(statement, changed);
-    let statement = bind_tasks(statement, changed);
-    let statement = bind_materialized(statement, changed);
-    let statement = bind_partitions(statement, changed);
-    let statement = bind_conflicts(statement, conflicts);
-    bind_news(statement, news)
+    let (new_runs, runs): (Vec<_>, Vec<_>) =
+        changed.iter().filter(|c| c.changes.run || c.born.is_some()).partition(|c| c.born.is_some());
+    let (new_tasks, tasks): (Vec<_>, Vec<_>) = task_lines(changed).into_iter().partition(|line| line.created);
+    let made: Vec<_> =
+        changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
+    let partitions = partition_lines(changed);
+    let text = statement::text([
+        (Part::NewRuns, !new_runs.is_empty()),
+        (Part::Runs, !runs.is_empty()),
+        (Part::NewTasks, !new_tasks.is_empty()),
+        (Part::Tasks, !tasks.is_empty()),
+        (Part::Materializations, !made.is_empty()),
+        (Part::Partitions, !partitions.is_empty()),
+        (Part::Conflicts, !conflicts.is_empty()),
+        (Part::News, !news.is_empty()),
+        (Part::MayBeLost, !durable),
+    ]);
+    // In the order of the parts.
+    let statement = batch.bind(query(text));
+    let statement = bind(statement, &new_runs, bind_new_runs);
+    let statement = bind(statement, &runs, bind_runs);
+    let statement = bind(statement, &new_tasks, bind_new_tasks);
+    let statement = bind(statement, &tasks, bind_tasks);
+    let statement = bind(statement, &made, bind_materialized);
+    let statement = bind(statement, &partitions, bind_partitions);
+    let statement = if conflicts.is_empty() { statement } else { bind_conflicts(statement, conflicts) };
+    if news.is_empty() { statement } else { bind_news(statement, news) }
 }
 
-fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
-    let new: Vec<(&Run, &Born)> = changed.iter().filter_map(|c| Some((c.run, c.born?))).collect();
-    statement
-        .bind(column(&new, |(run, _)| run.header.tenant.as_str()))
-        .bind(column(&new, |(run, _)| run.header.workspace.as_str()))
-        .bind(column(&new, |(run, _)| Uuid::from_bytes(*run.header.run_id.as_bytes())))
-        // Always there: what is new is told from the rest by it.
-        .bind(new.iter().map(|(run, _)| run.header.number).collect::<Vec<_>>())
-        .bind(column(&new, |(run, _)| run.header.run_id.shard()))
-        .bind(column(&new, |(_, born)| born.generation))
-        .bind(column(&new, |(_, born)| born.run_key.as_str()))
-        .bind(column(&new, |(_, born)| born.request.as_slice()))
-        .bind(column(&new, |(_, born)| born.event_id))
-        .bind(column(&new, |(run, _)| time(run.header.created_at)))
-        .bind(sparse(&new, |(run, _)| run.header.deadline.map(time)))
-        .bind(sparse(&new, |(_, born)| born.request_id.as_deref()))
+/// What is not there has no part in the statement either.
+fn bind<'q, L>(
+    statement: Statement<'q>,
+    lines: &[L],
+    columns: impl FnOnce(Statement<'q>, &[L]) -> Statement<'q>,
+) -> Statement<'q> {
+    if lines.is_empty() { statement } else { columns(statement, lines) }
 }
 
-fn bind_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
-    let runs: Vec<(&Run, Option<&str>)> = changed
-        .iter()
-        .filter(|c| c.changes.run || c.born.is_some())
-        .map(|c| (c.run, c.plan_fingerprint))
-        .collect();
+fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q Changed<'q>]) -> Statement<'q> {
+    let statement = statement
+        .bind(column(new, |c| c.run.header.tenant.as_str()))
+        .bind(column(new, |c| c.run.header.workspace.as_str()))
+        .bind(column(new, |c| Uuid::from_bytes(*c.run.header.run_id.as_bytes())))
+        .bind(column(new, |c| c.run.header.run_id.shard()))
+        .bind(sparse(new, |c| c.born.map(|born| born.generation)))
+        .bind(sparse(new, |c| c.born.map(|born| born.run_key.as_str())))
+        .bind(sparse(new, |c| c.born.map(|born| born.request.as_slice())))
+        .bind(sparse(new, |c| c.born.map(|born| born.event_id)))
+        .bind(column(new, |c| time(c.run.header.created_at)))
+        .bind(sparse(new, |c| c.run.header.deadline.map(time)))
+        .bind(sparse(new, |c| c.born?.request_id.as_deref()));
+    bind_runs(statement, new)
+}
+
+fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q Changed<'q>]) -> Statement<'q> {
     let plan_id = |run: &Run| run.graph.as_ref().map(|graph| graph.plan_id.to_vec());
     let deployment = |run: &Run| run.graph.as_ref().map(|graph| graph.deployment_id.to_string());
     statement
-        .bind(column(&runs, |(run, _)| run.header.number))
-        .bind(column(&runs, |(run, _)| run.state.code()))
-        .bind(column(&runs, |(run, _)| run.reason.code()))
-        .bind(sparse(&runs, |(run, _)| run.stopped_by.map(stopped_by_code)))
-        .bind(column(&runs, |(run, _)| i64::try_from(run.version).unwrap_or(i64::MAX)))
-        .bind(sparse(&runs, |(run, _)| plan_id(run)))
-        .bind(sparse(&runs, |(_, fingerprint)| *fingerprint))
-        .bind(sparse(&runs, |(run, _)| deployment(run)))
-        .bind(sparse(&runs, |(run, _)| run.ended_at.map(|_| counts(run))))
-        .bind(sparse(&runs, |(run, _)| run.error.as_ref().map(|(_, error)| error.as_str())))
-        .bind(sparse(&runs, |(run, _)| run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
-        .bind(column(&runs, |(run, _)| time(run.changed_at)))
-        .bind(sparse(&runs, |(run, _)| run.started_at.map(time)))
-        .bind(sparse(&runs, |(run, _)| run.ended_at.map(time)))
+        .bind(column(runs, |c| c.run.header.number))
+        .bind(column(runs, |c| c.run.state.code()))
+        .bind(column(runs, |c| c.run.reason.code()))
+        .bind(sparse(runs, |c| c.run.stopped_by.map(stopped_by_code)))
+        .bind(column(runs, |c| i64::try_from(c.run.version).unwrap_or(i64::MAX)))
+        .bind(sparse(runs, |c| plan_id(c.run)))
+        .bind(sparse(runs, |c| c.plan_fingerprint))
+        .bind(sparse(runs, |c| deployment(c.run)))
+        .bind(sparse(runs, |c| c.run.ended_at.map(|_| counts(c.run))))
+        .bind(sparse(runs, |c| c.run.error.as_ref().map(|(_, error)| error.as_str())))
+        .bind(sparse(runs, |c| c.run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
+        .bind(column(runs, |c| time(c.run.changed_at)))
+        .bind(sparse(runs, |c| c.run.started_at.map(time)))
+        .bind(sparse(runs, |c| c.run.ended_at.map(time)))
 }
 
 /// An array's text, since the array of arrays that unnest would take must be rectangular by type.
@@ -163,54 +185,54 @@ fn task_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<TaskLine<'a>> {
     lines
 }
 
-fn bind_tasks<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
-    let tasks = task_lines(changed);
-    let uuid = |bytes: [u8; 16]| Uuid::from_bytes(bytes);
-    statement
-        .bind(column(&tasks, |t| t.created))
-        .bind(column(&tasks, |t| t.run.header.number))
-        .bind(column(&tasks, |t| int(t.slot.ordinal)))
-        .bind(column(&tasks, |t| item(t.slot)))
-        .bind(column(&tasks, |t| int(t.cell.attempt)))
-        .bind(column(&tasks, |t| int(t.cell.failures)))
-        .bind(column(&tasks, |t| t.cell.state.code()))
-        .bind(column(&tasks, |t| t.cell.reason.code()))
-        .bind(column(&tasks, |t| t.cell.cancelling))
-        .bind(column(&tasks, |t| t.cell.pushed))
-        .bind(column(&tasks, |t| time(t.cell.changed_at)))
-        .bind(sparse(&tasks, |t| t.cell.ready_at.map(time)))
-        .bind(sparse(&tasks, |t| t.cell.claimed_at.map(time)))
-        .bind(sparse(&tasks, |t| t.cell.started_at.map(time)))
-        .bind(sparse(&tasks, |t| t.cell.ended_at.map(time)))
-        .bind(sparse(&tasks, |t| t.cell.due_at.map(time)))
-        .bind(sparse(&tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
-        .bind(sparse(&tasks, |t| t.cell.worker.map(uuid)))
-        .bind(sparse(&tasks, |t| t.cell.session.map(u64::cast_signed)))
-        .bind(column(&tasks, |t| t.run.header.tenant.as_str()))
-        .bind(sparse(&tasks, |t| t.error))
-        .bind(sparse(&tasks, |t| t.items))
+fn bind_new_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement<'q> {
+    let statement = statement.bind(column(tasks, |t| t.run.header.tenant.as_str()));
+    bind_tasks(statement, tasks)
 }
 
-fn bind_materialized<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
-    let made: Vec<_> =
-        changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
+fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement<'q> {
+    let uuid = |bytes: [u8; 16]| Uuid::from_bytes(bytes);
+    statement
+        .bind(column(tasks, |t| t.run.header.number))
+        .bind(column(tasks, |t| int(t.slot.ordinal)))
+        .bind(column(tasks, |t| item(t.slot)))
+        .bind(column(tasks, |t| int(t.cell.attempt)))
+        .bind(column(tasks, |t| int(t.cell.failures)))
+        .bind(column(tasks, |t| t.cell.state.code()))
+        .bind(column(tasks, |t| t.cell.reason.code()))
+        .bind(column(tasks, |t| t.cell.cancelling))
+        .bind(column(tasks, |t| t.cell.pushed))
+        .bind(column(tasks, |t| time(t.cell.changed_at)))
+        .bind(sparse(tasks, |t| t.cell.ready_at.map(time)))
+        .bind(sparse(tasks, |t| t.cell.claimed_at.map(time)))
+        .bind(sparse(tasks, |t| t.cell.started_at.map(time)))
+        .bind(sparse(tasks, |t| t.cell.ended_at.map(time)))
+        .bind(sparse(tasks, |t| t.cell.due_at.map(time)))
+        .bind(sparse(tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
+        .bind(sparse(tasks, |t| t.cell.worker.map(uuid)))
+        .bind(sparse(tasks, |t| t.cell.session.map(u64::cast_signed)))
+        .bind(sparse(tasks, |t| t.error))
+        .bind(sparse(tasks, |t| t.items))
+}
+
+fn bind_materialized<'q>(statement: Statement<'q>, made: &[(&'q Run, &'q Materialized)]) -> Statement<'q> {
     let state = |promotion: Promotion| match promotion {
         Promotion::Promoted => MaterializationState::Promoted.code(),
         Promotion::Quarantined => MaterializationState::Quarantined.code(),
         Promotion::Late => MaterializationState::Committed.code(),
     };
     statement
-        .bind(column(&made, |(_, made)| Uuid::from_bytes(*made.attempt_id.as_bytes())))
-        .bind(column(&made, |(_, made)| made.asset_key.as_str()))
-        .bind(column(&made, |(_, made)| made.partition_key.as_str()))
-        .bind(column(&made, |(run, _)| run.header.tenant.as_str()))
-        .bind(column(&made, |(run, _)| run.header.workspace.as_str()))
-        .bind(column(&made, |(run, _)| run.header.number))
-        .bind(column(&made, |(_, made)| int(made.slot.ordinal)))
-        .bind(column(&made, |(_, made)| item(made.slot)))
-        .bind(column(&made, |(_, made)| state(made.promotion)))
-        .bind(column(&made, |(_, made)| time(made.at)))
-        .bind(column(&made, |(_, made)| made.output.as_slice()))
+        .bind(column(made, |(_, made)| Uuid::from_bytes(*made.attempt_id.as_bytes())))
+        .bind(column(made, |(_, made)| made.asset_key.as_str()))
+        .bind(column(made, |(_, made)| made.partition_key.as_str()))
+        .bind(column(made, |(run, _)| run.header.tenant.as_str()))
+        .bind(column(made, |(run, _)| run.header.workspace.as_str()))
+        .bind(column(made, |(run, _)| run.header.number))
+        .bind(column(made, |(_, made)| int(made.slot.ordinal)))
+        .bind(column(made, |(_, made)| item(made.slot)))
+        .bind(column(made, |(_, made)| state(made.promotion)))
+        .bind(column(made, |(_, made)| time(made.at)))
+        .bind(column(made, |(_, made)| made.output.as_slice()))
 }
 
 /// What a statement says of a partition, which may stand in it once.
@@ -243,22 +265,21 @@ fn is_later(news: &PartitionNews, than: &PartitionNews) -> bool {
     (news.at, news.attempt_id.as_bytes()) >= (than.at, than.attempt_id.as_bytes())
 }
 
-fn bind_partitions<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
-    let lines = partition_lines(changed);
+fn bind_partitions<'q>(statement: Statement<'q>, lines: &[PartitionLine<'q>]) -> Statement<'q> {
     let uuid = |news: &PartitionNews| Uuid::from_bytes(*news.attempt_id.as_bytes());
     statement
-        .bind(column(&lines, |line| line.run.header.tenant.as_str()))
-        .bind(column(&lines, |line| line.run.header.workspace.as_str()))
-        .bind(column(&lines, |line| line.last.asset_key.as_str()))
-        .bind(column(&lines, |line| line.last.partition_key.as_str()))
-        .bind(column(&lines, |line| uuid(line.last)))
-        .bind(column(&lines, |line| time(line.last.at)))
-        .bind(column(&lines, |line| line.run.header.number))
-        .bind(column(&lines, |line| line.last.state.code()))
-        .bind(sparse(&lines, |line| line.made.map(|(_, made)| uuid(made))))
-        .bind(sparse(&lines, |line| line.made.map(|(_, made)| time(made.at))))
-        .bind(sparse(&lines, |line| line.made.map(|(run, _)| run.header.number)))
-        .bind(sparse(&lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
+        .bind(column(lines, |line| line.run.header.tenant.as_str()))
+        .bind(column(lines, |line| line.run.header.workspace.as_str()))
+        .bind(column(lines, |line| line.last.asset_key.as_str()))
+        .bind(column(lines, |line| line.last.partition_key.as_str()))
+        .bind(column(lines, |line| uuid(line.last)))
+        .bind(column(lines, |line| time(line.last.at)))
+        .bind(column(lines, |line| line.run.header.number))
+        .bind(column(lines, |line| line.last.state.code()))
+        .bind(sparse(lines, |line| line.made.map(|(_, made)| uuid(made))))
+        .bind(sparse(lines, |line| line.made.map(|(_, made)| time(made.at))))
+        .bind(sparse(lines, |line| line.made.map(|(run, _)| run.header.number)))
+        .bind(sparse(lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
 }
 
 fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> Statement<'q> {
@@ -282,12 +303,11 @@ fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
         .bind(column(news, |news| news.payload.as_slice()))
 }
 
-/// Nothing for no lines: Postgres takes every array argument apart, also an empty one, and most folds fill few.
-fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Option<Vec<T>> {
-    (!lines.is_empty()).then(|| lines.iter().map(field).collect())
+fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {
+    lines.iter().map(field).collect()
 }
 
-/// The same for a field that few lines have.
+/// Nothing for a field that no line has: Postgres takes every array argument apart, also one of nothing but NULLs.
 fn sparse<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> Option<T>) -> Option<Vec<Option<T>>> {
     let values: Vec<Option<T>> = lines.iter().map(field).collect();
     values.iter().any(Option::is_some).then_some(values)

@@ -1,0 +1,32 @@
+//! The hashes that `ledger.keys` holds, as `ledger.hash_key` and `ledger.hash_body` make them.
+
+use servo_model::EventType;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::NewEvent;
+
+/// Stands for (tenant, workspace, idempotency key).
+pub(super) fn key(event: &NewEvent) -> Uuid {
+    let NewEvent { tenant, workspace, idempotency_key, .. } = event;
+    Uuid::from_bytes(first_half([
+        tenant.as_bytes(),
+        b"\0",
+        workspace.as_bytes(),
+        b"\0",
+        idempotency_key.as_bytes(),
+    ]))
+}
+
+/// What two events must share to be the same.
+pub(super) fn body(event: &NewEvent) -> [u8; 16] {
+    let (kind, version) = (EventType::code(event.kind).to_be_bytes(), event.version.to_be_bytes());
+    first_half([kind.as_slice(), version.as_slice(), event.payload.as_slice()])
+}
+
+fn first_half<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
+    let mut hasher = Sha256::new();
+    parts.into_iter().for_each(|part| hasher.update(part));
+    let digest = hasher.finalize();
+    std::array::from_fn(|index| digest[index])
+}
