@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use servo_mesh::{Fault, Mesh, Pace};
+//! use servo_mesh::{Fault, Life, Mesh, Pace};
 //! use servo_model::Service;
 //! use servo_proto::v1::planner_service_client::PlannerServiceClient;
 //! use servo_proto::v1::scheduler_service_server::{SchedulerService, SchedulerServiceServer};
@@ -22,13 +22,15 @@
 //!
 //! impl SchedulerService for Scheduler {}
 //!
-//! pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
-//!     let planner = PlannerServiceClient::new(mesh.peer(Service::Planner));
-//!     mesh.serve(SchedulerServiceServer::new(Scheduler(planner)))
-//!         .ready_when(|| async { Err("the schema is not there; run `servo migrate`") })
-//!         .with_loop("release", Pace::every(mesh.config().release_every), || async { Ok::<_, Fault>(0_u64) })
-//!         .until_signal()
-//!         .await
+//! pub fn start(mesh: Mesh<Config>) -> Life {
+//!     Box::pin(async move {
+//!         let planner = PlannerServiceClient::new(mesh.peer(Service::Planner));
+//!         mesh.serve(SchedulerServiceServer::new(Scheduler(planner)))
+//!             .ready_when(|| async { Err("the schema is not there; run `servo migrate`") })
+//!             .with_loop("release", Pace::every(mesh.config().release_every), || async { Ok::<_, Fault>(0_u64) })
+//!             .until_signal()
+//!             .await
+//!     })
 //! }
 //! ```
 //!
@@ -68,7 +70,7 @@ pub use loops::{Doorbell, Pace, Progress};
 pub use mesh::Mesh;
 pub use paging::PageTokens;
 pub use peer::Peer;
-pub use run::run;
+pub use run::{Life, run};
 pub use scope::{current_trace, time_left};
 pub use server::{Bound, Handler, Serving};
 pub use shutdown::Shutdown;

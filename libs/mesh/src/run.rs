@@ -1,6 +1,7 @@
 //! The life of a service process, from its configuration to its exit code.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,14 +23,13 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// What still runs after the drain is given this long to notice.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// A service at work, until it is told to stop. Boxed, so that all it consists of is compiled with its own crate and not
+/// once more in every program that runs it.
+pub type Life = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
+
 /// Runs one service to its end. The exit code is 0 after an orderly stop, 1 for a fault of the running
 /// service, 2 for a wrong configuration; a fault is told in a sentence on stderr.
-pub fn run<C, F, Fut>(service: Service, start: F) -> ExitCode
-where
-    C: DeserializeOwned,
-    F: FnOnce(Mesh<C>) -> Fut,
-    Fut: Future<Output = Result<(), Fault>>,
-{
+pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) -> ExitCode {
     match boot(service, start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
@@ -39,12 +39,7 @@ where
     }
 }
 
-fn boot<C, F, Fut>(service: Service, start: F) -> Result<(), Fault>
-where
-    C: DeserializeOwned,
-    F: FnOnce(Mesh<C>) -> Fut,
-    Fut: Future<Output = Result<(), Fault>>,
-{
+fn boot<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) -> Result<(), Fault> {
     let settings = Settings::read(service, &Sources::from_process())?;
     telemetry::init(&settings.common.telemetry)?;
     let runtime = Builder::new_multi_thread().enable_all().build()?;

@@ -58,9 +58,10 @@ BEGIN
             head = greatest(s.head, h.new_mark),
             recorded_at = CASE WHEN h.appended > 0 THEN greatest(s.recorded_at, at) ELSE s.recorded_at END
         FROM (
-            SELECT u.shard, u.epoch, u.old_mark, u.new_mark,
-                (SELECT count(*) FROM unnest(shards) AS e (shard) WHERE e.shard = u.shard) AS appended
+            SELECT u.shard, u.epoch, u.old_mark, u.new_mark, coalesce(e.appended, 0) AS appended
             FROM unnest(held_shards, epochs, old_marks, new_marks) AS u (shard, epoch, old_mark, new_mark)
+            LEFT JOIN (SELECT e.shard, count(*) AS appended FROM unnest(shards) AS e (shard) GROUP BY e.shard) e
+                ON e.shard = u.shard
         ) h
         WHERE s.stream = a_stream AND s.shard = h.shard AND s.epoch = h.epoch AND s.holder = a_holder
             AND s.lease_until > clock_timestamp() AND s.watermark = h.old_mark

@@ -7,7 +7,7 @@
 mod rpc;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh};
+use servo_mesh::{Fault, Life, Mesh};
 use servo_model::Service;
 use servo_proto::v1::automation_service_server::AutomationServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -21,7 +21,11 @@ pub struct Config {
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Automation, &mesh.config().database)?;
     mesh.serve(AutomationServiceServer::new(Automation)).ready_when(store.readiness()).until_signal().await
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use servo_mesh::config::SigningKeys;
-use servo_mesh::{Fault, Mesh, Pace, PageTokens};
+use servo_mesh::{Fault, Life, Mesh, Pace, PageTokens};
 use servo_model::Service;
 use servo_model::limits::HEARTBEAT_INTERVAL;
 use servo_model::service::HTTP_PORT_OFFSET;
@@ -75,7 +75,11 @@ fn heartbeat_interval() -> Duration {
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let mesh = Arc::new(mesh);
     let Config { database, callback: reports } = mesh.config();
     let store = Store::connect(Service::Callback, database)?;

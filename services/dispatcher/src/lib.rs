@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use servo_mesh::config::{BadKeys, SigningKeys};
-use servo_mesh::{Doorbell, Fault, Mesh, Pace};
+use servo_mesh::{Doorbell, Fault, Life, Mesh, Pace};
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
@@ -120,7 +120,11 @@ impl Default for Section {
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let config = &mesh.config().dispatcher;
     let store = Store::connect(Service::Dispatcher, &mesh.config().database)?;
     let ttl =

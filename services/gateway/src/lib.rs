@@ -13,7 +13,7 @@ mod rpc;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh};
+use servo_mesh::{Fault, Life, Mesh};
 use servo_model::Service;
 use servo_proto::v1::access_service_server::AccessServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -37,7 +37,11 @@ pub struct Doors {
 }
 
 /// Serves the public door until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Gateway, &mesh.config().database)?;
     let keys = ApiKeys::new(&mesh.config().gateway.api_keys)
         .map_err(|bad| Fault::config(format!("gateway.api_keys[{}]", bad.index), bad.reason))?;

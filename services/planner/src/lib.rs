@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh, Pace};
+use servo_mesh::{Fault, Life, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::planner_service_server::PlannerServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -42,7 +42,11 @@ pub struct Section {
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Planner, &mesh.config().database)?;
     let planner = Planner::new(store.clone(), mesh.config());
     mesh.serve(PlannerServiceServer::new(planner))

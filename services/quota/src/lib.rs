@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Mesh, Pace};
+use servo_mesh::{Fault, Life, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::quota_service_server::QuotaServiceServer;
@@ -40,7 +40,11 @@ pub struct Config {
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let defaults = defaults(mesh.config())?;
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
     let quota = Quota::new(&store, mesh.config(), defaults);

@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use servo_bus::{Listeners, Topic};
 use servo_mesh::paging::PageTokens;
-use servo_mesh::{Fault, Mesh, Pace};
+use servo_mesh::{Fault, Life, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
@@ -78,7 +78,11 @@ async fn sweep_bus(listeners: Listeners, loops: LoopStore) -> Result<u64, StoreE
 }
 
 /// Serves the API until the process is told to stop.
-pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
+pub fn start(mesh: Mesh<Config>) -> Life {
+    Box::pin(serve(mesh))
+}
+
+async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let Config { database, scheduler: instance } = mesh.config();
     let store = Store::connect(Service::Scheduler, database)?;
     let run_ids = RunIds::new(&instance.run_id_secret)

@@ -25,7 +25,7 @@ fn child() {
     if std::env::var_os(RELEASE).is_none() {
         return;
     }
-    let code = servo_mesh::run(Service::Planner, serve_held);
+    let code = servo_mesh::run(Service::Planner, |mesh| Box::pin(serve_held(mesh)));
     std::process::exit((0..=2).find(|n| ExitCode::from(*n) == code).map_or(99, i32::from));
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use servo_mesh::{Doorbell, Mesh, Reason};
 use servo_model::{Service, Stream};
@@ -21,6 +22,9 @@ use super::engine::{Engine, Message, Outlet, Told};
 use crate::Config;
 use crate::core::SourceId;
 use crate::wire;
+
+/// How soon holders are looked up again while a shard has none.
+const LOOK_SOON: Duration = Duration::from_millis(200);
 
 /// Keeps a stream open to every holder, for the admission shards held here.
 pub(crate) struct StreamLoop {
@@ -57,6 +61,9 @@ impl StreamLoop {
         let mut wanted = BTreeSet::new();
         if !held.is_empty() {
             let holders = self.store.loops().holders(Stream::Execution).await?;
+            if holders.len() < usize::try_from(Stream::Execution.shards()).unwrap_or_default() {
+                self.look_soon();
+            }
             wanted.extend(holders.into_iter().map(|holder| holder.address));
         }
         let mut open = self.open.lock().await;
@@ -76,6 +83,15 @@ impl StreamLoop {
             }
         }
         Ok(())
+    }
+
+    /// A shard that nobody holds is about to be taken, by a scheduler that we may not know yet.
+    fn look_soon(&self) {
+        let bell = self.bell.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LOOK_SOON).await;
+            bell.ring();
+        });
     }
 
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
@@ -136,7 +152,7 @@ impl Running {
                 if let Err(status) = ended {
                     debug!(address = self.address, %status, "a stream of admission ended");
                     // Who refuses at once is not asked again at once.
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }

@@ -1,12 +1,11 @@
 //! `serve`: the nine services in one process.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use servo_mesh::{Fault, Mesh, Settings, Shutdown, Sources};
+use servo_mesh::{Fault, Life, Mesh, Settings, Shutdown, Sources};
 use servo_model::Service;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -55,12 +54,11 @@ struct Services<'a> {
 }
 
 impl Services<'_> {
-    fn add<C, F, Fut>(&mut self, service: Service, start: F) -> Result<(), Fault>
-    where
-        C: DeserializeOwned,
-        F: FnOnce(Mesh<C>) -> Fut,
-        Fut: Future<Output = Result<(), Fault>> + Send + 'static,
-    {
+    fn add<C: DeserializeOwned>(
+        &mut self,
+        service: Service,
+        start: fn(Mesh<C>) -> Life,
+    ) -> Result<(), Fault> {
         let sources = Sources::new().file(self.dir.join(format!("{service}.toml")));
         let settings = Settings::read(service, &sources)?;
         if self.running.is_empty() {

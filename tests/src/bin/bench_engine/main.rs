@@ -10,6 +10,7 @@ mod floor;
 mod scenarios;
 
 use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -19,10 +20,12 @@ use effort::Effort;
 use scenarios::{FAN_OUT_TASKS, HOPS, SMALL_TASKS, WIDTH};
 use serde_json::{Map, Value, json};
 use servo_local::{LocalMesh, MeshOptions, Postgres, PostgresOptions};
+use servo_model::Service;
 use servo_tests::aftermath;
 use servo_tests::manifest::{chain, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Long enough for every slow sweep to come round.
 const IDLE: Duration = Duration::from_secs(20);
@@ -37,7 +40,7 @@ struct Options {
     /// Finished tasks that the store holds when the fan-out is measured again; 0 leaves that out.
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
-    /// Measure only this, for a profile: latency, chain, small or fanout.
+    /// Measure only this, for a profile: latency, chain, small, fanout or twins.
     #[arg(long)]
     only: Option<String>,
 }
@@ -54,60 +57,118 @@ async fn main() -> Result<()> {
             counting.with("pg_stat_statements.track", "all").with("pg_stat_statements.track_planning", "on");
     }
     let postgres = Postgres::start_with(&dir.path().join("cluster"), counting)?;
-    let mesh_options = MeshOptions {
-        database_url: Some(postgres.admin_url()),
-        ..MeshOptions::new(dir.path().join("servo"), binaries)
-    };
-    let mesh = LocalMesh::start(mesh_options, |_| ()).await?;
-    let began = scenarios::work(&mesh, &dir.path().join("servo").join("tls"))?;
-    let user = User::of(&mesh)?;
+    let place = Place { dir: dir.path().join("servo"), binaries, postgres };
+    let (started, began) = Started::new(&place, 1).await?;
     if options.only.is_some() {
-        eprintln!("  look into it with psql {}", mesh.admin_url());
+        eprintln!("  look into it with psql {}", started.mesh.admin_url());
     }
-    let mut bench = Bench { mesh, postgres, user, repeats: options.repeats, figures: earlier()? };
+    let mut bench = Bench { place, started, repeats: options.repeats, figures: earlier()? };
     match options.only.as_deref() {
         None => bench.all(began, options.history).await?,
         Some("latency") => bench.latency(began).await?,
         Some("chain") => bench.chain().await?,
         Some("small") => bench.small_runs().await?,
-        Some("fanout") => bench.fan_out().await.map(drop)?,
-        Some(other) => bail!("--only {other} is unknown; it is latency, chain, small or fanout"),
+        Some("fanout") => bench.fan_out().await?,
+        Some("twins") => {}
+        Some(other) => bail!("--only {other} is unknown; it is latency, chain, small, fanout or twins"),
+    }
+    if matches!(options.only.as_deref(), None | Some("twins")) {
+        bench = bench.twins().await?;
     }
     if options.only.is_some() {
-        counted::show_statements(&bench.postgres.admin_url()).await?;
+        counted::show_statements(&bench.place.postgres.admin_url()).await?;
     }
     println!("{}", Value::Object(bench.figures));
-    bench.mesh.stop()
+    bench.started.stop()
+}
+
+/// What outlasts a mesh.
+struct Place {
+    dir: PathBuf,
+    binaries: PathBuf,
+    postgres: Postgres,
+}
+
+/// A mesh, its user and its worker.
+struct Started {
+    mesh: LocalMesh,
+    user: User,
+    worker: JoinHandle<()>,
+}
+
+impl Started {
+    /// With so many schedulers, dispatchers and callbacks. Tells whenever the body of a task begins.
+    async fn new(place: &Place, instances: usize) -> Result<(Started, mpsc::UnboundedReceiver<Instant>)> {
+        let options = MeshOptions {
+            database_url: Some(place.postgres.admin_url()),
+            ..MeshOptions::new(place.dir.clone(), place.binaries.clone())
+        };
+        let several = [Service::Scheduler, Service::Dispatcher, Service::Callback];
+        let options = several.iter().fold(options, |options, service| options.instances(*service, instances));
+        let mesh = LocalMesh::start(options, |_| ()).await?;
+        let (worker, began) = scenarios::work(&mesh, &place.dir.join("tls"))?;
+        Ok((Started { user: User::of(&mesh)?, mesh, worker }, began))
+    }
+
+    fn stop(self) -> Result<()> {
+        self.worker.abort();
+        self.mesh.stop()
+    }
 }
 
 /// A running mesh, and what was measured of it so far.
 struct Bench {
-    mesh: LocalMesh,
-    postgres: Postgres,
-    user: User,
+    place: Place,
+    started: Started,
     repeats: usize,
     figures: Map<String, Value>,
 }
 
 impl Bench {
     async fn all(&mut self, began: mpsc::UnboundedReceiver<Instant>, history: usize) -> Result<()> {
-        self.note("floor_tasks_per_s", floor::measure(&self.postgres.admin_url()).await?);
+        self.note("floor_tasks_per_s", floor::measure(&self.place.postgres.admin_url()).await?);
         self.latency(began).await?;
         self.idle().await?;
         self.chain().await?;
         self.small_runs().await?;
-        let empty = self.fan_out().await?;
+        self.fan_out().await?;
         if history > 0 {
+            let empty = self.figure("fanout_tasks_per_s")?;
             self.make_history(history).await?;
-            let later = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.user)).await?;
+            let later = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
             self.check().await?;
             self.note("history_ratio", later / empty);
         }
         Ok(())
     }
 
+    /// Two of each that holds something, against one of each, both within minutes.
+    async fn twins(mut self) -> Result<Bench> {
+        let one = self.fan_out_and_small_runs().await?;
+        self = self.restart(2).await?;
+        let two = self.fan_out_and_small_runs().await?;
+        self.note("twins_fanout_ratio", two.0 / one.0);
+        self.note("twins_small_runs_ratio", two.1 / one.1);
+        Ok(self)
+    }
+
+    async fn fan_out_and_small_runs(&mut self) -> Result<(f64, f64)> {
+        self.started.user.deploy(partitioned_fan_out(WIDTH)).await?;
+        let fan_out = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
+        self.started.user.deploy(chain(5)).await?;
+        let small = self.median(SMALL_TASKS, || scenarios::small_runs(&self.started.user)).await?;
+        self.check().await?;
+        Ok((fan_out, small))
+    }
+
+    async fn restart(self, instances: usize) -> Result<Bench> {
+        self.started.stop()?;
+        let (started, _) = Started::new(&self.place, instances).await?;
+        Ok(Bench { started, ..self })
+    }
+
     async fn latency(&mut self, mut began: mpsc::UnboundedReceiver<Instant>) -> Result<()> {
-        let (p50, p95) = scenarios::idle_latency(&self.user, &mut began).await?;
+        let (p50, p95) = scenarios::idle_latency(&self.started.user, &mut began).await?;
         self.note("idle_latency_ms_p50", p50);
         self.note("idle_latency_ms_p95", p95);
         Ok(())
@@ -124,39 +185,39 @@ impl Bench {
     }
 
     async fn chain(&mut self) -> Result<()> {
-        self.user.deploy(chain(HOPS)).await?;
-        let per_hop = self.median(HOPS, || scenarios::chain_ms_per_hop(&self.user)).await?;
+        self.started.user.deploy(chain(HOPS)).await?;
+        let per_hop = self.median(HOPS, || scenarios::chain_ms_per_hop(&self.started.user)).await?;
         self.check().await?;
         self.note("chain_ms_per_hop", per_hop);
         Ok(())
     }
 
     async fn small_runs(&mut self) -> Result<()> {
-        self.user.deploy(chain(5)).await?;
-        let per_s = self.median(SMALL_TASKS, || scenarios::small_runs(&self.user)).await?;
+        self.started.user.deploy(chain(5)).await?;
+        let per_s = self.median(SMALL_TASKS, || scenarios::small_runs(&self.started.user)).await?;
         self.check().await?;
         self.note("small_runs_tasks_per_s", per_s);
         Ok(())
     }
 
-    async fn fan_out(&mut self) -> Result<f64> {
-        self.user.deploy(partitioned_fan_out(WIDTH)).await?;
-        let planned = self.median(FAN_OUT_TASKS, || scenarios::plan_ms(&self.user)).await?;
+    async fn fan_out(&mut self) -> Result<()> {
+        self.started.user.deploy(partitioned_fan_out(WIDTH)).await?;
+        let planned = self.median(FAN_OUT_TASKS, || scenarios::plan_ms(&self.started.user)).await?;
         self.note("plan_10k_ms", planned);
-        let before = Counted::read(&self.postgres.admin_url()).await?;
-        let per_s = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.user)).await?;
-        let after = Counted::read(&self.postgres.admin_url()).await?;
+        let before = Counted::read(&self.place.postgres.admin_url()).await?;
+        let per_s = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
+        let after = Counted::read(&self.place.postgres.admin_url()).await?;
         self.note_memory()?;
         self.check().await?;
         let (statements, rows) = after.per_task(before, self.repeats * FAN_OUT_TASKS);
         self.note("fanout_tasks_per_s", per_s);
         self.note("sql_statements_per_task", statements);
         self.note("rows_written_per_task", rows);
-        Ok(per_s)
+        Ok(())
     }
 
     fn note_memory(&mut self) -> Result<()> {
-        let memory = self.mesh.memory()?;
+        let memory = self.started.mesh.memory()?;
         let each: Vec<String> = memory.iter().map(|(service, mb)| format!("{service} {mb:.0}")).collect();
         eprintln!("  MB: {}", each.join(", "));
         self.note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
@@ -167,7 +228,7 @@ impl Bench {
     /// Fills the store with finished tasks, through the front door.
     async fn make_history(&self, tasks: usize) -> Result<()> {
         for run in 1..=tasks.div_ceil(FAN_OUT_TASKS) {
-            scenarios::fan_out(&self.user).await?;
+            scenarios::fan_out(&self.started.user).await?;
             if run % 10 == 0 {
                 eprintln!("  history: {} of {tasks} tasks", run * FAN_OUT_TASKS);
             }
@@ -193,15 +254,19 @@ impl Bench {
     /// What was measured counts only if it was done right.
     async fn check(&self) -> Result<()> {
         for projection in ["scheduler.runs", "scheduler.tasks"] {
-            self.user.verify(projection, VERIFIED_PER_SHARD).await?;
+            self.started.user.verify(projection, VERIFIED_PER_SHARD).await?;
         }
-        let violations = aftermath::violations(self.mesh.admin_url()).await?;
+        let violations = aftermath::violations(self.started.mesh.admin_url()).await?;
         ensure!(violations.is_empty(), "{}", violations.join("\n"));
         Ok(())
     }
 
     fn effort(&self) -> Result<Effort> {
-        Effort::read(&self.mesh, &self.postgres)
+        Effort::read(&self.started.mesh, &self.place.postgres)
+    }
+
+    fn figure(&self, name: &str) -> Result<f64> {
+        self.figures.get(name).and_then(Value::as_f64).with_context(|| format!("{name} was not measured"))
     }
 
     fn note(&mut self, name: &str, figure: f64) {

@@ -13,6 +13,7 @@ use servo_model::Service;
 use servo_tests::manifest::{asset, everything, manifest};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 pub(crate) const WIDTH: usize = 10_000;
 pub(crate) const FAN_OUT_TASKS: usize = WIDTH + 2;
@@ -32,7 +33,10 @@ impl Handler for Noop {
 }
 
 /// Starts the worker, straight at the dispatcher and the callback with a certificate of its own.
-pub(crate) fn work(mesh: &LocalMesh, tls: &Path) -> Result<mpsc::UnboundedReceiver<Instant>> {
+pub(crate) fn work(
+    mesh: &LocalMesh,
+    tls: &Path,
+) -> Result<(JoinHandle<()>, mpsc::UnboundedReceiver<Instant>)> {
     let ca = Ca::load_or_create(tls)?;
     let pair = ca.issue(&Issue::identity(&format!("spiffe://servo/worker/{TENANT}")))?;
     let credentials =
@@ -49,12 +53,12 @@ pub(crate) fn work(mesh: &LocalMesh, tls: &Path) -> Result<mpsc::UnboundedReceiv
     };
     let (began, heard) = mpsc::unbounded_channel();
     let worker = Worker::new(dispatcher, callback, WorkerConfig::new(TENANT, info), Noop(began));
-    tokio::spawn(async move {
+    let worker = tokio::spawn(async move {
         if let Err(error) = worker.run().await {
             eprintln!("the worker ended: {error}");
         }
     });
-    Ok(heard)
+    Ok((worker, heard))
 }
 
 /// TriggerRun called until the body of its one task begins, with nothing else to do.
