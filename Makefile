@@ -20,10 +20,11 @@ help: ## this list
 
 demo: ## start the whole mesh on a private Postgres, run the example project on it, stop it again
 	@scripts/bootstrap run
+	@scripts/bootstrap python
 	@$(BUILD)
-	@target/debug/servo-standalone demo
+	@.venv/bin/servo demo
 
-dev: ## the same, but it stays up until Ctrl-C
+dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it and works
 	@scripts/bootstrap run
 	@$(BUILD)
 	@target/debug/servo-standalone dev

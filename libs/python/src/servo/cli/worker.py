@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .server import ApiKey, CaFile, ServerName, Tenant, Url
+from .server import Server, connected
 
 Slots = Annotated[int, typer.Option(min=1, help="Attempts at the same time.")]
 State = Annotated[Path, typer.Option(help="Where code is kept, and outcomes until the server has them.")]
@@ -17,12 +17,9 @@ Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may 
 Seconds = Annotated[float, typer.Option(min=0, help="Time for attempts to end when the worker is told to leave.")]
 
 
+@connected
 def worker_command(
-    url: Url,
-    api_key: ApiKey,
-    tenant: Tenant,
-    ca_file: CaFile = None,
-    server_name: ServerName = "",
+    server: Server,
     slots: Slots = 2,
     state: State = Path(".servo/worker"),
     workspace: OnlyWorkspace = None,
@@ -40,7 +37,7 @@ def worker_command(
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = WorkerConfig(
-        tenant=tenant,
+        tenant=server.tenant,
         folder=state.resolve(),
         slots=slots,
         workspaces=workspace or (),
@@ -51,9 +48,7 @@ def worker_command(
 
     async def work() -> None:
         # Any workspace: each envelope names its own.
-        client = AsyncClient(
-            url, api_key=api_key, tenant=tenant, workspace="any", ca_file=ca_file, server_name=server_name
-        )
+        client = AsyncClient(server.url, **server.as_whom())
         async with client:
             worker = Worker(client, config)
             for number in (signal.SIGTERM, signal.SIGINT):
