@@ -57,7 +57,7 @@ def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = Fals
             with working(mesh, folder / "worker", slots=2):
                 servo(mesh, "deploy", "--yes")
                 servo(mesh, "run", f"+{_ASSET}", "--partition", "latest:4", "--wait")
-                servo(mesh, "assets", "list")
+                servo(mesh, "assets", "show", _ASSET, "--versions", "4")
                 servo(mesh, "assets", "preview", _ASSET)
     except MeshFailed as error:
         raise NotWorking(str(error)) from None
