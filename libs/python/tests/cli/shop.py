@@ -53,7 +53,7 @@ class Shop:
     def worker(self, *options: str) -> Iterator[None]:
         command = [sys.executable, "-m", "servo.cli", "worker", "--state", str(self.folder / ".servo/worker"), *options]
         with subprocess.Popen(
-            command, env={**plain_environment(), **self.environment}, stderr=subprocess.DEVNULL
+            [*command, "--json"], env={**plain_environment(), **self.environment}, stderr=subprocess.DEVNULL
         ) as process:
             try:
                 yield

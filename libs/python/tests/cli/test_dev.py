@@ -78,14 +78,18 @@ def test_it_deploys_at_every_save_and_leaves_nothing_behind(tmp_path: Path, bina
 
 
 @pytest.mark.mesh
-def test_it_tells_programs_where_it_is(tmp_path: Path, binaries: Path) -> None:
+def test_it_tells_programs_where_it_is_and_ends_when_a_part_of_it_does(tmp_path: Path, binaries: Path) -> None:
     shop = new_shop(tmp_path / "shop")
-    with dev(shop, binaries, "--json", "--no-worker", "--workspace", "mine") as process:
+    with dev(shop, binaries, "--json", "--workspace", "mine") as process:
         assert process.stdout
         told = json.loads(process.stdout.readline())
         assert (told["workspace"], Path(told["api_key_file"]).exists()) == ("mine", True)
         deployed = json.loads(process.stdout.readline())
         assert deployed["deployment"]["version"] == "1"
+        [worker] = processes_naming(f"{shop.folder}/.servo/worker")
+        os.kill(worker, signal.SIGKILL)
+        assert process.wait() == 7
+    assert processes_naming(shop.folder) == []
 
 
 @pytest.mark.mesh
@@ -103,8 +107,8 @@ def test_the_demo_shows_the_difference_a_retry_checks_and_the_table(tmp_path: Pa
     assert processes_naming(tmp_path) == []
 
 
-def processes_naming(folder: Path) -> list[str]:
-    found: list[str] = []
+def processes_naming(folder: Path | str) -> list[int]:
+    found: list[int] = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = process.read_bytes()
@@ -112,7 +116,7 @@ def processes_naming(folder: Path) -> list[str]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         if str(folder).encode() in command:
-            found.append(command.decode(errors="replace"))
+            found.append(int(process.parent.name))
     return found
 
 

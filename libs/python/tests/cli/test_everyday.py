@@ -25,6 +25,8 @@ def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]
     made = shop_on(mesh, "everyday", tmp_path_factory.mktemp("shop"))
     made.well("deploy", "--yes")
     with made.worker("--workspace", "everyday"):
+        # The worker is there when it has done something.
+        made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
         yield made
 
 

@@ -28,6 +28,8 @@ def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]
     made.change("== set(PRODUCTS)", '== {"nothing"}')
     made.well("deploy", "--yes")
     with made.worker("--workspace", "operating"):
+        # The worker is there when it has done something.
+        made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
         yield made
 
 
@@ -166,6 +168,16 @@ def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytes
         "2 partitions: 2 MISSING",
         "  day=d:2026-01-30 … day=d:2026-01-31  2 MISSING",
     ]
+
+
+def test_ctrl_c_leaves_the_run_alone(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def watch(self, _: str, **__: Any) -> Iterator[Message]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "client", lambda _: contextlib.nullcontext(Interrupted()))
+    left = nowhere.servo("runs", "watch", "run_x")
+    assert (left.returncode, "`servo runs cancel run_x` ends it" in left.stdout) == (130, True)
 
 
 @pytest.mark.parametrize(("word", "state"), [("approve", "PROMOTED"), ("reject", "REJECTED")])

@@ -20,6 +20,7 @@ from .show import AsJson
 
 if TYPE_CHECKING:
     from servo.dev.mesh import Mesh
+    from servo.dev.worker import RunningWorker
 
 OwnWorkspace = Annotated[str, typer.Option(help="The workspace to deploy into.")]
 Slots = Annotated[int, typer.Option(min=1, help="Tasks at the same time.")]
@@ -38,7 +39,7 @@ def dev_command(
     """Run everything on this machine: server, worker, and a new deployment whenever you save."""
     from servo.build.settings import ProjectSettings
     from servo.dev.mesh import MeshFailed, announce, running
-    from servo.dev.worker import working
+    from servo.dev.worker import WorkerFailed, working
 
     folder = folder.resolve()
     ProjectSettings.read(folder)
@@ -49,10 +50,9 @@ def dev_command(
             typer.echo("starting the server: a private Postgres and all services (seconds, the first time a few more)")
         with running(own, workspace) as mesh, _announced(mesh, own / DEV_FILE, announce):
             _tell(mesh, as_json)
-            deployments = _Deployments(folder, mesh, as_json)
-            with nullcontext() if no_worker else working(mesh, own / "worker", slots=slots):
-                deployments.keep(stop)
-    except MeshFailed as error:
+            with nullcontext() if no_worker else working(mesh, own / "worker", slots=slots) as worker:
+                _Deployments(folder, mesh, worker, as_json).keep(stop)
+    except (MeshFailed, WorkerFailed) as error:
         raise NotWorking(str(error)) from None
     if not as_json:
         typer.echo("stopped")
@@ -77,8 +77,8 @@ def _announced(mesh: Mesh, file: Path, announce: Callable[[Mesh, Path], None]) -
 class _Deployments:
     """One now, and one whenever a file has changed."""
 
-    def __init__(self, folder: Path, mesh: Mesh, as_json: bool) -> None:
-        self._folder, self._mesh, self._as_json = folder, mesh, as_json
+    def __init__(self, folder: Path, mesh: Mesh, worker: RunningWorker | None, as_json: bool) -> None:
+        self._folder, self._mesh, self._worker, self._as_json = folder, mesh, worker, as_json
 
     def keep(self, stop: threading.Event) -> None:
         from servo.dev.changes import changed, snapshot
@@ -87,6 +87,8 @@ class _Deployments:
         self._deploy()
         while not stop.wait(_LOOK_SECONDS):
             self._mesh.check()
+            if self._worker:
+                self._worker.check()
             now = snapshot(self._folder)
             # Whoever saves several files is not done with the first.
             if now == before and now != deployed:

@@ -48,18 +48,22 @@ def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json
 
 @runs_app.command("show")
 @connected
-def show_command(server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, as_json: AsJson = False) -> None:
+def show_command(
+    server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
+) -> None:
     """A run and its tasks; what failed with file, line and hint."""
     from .follow import tell_end
 
     with server.client() as client:
         run = client.run(chosen(client, run_id))
-        tasks = list(client.tasks(run.run_id, filter="state = FAILED" if failed else ""))
+        listed = client.tasks(run.run_id, filter="state = FAILED" if failed else "")
+        tasks = list(listed if as_json else islice(listed, limit))
         if as_json:
             return show.print_json({"run": show.as_dict(run), "tasks": [show.as_dict(task) for task in tasks]})
         _show_head(run)
         show.print_table(["TASK", "STATE", "TRIES", "TOOK"], [_task_row(task) for task in tasks], states=1)
-        typer.echo("")
+        more = (run.tasks.failed if failed else run.tasks.total) - len(tasks)
+        typer.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
         return tell_end(client, run)
 
 

@@ -14,6 +14,7 @@ State = Annotated[Path, typer.Option(help="Where code is kept, and outcomes unti
 OnlyWorkspace = Annotated[list[str] | None, typer.Option(help="Serve only this one; may be given again.")]
 Capability = Annotated[list[str] | None, typer.Option(help="What this worker offers; may be given again.")]
 Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may be given again.")]
+JsonLog = Annotated[bool, typer.Option("--json", help="Log as lines of JSON.")]
 Seconds = Annotated[float, typer.Option(min=0, help="Time for attempts to end when the worker is told to leave.")]
 
 
@@ -26,6 +27,7 @@ def worker_command(
     capability: Capability = None,
     pool: Pool = None,
     leave_grace: Seconds = 30.0,
+    as_json: JsonLog = False,
 ) -> None:
     """Take tasks and run them, until SIGTERM or Ctrl-C."""
     import asyncio
@@ -36,6 +38,8 @@ def worker_command(
     from servo.worker.worker import Worker, WorkerConfig
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if as_json:
+        _log_as_json()
     config = WorkerConfig(
         tenant=server.tenant,
         folder=state.resolve(),
@@ -56,3 +60,16 @@ def worker_command(
             await worker.run()
 
     asyncio.run(work())
+
+
+def _log_as_json() -> None:
+    import json
+    import logging
+
+    class Lines(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            told = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
+            return json.dumps({**told, "message": super().format(record)})
+
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(Lines())

@@ -17,6 +17,9 @@ import grpc
 
 from servo.define.run import Run
 from servo.v1 import (
+    access_pb2_grpc,
+    automation_pb2_grpc,
+    backfill_pb2_grpc,
     callback_pb2,
     callback_pb2_grpc,
     deployment_pb2,
@@ -25,6 +28,7 @@ from servo.v1 import (
     materialization_pb2,
     planner_pb2,
     planner_pb2_grpc,
+    quota_pb2_grpc,
     run_pb2,
     scheduler_pb2_grpc,
     scheduler_runs_pb2,
@@ -40,6 +44,7 @@ from .status import is_unavailable, told
 from .sync import PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
+_STUBS = ("planner", "scheduler", "callback", "dispatcher", "backfill", "automation", "quota", "access")
 
 
 class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
@@ -95,7 +100,7 @@ class AsyncClient:
     def at(self, url: str) -> AsyncClient:
         """The same caller at another address, with a connection of its own."""
         other = copy.copy(self)
-        for made in ("_channel", "planner", "scheduler", "callback", "dispatcher"):
+        for made in ("_channel", *_STUBS):
             other.__dict__.pop(made, None)
         other._address = replace(self._address, url=url)
         return other
@@ -253,3 +258,19 @@ class AsyncClient:
     @cached_property
     def dispatcher(self) -> dispatcher_pb2_grpc.DispatcherServiceAsyncStub:
         return dispatcher_pb2_grpc.DispatcherServiceStub(self._channel)
+
+    @cached_property
+    def backfill(self) -> backfill_pb2_grpc.BackfillServiceAsyncStub:
+        return backfill_pb2_grpc.BackfillServiceStub(self._channel)
+
+    @cached_property
+    def automation(self) -> automation_pb2_grpc.AutomationServiceAsyncStub:
+        return automation_pb2_grpc.AutomationServiceStub(self._channel)
+
+    @cached_property
+    def quota(self) -> quota_pb2_grpc.QuotaServiceAsyncStub:
+        return quota_pb2_grpc.QuotaServiceStub(self._channel)
+
+    @cached_property
+    def access(self) -> access_pb2_grpc.AccessServiceAsyncStub:
+        return access_pb2_grpc.AccessServiceStub(self._channel)
