@@ -22,7 +22,7 @@ demo: ## start the whole mesh on a private Postgres, run the example project on 
 	@scripts/bootstrap run
 	@scripts/bootstrap python
 	@$(BUILD)
-	@.venv/bin/servo demo
+	@SERVO_STANDALONE="$(CURDIR)/target/debug/servo-standalone" .venv/bin/servo demo
 
 dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it and works
 	@scripts/bootstrap run
