@@ -13,17 +13,18 @@ LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
 SEEDS ?= 10000
 
-.PHONY: help demo dev test lint fmt proto baseline python sim chaos bench clean
+.PHONY: help demo dev test lint fmt proto baseline python wheel sim chaos bench clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 demo: ## start the whole mesh on a private Postgres, run the example project on it, stop it again
 	@scripts/bootstrap run
+	@scripts/bootstrap python
 	@$(BUILD)
-	@target/debug/servo-standalone demo
+	@SERVO_STANDALONE="$(CURDIR)/target/debug/servo-standalone" .venv/bin/servo demo
 
-dev: ## the same, but it stays up until Ctrl-C
+dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it and works
 	@scripts/bootstrap run
 	@$(BUILD)
 	@target/debug/servo-standalone dev
@@ -58,6 +59,12 @@ python: ## lint and test the Python package alone, without the tests that start 
 	@scripts/bootstrap python
 	$(PYTHON_LINT)
 	$(IN_PYTHON) && pytest --quiet -m 'not mesh'
+
+wheel: ## the Python package with the server in it, as a file in dist/ that pip installs
+	@scripts/bootstrap run
+	@scripts/bootstrap python
+	@cargo build --quiet --release -p servo-standalone
+	@scripts/wheel target/release/servo-standalone dist
 
 baseline: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
 	@scripts/bootstrap lint

@@ -13,8 +13,9 @@ use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use crate::connection::Connection;
+use crate::connection::{Authorization, Connection};
 use crate::error::Error;
+use crate::token::TokenSource;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -45,6 +46,8 @@ impl Tls {
 pub enum Credentials {
     /// For the gateway.
     ApiKey(String),
+    /// For the gateway: an identity provider's token, fresh for every call.
+    Token(TokenSource),
     /// For services themselves: a worker's own certificate, `spiffe://servo/worker/<tenant>`.
     Certificate { certificate: String, key: String },
 }
@@ -54,6 +57,7 @@ impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Credentials::ApiKey(_) => "ApiKey(…)",
+            Credentials::Token(_) => "Token(…)",
             Credentials::Certificate { .. } => "Certificate(…)",
         })
     }
@@ -75,9 +79,10 @@ impl Client {
         if let Some(name) = &tls.server_name {
             config = config.domain_name(name);
         }
-        let mut authorization = None;
+        let mut authorization = Authorization::None;
         match &credentials {
-            Credentials::ApiKey(key) => authorization = Some(bearer(key)?),
+            Credentials::ApiKey(key) => authorization = Authorization::Fixed(bearer(key)?),
+            Credentials::Token(source) => authorization = Authorization::Fresh(source.clone()),
             Credentials::Certificate { certificate, key } => {
                 config = config.identity(Identity::from_pem(certificate, key));
             }

@@ -16,6 +16,7 @@ use tonic::{Code, Status};
 use tower::{Service, ServiceExt};
 
 use crate::request_id;
+use crate::token::TokenSource;
 
 /// The deadline of a call that sets none.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -28,11 +29,30 @@ const DELAY_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Connection {
     channel: Channel,
-    authorization: Option<HeaderValue>,
+    authorization: Authorization,
+}
+
+/// What says who calls.
+#[derive(Debug, Clone)]
+pub(crate) enum Authorization {
+    /// The certificate does.
+    None,
+    Fixed(HeaderValue),
+    Fresh(TokenSource),
+}
+
+impl Authorization {
+    fn header(&self) -> Result<Option<HeaderValue>, Status> {
+        match self {
+            Authorization::None => Ok(None),
+            Authorization::Fixed(value) => Ok(Some(value.clone())),
+            Authorization::Fresh(source) => source.bearer().map(Some),
+        }
+    }
 }
 
 impl Connection {
-    pub(crate) fn new(channel: Channel, authorization: Option<HeaderValue>) -> Connection {
+    pub(crate) fn new(channel: Channel, authorization: Authorization) -> Connection {
         Connection { channel, authorization }
     }
 }
@@ -47,8 +67,10 @@ impl Service<Request<Body>> for Connection {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if let Some(authorization) = &self.authorization {
-            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        match self.authorization.header() {
+            Ok(Some(value)) => drop(request.headers_mut().insert(header::AUTHORIZATION, value)),
+            Ok(None) => {}
+            Err(refusal) => return Box::pin(std::future::ready(Err(refusal))),
         }
         let channel = self.channel.clone();
         let method = access::method_of(request.uri().path());

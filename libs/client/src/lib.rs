@@ -22,6 +22,7 @@ mod connection;
 mod error;
 mod pages;
 mod request_id;
+mod token;
 mod watch;
 pub mod worker;
 
@@ -29,6 +30,7 @@ pub use client::{Client, Credentials, Tls};
 pub use connection::Connection;
 pub use error::{Error, Reason, Violation};
 pub use pages::pages;
+pub use token::TokenSource;
 
 /// All messages, enums and generated clients.
 pub use servo_proto::v1 as api;

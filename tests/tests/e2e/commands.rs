@@ -51,6 +51,30 @@ fn demo_starts_nine_healthy_services_twice_and_leaves_nothing() {
 }
 
 #[test]
+fn the_binary_alone_runs_all_nine_in_one_process() {
+    let dir = TempDir::new().unwrap();
+    let alone = dir.path().join("bin").join("servo-standalone");
+    std::fs::create_dir_all(alone.parent().unwrap()).unwrap();
+    std::fs::copy(binaries().join("servo-standalone"), &alone).unwrap();
+    let mesh = dir.path().join("mesh");
+    let output = Command::new(&alone)
+        .args(["demo", "--json", "--dir"])
+        .arg(&mesh)
+        .env_remove("SERVO_DATABASE_URL")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let services = shown["services"].as_array().unwrap();
+    assert_eq!(services.len(), 9);
+    assert!(services.iter().all(|service| service["healthy"] == true), "{shown}");
+    let logs: Vec<_> =
+        std::fs::read_dir(mesh.join("logs")).unwrap().map(|log| log.unwrap().file_name()).collect();
+    assert_eq!(logs, ["standalone.log"]);
+    assert_eq!(processes_naming(&mesh), Vec::<u32>::new(), "still running");
+}
+
+#[test]
 fn busy_ports_move_on() {
     let Ok(_busy) = TcpListener::bind(("127.0.0.1", 7400)) else {
         return busy_ports_move_on_from_elsewhere();

@@ -37,7 +37,7 @@ fn every_command_of_the_readme_is_run_somewhere() {
 fn help_names_every_target() {
     let output = Command::new("make").arg("help").current_dir(root()).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    for target in ["demo", "dev", "test", "lint", "fmt", "proto", "sim", "chaos", "bench", "clean"] {
+    for target in ["demo", "dev", "test", "lint", "fmt", "proto", "wheel", "sim", "chaos", "bench", "clean"] {
         assert!(shown.contains(&format!("make {target}")), "{target} is missing in:\n{shown}");
     }
 }

@@ -1,5 +1,6 @@
 //! A whole mesh on one machine: a private Postgres (or one given by URL), certificates, migrations, and the nine
-//! services, one instance of each or more, as separate processes over mutual TLS on loopback.
+//! services, one instance of each or more, as separate processes (or one of each in a single process) over mutual TLS
+//! on loopback.
 
 mod config;
 mod database;
@@ -9,7 +10,7 @@ mod probe;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -50,6 +51,7 @@ pub enum Step {
 pub struct LocalMesh {
     dir: PathBuf,
     binaries: PathBuf,
+    one_process: Option<PathBuf>,
     pace: Option<LivenessPace>,
     shared_workers: bool,
     ports: BTreeMap<Instance, u16>,
@@ -85,6 +87,7 @@ impl LocalMesh {
         let mut mesh = LocalMesh {
             dir,
             binaries: options.binaries,
+            one_process: options.one_process,
             pace: options.pace,
             shared_workers: options.shared_workers,
             ports,
@@ -98,8 +101,8 @@ impl LocalMesh {
         };
         for instance in mesh.instances() {
             config::write(&mesh, instance)?;
-            mesh.launch(instance)?;
         }
+        mesh.launch_all()?;
         done(Step::Services);
         mesh.wait_until_healthy().await?;
         drop(ports_lock);
@@ -147,7 +150,7 @@ impl LocalMesh {
     }
 
     pub fn log_path(&self, instance: impl Into<Instance>) -> PathBuf {
-        self.dir.join("logs").join(format!("{}.log", instance.into()))
+        log_path(&self.dir, self.one_process.is_some(), instance.into())
     }
 
     /// The files of a certificate and its key with which a worker of `tenant` may call the dispatcher and the
@@ -203,22 +206,38 @@ impl LocalMesh {
     /// What each instance that was not killed says about itself.
     pub async fn status(&self) -> Vec<ServiceStatus> {
         let ask = |instance: &Instance| self.probe.ask(instance.service, self.address(*instance));
-        futures::future::join_all(self.processes.keys().map(ask)).await
+        match self.one_process {
+            Some(_) => futures::future::join_all(self.ports.keys().map(ask)).await,
+            None => futures::future::join_all(self.processes.keys().map(ask)).await,
+        }
     }
 
     /// Starts the process of a service, for the first time or after it was killed.
     pub fn launch(&mut self, instance: impl Into<Instance>) -> Result<()> {
         let instance = instance.into();
-        let log_path = self.log_path(instance);
-        fs::create_dir_all(self.dir.join("logs"))?;
-        let log =
-            File::options().create(true).append(true).open(&log_path).context("open a service's log")?;
-        let program = self.binaries.join(format!("servo-{}", instance.service));
-        let mut command = Child::command(&program);
+        let mut command = Child::command(&self.binaries.join(format!("servo-{}", instance.service)));
         command.env("SERVO_CONFIG", self.config_path(instance));
+        self.spawn(instance, command)
+    }
+
+    fn launch_all(&mut self) -> Result<()> {
+        let Some(program) = &self.one_process else {
+            return self.instances().into_iter().try_for_each(|instance| self.launch(instance));
+        };
+        let mut command = Child::command(program);
+        command.args(["serve", "--config"]).arg(self.dir.join("config"));
+        // The one process stands where the door to the mesh is.
+        self.spawn(Service::Gateway.into(), command)
+    }
+
+    fn spawn(&mut self, instance: Instance, mut command: Command) -> Result<()> {
+        fs::create_dir_all(self.dir.join("logs"))?;
+        let log_path = self.log_path(instance);
+        let log = File::options().create(true).append(true).open(&log_path).context("open a log")?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child = Child::spawn(&instance.to_string(), command)
-            .with_context(|| format!("start {}", program.display()))?;
+        let program = command.get_program().display().to_string();
+        let child =
+            Child::spawn(&instance.to_string(), command).with_context(|| format!("start {program}"))?;
         self.processes.insert(instance, child);
         Ok(())
     }
@@ -269,7 +288,7 @@ impl LocalMesh {
     fn check_processes(&mut self) -> Result<()> {
         for (instance, child) in &mut self.processes {
             if let Some(status) = child.try_wait()? {
-                let log = self.dir.join("logs").join(format!("{instance}.log"));
+                let log = log_path(&self.dir, self.one_process.is_some(), *instance);
                 bail!("{instance} ended with {status}: {} ({})", last_line(&log), log.display());
             }
         }
@@ -308,6 +327,11 @@ fn choose_ports(instances: &[Instance]) -> Result<BTreeMap<Instance, u16>> {
         ))
     };
     instances.iter().map(choose).collect()
+}
+
+fn log_path(dir: &Path, one_process: bool, instance: Instance) -> PathBuf {
+    let name = if one_process { "standalone".to_owned() } else { instance.to_string() };
+    dir.join("logs").join(format!("{name}.log"))
 }
 
 fn last_line(log: &Path) -> String {

@@ -14,6 +14,8 @@ pub struct MeshOptions {
     pub dir: PathBuf,
     /// Where the service binaries stand.
     pub binaries: PathBuf,
+    /// The binary that serves all services in one process; none starts each as a process of its own.
+    pub one_process: Option<PathBuf>,
     /// The URL of an existing Postgres, of a user who may create roles; none starts a private one.
     pub database_url: Option<String>,
     /// Tenants beside [`crate::TENANT`], each with an API key of its own.
@@ -44,6 +46,7 @@ impl MeshOptions {
         MeshOptions {
             dir: dir.into(),
             binaries: binaries.into(),
+            one_process: None,
             database_url: None,
             tenants: Vec::new(),
             shared_workers: false,

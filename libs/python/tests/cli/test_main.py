@@ -9,7 +9,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from servo.cli.main import COMMANDS, app, exit_code, overview
+from servo.cli.ends import exit_code
+from servo.cli.main import COMMANDS, app, overview
 from servo.client.errors import Conflict, NotAllowed, NotFound, TimedOut, Unavailable
 from servo.errors import InvalidValue
 

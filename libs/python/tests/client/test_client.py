@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from servo import Run
+from servo import Client, InvalidValue, Run
 from servo.client.errors import Conflict, InvalidRequest, NotAuthenticated, NotFound, TimedOut, Unavailable
 from servo.manifest import canonical
 from servo.manifest.make import make
@@ -156,3 +157,27 @@ def test_the_asynchronous_client_does_the_same(mesh: Mesh, line: Line) -> None:
 
     with mesh.worker():
         asyncio.run(story())
+
+
+def test_a_token_is_asked_for_before_every_call(mesh: Mesh, tmp_path: Path) -> None:
+    def client(token: Callable[[], str] | Path) -> Client:
+        return Client(
+            mesh.url, token=token, tenant=TENANT, workspace="tokens", ca_file=mesh.ca_file, server_name="localhost"
+        )
+
+    given = iter([mesh.api_key, "servo_expired", mesh.api_key])
+    with client(lambda: next(given)) as caller:
+        assert list(caller.runs()) == []
+        with pytest.raises(NotAuthenticated):
+            list(caller.runs())
+        assert list(caller.runs()) == []
+        with pytest.raises(NotAuthenticated, match="there is no token for this call"):
+            list(caller.runs())
+    file = tmp_path / "token"
+    with client(file) as caller:
+        with pytest.raises(NotAuthenticated, match="No such file"):
+            list(caller.watch("run_" + "a" * 26))
+        file.write_text(f"{mesh.api_key}\n")
+        assert list(caller.runs()) == []
+    with pytest.raises(InvalidValue, match="one of them"):
+        Client(mesh.url, api_key="k", token=file, tenant=TENANT, workspace="tokens")

@@ -1,4 +1,4 @@
-//! `demo` and `dev`: the whole mesh as nine processes.
+//! `demo` and `dev`: the whole mesh, as nine processes where their binaries stand beside this one, else as one.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use servo_local::{LocalMesh, MeshOptions};
+use servo_model::Service;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{demo, show};
@@ -18,6 +19,9 @@ pub struct Local {
     /// An existing Postgres, of a user who may create roles; without it a private one is started
     #[arg(long, env = "SERVO_DATABASE_URL", hide_env_values = true)]
     database_url: Option<String>,
+    /// Run all services in one process, as is done where this binary stands alone
+    #[arg(long)]
+    one_process: bool,
     /// Print what was started as JSON
     #[arg(long)]
     json: bool,
@@ -79,8 +83,12 @@ impl Local {
     fn options(&self) -> Result<MeshOptions> {
         let own = std::env::current_exe().context("find the service binaries")?;
         let binaries = own.parent().context("find the service binaries")?.to_path_buf();
-        let database_url = self.database_url.clone();
-        Ok(MeshOptions { database_url, ..MeshOptions::new(&self.dir, binaries) })
+        let alone = self.one_process || !binaries.join(format!("servo-{}", Service::Gateway)).exists();
+        Ok(MeshOptions {
+            database_url: self.database_url.clone(),
+            one_process: alone.then_some(own),
+            ..MeshOptions::new(&self.dir, binaries)
+        })
     }
 }
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .show import AsJson
+
 if TYPE_CHECKING:
     from servo.build.build import Built
 
 Folder = Annotated[Path, typer.Argument(help="The project: the folder with servo.toml, or with your code.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 CodeVersion = Annotated[str, typer.Option(help="The version of your code, a commit for instance.")]
 Out = Annotated[Path | None, typer.Option(help="Where the files go; .servo/build in the project unless given.")]
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .build import AsJson, CodeVersion, Folder, built_at
-from .server import ApiKey, CaFile, ServerName, Tenant, Url, Workspace
+from .build import CodeVersion, Folder, built_at
+from .server import Server, connected
+from .show import AsJson
 
 if TYPE_CHECKING:
+    from servo.client.sync import Client
     from servo.v1 import deployment_pb2
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -18,14 +20,10 @@ DryRun = Annotated[bool, typer.Option(help="Only show what would change.")]
 Comment = Annotated[str, typer.Option(help="Why, for the record.")]
 
 
+@connected
 def deploy_command(
-    url: Url,
-    api_key: ApiKey,
-    tenant: Tenant,
-    workspace: Workspace,
+    server: Server,
     folder: Folder = Path(),
-    ca_file: CaFile = None,
-    server_name: ServerName = "",
     code_version: CodeVersion = "",
     comment: Comment = "",
     yes: Yes = False,
@@ -37,16 +35,12 @@ def deploy_command(
 
     from google.protobuf.json_format import MessageToDict
 
-    from servo.client.sync import Client
-
     built = built_at(folder, None, code_version)
-    with Client(
-        url, api_key=api_key, tenant=tenant, workspace=workspace, ca_file=ca_file, server_name=server_name
-    ) as client:
+    with server.client() as client:
         client.upload(built.archive, "SOURCE_ARCHIVE")
         answer = client.deploy(built.manifest, validate_only=True)
         if not as_json:
-            _show(answer.diff)
+            _show(answer.diff, new_code=_artifact(client) != built.archive_digest)
         if not dry_run:
             if not (yes or as_json):
                 typer.confirm("Deploy this?", abort=True)
@@ -57,7 +51,17 @@ def deploy_command(
         typer.echo(f"deployed version {answer.deployment.version}: {answer.deployment.deployment_id}")
 
 
-def _show(diff: deployment_pb2.DeploymentDiff) -> None:
+def _artifact(client: Client) -> str:
+    """What runs now; nothing before the first deployment."""
+    from servo.client.errors import NotFound
+
+    try:
+        return client.deployment().artifact_digest
+    except NotFound:
+        return ""
+
+
+def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool) -> None:
     from servo.v1 import deployment_pb2
 
     signs = {
@@ -70,4 +74,4 @@ def _show(diff: deployment_pb2.DeploymentDiff) -> None:
         stale = "; its data becomes stale" if change.makes_stale else ""
         typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}")
     if not diff.changes:
-        typer.echo("  nothing changes")
+        typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes")

@@ -1,7 +1,7 @@
 """All commands, and how they end.
 
-The list of commands is written without typer, which alone takes longer to import than an answer may take; everything
-else is typer's, with only the command that was asked for.
+The list of commands and their help are shown without typer, which alone takes longer to import than an answer may take;
+everything else is typer's, with only the command that was asked for.
 """
 
 from __future__ import annotations
@@ -15,14 +15,27 @@ if TYPE_CHECKING:
     import typer
 
 _COMPLETING = "_SERVO_COMPLETE"
+_DEBUG = "SERVO_DEBUG"
 _PURPOSE = "Build, deploy and watch data assets."
-# Each is the function `<name>_command` in the module of its name.
+# Each is the function `<name>_command`, or for a group of commands `<name>_app`, in the module of its name.
 COMMANDS = {
+    "init": "Make a new project: a small shop whose orders become daily revenue.",
+    "dev": "Run everything on this machine: server, worker, and a new deployment whenever you save.",
     "build": "Check a project and package it: manifest, sources and locked requirements, each under its digest.",
     "deploy": "Build a project, show what would change, and make it the workspace's current deployment.",
+    "run": "Run assets: plan them, and hand their tasks to the workers.",
+    "runs": "Look at runs: list, show, watch, cancel, retry, explain, logs.",
+    "assets": "Look at what is deployed: list, show, lineage, preview.",
+    "partitions": "Look at partitions and their states; add and remove values of dynamic sets.",
+    "quarantine": "Decide about data that failed a critical check: list, approve, reject.",
+    "quota": "Limits, pools, usage, costs and budgets of the tenant.",
+    "admin": "Operate: workers, pauses, deployments.",
     "worker": "Take tasks and run them, until SIGTERM or Ctrl-C.",
+    "demo": "Show it all: start a server, deploy and run the example project, print its table, stop.",
+    "doctor": "Look whether everything is there that Servo needs, and say what to do about the rest.",
 }
 _OPTIONS = {
+    "--version": "Show the version and exit.",
     "--install-completion": "Install completion for the current shell.",
     "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
     "--help": "Show this message and exit.",
@@ -36,17 +49,45 @@ _EXIT_CODES = (
 def main() -> None:
     arguments = sys.argv[1:]
     # A shell that completes a line calls without arguments, too.
-    if arguments in ([], ["--help"]) and _COMPLETING not in os.environ:
-        print(overview(), end="")
+    text = None if _COMPLETING in os.environ else _said_at_once(arguments)
+    if text is not None:
+        print(text, end="")
         raise SystemExit(0 if arguments else 2)
+    named = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    raise SystemExit(_carried_out(named, as_json="--json" in arguments))
+
+
+def _said_at_once(arguments: list[str]) -> str | None:
+    """What needs nothing but words."""
+    if arguments in ([], ["--help"]):
+        return overview()
+    if arguments == ["--version"]:
+        from servo import __version__
+
+        return f"servo {__version__}\n"
+    if arguments[-1] == "--help" and not any(each.startswith("-") for each in arguments[:-1]):
+        from .help import help_of
+
+        return help_of(arguments[:-1])
+    return None
+
+
+def _carried_out(names: Iterable[str], *, as_json: bool) -> int | None:
     from servo.errors import ServoError
 
-    named = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    from . import ends
+
     try:
-        app(named)()
+        app(names)()
     except ServoError as error:
-        print(f"servo: {error}", file=sys.stderr)
-        raise SystemExit(exit_code(error)) from None
+        return ends.tell(error, as_json=as_json)
+    except Exception as error:
+        if _DEBUG in os.environ:
+            raise
+        words = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
+        print(words, file=sys.stderr)
+        return ends.OWN_FAULT
+    return None
 
 
 def overview() -> str:
@@ -74,23 +115,15 @@ def app(names: Iterable[str]) -> typer.Typer:
 
     import typer
 
-    made = typer.Typer(name="servo", help=_PURPOSE, no_args_is_help=True, add_completion=True)
+    # Plain help: drawing boxes takes longer than everything else.
+    made = typer.Typer(name="servo", help=_PURPOSE, no_args_is_help=True, rich_markup_mode=None)
     # Keeps the commands' names, however few there are.
     made.callback()(lambda: None)
     for name in names:
-        function = getattr(importlib.import_module(f"servo.cli.{name}"), f"{name}_command")
-        made.command(name, help=COMMANDS[name])(function)
+        module = importlib.import_module(f"servo.cli.{name}")
+        group = getattr(module, f"{name}_app", None)
+        if group is not None:
+            made.add_typer(group, name=name, help=COMMANDS[name])
+        else:
+            made.command(name, help=COMMANDS[name])(getattr(module, f"{name}_command"))
     return made
-
-
-def exit_code(error: Exception) -> int:
-    from servo.client import errors
-
-    codes: list[tuple[type[Exception] | tuple[type[Exception], ...], int]] = [
-        (errors.NotFound, 3),
-        ((errors.NotAuthenticated, errors.NotAllowed), 4),
-        (errors.Conflict, 5),
-        (errors.TimedOut, 6),
-        ((errors.Unavailable, errors.Exhausted), 7),
-    ]
-    return next((code for kinds, code in codes if isinstance(error, kinds)), 2)

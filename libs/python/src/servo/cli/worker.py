@@ -7,28 +7,27 @@ from typing import Annotated
 
 import typer
 
-from .server import ApiKey, CaFile, ServerName, Tenant, Url
+from .server import Server, connected
 
 Slots = Annotated[int, typer.Option(min=1, help="Attempts at the same time.")]
 State = Annotated[Path, typer.Option(help="Where code is kept, and outcomes until the server has them.")]
 OnlyWorkspace = Annotated[list[str] | None, typer.Option(help="Serve only this one; may be given again.")]
 Capability = Annotated[list[str] | None, typer.Option(help="What this worker offers; may be given again.")]
 Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may be given again.")]
+JsonLog = Annotated[bool, typer.Option("--json", help="Log as lines of JSON.")]
 Seconds = Annotated[float, typer.Option(min=0, help="Time for attempts to end when the worker is told to leave.")]
 
 
+@connected
 def worker_command(
-    url: Url,
-    api_key: ApiKey,
-    tenant: Tenant,
-    ca_file: CaFile = None,
-    server_name: ServerName = "",
+    server: Server,
     slots: Slots = 2,
     state: State = Path(".servo/worker"),
     workspace: OnlyWorkspace = None,
     capability: Capability = None,
     pool: Pool = None,
     leave_grace: Seconds = 30.0,
+    as_json: JsonLog = False,
 ) -> None:
     """Take tasks and run them, until SIGTERM or Ctrl-C."""
     import asyncio
@@ -39,8 +38,10 @@ def worker_command(
     from servo.worker.worker import Worker, WorkerConfig
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if as_json:
+        _log_as_json()
     config = WorkerConfig(
-        tenant=tenant,
+        tenant=server.tenant,
         folder=state.resolve(),
         slots=slots,
         workspaces=workspace or (),
@@ -51,9 +52,7 @@ def worker_command(
 
     async def work() -> None:
         # Any workspace: each envelope names its own.
-        client = AsyncClient(
-            url, api_key=api_key, tenant=tenant, workspace="any", ca_file=ca_file, server_name=server_name
-        )
+        client = AsyncClient(server.url, **server.as_whom())
         async with client:
             worker = Worker(client, config)
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -61,3 +60,16 @@ def worker_command(
             await worker.run()
 
     asyncio.run(work())
+
+
+def _log_as_json() -> None:
+    import json
+    import logging
+
+    class Lines(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            told = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
+            return json.dumps({**told, "message": super().format(record)})
+
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(Lines())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import grpc
@@ -25,6 +27,8 @@ class Address:
     ca: bytes | None = None
     # The name in the server's certificate, when it is not the host of the address.
     server_name: str = ""
+    # Asked before every call, for tokens that live shortly; a path is a file that somebody keeps fresh.
+    token: Callable[[], str] | Path | None = None
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -32,6 +36,8 @@ class Address:
             raise InvalidValue(f"`{self.url}` is no address of a server: write https://host:port")
         if not (self.api_key.isascii() and self.api_key.isprintable()) or " " in self.api_key:
             raise InvalidValue("the API key may hold visible ASCII characters only")
+        if self.api_key and self.token:
+            raise InvalidValue("an API key and a token are given: a caller is one of them")
 
     def __repr__(self) -> str:
         return f"Address({self.url!r})"
@@ -45,9 +51,11 @@ class Address:
     @property
     def credentials(self) -> grpc.ChannelCredentials:
         channel = grpc.ssl_channel_credentials(root_certificates=self.ca)
-        if not self.api_key:
-            return channel
-        return grpc.composite_channel_credentials(channel, grpc.access_token_call_credentials(self.api_key))
+        if self.token:
+            return grpc.composite_channel_credentials(channel, grpc.metadata_call_credentials(_Bearer(self.token)))
+        if self.api_key:
+            return grpc.composite_channel_credentials(channel, grpc.access_token_call_credentials(self.api_key))
+        return channel
 
     @property
     def options(self) -> list[tuple[str, str | int]]:
@@ -61,3 +69,17 @@ class Address:
             ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
         ]
         return [*options, ("grpc.ssl_target_name_override", self.server_name)] if self.server_name else options
+
+
+class _Bearer(grpc.AuthMetadataPlugin):
+    def __init__(self, source: Callable[[], str] | Path) -> None:
+        self._source = source
+
+    def __call__(self, _context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
+        try:
+            token = self._source.read_text().strip() if isinstance(self._source, Path) else self._source()
+        # Whatever the source raises belongs to the call that asked for the token.
+        except Exception as error:
+            callback((), error)
+        else:
+            callback((("authorization", f"Bearer {token}"),), None)

@@ -17,15 +17,22 @@ import grpc
 
 from servo.define.run import Run
 from servo.v1 import (
+    access_pb2_grpc,
+    automation_pb2_grpc,
+    backfill_pb2_grpc,
+    callback_pb2,
     callback_pb2_grpc,
     deployment_pb2,
     dispatcher_pb2_grpc,
     manifest_pb2,
+    materialization_pb2,
     planner_pb2,
     planner_pb2_grpc,
+    quota_pb2_grpc,
     run_pb2,
     scheduler_pb2_grpc,
     scheduler_runs_pb2,
+    worker_pb2,
 )
 
 from .address import Address
@@ -34,9 +41,10 @@ from .pages import async_pages
 from .patience import DEADLINE_SECONDS, Patience
 from .requests import Requests, large_manifest
 from .status import is_unavailable, told
-from .sync import PAUSE_MAX, PAUSE_MIN, TERMINAL, RunKeyPolicy
+from .sync import PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
+_STUBS = ("planner", "scheduler", "callback", "dispatcher", "backfill", "automation", "quota", "access")
 
 
 class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
@@ -71,14 +79,15 @@ class AsyncClient:
         self,
         url: str,
         *,
-        api_key: str,
+        api_key: str = "",
+        token: Callable[[], str] | Path | None = None,
         tenant: str,
         workspace: str,
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
         self._requests = Requests(tenant, workspace)
-        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name)
+        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
 
     def in_workspace(self, workspace: str) -> AsyncClient:
         """The same caller and connection, in another workspace."""
@@ -91,7 +100,7 @@ class AsyncClient:
     def at(self, url: str) -> AsyncClient:
         """The same caller at another address, with a connection of its own."""
         other = copy.copy(self)
-        for made in ("_channel", "planner", "scheduler", "callback", "dispatcher"):
+        for made in ("_channel", *_STUBS):
             other.__dict__.pop(made, None)
         other._address = replace(self._address, url=url)
         return other
@@ -158,23 +167,62 @@ class AsyncClient:
     async def cancel(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
         return (await self.scheduler.CancelRun(self._requests.cancel(run_id, comment))).run
 
-    async def retry(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
-        return (await self.scheduler.RetryRun(self._requests.retry(run_id, comment))).run
+    async def retry(self, run_id: str, *, current_code: bool = False, comment: str = "") -> run_pb2.Run:
+        return (await self.scheduler.RetryRun(self._requests.retry(run_id, current_code, comment))).run
 
-    def explain(self, run_id: str) -> AsyncIterator[scheduler_runs_pb2.Explanation]:
-        return async_pages(self.scheduler.Explain, self._requests.explain(run_id))
+    async def plan(self, run: Run, *, max_tasks: int = 100) -> planner_pb2.PlanRunResponse:
+        return await self.planner.PlanRun(self._requests.plan(run, max_tasks))
 
-    async def watch(
-        self, run_id: str, *, include_events: bool = False
+    async def task(self, run_id: str, task_id: str) -> scheduler_runs_pb2.GetTaskResponse:
+        return await self.scheduler.GetTask(self._requests.get_task(run_id, task_id))
+
+    def explain(self, run_id: str, task_id: str = "") -> AsyncIterator[scheduler_runs_pb2.Explanation]:
+        return async_pages(self.scheduler.Explain, self._requests.explain(run_id, task_id))
+
+    async def deployment(self, deployment_id: str = "current") -> deployment_pb2.Deployment:
+        return (await self.planner.GetDeployment(self._requests.get_deployment(deployment_id))).deployment
+
+    async def asset(self, key: str) -> deployment_pb2.Asset:
+        return (await self.planner.GetAsset(self._requests.get_asset(key))).asset
+
+    async def lineage(self, *selection: str) -> planner_pb2.GetLineageResponse:
+        return await self.planner.GetLineage(self._requests.lineage(selection))
+
+    def materializations(self, *, filter: str = "") -> AsyncIterator[materialization_pb2.Materialization]:  # noqa: A002
+        return async_pages(self.scheduler.ListMaterializations, self._requests.materializations(filter, _PAGE_SIZE))
+
+    def workers(self) -> AsyncIterator[worker_pb2.Worker]:
+        return async_pages(self.dispatcher.ListWorkers, self._requests.workers(_PAGE_SIZE))
+
+    def watch(
+        self, run_id: str, *, include_events: bool = False, timeout: float | None = None
     ) -> AsyncIterator[scheduler_runs_pb2.WatchRunResponse]:
-        request = self._requests.watch(run_id, include_events)
+        return self._resumed(self.scheduler.WatchRun, self._requests.watch(run_id, include_events), timeout)
+
+    async def logs(
+        self,
+        run_id: str,
+        *,
+        task_id: str = "",
+        follow: bool = False,
+        last_lines: int = 0,
+        min_level: LogLevel | None = None,
+    ) -> AsyncIterator[callback_pb2.LogLine]:
+        request = self._requests.tail_logs(run_id, task_id, follow, last_lines, min_level or "")
+        async for message in self._resumed(self.callback.TailLogs, request, None):
+            for line in message.lines:
+                yield line
+
+    async def _resumed(self, call: Callable[..., Any], request: Any, timeout: float | None) -> AsyncIterator[Any]:
         pause = PAUSE_MIN
+        deadline = None if timeout is None else time.monotonic() + timeout
         while True:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
             try:
-                async for change in self.scheduler.WatchRun(request):
+                async for message in call(request, timeout=left):
                     pause = PAUSE_MIN
-                    request.resume_token = change.resume_token
-                    yield change
+                    request.resume_token = message.resume_token
+                    yield message
             except grpc.aio.AioRpcError as error:
                 if not is_unavailable(error):
                     raise told(error) from error
@@ -183,8 +231,8 @@ class AsyncClient:
             else:
                 return
 
-    async def wait(self, run_id: str) -> run_pb2.Run:
-        async for change in self.watch(run_id):
+    async def wait(self, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
+        async for change in self.watch(run_id, timeout=timeout):
             if change.HasField("run") and change.run.state in TERMINAL:
                 return change.run
         return await self.run(run_id)
@@ -210,3 +258,19 @@ class AsyncClient:
     @cached_property
     def dispatcher(self) -> dispatcher_pb2_grpc.DispatcherServiceAsyncStub:
         return dispatcher_pb2_grpc.DispatcherServiceStub(self._channel)
+
+    @cached_property
+    def backfill(self) -> backfill_pb2_grpc.BackfillServiceAsyncStub:
+        return backfill_pb2_grpc.BackfillServiceStub(self._channel)
+
+    @cached_property
+    def automation(self) -> automation_pb2_grpc.AutomationServiceAsyncStub:
+        return automation_pb2_grpc.AutomationServiceStub(self._channel)
+
+    @cached_property
+    def quota(self) -> quota_pb2_grpc.QuotaServiceAsyncStub:
+        return quota_pb2_grpc.QuotaServiceStub(self._channel)
+
+    @cached_property
+    def access(self) -> access_pb2_grpc.AccessServiceAsyncStub:
+        return access_pb2_grpc.AccessServiceStub(self._channel)

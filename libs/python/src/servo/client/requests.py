@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from servo.define.run import Run
 from servo.manifest.automation import run_spec
 from servo.manifest.canonical import text
+from servo.model.asset_key import AssetKey
 from servo.model.ids import check_run_id, check_slug
 from servo.model.limits import MANIFEST_INLINE_BYTES_MAX
 from servo.model.run_key import check_chosen
-from servo.v1 import manifest_pb2, planner_pb2, scheduler_runs_pb2
+from servo.v1 import (
+    callback_pb2,
+    dispatcher_pb2,
+    manifest_pb2,
+    planner_pb2,
+    scheduler_data_pb2,
+    scheduler_runs_pb2,
+)
 
 _CHUNK_BYTES = 256 * 1024
 
@@ -97,9 +105,13 @@ class Requests:
             tenant=self.tenant, workspace=self.workspace, run_id=check_run_id(run_id), comment=comment
         )
 
-    def retry(self, run_id: str, comment: str) -> scheduler_runs_pb2.RetryRunRequest:
+    def retry(self, run_id: str, current_code: bool, comment: str) -> scheduler_runs_pb2.RetryRunRequest:
         return scheduler_runs_pb2.RetryRunRequest(
-            tenant=self.tenant, workspace=self.workspace, run_id=check_run_id(run_id), comment=comment
+            tenant=self.tenant,
+            workspace=self.workspace,
+            run_id=check_run_id(run_id),
+            use_current_deployment=current_code,
+            comment=comment,
         )
 
     def explain(self, run_id: str, task_id: str = "") -> scheduler_runs_pb2.ExplainRequest:
@@ -111,6 +123,51 @@ class Requests:
         return scheduler_runs_pb2.WatchRunRequest(
             tenant=self.tenant, workspace=self.workspace, run_id=check_run_id(run_id), include_events=include_events
         )
+
+    def get_task(self, run_id: str, task_id: str) -> scheduler_runs_pb2.GetTaskRequest:
+        return scheduler_runs_pb2.GetTaskRequest(
+            tenant=self.tenant, workspace=self.workspace, run_id=check_run_id(run_id), task_id=task_id
+        )
+
+    def tail_logs(
+        self, run_id: str, task_id: str, follow: bool, last_lines: int, min_level: str
+    ) -> callback_pb2.TailLogsRequest:
+        return callback_pb2.TailLogsRequest(
+            tenant=self.tenant,
+            workspace=self.workspace,
+            run_id=check_run_id(run_id),
+            task_id=task_id,
+            follow=follow,
+            last_lines=last_lines,
+            min_level=f"LOG_LEVEL_{min_level.upper()}" if min_level else None,
+        )
+
+    def plan(self, run: Run, max_tasks: int) -> planner_pb2.PlanRunRequest:
+        return planner_pb2.PlanRunRequest(
+            tenant=self.tenant, workspace=self.workspace, spec=run_spec(run), max_tasks=max_tasks
+        )
+
+    def get_deployment(self, deployment_id: str) -> planner_pb2.GetDeploymentRequest:
+        return planner_pb2.GetDeploymentRequest(
+            tenant=self.tenant, workspace=self.workspace, deployment_id=deployment_id
+        )
+
+    def get_asset(self, key: str) -> planner_pb2.GetAssetRequest:
+        asset = AssetKey.parse(key)
+        return planner_pb2.GetAssetRequest(
+            tenant=self.tenant, workspace=self.workspace, namespace=asset.namespace, name=asset.name
+        )
+
+    def lineage(self, selection: tuple[str, ...]) -> planner_pb2.GetLineageRequest:
+        return planner_pb2.GetLineageRequest(tenant=self.tenant, workspace=self.workspace, selection=selection)
+
+    def materializations(self, filter_: str, page_size: int) -> scheduler_data_pb2.ListMaterializationsRequest:
+        return scheduler_data_pb2.ListMaterializationsRequest(
+            tenant=self.tenant, workspace=self.workspace, filter=filter_, page_size=page_size
+        )
+
+    def workers(self, page_size: int) -> dispatcher_pb2.ListWorkersRequest:
+        return dispatcher_pb2.ListWorkersRequest(tenant=self.tenant, page_size=page_size)
 
     def assets(self, filter_: str, selection: tuple[str, ...], page_size: int) -> planner_pb2.ListAssetsRequest:
         return planner_pb2.ListAssetsRequest(

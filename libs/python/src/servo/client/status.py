@@ -12,6 +12,8 @@ from google.rpc import error_details_pb2, status_pb2
 
 from .errors import CallFailed, Details, Violation, failure
 
+# How gRPC says that there is no token for the call: as if there were no server.
+_NO_TOKEN = "Getting metadata from plugin failed with error: "
 _DETAILS = "grpc-status-details-bin"
 _DOMAIN = "servo"
 
@@ -23,11 +25,20 @@ def told(error: grpc.RpcError | grpc.aio.AioRpcError) -> CallFailed:
     trailing: Iterable[tuple[str, str | bytes]] = error.trailing_metadata() or ()
     code = error.code()
     name = code.name if isinstance(code, grpc.StatusCode) else "UNKNOWN"
+    if _has_no_token(error):
+        why = (error.details() or "").removeprefix(_NO_TOKEN)
+        return failure(Details("UNAUTHENTICATED", f"there is no token for this call: {why}"))
     return failure(_details(name, error.details() or name, dict(trailing).get(_DETAILS)))
 
 
 def is_unavailable(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
-    return isinstance(error, grpc.Call | grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
+    if not isinstance(error, grpc.Call | grpc.aio.AioRpcError) or _has_no_token(error):
+        return False
+    return error.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def _has_no_token(error: grpc.Call | grpc.aio.AioRpcError) -> bool:
+    return (error.details() or "").startswith(_NO_TOKEN)
 
 
 def _details(code: str, message: str, raw: object) -> Details:

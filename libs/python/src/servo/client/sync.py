@@ -11,11 +11,11 @@ The stubs under it are public too: ``client.planner``, ``client.scheduler`` and 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import grpc
 
@@ -24,10 +24,12 @@ from servo.v1 import (
     access_pb2_grpc,
     automation_pb2_grpc,
     backfill_pb2_grpc,
+    callback_pb2,
     callback_pb2_grpc,
     deployment_pb2,
     dispatcher_pb2_grpc,
     manifest_pb2,
+    materialization_pb2,
     planner_pb2,
     planner_pb2_grpc,
     quota_pb2_grpc,
@@ -35,6 +37,7 @@ from servo.v1 import (
     scheduler_pb2_grpc,
     scheduler_runs_pb2,
     state_pb2,
+    worker_pb2,
 )
 
 from .address import Address
@@ -44,6 +47,7 @@ from .requests import Requests, large_manifest
 from .status import is_unavailable, told
 
 RunKeyPolicy = Literal["return_existing", "reject", "retry_if_failed", "force"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 TERMINAL = (
     state_pb2.RUN_STATE_SUCCEEDED,
     state_pb2.RUN_STATE_FAILED,
@@ -56,18 +60,21 @@ _PAGE_SIZE = 100
 
 
 class Client:
+    """The caller is an API key, or a token that a function or a file gives anew for every call (OIDC)."""
+
     def __init__(
         self,
         url: str,
         *,
-        api_key: str,
+        api_key: str = "",
+        token: Callable[[], str] | Path | None = None,
         tenant: str,
         workspace: str,
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
         self._requests = Requests(tenant, workspace)
-        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name)
+        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
         self._channel = open_channel(self._address)
 
     def close(self) -> None:
@@ -135,25 +142,70 @@ class Client:
     def cancel(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
         return self.scheduler.CancelRun(self._requests.cancel(run_id, comment)).run
 
-    def retry(self, run_id: str, *, comment: str = "") -> run_pb2.Run:
-        """A new run of what did not succeed."""
-        return self.scheduler.RetryRun(self._requests.retry(run_id, comment)).run
+    def retry(self, run_id: str, *, current_code: bool = False, comment: str = "") -> run_pb2.Run:
+        """A new run of what did not succeed, with the code that the run had, or with what is deployed now."""
+        return self.scheduler.RetryRun(self._requests.retry(run_id, current_code, comment)).run
 
-    def explain(self, run_id: str) -> Iterator[scheduler_runs_pb2.Explanation]:
-        """Why each of its tasks waits."""
-        return pages(self.scheduler.Explain, self._requests.explain(run_id))
+    def plan(self, run: Run, *, max_tasks: int = 100) -> planner_pb2.PlanRunResponse:
+        """What ``trigger`` would do; at most this many tasks are told one by one."""
+        return self.planner.PlanRun(self._requests.plan(run, max_tasks))
 
-    def watch(self, run_id: str, *, include_events: bool = False) -> Iterator[scheduler_runs_pb2.WatchRunResponse]:
-        """What changes about a run, until it has ended. A connection that breaks is made again, and the stream goes on
-        behind the last message."""
-        request = self._requests.watch(run_id, include_events)
+    def task(self, run_id: str, task_id: str) -> scheduler_runs_pb2.GetTaskResponse:
+        """One task with its attempts and its history."""
+        return self.scheduler.GetTask(self._requests.get_task(run_id, task_id))
+
+    def explain(self, run_id: str, task_id: str = "") -> Iterator[scheduler_runs_pb2.Explanation]:
+        """Why each of its tasks waits, or this one."""
+        return pages(self.scheduler.Explain, self._requests.explain(run_id, task_id))
+
+    def deployment(self, deployment_id: str = "current") -> deployment_pb2.Deployment:
+        return self.planner.GetDeployment(self._requests.get_deployment(deployment_id)).deployment
+
+    def asset(self, key: str) -> deployment_pb2.Asset:
+        return self.planner.GetAsset(self._requests.get_asset(key)).asset
+
+    def lineage(self, *selection: str) -> planner_pb2.GetLineageResponse:
+        return self.planner.GetLineage(self._requests.lineage(selection))
+
+    def materializations(self, *, filter: str = "") -> Iterator[materialization_pb2.Materialization]:  # noqa: A002
+        """Versions of data, newest first."""
+        return pages(self.scheduler.ListMaterializations, self._requests.materializations(filter, _PAGE_SIZE))
+
+    def workers(self) -> Iterator[worker_pb2.Worker]:
+        """The tenant's workers."""
+        return pages(self.dispatcher.ListWorkers, self._requests.workers(_PAGE_SIZE))
+
+    def watch(
+        self, run_id: str, *, include_events: bool = False, timeout: float | None = None
+    ) -> Iterator[scheduler_runs_pb2.WatchRunResponse]:
+        """What changes about a run, until it has ended or the time is over. A connection that breaks is made again, and
+        the stream goes on behind the last message."""
+        return self._resumed(self.scheduler.WatchRun, self._requests.watch(run_id, include_events), timeout)
+
+    def logs(
+        self,
+        run_id: str,
+        *,
+        task_id: str = "",
+        follow: bool = False,
+        last_lines: int = 0,
+        min_level: LogLevel | None = None,
+    ) -> Iterator[callback_pb2.LogLine]:
+        """What its tasks wrote; as long as it runs, when it is followed."""
+        request = self._requests.tail_logs(run_id, task_id, follow, last_lines, min_level or "")
+        for message in self._resumed(self.callback.TailLogs, request, None):
+            yield from message.lines
+
+    def _resumed(self, call: Callable[..., Any], request: Any, timeout: float | None) -> Iterator[Any]:
         pause = PAUSE_MIN
+        deadline = None if timeout is None else time.monotonic() + timeout
         while True:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
             try:
-                for change in self.scheduler.WatchRun(request):
+                for message in call(request, timeout=left):
                     pause = PAUSE_MIN
-                    request.resume_token = change.resume_token
-                    yield change
+                    request.resume_token = message.resume_token
+                    yield message
             except grpc.RpcError as error:
                 if not is_unavailable(error):
                     raise told(error) from error
@@ -162,9 +214,9 @@ class Client:
             else:
                 return
 
-    def wait(self, run_id: str) -> run_pb2.Run:
+    def wait(self, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
         """The run, once it has ended."""
-        for change in self.watch(run_id):
+        for change in self.watch(run_id, timeout=timeout):
             if change.HasField("run") and change.run.state in TERMINAL:
                 return change.run
         return self.run(run_id)

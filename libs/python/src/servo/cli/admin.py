@@ -1,0 +1,154 @@
+"""``servo admin``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from . import show
+from .run import Comment
+from .runs import Limit
+from .server import Server, connected
+from .show import AsJson
+
+WorkerId = Annotated[str, typer.Argument(help="The worker's id, as `servo admin workers` shows it.")]
+PauseId = Annotated[str, typer.Argument(help="The pause's id, as `servo admin pauses` shows it.")]
+OnlyPool = Annotated[str, typer.Option("--pool", help="Only what takes slots from this pool.")]
+WholeTenant = Annotated[bool, typer.Option("--all-workspaces", help="The whole tenant, not only the workspace.")]
+
+admin_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@admin_app.command("workers")
+@connected
+def workers_command(server: Server, as_json: AsJson = False) -> None:
+    """The tenant's workers, and what they have to do."""
+    from servo.v1 import worker_pb2
+
+    with server.client() as client:
+        workers = list(client.workers())
+    if as_json:
+        return show.print_list(workers)
+    rows = [
+        [
+            each.worker_id,
+            each.info.name,
+            worker_pb2.WorkerState.Name(each.state).removeprefix("WORKER_STATE_"),
+            f"{each.active_attempts}/{each.info.slots}",
+            " ".join(each.info.workspaces) or "all",
+            show.when(each.seen_time),
+        ]
+        for each in workers
+    ]
+    return show.print_table(["WORKER", "NAME", "STATE", "BUSY", "WORKSPACES", "SEEN"], rows)
+
+
+@admin_app.command("drain")
+@connected
+def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Let a worker finish what it has, and give it nothing new."""
+    from servo.v1 import dispatcher_pb2
+
+    asked = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
+    with server.client() as client:
+        answer = client.dispatcher.DrainWorker(asked)
+    return show.print_message(answer) if as_json else typer.echo(f"{worker} takes nothing new")
+
+
+@admin_app.command("kill")
+@connected
+def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Cut a worker off; its tasks are given to others."""
+    from servo.v1 import dispatcher_pb2
+
+    asked = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
+    with server.client() as client:
+        answer = client.dispatcher.KillWorker(asked)
+    return show.print_message(answer) if as_json else typer.echo(f"{worker} is cut off")
+
+
+@admin_app.command("pause")
+@connected
+def pause_command(
+    server: Server,
+    pool: OnlyPool = "",
+    all_workspaces: WholeTenant = False,
+    comment: Comment = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give no new task to any worker; what runs goes on."""
+    from servo.v1 import dispatcher_pb2
+
+    asked = dispatcher_pb2.PauseDispatchRequest(
+        tenant=server.tenant, workspace="" if all_workspaces else server.workspace, pool=pool, comment=comment
+    )
+    with server.client() as client:
+        answer = client.dispatcher.PauseDispatch(asked)
+    if as_json:
+        return show.print_message(answer)
+    return typer.echo(f"paused; `servo admin resume {answer.pause.pause_id}` goes on")
+
+
+@admin_app.command("pauses")
+@connected
+def pauses_command(server: Server, as_json: AsJson = False) -> None:
+    """What is paused, by whom and why."""
+    from servo.client.pages import pages
+    from servo.v1 import dispatcher_pb2
+
+    with server.client() as client:
+        asked = dispatcher_pb2.ListDispatchPausesRequest(tenant=server.tenant)
+        pauses = list(pages(client.dispatcher.ListDispatchPauses, asked))
+    if as_json:
+        return show.print_list(pauses)
+    rows = [
+        [
+            each.pause_id,
+            each.workspace or "all",
+            each.pool or "all",
+            show.when(each.start_time),
+            f"{each.requested_by.principal} {each.requested_by.comment}".strip(),
+        ]
+        for each in pauses
+    ]
+    return show.print_table(["PAUSE", "WORKSPACE", "POOL", "SINCE", "BY"], rows)
+
+
+@admin_app.command("resume")
+@connected
+def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_json: AsJson = False) -> None:
+    """End a pause."""
+    from servo.v1 import dispatcher_pb2
+
+    asked = dispatcher_pb2.ResumeDispatchRequest(tenant=server.tenant, pause_id=pause, comment=comment)
+    with server.client() as client:
+        answer = client.dispatcher.ResumeDispatch(asked)
+    return show.print_message(answer) if as_json else typer.echo("it goes on")
+
+
+@admin_app.command("deployments")
+@connected
+def deployments_command(server: Server, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """What was deployed into the workspace, newest first."""
+    from servo.client.pages import pages
+    from servo.v1 import planner_pb2
+
+    asked = planner_pb2.ListDeploymentsRequest(tenant=server.tenant, workspace=server.workspace)
+    with server.client() as client:
+        deployments = list(islice(pages(client.planner.ListDeployments, asked), limit))
+    if as_json:
+        return show.print_list(deployments)
+    rows = [
+        [
+            str(each.version),
+            each.deployment_id,
+            show.when(each.deploy_time),
+            str(each.asset_count),
+            each.code_version or "-",
+            f"{each.deployed_by.principal} {each.deployed_by.comment}".strip(),
+        ]
+        for each in deployments
+    ]
+    return show.print_table(["VERSION", "DEPLOYMENT", "WHEN", "ASSETS", "CODE", "BY"], rows)

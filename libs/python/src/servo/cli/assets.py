@@ -1,0 +1,150 @@
+"""``servo assets``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import show
+from .server import Server, connected
+from .show import AsJson
+
+if TYPE_CHECKING:
+    from servo.v1 import deployment_pb2, planner_pb2
+
+Selection = Annotated[list[str] | None, typer.Argument(help="Assets, as in `servo run`; all unless given.")]
+Key = Annotated[str, typer.Argument(help="The asset: namespace/name.")]
+Filter = Annotated[
+    str, typer.Option(help="Such as 'namespace = raw', over key, namespace, tags, owners, pool and source.")
+]
+Versions = Annotated[int, typer.Option(min=0, help="How many of its newest versions of data are shown.")]
+
+Partitions = Annotated[int, typer.Option(min=1, help="How many of its newest partitions.")]
+Rows = Annotated[int, typer.Option(min=1, help="At most this many rows.")]
+
+assets_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@assets_app.command("list")
+@connected
+def list_command(
+    server: Server,
+    selection: Selection = None,
+    filter: Filter = "",  # noqa: A002
+    as_json: AsJson = False,
+) -> None:
+    """What is deployed."""
+    with server.client() as client:
+        assets = list(client.assets(*(selection or ()), filter=filter))
+    if as_json:
+        return show.print_list(assets)
+    if not assets:
+        return typer.echo("no assets; `servo deploy` brings them")
+    return show.print_table(["ASSET", "PARTITIONS", "CHECKS", "READS"], [_row(asset) for asset in assets])
+
+
+@assets_app.command("show")
+@connected
+def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJson = False) -> None:
+    """One asset: what it reads and is read by, its settings, its newest data."""
+    with server.client() as client:
+        asset = client.asset(key)
+        found = list(islice(client.materializations(filter=f'asset_key = "{asset.asset_key}"'), versions))
+    if as_json:
+        return show.print_json(
+            {"asset": show.as_dict(asset), "materializations": [show.as_dict(each) for each in found]}
+        )
+    _show_asset(asset)
+    for each in found:
+        rows = show.counted(each.output.row_count, "row") if each.output.HasField("row_count") else "-"
+        partition = each.output.partition_key or "whole"
+        typer.echo(f"  {partition}  {_state(each.state)}  {rows}  {show.when(each.record_time)}  {each.output.uri}")
+    return None
+
+
+@assets_app.command("lineage")
+@connected
+def lineage_command(server: Server, selection: Selection = None, as_json: AsJson = False) -> None:
+    """The graph around assets: each with what is made from it below it."""
+    with server.client() as client:
+        graph = client.lineage(*(selection or ()))
+    if as_json:
+        return show.print_message(graph)
+    for line in _tree(graph):
+        typer.echo(line)
+    return typer.echo("…and more: name fewer assets") if graph.truncated else None
+
+
+@assets_app.command("preview")
+@connected
+def preview_command(
+    server: Server, key: Key, partitions: Partitions = 10, rows: Rows = 50, as_json: AsJson = False
+) -> None:
+    """The newest data of an asset as a table."""
+    from . import preview
+
+    with server.client() as client:
+        found = preview.newest(client, client.asset(key).asset_key, partitions)
+    columns, values = preview.rows([folder for _, folder in found], rows)
+    if as_json:
+        return show.print_json(
+            [{name: _plain(each) for name, each in zip(columns, row, strict=True)} for row in values]
+        )
+    return show.print_table(columns, [[str(each) for each in row] for row in values])
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _row(asset: deployment_pb2.Asset) -> list[str]:
+    definition = asset.definition
+    partitions = str(asset.partition_count) if definition.partitions.dimensions else "-"
+    return [asset.asset_key, partitions, str(len(definition.checks) or "-"), " ".join(asset.upstream_keys) or "-"]
+
+
+def _show_asset(asset: deployment_pb2.Asset) -> None:
+    definition = asset.definition
+    dimensions = ", ".join(each.name for each in definition.partitions.dimensions)
+    typer.secho(asset.asset_key, bold=True)
+    if definition.description:
+        typer.echo(definition.description)
+    code = definition.code.entry_point
+    lines = {
+        "reads": ", ".join(asset.upstream_keys),
+        "read by": ", ".join(asset.downstream_keys),
+        "partitions": f"{asset.partition_count} by {dimensions}" if dimensions else "",
+        "checks": ", ".join(each.name for each in definition.checks),
+        "pool": definition.pool,
+        "code": f"{code.module}:{code.function}" if code.module else "",
+    }
+    for name, text in lines.items():
+        if text:
+            typer.echo(f"  {name.ljust(10)}  {text}")
+
+
+def _state(state: int) -> str:
+    from servo.v1 import state_pb2
+
+    return state_pb2.MaterializationState.Name(state).removeprefix("MATERIALIZATION_STATE_")
+
+
+def _tree(graph: planner_pb2.GetLineageResponse) -> list[str]:
+    """Roots first; an asset that is made from several stands below each, its own tree only once."""
+    below: dict[str, list[str]] = {}
+    for edge in graph.edges:
+        below.setdefault(edge.upstream_key, []).append(edge.downstream_key)
+    made = {edge.downstream_key for edge in graph.edges}
+    lines: list[str] = []
+    seen: set[str] = set()
+    waiting = [(asset.asset_key, 0) for asset in reversed(graph.assets) if asset.asset_key not in made]
+    while waiting:
+        key, depth = waiting.pop()
+        known = key in seen and key in below
+        lines.append(f"{'  ' * depth}{'└ ' if depth else ''}{key}{' (above)' if known else ''}")
+        if not known:
+            seen.add(key)
+            waiting += [(each, depth + 1) for each in sorted(below.get(key, ()), reverse=True)]
+    return lines

@@ -1,0 +1,72 @@
+"""How a command ends: one sentence on stderr, and the exit code that scripts go by."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from servo.errors import ServoError
+
+RUN_FAILED = 1
+WRONG_USE = 2
+NOT_FOUND = 3
+# A fault of the command itself, which no caller can do anything about.
+OWN_FAULT = 70
+INTERRUPTED = 130
+
+
+class NothingFound(ServoError):
+    """What was asked for is not there."""
+
+
+class AlreadyThere(ServoError):
+    """What was to be made is there already."""
+
+
+class NotWorking(ServoError):
+    """Something on this machine does not work, and nobody else can serve instead."""
+
+
+def exit_code(error: Exception) -> int:
+    from servo.client import errors
+
+    codes: list[tuple[type[Exception] | tuple[type[Exception], ...], int]] = [
+        ((errors.NotFound, NothingFound), NOT_FOUND),
+        ((errors.NotAuthenticated, errors.NotAllowed), 4),
+        ((errors.Conflict, AlreadyThere), 5),
+        (errors.TimedOut, 6),
+        ((errors.Unavailable, errors.Exhausted, NotWorking), 7),
+    ]
+    return next((code for kinds, code in codes if isinstance(error, kinds)), WRONG_USE)
+
+
+def tell(error: ServoError, *, as_json: bool) -> int:
+    """Says what went wrong; answers the exit code."""
+    code = exit_code(error)
+    if as_json:
+        told = {"message": str(error), "reason": getattr(error, "reason", ""), "exit_code": code}
+        print(json.dumps({"error": told}), file=sys.stderr)
+    else:
+        print(f"servo: {error}{_remedy(error)}", file=sys.stderr)
+    return code
+
+
+def _remedy(error: ServoError) -> str:
+    """For what the server cannot know, or was not there to say."""
+    from servo.client import errors
+
+    if getattr(error, "reason", "") == "PARTITION_INVALID":
+        return (
+            "\n  --partition latest means the newest, --partition day=2026-01-01..2026-01-31 a stretch, all means all"
+        )
+    match error:
+        case errors.Unavailable():
+            return "\n  is it running, and is the address right? `servo doctor` looks; `servo dev` starts one here"
+        case errors.NotAuthenticated():
+            return "\n  set SERVO_API_KEY to a key of this server, or SERVO_TOKEN_FILE to a file with a token"
+        case errors.NotAllowed():
+            return "\n  ask an administrator of the tenant for a role that allows it, or use another key"
+        case errors.TimedOut():
+            return "\n  it may still happen: look with `servo runs list`"
+        case _:
+            return ""

@@ -1,0 +1,79 @@
+"""What failed, where in the user's code, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from . import show
+
+if TYPE_CHECKING:
+    from servo.client.sync import Client
+    from servo.v1 import common_pb2, run_pb2
+
+_TOLD_MAX = 10
+_FRAME = re.compile(r'File "([^"]+)", line ([0-9]+)')
+
+
+def tell_failures(client: Client, run: run_pb2.Run) -> None:
+    failed = list(islice(client.tasks(run.run_id, filter="state = FAILED"), _TOLD_MAX))
+    for task in failed:
+        tell_failure(run.run_id, task)
+    if run.tasks.failed > len(failed):
+        typer.echo(f"\nand {run.tasks.failed - len(failed)} more: `servo runs show {run.run_id} --failed` names all")
+
+
+def tell_failure(run_id: str, task: run_pb2.Task) -> None:
+    error = task.error
+    message = error.message.strip() or show.task_state(task)
+    typer.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
+    typer.echo(textwrap.indent(f"{error.type or 'failed'}: {message}", "    "))
+    where = place(error.location, error.traceback)
+    if where:
+        typer.echo(f"    at {where}")
+    typer.echo(f"    hint: {hint(error, run_id)}")
+    typer.echo(f"    log: servo runs logs {run_id} --task '{show.task_name(task.task_key)}'")
+
+
+def place(location: str, traceback: str) -> str:
+    """The innermost line of the reader's own files: a worker runs a copy of them, and names what it called there."""
+    frames = [f"{file}:{line}" for file, line in _FRAME.findall(traceback)]
+    return next((found for each in (location, *reversed(frames)) if (found := _own(each))), location)
+
+
+def _own(location: str) -> str | None:
+    """The copy's end is the name of the file in the project, or in its source folder."""
+    path, _, line = location.rpartition(":")
+    parts = [part for part in Path(path).parts if part != "/"]
+    # Hidden folders hold copies.
+    start = max((at + 1 for at, part in enumerate(parts) if part.startswith(".")), default=0)
+    for rest in (Path(*parts[at:]) for at in range(start, len(parts))):
+        for file in (Path("src") / rest, rest):
+            if file.is_file():
+                return f"{file}:{line}"
+    return None
+
+
+def hint(error: common_pb2.TaskError, run_id: str) -> str:
+    """The worker's own, or what follows from the kind of the error."""
+    from servo.v1 import state_pb2
+
+    if error.hint:
+        return error.hint
+    again = f"`servo runs retry {run_id}`"
+    match error.category:
+        case state_pb2.ERROR_CATEGORY_INPUT:
+            return f"what it reads is not there: run its upstream with `servo run +ASSET`, then {again}"
+        case state_pb2.ERROR_CATEGORY_CONFIGURATION:
+            return f"correct the settings that the message names, deploy, then {again}"
+        case state_pb2.ERROR_CATEGORY_TIMEOUT:
+            return f"give it more time with @asset(timeout=…) or less to do, deploy, then {again}"
+        case state_pb2.ERROR_CATEGORY_TRANSIENT | state_pb2.ERROR_CATEGORY_INFRASTRUCTURE:
+            return f"this passes mostly: {again} now, or give the asset more attempts with @asset(retry=…)"
+        case _:
+            return f"correct the function, deploy (`servo dev` does it when you save), then {again}"

@@ -1,0 +1,45 @@
+"""``servo init``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import show
+from .ends import AlreadyThere
+from .show import AsJson
+
+NewFolder = Annotated[Path, typer.Argument(help="Where the project goes; it is made if it is not there.")]
+
+TEMPLATE = Path(__file__).resolve().parent.parent / "template"
+# Packages leave out what begins with a dot.
+_RENAMED = {"gitignore": ".gitignore"}
+_NEXT = """
+  cd {folder}
+  servo dev                                                      # in a terminal of its own
+  servo run '+shop/daily_revenue' --partition latest:3 --wait    # in another
+  servo assets preview shop/daily_revenue"""
+
+
+def init_command(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
+    """Make a new project: a small shop whose orders become daily revenue."""
+    files = template_files()
+    there = [name for name in files if (folder / name).exists()]
+    if there:
+        raise AlreadyThere(f"{folder / there[0]} is there already: name another folder, `servo init shop` for instance")
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    if as_json:
+        return show.print_json({"folder": str(folder.resolve()), "files": sorted(files)})
+    return typer.echo(f"made {show.counted(len(files), 'file')} in {folder.resolve()}\n{_NEXT.format(folder=folder)}")
+
+
+def template_files() -> dict[str, bytes]:
+    """By their names in a new project."""
+    found = (path for path in TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    names = {path: path.relative_to(TEMPLATE) for path in found}
+    return {str(name.with_name(_RENAMED.get(name.name, name.name))): path.read_bytes() for path, name in names.items()}

@@ -1,0 +1,164 @@
+"""``servo partitions``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import show
+from .assets import Key, Selection
+from .runs import Limit
+from .server import Server, connected
+from .show import AsJson
+
+if TYPE_CHECKING:
+    from servo.v1 import materialization_pb2
+
+Filter = Annotated[str, typer.Option(help="Such as 'state = FAILED', over state, partition_key and times.")]
+PartitionSet = Annotated[str, typer.Argument(help="The set that assets name with Dynamic(…).")]
+Values = Annotated[list[str], typer.Argument(help="As text, such as a customer's name.")]
+
+partitions_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@partitions_app.command("list")
+@connected
+def list_command(
+    server: Server,
+    key: Key,
+    filter: Filter = "",  # noqa: A002
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
+    """The partitions of an asset in their order, missing ones too."""
+    from servo.client.pages import pages
+    from servo.model.asset_key import AssetKey
+    from servo.v1 import scheduler_data_pb2
+
+    asset = AssetKey.parse(key)
+    asked = scheduler_data_pb2.ListPartitionsRequest(
+        tenant=server.tenant, workspace=server.workspace, namespace=asset.namespace, name=asset.name, filter=filter
+    )
+    with server.client() as client:
+        found = list(islice(pages(client.scheduler.ListPartitions, asked), limit))
+    return show.print_list(found) if as_json else _show_all(found)
+
+
+@partitions_app.command("summary")
+@connected
+def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
+    """How many partitions of an asset are in which state, and where."""
+    from servo.model.asset_key import AssetKey
+    from servo.v1 import scheduler_data_pb2
+
+    asset = AssetKey.parse(key)
+    asked = scheduler_data_pb2.GetPartitionSummaryRequest(
+        tenant=server.tenant, workspace=server.workspace, namespace=asset.namespace, name=asset.name
+    )
+    with server.client() as client:
+        answer = client.scheduler.GetPartitionSummary(asked)
+    if as_json:
+        return show.print_message(answer)
+    counts = ", ".join(f"{each.count} {_state(each.state)}" for each in answer.counts)
+    typer.echo(f"{show.counted(answer.total, 'partition')}: {counts}")
+    for each in answer.stretches:
+        states = ", ".join(f"{one.count} {_state(one.state)}" for one in each.counts)
+        typer.echo(f"  {each.first_key} … {each.last_key}  {states}")
+    return None
+
+
+@partitions_app.command("stale")
+@connected
+def stale_command(server: Server, selection: Selection = None, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """Partitions that were not made from what is current now, and why."""
+    from servo.client.pages import pages
+    from servo.v1 import scheduler_data_pb2
+
+    asked = scheduler_data_pb2.ListStalePartitionsRequest(
+        tenant=server.tenant, workspace=server.workspace, selection=selection or ()
+    )
+    with server.client() as client:
+        found = list(islice(pages(client.scheduler.ListStalePartitions, asked), limit))
+    return show.print_list(found) if as_json else _show_all(found)
+
+
+@partitions_app.command("values")
+@connected
+def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson = False) -> None:
+    """The values of a dynamic set of partitions, in the order they were added."""
+    from servo.client.pages import pages
+    from servo.v1 import planner_pb2
+
+    asked = planner_pb2.ListDynamicPartitionsRequest(
+        tenant=server.tenant, workspace=server.workspace, set=partition_set
+    )
+    with server.client() as client:
+        found = list(pages(client.planner.ListDynamicPartitions, asked))
+    if as_json:
+        return show.print_list(found)
+    for each in found:
+        typer.echo(each.value)
+    return None
+
+
+@partitions_app.command("add")
+@connected
+def add_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
+    """Add values to a dynamic set of partitions; those that are there stay."""
+    from servo.v1 import planner_pb2
+
+    asked = planner_pb2.AddDynamicPartitionsRequest(
+        tenant=server.tenant, workspace=server.workspace, set=partition_set, values=values
+    )
+    with server.client() as client:
+        answer = client.planner.AddDynamicPartitions(asked)
+    return show.print_message(answer) if as_json else typer.echo(f"{answer.added} added")
+
+
+@partitions_app.command("remove")
+@connected
+def remove_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
+    """Remove values from a dynamic set of partitions; their data stays."""
+    from servo.v1 import planner_pb2
+
+    asked = planner_pb2.RemoveDynamicPartitionsRequest(
+        tenant=server.tenant, workspace=server.workspace, set=partition_set, values=values
+    )
+    with server.client() as client:
+        answer = client.planner.RemoveDynamicPartitions(asked)
+    return show.print_message(answer) if as_json else typer.echo(f"{answer.removed} removed")
+
+
+def _show_all(found: list[materialization_pb2.Partition]) -> None:
+    rows = [
+        [
+            each.asset_key,
+            each.partition_key or "whole",
+            _state(each.state),
+            show.when(each.materialize_time),
+            _why(each),
+        ]
+        for each in found
+    ]
+    show.print_table(["ASSET", "PARTITION", "STATE", "MADE", "WHY"], rows)
+
+
+def _state(state: int) -> str:
+    from servo.v1 import materialization_pb2
+
+    return materialization_pb2.PartitionState.Name(state).removeprefix("PARTITION_STATE_")
+
+
+def _why(partition: materialization_pb2.Partition) -> str:
+    from servo.v1 import materialization_pb2
+
+    def words(cause: materialization_pb2.StaleCause) -> str:
+        reason = materialization_pb2.StaleReason.Name(cause.reason).removeprefix("STALE_REASON_").lower()
+        where = (
+            f" {cause.asset_key}{f'[{cause.partition_key}]' if cause.partition_key else ''}" if cause.asset_key else ""
+        )
+        return f"{reason.replace('_', ' ')}{where}"
+
+    return "; ".join(words(each) for each in partition.stale_causes)

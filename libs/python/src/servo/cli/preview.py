@@ -1,0 +1,38 @@
+"""The newest data of an asset as a table, read by DuckDB from where it lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from servo.errors import InvalidValue
+
+from .ends import NothingFound
+
+if TYPE_CHECKING:
+    from servo.client.sync import Client
+
+
+def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
+    """Partition and folder of the newest promoted version of the newest partitions, in their order."""
+    found: dict[str, str] = {}
+    for each in client.materializations(filter=f'asset_key = "{key}" AND state = PROMOTED'):
+        if each.output.metadata.get("format", "parquet") != "parquet":
+            raise InvalidValue(f"{key} is stored as {each.output.metadata['format']}: only Parquet is shown as a table")
+        found.setdefault(each.output.partition_key, each.output.uri)
+    if not found:
+        raise NothingFound(f"{key} has no data yet: `servo run +{key}` makes some")
+    return sorted(found.items())[-partitions:]
+
+
+def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names of columns, and at most this many rows."""
+    try:
+        import duckdb
+    except ImportError:
+        raise InvalidValue("tables need DuckDB: `pip install 'servo-orchestrator[data]'`") from None
+    files = [f"{folder.removeprefix('file://').rstrip('/')}/data.parquet" for folder in folders]
+    with duckdb.connect() as database:
+        # Columns may come and go between versions; folders are named after partitions, which are no columns.
+        query = "SELECT * FROM read_parquet($1, union_by_name = true, hive_partitioning = false) LIMIT $2"
+        table = database.execute(query, [files, limit])
+        return [column[0] for column in table.description], table.fetchall()

@@ -1,0 +1,73 @@
+"""``servo quarantine``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from . import show
+from .run import Comment
+from .runs import Limit
+from .server import Server, connected
+from .show import AsJson
+
+Version = Annotated[str, typer.Argument(help="The version's id, as `servo quarantine list` shows it.")]
+
+quarantine_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@quarantine_app.command("list")
+@connected
+def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """Versions of data that wait for a decision, since a critical check failed."""
+    with server.client() as client:
+        found = list(islice(client.materializations(filter="state = QUARANTINED"), limit))
+    if as_json:
+        return show.print_list(found)
+    if not found:
+        return typer.echo("nothing waits for a decision")
+    rows = [
+        [
+            each.materialization_id,
+            each.output.asset_key,
+            each.output.partition_key or "whole",
+            show.when(each.record_time),
+            each.run_id,
+        ]
+        for each in found
+    ]
+    return show.print_table(["VERSION", "ASSET", "PARTITION", "MADE", "RUN"], rows)
+
+
+@quarantine_app.command("approve")
+@connected
+def approve_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Let readers have a version, failed checks and all."""
+    _resolve(server, version, "APPROVE", comment, as_json)
+
+
+@quarantine_app.command("reject")
+@connected
+def reject_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Never let readers have a version; they go on with the one before."""
+    _resolve(server, version, "REJECT", comment, as_json)
+
+
+def _resolve(server: Server, version: str, decision: str, comment: str, as_json: bool) -> None:
+    from servo.v1 import scheduler_data_pb2, state_pb2
+
+    asked = scheduler_data_pb2.ResolveQuarantineRequest(
+        tenant=server.tenant,
+        workspace=server.workspace,
+        materialization_id=version,
+        decision=f"QUARANTINE_DECISION_{decision}",
+        comment=comment,
+    )
+    with server.client() as client:
+        answer = client.scheduler.ResolveQuarantine(asked)
+    if as_json:
+        return show.print_message(answer)
+    state = state_pb2.MaterializationState.Name(answer.materialization.state).removeprefix("MATERIALIZATION_STATE_")
+    return typer.echo(f"{version} {state}")

@@ -1,0 +1,259 @@
+"""``servo quota``"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import show
+from .run import Comment
+from .server import Server, connected
+from .show import AsJson
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    from servo.v1 import quota_model_pb2
+
+Settings = Annotated[list[str], typer.Argument(help="limit=number, or limit=default; `servo quota show` names them.")]
+PoolName = Annotated[str, typer.Argument(help="The pool.")]
+PoolSlots = Annotated[int, typer.Argument(min=0, help="Tasks at the same time; 0 stops.")]
+Description = Annotated[str, typer.Option(help="What the pool protects.")]
+Days = Annotated[int, typer.Option(min=1, help="How many days back.")]
+Grain = Annotated[str, typer.Option(help="A line per hour, day or month, or one for the total.")]
+By = Annotated[
+    list[str] | None, typer.Option("--by", help="Lines of their own by workspace, asset or pool; may be given again.")
+]
+CostsBy = Annotated[
+    list[str] | None,
+    typer.Option("--by", help="Lines of their own by workspace, asset, run or backfill; may be given again."),
+]
+
+_MICROS = 1_000_000
+
+quota_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@quota_app.command("show")
+@connected
+def show_command(server: Server, as_json: AsJson = False) -> None:
+    """The tenant's limits as they hold, and what is used of them."""
+    from servo.v1 import quota_pb2
+
+    with server.client() as client:
+        answer = client.quota.GetQuota(quota_pb2.GetQuotaRequest(tenant=server.tenant))
+    if as_json:
+        return show.print_message(answer)
+    used = {field.name: value for field, value in answer.used.ListFields()}
+    rows = []
+    for field in answer.effective.DESCRIPTOR.fields:
+        own = "set" if answer.limits.HasField(field.name) else "default"
+        holds = _told(answer.effective, field.name)
+        rows.append([field.name, holds, str(used.get(field.name.removeprefix("max_"), "")), own])
+    return show.print_table(["LIMIT", "HOLDS", "USED", ""], rows)
+
+
+@quota_app.command("set")
+@connected
+def set_command(server: Server, settings: Settings, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Change limits of the tenant; those that are not named stay."""
+    from servo.v1 import quota_pb2
+
+    with server.client() as client:
+        before = client.quota.GetQuota(quota_pb2.GetQuotaRequest(tenant=server.tenant))
+        for setting in settings:
+            _apply(before.limits, setting)
+        # Nobody else's change is lost: it would have made another version.
+        answer = client.quota.UpdateQuota(
+            quota_pb2.UpdateQuotaRequest(
+                tenant=server.tenant, limits=before.limits, expected_version=before.version, comment=comment
+            )
+        )
+    if as_json:
+        return show.print_message(answer)
+    return typer.echo(f"version {answer.version} of the limits holds")
+
+
+@quota_app.command("pools")
+@connected
+def pools_command(server: Server, as_json: AsJson = False) -> None:
+    """The tenant's pools of slots."""
+    from servo.client.pages import pages
+    from servo.v1 import quota_pb2
+
+    with server.client() as client:
+        pools = list(pages(client.quota.ListPools, quota_pb2.ListPoolsRequest(tenant=server.tenant)))
+    if as_json:
+        return show.print_list(pools)
+    rows = [[each.pool, str(each.slots), str(each.used_slots), each.description] for each in pools]
+    return show.print_table(["POOL", "SLOTS", "USED", "WHAT FOR"], rows)
+
+
+@quota_app.command("set-pool")
+@connected
+def set_pool_command(
+    server: Server,
+    pool: PoolName,
+    slots: PoolSlots,
+    description: Description = "",
+    comment: Comment = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a pool, or change it."""
+    from servo.client.errors import NotFound
+    from servo.v1 import quota_model_pb2, quota_pb2
+
+    with server.client() as client:
+        try:
+            before = client.quota.GetPool(quota_pb2.GetPoolRequest(tenant=server.tenant, pool=pool)).pool
+        except NotFound:
+            new = quota_model_pb2.Pool(pool=pool, slots=slots, description=description)
+            asked = quota_pb2.CreatePoolRequest(tenant=server.tenant, pool=new, comment=comment)
+            made = client.quota.CreatePool(asked).pool
+        else:
+            change = quota_pb2.UpdatePoolRequest(
+                tenant=server.tenant,
+                pool=pool,
+                slots=slots,
+                description=description or before.description,
+                expected_version=before.version,
+                comment=comment,
+            )
+            made = client.quota.UpdatePool(change).pool
+    if as_json:
+        return show.print_message(made)
+    return typer.echo(f"{made.pool} has {show.counted(made.slots, 'slot')}")
+
+
+@quota_app.command("delete-pool")
+@connected
+def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", as_json: AsJson = False) -> None:
+    """Remove a pool; tasks that name it are no longer held by it."""
+    from servo.v1 import quota_pb2
+
+    with server.client() as client:
+        asked = quota_pb2.DeletePoolRequest(tenant=server.tenant, pool=pool, comment=comment)
+        answer = client.quota.DeletePool(asked)
+    return show.print_message(answer) if as_json else typer.echo(f"{pool} is gone")
+
+
+@quota_app.command("usage")
+@connected
+def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By = None, as_json: AsJson = False) -> None:
+    """What tasks used: attempts, time in slots, processors and bytes."""
+    from servo.client.pages import pages
+    from servo.v1 import quota_pb2
+
+    asked = quota_pb2.ListUsageRequest(
+        tenant=server.tenant, start_time=_since(days), grain=_grain(grain), group_by=by or ()
+    )
+    with server.client() as client:
+        lines = list(pages(client.quota.ListUsage, asked))
+    if as_json:
+        return show.print_list(lines)
+    rows = [
+        [
+            show.when(line.start_time),
+            _group(line.group),
+            str(line.attempts),
+            show.seconds(line.slot_ms / 1000),
+            show.seconds(line.usage.cpu_ms / 1000),
+            f"{line.usage.written_bytes:,}",
+        ]
+        for line in lines
+    ]
+    return show.print_table(["FROM", "WHAT", "ATTEMPTS", "IN SLOTS", "PROCESSOR", "BYTES WRITTEN"], rows)
+
+
+@quota_app.command("costs")
+@connected
+def costs_command(
+    server: Server, days: Days = 30, grain: Grain = "day", by: CostsBy = None, as_json: AsJson = False
+) -> None:
+    """What tasks cost, by the tenant's prices."""
+    from servo.client.pages import pages
+    from servo.v1 import quota_pb2
+
+    asked = quota_pb2.GetCostsRequest(
+        tenant=server.tenant, start_time=_since(days), grain=_grain(grain), group_by=by or ()
+    )
+    with server.client() as client:
+        lines = list(pages(client.quota.GetCosts, asked))
+        currency = client.quota.GetPrices(quota_pb2.GetPricesRequest(tenant=server.tenant)).prices.currency
+    if as_json:
+        return show.print_list(lines)
+    rows = [[show.when(line.start_time), _group(line.group), f"{line.total_micros / _MICROS:,.2f}"] for line in lines]
+    return show.print_table(["FROM", "WHAT", currency or "COST"], rows)
+
+
+@quota_app.command("budgets")
+@connected
+def budgets_command(server: Server, as_json: AsJson = False) -> None:
+    """The tenant's budgets, and what is spent of them."""
+    from servo.client.pages import pages
+    from servo.v1 import quota_model_pb2, quota_pb2
+
+    with server.client() as client:
+        budgets = list(pages(client.quota.ListBudgets, quota_pb2.ListBudgetsRequest(tenant=server.tenant)))
+    if as_json:
+        return show.print_list(budgets)
+    rows = [
+        [
+            each.name,
+            each.workspace or "all",
+            f"{each.spent_micros / _MICROS:,.2f} of {each.limit_micros / _MICROS:,.2f} {each.currency}",
+            quota_model_pb2.BudgetAction.Name(each.action).removeprefix("BUDGET_ACTION_"),
+        ]
+        for each in budgets
+    ]
+    return show.print_table(["BUDGET", "WORKSPACE", "SPENT", "THEN"], rows)
+
+
+def _apply(limits: quota_model_pb2.QuotaLimits, setting: str) -> None:
+    from servo.define.durations import read_duration
+    from servo.errors import InvalidValue
+    from servo.model.nearest import did_you_mean
+
+    name, _, value = setting.partition("=")
+    known = [field.name for field in limits.DESCRIPTOR.fields]
+    if name not in known:
+        raise InvalidValue(f"there is no limit `{name}`{did_you_mean(name, known)}; `servo quota show` names all")
+    if value == "default":
+        limits.ClearField(name)
+    elif name == "max_run_duration":
+        limits.max_run_duration.FromTimedelta(read_duration(value))
+    elif value.isdecimal() and int(value) < 2**32:
+        setattr(limits, name, int(value))
+    else:
+        raise InvalidValue(f"`{setting}` sets no limit: write {name}=number or {name}=default")
+
+
+def _told(limits: quota_model_pb2.QuotaLimits, name: str) -> str:
+    if not limits.HasField(name):
+        return "-"
+    value: Any = getattr(limits, name)
+    # What has no cap is sent as the largest number there is.
+    return str(value.ToTimedelta()) if name == "max_run_duration" else "no cap" if value == 2**32 - 1 else str(value)
+
+
+def _since(days: int) -> Timestamp:
+    import time
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    return Timestamp(seconds=int(time.time()) - days * 86_400)
+
+
+def _grain(given: str) -> str:
+    from servo.errors import InvalidValue
+
+    if given not in ("total", "hour", "day", "month"):
+        raise InvalidValue(f"--grain `{given}` is unknown: write hour, day, month or total")
+    return f"REPORT_GRAIN_{given.upper()}"
+
+
+def _group(group: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(group.items())) or "all"

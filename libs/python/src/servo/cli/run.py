@@ -1,0 +1,123 @@
+"""``servo run``"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import partition_choice, show
+from .server import Server, connected
+from .show import AsJson
+
+if TYPE_CHECKING:
+    from servo.client.sync import Client
+    from servo.define.run import Run
+
+Selection = Annotated[
+    list[str],
+    typer.Argument(help="Assets: ns/a, +ns/a (with upstream), ns/a+ (with downstream), tag:x, 'ns.*', '*', -ns/a"),
+]
+Partitions = Annotated[list[str] | None, typer.Option("--partition", "-p", help=partition_choice.HELP)]
+Labels = Annotated[list[str] | None, typer.Option("--label", help="key=value, to find the run by; may be given again.")]
+Config = Annotated[str, typer.Option(help="Configuration that the functions get, as a JSON object.")]
+RunKey = Annotated[str, typer.Option(help="Same key, same run: a repeat starts nothing new.")]
+Priority = Annotated[int, typer.Option(help="Added to the priority of every task; higher goes first.")]
+SkipUpToDate = Annotated[bool, typer.Option("--skip-up-to-date", help="Leave out what is up to date.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would run.")]
+Comment = Annotated[str, typer.Option(help="Why, for the record.")]
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show progress until the run has ended; exit 1 if it failed.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="The same, with what its tasks write.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0, help="Wait at most this many seconds, then exit 6; the run goes on.")
+]
+
+
+@connected
+def run_command(
+    server: Server,
+    selection: Selection,
+    partition: Partitions = None,
+    label: Labels = None,
+    config: Config = "",
+    run_key: RunKey = "",
+    priority: Priority = 0,
+    skip_up_to_date: SkipUpToDate = False,
+    dry_run: DryRun = False,
+    comment: Comment = "",
+    wait: Wait = False,
+    follow: Follow = False,
+    timeout: Timeout = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run assets: plan them, and hand their tasks to the workers."""
+    from servo.define.run import Run
+
+    wanted = Run(
+        *selection,
+        partitions=partition_choice.partition_choice(partition or []),
+        labels=_labels(label or []),
+        config=_config(config),
+        priority=priority,
+        skip_up_to_date=skip_up_to_date,
+    )
+    with server.client() as client:
+        if dry_run:
+            return _show_plan(client, wanted, as_json)
+        run = client.trigger(wanted, run_key=run_key, comment=comment)
+        if not (wait or follow):
+            return show.print_message(run) if as_json else _accepted(run.run_id, run.tasks.total)
+        if not as_json:
+            _accepted(run.run_id, run.tasks.total)
+        return until_it_ends(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
+
+
+def until_it_ends(client: Client, run_id: str, *, timeout: float | None, logs: bool, as_json: bool) -> None:
+    """Shows the rest of a run, and ends as it does."""
+    from .follow import follow, leave_with
+
+    if as_json:
+        run = client.wait(run_id, timeout=timeout)
+        show.print_message(run)
+    else:
+        run = follow(client, run_id, timeout=timeout, logs=logs)
+    leave_with(run)
+
+
+def _accepted(run_id: str, tasks: int) -> None:
+    typer.echo(f"{run_id} has {show.counted(tasks, 'task')}; `servo runs watch {run_id}` shows it")
+
+
+def _show_plan(client: Client, wanted: Run, as_json: bool) -> None:
+    answer = client.plan(wanted)
+    if as_json:
+        return show.print_message(answer)
+    left_out = f", {answer.up_to_date_count} are up to date" if answer.up_to_date_count else ""
+    typer.echo(f"{show.counted(answer.task_count, 'task')} would run{left_out}")
+    for task in answer.plan.tasks:
+        typer.echo(f"  {show.task_name(task.task_key)}")
+    more = answer.task_count - len(answer.plan.tasks)
+    return typer.echo(f"  and {more} more") if more > 0 else None
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    from servo.errors import InvalidValue
+
+    for each in given:
+        if "=" not in each:
+            raise InvalidValue(f"--label `{each}` has no value: write key=value")
+    return {name: value for name, _, value in (each.partition("=") for each in given)}
+
+
+def _config(given: str) -> dict[str, Any]:
+    import json
+
+    from servo.errors import InvalidValue
+
+    try:
+        config = json.loads(given or "{}")
+    except json.JSONDecodeError as error:
+        raise InvalidValue(f"--config is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise InvalidValue('--config is no JSON object: write {"name": value}')
+    return config

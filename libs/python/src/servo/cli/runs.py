@@ -1,0 +1,238 @@
+"""``servo runs``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import show
+from .ends import NothingFound
+from .run import Comment, Follow, Timeout, Wait, until_it_ends
+from .server import Server, connected
+from .show import AsJson
+
+if TYPE_CHECKING:
+    from servo.client.sync import Client, LogLevel
+    from servo.v1 import callback_pb2, run_pb2, scheduler_runs_pb2
+
+LAST = "last"
+RunId = Annotated[str, typer.Argument(help="The run's id, or `last` for the newest run.")]
+Filter = Annotated[str, typer.Option(help="Such as 'state = FAILED', over state, run_key, labels, trigger and times.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many.")]
+TaskName = Annotated[str, typer.Option("--task", help="A task's key, such as 'ns/asset[day=d:2026-01-31]', or its id.")]
+OnlyFailed = Annotated[bool, typer.Option("--failed", help="Only tasks that failed.")]
+FollowLogs = Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines come, until the run has ended.")]
+LastLines = Annotated[int, typer.Option("--lines", "-n", min=0, help="Only this many from the end; 0 for all.")]
+Level = Annotated[str, typer.Option(help="Only lines at least this important: debug, info, warning or error.")]
+SameCode = Annotated[
+    bool, typer.Option("--same-code", help="With the code that the run had, not what is deployed now.")
+]
+
+runs_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@runs_app.command("list")
+@connected
+def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json: AsJson = False) -> None:  # noqa: A002
+    """Runs of the workspace, newest first."""
+    with server.client() as client:
+        runs = list(islice(client.runs(filter=filter), limit))
+    if as_json:
+        return show.print_list(runs)
+    if not runs:
+        return typer.echo("no runs; `servo run ASSET` starts one")
+    return show.print_table(["RUN", "STATE", "TASKS", "CREATED", "TOOK", "WHAT"], [_row(run) for run in runs], states=1)
+
+
+@runs_app.command("show")
+@connected
+def show_command(
+    server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
+) -> None:
+    """A run and its tasks; what failed with file, line and hint."""
+    from .follow import tell_end
+
+    with server.client() as client:
+        run = client.run(chosen(client, run_id))
+        listed = client.tasks(run.run_id, filter="state = FAILED" if failed else "")
+        tasks = list(listed if as_json else islice(listed, limit))
+        if as_json:
+            return show.print_json({"run": show.as_dict(run), "tasks": [show.as_dict(task) for task in tasks]})
+        _show_head(run)
+        show.print_table(["TASK", "STATE", "TRIES", "TOOK"], [_task_row(task) for task in tasks], states=1)
+        more = (run.tasks.failed if failed else run.tasks.total) - len(tasks)
+        typer.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
+        return tell_end(client, run)
+
+
+@runs_app.command("watch")
+@connected
+def watch_command(
+    server: Server,
+    run_id: RunId = LAST,
+    follow: Follow = False,
+    timeout: Timeout = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run until it has ended; exit 1 if it did not succeed."""
+    from .follow import follow_as_json, leave_with
+
+    with server.client() as client:
+        run_id = chosen(client, run_id)
+        if as_json:
+            return leave_with(follow_as_json(client, run_id, timeout=timeout))
+        return until_it_ends(client, run_id, timeout=timeout, logs=follow, as_json=False)
+
+
+@runs_app.command("cancel")
+@connected
+def cancel_command(
+    server: Server, run_id: RunId, comment: Comment = "", wait: Wait = False, as_json: AsJson = False
+) -> None:
+    """Cancel a run: what waits is cancelled at once, what runs is told and given time."""
+    with server.client() as client:
+        run = client.cancel(chosen(client, run_id), comment=comment)
+        run = client.wait(run.run_id) if wait else run
+    if as_json:
+        return show.print_message(run)
+    return typer.echo(f"{run.run_id} {show.coloured(show.run_state(run))}")
+
+
+@runs_app.command("retry")
+@connected
+def retry_command(
+    server: Server,
+    run_id: RunId = LAST,
+    same_code: SameCode = False,
+    comment: Comment = "",
+    wait: Wait = False,
+    follow: Follow = False,
+    timeout: Timeout = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a new run of what did not succeed, with what is deployed now; what succeeded is taken over."""
+    with server.client() as client:
+        old = chosen(client, run_id)
+        run = client.retry(old, current_code=not same_code, comment=comment)
+        if not (wait or follow):
+            return show.print_message(run) if as_json else _retried(run, old)
+        if not as_json:
+            _retried(run, old)
+        return until_it_ends(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
+
+
+@runs_app.command("explain")
+@connected
+def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", as_json: AsJson = False) -> None:
+    """Why a run, or each of its tasks, is not running: what it waits for, and who holds it."""
+    with server.client() as client:
+        run_id = chosen(client, run_id)
+        told = list(client.explain(run_id, task_of(client, run_id, task) if task else ""))
+    if as_json:
+        return show.print_list(told)
+    for each in told:
+        _show_explanation(each)
+    return None
+
+
+@runs_app.command("logs")
+@connected
+def logs_command(
+    server: Server,
+    run_id: RunId = LAST,
+    task: TaskName = "",
+    follow: FollowLogs = False,
+    lines: LastLines = 0,
+    level: Level = "",
+    as_json: AsJson = False,
+) -> None:
+    """What tasks of a run wrote."""
+    with server.client() as client:
+        run_id = chosen(client, run_id)
+        task_id = task_of(client, run_id, task) if task else ""
+        names = {each.task_id: show.task_name(each.task_key) for each in client.tasks(run_id)}
+        for line in client.logs(run_id, task_id=task_id, follow=follow, last_lines=lines, min_level=_level(level)):
+            if as_json:
+                show.print_message(line)
+            else:
+                _show_line(line, "" if task else names.get(line.task_id, line.task_id))
+
+
+def chosen(client: Client, given: str) -> str:
+    if given != LAST:
+        return given
+    newest = next(client.runs(), None)
+    if newest is None:
+        raise NothingFound("there is no run in this workspace yet: `servo run ASSET` starts one")
+    return newest.run_id
+
+
+def task_of(client: Client, run_id: str, given: str) -> str:
+    """By id, by key, or by the key of an asset that has one task in the run."""
+    from servo.model.nearest import did_you_mean
+
+    tasks = list(client.tasks(run_id))
+    fitting = [task for task in tasks if given in (task.task_id, task.task_key, show.task_name(task.task_key))]
+    fitting = fitting or [task for task in tasks if task.asset_key == given]
+    if len(fitting) > 1:
+        keys = ", ".join(show.task_name(task.task_key) for task in fitting[:5])
+        raise NothingFound(f"`{given}` has {len(fitting)} tasks in {run_id}: name one of them, such as {keys}")
+    if not fitting:
+        near = did_you_mean(given, [show.task_name(task.task_key) for task in tasks])
+        raise NothingFound(f"{run_id} has no task `{given}`{near}; `servo runs show {run_id}` lists all")
+    return fitting[0].task_id
+
+
+def _level(given: str) -> LogLevel | None:
+    from typing import get_args
+
+    from servo.client.sync import LogLevel
+    from servo.errors import InvalidValue
+
+    for level in get_args(LogLevel):
+        if given == level:
+            return given  # type: ignore[return-value]
+    if given:
+        raise InvalidValue(f"--level `{given}` is unknown: write debug, info, warning or error")
+    return None
+
+
+def _row(run: run_pb2.Run) -> list[str]:
+    what = " ".join(run.spec.selection)
+    return [
+        run.run_id,
+        show.run_state(run),
+        f"{run.tasks.succeeded}/{run.tasks.total}",
+        show.when(run.create_time),
+        show.took(run.create_time, run.end_time),
+        what if len(what) <= 40 else f"{what[:39]}…",
+    ]
+
+
+def _task_row(task: run_pb2.Task) -> list[str]:
+    took = show.took(task.start_time, task.end_time)
+    return [show.task_name(task.task_key), show.task_state(task), str(task.attempt), took]
+
+
+def _show_head(run: run_pb2.Run) -> None:
+    typer.echo(f"run         {run.run_id}{f' (a retry of {run.retry_of})' if run.retry_of else ''}")
+    typer.echo(f"what        {' '.join(run.spec.selection)}")
+    typer.echo(f"by          {run.requested_by.principal}  {run.requested_by.comment}".rstrip())
+    typer.echo(f"created     {show.when(run.create_time)}")
+    typer.echo(f"deployment  {run.deployment_id}\n")
+
+
+def _show_explanation(each: scheduler_runs_pb2.Explanation) -> None:
+    typer.echo(f"{show.task_name(each.task_key) or 'the run'}: {each.message}")
+    for blocker in each.blockers:
+        typer.echo(f"    {blocker.kind} {blocker.id}  {blocker.detail}".rstrip())
+
+
+def _show_line(line: callback_pb2.LogLine, name: str) -> None:
+    typer.echo(f"{show.when(line.time)} {f'{name} | ' if name else ''}{line.text}")
+
+
+def _retried(run: run_pb2.Run, old: str) -> None:
+    typer.echo(f"{run.run_id} repeats {show.counted(run.tasks.total, 'task')} of {old}")

@@ -1,0 +1,60 @@
+"""Where progress is shown: a bar under growing lines on a terminal, lines alone elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from servo.v1 import common_pb2
+
+
+class Lines:
+    """One line for each thing that happens."""
+
+    def line(self, text: str, colour: str | None = None) -> None:
+        typer.secho(text, fg=colour)
+
+    def progress(self, counts: common_pb2.TaskCounts, running: list[str]) -> None:
+        """Nothing that would have to be taken back."""
+
+    def open(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+class Bar(Lines):
+    """The same, with a bar that stays below."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=Console(highlight=False),
+            transient=True,
+        )
+        self._bar = self._progress.add_task("", total=None)
+
+    def line(self, text: str, colour: str | None = None) -> None:
+        self._progress.console.print(text, style=colour, markup=False)
+
+    def progress(self, counts: common_pb2.TaskCounts, running: list[str]) -> None:
+        from rich.markup import escape
+
+        ended = counts.succeeded + counts.failed + counts.skipped + counts.cancelled
+        words = ", ".join(running[:3]) + (f" and {len(running) - 3} more" if len(running) > 3 else "")
+        self._progress.update(self._bar, total=counts.total or None, completed=ended, description=escape(words))
+
+    def open(self) -> AbstractContextManager[Any]:
+        return self._progress
+
+
+def screen() -> Lines:
+    return Bar() if sys.stdout.isatty() else Lines()

@@ -1,0 +1,112 @@
+"""A mesh of this machine: all services on a private Postgres, with throw-away certificates."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from servo.errors import ServoError
+
+from . import process
+from .binary import standalone
+
+# Services drain, then Postgres writes down what it has.
+_STOP_SECONDS = 45.0
+
+
+class MeshFailed(ServoError):
+    """The mesh did not start, or ended by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    url: str
+    tenant: str
+    workspace: str
+    api_key_file: Path
+    ca_file: Path
+    server_name: str
+    logs: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What commands need to talk to it."""
+        return {
+            "SERVO_URL": self.url,
+            "SERVO_API_KEY": self.api_key_file.read_text().strip(),
+            "SERVO_TENANT": self.tenant,
+            "SERVO_WORKSPACE": self.workspace,
+            "SERVO_CA_FILE": str(self.ca_file),
+            "SERVO_SERVER_NAME": self.server_name,
+        }
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The same without the key itself."""
+        return {
+            "url": self.url,
+            "tenant": self.tenant,
+            "workspace": self.workspace,
+            "api_key_file": str(self.api_key_file),
+            "ca_file": str(self.ca_file),
+            "server_name": self.server_name,
+        }
+
+    def check(self) -> None:
+        """Raises when it has ended."""
+        if self.process.poll() is not None:
+            raise MeshFailed(f"the server ended: {_last_words(self.process)}; its logs are in {self.logs}")
+
+
+@contextmanager
+def running(folder: Path, workspace: str) -> Iterator[Mesh]:
+    """What it keeps lies in the folder, and is there again at the next start."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [str(standalone()), "dev", "--json", "--dir", str(folder)]
+    started = process.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        told = _told(started)
+        gateway = next(each for each in told["services"] if each["service"] == "gateway")
+        yield Mesh(
+            url=gateway["address"],
+            tenant=told["tenant"],
+            workspace=workspace,
+            api_key_file=Path(told["api_key_file"]),
+            ca_file=Path(told["ca_file"]),
+            server_name="localhost",
+            logs=folder / "logs",
+            process=started,
+        )
+    finally:
+        process.stop(started, _STOP_SECONDS)
+
+
+def _told(started: subprocess.Popen[str]) -> Any:
+    """The object that it prints once everything is healthy."""
+    assert started.stdout
+    lines: list[str] = []
+    for line in started.stdout:
+        lines.append(line)
+        if line == "}\n":
+            return json.loads("".join(lines))
+    started.wait()
+    raise MeshFailed(f"the server did not start: {_last_words(started)}")
+
+
+def _last_words(ended: subprocess.Popen[str]) -> str:
+    words = ended.stderr.read().strip() if ended.stderr else ""
+    return words.removeprefix("servo: ").replace("servo: ", "") or f"it said nothing (exit code {ended.returncode})"
+
+
+def announce(mesh: Mesh, file: Path) -> None:
+    """Lets commands find the mesh; whoever may read the folder may read where the key lies, not the key."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial.write_text(json.dumps(mesh.facts, indent=2) + "\n")
+    partial.replace(file)

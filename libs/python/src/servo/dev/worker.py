@@ -1,0 +1,46 @@
+"""A worker beside the mesh."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from servo.errors import ServoError
+
+from . import process
+from .mesh import Mesh
+
+_LEAVE_SECONDS = 15.0
+
+
+class WorkerFailed(ServoError):
+    """The worker ended by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningWorker:
+    process: subprocess.Popen[str]
+    log: Path
+
+    def check(self) -> None:
+        """Raises when it has ended."""
+        if self.process.poll() is not None:
+            said = self.log.read_text(errors="replace").splitlines()
+            raise WorkerFailed(f"the worker ended: {said[-1] if said else 'it said nothing'} ({self.log})")
+
+
+@contextmanager
+def working(mesh: Mesh, folder: Path, *, slots: int) -> Iterator[RunningWorker]:
+    command = [sys.executable, "-m", "servo.cli", "worker", "--workspace", mesh.workspace]
+    command += ["--slots", str(slots), "--state", str(folder)]
+    file = mesh.logs / "worker.log"
+    with file.open("a") as log:
+        started = process.start(command, environment=mesh.environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield RunningWorker(started, file)
+        finally:
+            process.stop(started, _LEAVE_SECONDS)

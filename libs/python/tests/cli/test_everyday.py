@@ -1,0 +1,191 @@
+"""What people do every day, with the example project, a real mesh and a real worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..build.test_build import SERVO
+from ..mesh import Mesh
+from .shop import CALM_DAY, FLAKY_DAY, Shop, plain_environment, shop_on
+
+pytestmark = pytest.mark.mesh
+
+REVENUE = "shop/daily_revenue"
+
+
+@pytest.fixture(scope="module")
+def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    made = shop_on(mesh, "everyday", tmp_path_factory.mktemp("shop"))
+    made.well("deploy", "--yes")
+    with made.worker("--workspace", "everyday"):
+        # The worker is there when it has done something.
+        made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
+        yield made
+
+
+def newest(shop: Shop) -> str:
+    runs = json.loads(shop.well("runs", "list", "--json", "--limit", "1"))
+    return str(runs[0]["run_id"])
+
+
+def test_a_run_is_shown_task_by_task_with_its_retry_its_rows_and_its_checks(shop: Shop) -> None:
+    told = shop.well("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
+    lines = told.splitlines()
+    assert "has 6 tasks" in lines[0]
+    assert f"  ↻ shop/raw_orders[day=d:{FLAKY_DAY}]  ConnectionError: the till of {FLAKY_DAY} hung up" in told
+    assert f"shop/raw_orders[day=d:{CALM_DAY}] | the tills wrote" in told
+    revenue = next(line for line in lines if f"✓ {REVENUE}[day=d:{CALM_DAY}]" in line)
+    assert "3 rows" in revenue
+    assert "check sells_everything passed" in revenue
+    assert next(line for line in lines if "✓ shop/clean_orders" in line).endswith("3 checks passed")
+    assert "SUCCEEDED" in lines[-1]
+    assert "6 succeeded" in lines[-1]
+    table = json.loads(shop.well("assets", "preview", REVENUE, "--json"))
+    assert sorted({row["day"] for row in table}) == [FLAKY_DAY, CALM_DAY]
+    assert [row["product"] for row in table[:3]] == ["coffee", "cups", "tea"]
+    assert "coffee" in shop.well("assets", "preview", REVENUE, "--partitions", "1", "--rows", "1")
+
+
+def test_a_broken_function_is_told_with_its_line_and_retried_when_it_is_mended(shop: Shop) -> None:
+    shop.change("FROM clean_orders GROUP BY", "FROM clean_order GROUP BY")
+    assert "the code changes, the definitions stay" in shop.well("deploy", "--yes")
+    failed = shop.servo("run", f"+{REVENUE}", "--partition", f"day=d:{CALM_DAY}", "--wait")
+    assert failed.returncode == 1
+    assert "CatalogException" in failed.stdout
+    run_id = newest(shop)
+    line = 1 + next(at for at, text in enumerate(shop.code.read_text().splitlines()) if "database.sql(query)" in text)
+    for told in (failed.stdout, shop.well("runs", "show", run_id)):
+        assert f"    at src/shop/assets.py:{line}\n" in told
+        assert "    hint: correct the function" in told
+        assert f"`servo runs retry {run_id}`\n" in told
+    again = shop.servo("runs", "retry", run_id, "--same-code", "--wait", "--json")
+    assert (again.returncode, json.loads(again.stdout)["state"]) == (1, "RUN_STATE_FAILED")
+    shop.change("FROM clean_order GROUP BY", "FROM clean_orders GROUP BY")
+    shop.well("deploy", "--yes")
+    mended = shop.well("runs", "retry", run_id, "--wait")
+    assert f"repeats 1 task of {run_id}" in mended
+    assert f"✓ {REVENUE}[day=d:{CALM_DAY}]" in mended
+    assert shop.servo("runs", "watch", run_id).returncode == 1
+    assert shop.servo("runs", "watch", "last", "--json").returncode == 0
+
+
+def test_runs_are_listed_shown_and_read(shop: Shop) -> None:
+    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    run_id = newest(shop)
+    assert shop.well("runs", "list", "--filter", "state = SUCCEEDED").splitlines()[1].startswith(run_id)
+    shown = json.loads(shop.well("runs", "show", "--json"))
+    assert (shown["run"]["run_id"], len(shown["tasks"])) == (run_id, 3)
+    assert f"{REVENUE}[day=d:{CALM_DAY}]" in shop.well("runs", "show")
+    task = f"shop/raw_orders[day=d:{CALM_DAY}]"
+    assert "the tills wrote" in shop.well("runs", "logs", run_id, "--task", task)
+    [line] = shop.well("runs", "logs", "--json", "--lines", "1").splitlines()
+    assert "the tills wrote" in json.loads(line)["text"]
+    assert "SUCCEEDED" in shop.well("runs", "explain")
+    assert json.loads(shop.well("runs", "explain", "--task", "shop/raw_orders", "--json"))[0]["task_key"].startswith(
+        task
+    )
+
+
+def test_on_a_terminal_a_bar_stands_below(shop: Shop) -> None:
+    shop.well("run", f"+{REVENUE}", "-p", f"day={FLAKY_DAY}")
+    ours, theirs = pty.openpty()
+    environment = {**plain_environment(), **shop.environment, "TERM": "xterm", "COLUMNS": "160"}
+    with subprocess.Popen([SERVO, "runs", "watch"], env=environment, stdout=theirs, cwd=shop.folder) as process:
+        os.close(theirs)
+        shown = b""
+        while piece := _read(ours):
+            shown += piece
+    assert process.returncode == 0
+    text = shown.decode()
+    assert f"✓ {REVENUE}[day=d:{FLAKY_DAY}]" in text
+    assert "━" in text
+    assert "/3" in text
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    # The other side is closed.
+    except OSError:
+        return b""
+
+
+def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
+    assert [row["asset_key"] for row in json.loads(shop.well("assets", "list", f"1+{REVENUE}", "--json"))] == [
+        "shop/clean_orders",
+        REVENUE,
+    ]
+    assert "shop/raw_orders" in shop.well("assets", "list")
+    assert shop.well("assets", "lineage").splitlines() == [
+        "shop/raw_orders",
+        "  └ shop/clean_orders",
+        f"    └ {REVENUE}",
+    ]
+    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    shown = shop.well("assets", "show", REVENUE)
+    assert "What the shop took on a day" in shown
+    assert f"day=d:{CALM_DAY}  PROMOTED  3 rows" in shown
+    graph = json.loads(shop.well("assets", "lineage", "--json"))
+    assert len(graph["edges"]) == 2
+    unknown = shop.servo("assets", "show", "shop/daily_revenu")
+    assert unknown.returncode == 3
+    assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
+
+
+def test_what_would_run_is_shown_and_does_not(shop: Shop) -> None:
+    before = shop.well("runs", "list", "--json")
+    told = shop.well("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
+    assert told.splitlines()[0] == "6 tasks would run"
+    assert json.loads(shop.well("run", REVENUE, "-p", "latest", "--dry-run", "--json"))["task_count"] == 1
+    assert shop.well("runs", "list", "--json") == before
+
+
+def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
+    def ended(*words: str, **changed: str) -> tuple[int, str]:
+        done = shop.servo(*words, **changed)
+        return done.returncode, done.stderr
+
+    code, told = ended("run", REVENUE)
+    assert (code, "--partition latest" in told) == (2, True)
+    assert ended("run", REVENUE, "-p", "latest", "--config", "[]")[0] == 2
+    assert ended("run", REVENUE, "-p", "latest", "--label", "x")[0] == 2
+    assert ended("runs", "show", "run_" + "a" * 26)[0] == 3
+    code, told = ended("runs", "logs", "--task", "shop/raw_order")
+    assert (code, "servo runs show" in told) == (3, True)
+    code, told = ended("runs", "list", SERVO_API_KEY="servo_wrong")
+    assert (code, "SERVO_API_KEY" in told) == (4, True)
+    code, told = ended("runs", "list", SERVO_URL="https://127.0.0.1:1")
+    assert (code, "servo doctor" in told) == (7, True)
+    assert ended("run", REVENUE, "-p", f"day={CALM_DAY}", "--run-key", "k")[0] == 0
+    code, told = ended("run", REVENUE, "-p", f"day={FLAKY_DAY}", "--run-key", "k", "--json")
+    assert (code, json.loads(told)["error"]["reason"]) == (5, "RUN_KEY_CONFLICT")
+    assert ended("runs", "list", SERVO_CA_FILE="/nowhere")[0] == 2
+    assert ended("runs", "logs", "--level", "loud")[0] == 2
+
+
+def test_a_run_can_be_left_waiting_explained_and_cancelled(mesh: Mesh, tmp_path: Path) -> None:
+    shop = shop_on(mesh, "nobody", tmp_path)
+    shop.well("deploy", "--yes")
+    assert shop.servo("runs", "show").returncode == 3
+    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}")
+    waiting = shop.servo("runs", "watch", "--timeout", "0.5")
+    assert (waiting.returncode, "DEADLINE" in waiting.stderr.upper()) == (6, True)
+    assert "no connected worker serves its workspace" in shop.well("runs", "explain")
+    assert shop.servo("doctor").returncode == 7
+    assert "CANCELLED" in shop.well("runs", "cancel", "last", "--wait")
+    assert shop.servo("runs", "cancel", "last").returncode == 5
+
+
+def test_the_doctor_finds_everything_in_order(shop: Shop) -> None:
+    found = {each["what"]: each for each in json.loads(shop.well("doctor", "--json"))}
+    assert found["server"]["told"].startswith(shop.environment["SERVO_URL"])
+    assert found["workers"]["remedy"] == ""
+    assert shop.servo("doctor", SERVO_API_KEY="servo_wrong").returncode == 4
+    assert shop.servo("doctor", SERVO_WORKSPACE="empty").returncode == 3

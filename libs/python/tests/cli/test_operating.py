@@ -1,0 +1,191 @@
+"""Limits, workers, pauses, partitions and quarantine: what is done about runs rather than in them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from servo.cli.server import Server
+from servo.v1 import event_execution_pb2, materialization_pb2, scheduler_data_pb2
+
+from ..mesh import Mesh
+from .shop import CALM_DAY, Shop, shop_on
+
+
+@pytest.fixture(scope="module")
+def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    made = shop_on(mesh, "operating", tmp_path_factory.mktemp("shop"))
+    made.change('asset(namespace="shop", partitions=DAYS)', 'asset(namespace="shop", partitions=DAYS, quarantine=True)')
+    made.change("@check(daily_revenue)", '@check(daily_revenue, severity="critical")')
+    made.change("== set(PRODUCTS)", '== {"nothing"}')
+    made.well("deploy", "--yes")
+    with made.worker("--workspace", "operating"):
+        # The worker is there when it has done something.
+        made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
+        yield made
+
+
+@pytest.mark.mesh
+def test_limits_are_set_one_by_one_and_shown_with_what_is_used(shop: Shop) -> None:
+    shop.well("quota", "set", "max_queued_runs=900", "max_run_duration=2h")
+    shop.well("quota", "set", "max_queued_runs=800")
+    answer = json.loads(shop.well("quota", "show", "--json"))
+    assert (answer["limits"]["max_queued_runs"], answer["limits"]["max_run_duration"]) == (800, "7200s")
+    rows = {line.split()[0]: line.split()[1:] for line in shop.well("quota", "show").splitlines()}
+    assert (rows["max_queued_runs"][0], rows["max_queued_runs"][-1]) == ("800", "set")
+    assert rows["weight_millis"][-1] == "default"
+    shop.well("quota", "set", "max_queued_runs=default", "max_run_duration=default")
+    assert "limits" not in (told := json.loads(shop.well("quota", "show", "--json"))) or not told["limits"]
+    wrong = shop.servo("quota", "set", "max_queued_run=1")
+    assert (wrong.returncode, "did you mean `max_queued_runs`" in wrong.stderr) == (2, True)
+    assert shop.servo("quota", "set", "max_queued_runs=many").returncode == 2
+
+
+@pytest.mark.mesh
+def test_pools_are_made_changed_and_removed(shop: Shop) -> None:
+    assert "narrow has 1 slot\n" in shop.well("quota", "set-pool", "narrow", "1", "--description", "a licence")
+    assert json.loads(shop.well("quota", "set-pool", "narrow", "2", "--json"))["description"] == "a licence"
+    assert "a licence" in shop.well("quota", "pools")
+    assert "gone" in shop.well("quota", "delete-pool", "narrow")
+    assert "narrow" not in [each["pool"] for each in json.loads(shop.well("quota", "pools", "--json"))]
+    assert shop.servo("quota", "delete-pool", "narrow").returncode == 3
+
+
+@pytest.mark.mesh
+def test_usage_costs_and_budgets_are_reported(shop: Shop) -> None:
+    assert shop.well("quota", "usage", "--by", "workspace").startswith("FROM")
+    assert shop.well("quota", "costs", "--grain", "total").startswith("FROM")
+    assert json.loads(shop.well("quota", "budgets", "--json")) == []
+    assert shop.servo("quota", "usage", "--grain", "year").returncode == 2
+
+
+@pytest.mark.mesh
+def test_work_is_paused_and_goes_on(shop: Shop) -> None:
+    pause = json.loads(shop.well("admin", "pause", "--pool", "nobody", "--comment", "a rest", "--json"))["pause"]
+    assert "a rest" in shop.well("admin", "pauses")
+    assert shop.well("admin", "resume", pause["pause_id"]) == "it goes on\n"
+    assert pause["pause_id"] not in shop.well("admin", "pauses")
+    workers = [each for each in json.loads(shop.well("admin", "workers", "--json")) if each["state"].endswith("ACTIVE")]
+    assert any(each["info"]["workspaces"] == ["operating"] for each in workers)
+    assert "ACTIVE" in shop.well("admin", "workers")
+    assert shop.servo("admin", "drain", "0" * 26).returncode == 3
+    assert shop.servo("admin", "kill", "0" * 26).returncode == 3
+    assert shop.well("admin", "deployments").splitlines()[1].startswith("1 ")
+
+
+@pytest.mark.mesh
+def test_dynamic_sets_grow_and_shrink(shop: Shop) -> None:
+    assert shop.well("partitions", "add", "customers", "ann", "bob") == "2 added\n"
+    assert shop.well("partitions", "add", "customers", "bob") == "0 added\n"
+    assert shop.well("partitions", "values", "customers").split() == ["ann", "bob"]
+    assert shop.well("partitions", "remove", "customers", "ann") == "1 removed\n"
+    assert [each["value"] for each in json.loads(shop.well("partitions", "values", "customers", "--json"))] == ["bob"]
+
+
+@pytest.mark.mesh
+def test_what_failed_a_critical_check_waits_for_a_decision(shop: Shop) -> None:
+    assert "nothing waits" in shop.well("quarantine", "list")
+    shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
+    [waiting] = json.loads(shop.well("quarantine", "list", "--json"))
+    assert (waiting["output"]["asset_key"], waiting["gating"]) == ("shop/daily_revenue", "GATING_QUARANTINE")
+    assert waiting["materialization_id"] in shop.well("quarantine", "list")
+
+
+class Answers:
+    """Stands for a server that answers one call, and keeps what it was asked."""
+
+    def __init__(self, **answers: Message) -> None:
+        self.asked: list[Any] = []
+        calls = {name: self._answering(answer) for name, answer in answers.items()}
+        self.scheduler = SimpleNamespace(**calls)
+
+    def _answering(self, answer: Message) -> Any:
+        def call(request: Message) -> Message:
+            self.asked.append(request)
+            return answer
+
+        return call
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Shop:
+    return Shop(tmp_path, {"SERVO_URL": "https://nowhere", "SERVO_TENANT": "t", "SERVO_WORKSPACE": "w"})
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, **answers: Message) -> Answers:
+    server = Answers(**answers)
+    monkeypatch.setattr(Server, "client", lambda _: contextlib.nullcontext(server))
+    return server
+
+
+def partition(state: str, *causes: materialization_pb2.StaleCause) -> materialization_pb2.Partition:
+    return materialization_pb2.Partition(
+        asset_key="n/a",
+        partition_key="day=d:2026-01-31",
+        state=f"PARTITION_STATE_{state}",
+        materialize_time=Timestamp(seconds=1) if causes else None,
+        stale_causes=causes,
+    )
+
+
+def test_partitions_are_listed_with_the_causes_of_their_staleness(
+    nowhere: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = materialization_pb2.StaleCause(
+        reason="STALE_REASON_UPSTREAM_CHANGED", asset_key="n/b", partition_key="day=d:2026-01-31"
+    )
+    old = materialization_pb2.StaleCause(reason="STALE_REASON_TOO_OLD")
+    found = [partition("MISSING"), partition("STALE", changed, old)]
+    server = answering(
+        monkeypatch,
+        ListPartitions=scheduler_data_pb2.ListPartitionsResponse(partitions=found),
+        ListStalePartitions=scheduler_data_pb2.ListStalePartitionsResponse(partitions=found[1:]),
+    )
+    lines = nowhere.well("partitions", "list", "n/a", "--filter", "state = STALE").splitlines()
+    assert lines[1].split() == ["n/a", "day=d:2026-01-31", "MISSING", "-"]
+    assert lines[2].endswith("upstream changed n/b[day=d:2026-01-31]; too old")
+    assert (server.asked[0].namespace, server.asked[0].name, server.asked[0].filter) == ("n", "a", "state = STALE")
+    assert json.loads(nowhere.well("partitions", "stale", "n/a+", "--json"))[0]["state"] == "PARTITION_STATE_STALE"
+    assert list(server.asked[1].selection) == ["n/a+"]
+
+
+def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = [scheduler_data_pb2.PartitionStateCount(state="PARTITION_STATE_MISSING", count=2)]
+    stretch = scheduler_data_pb2.PartitionStretch(
+        first_key="day=d:2026-01-30", last_key="day=d:2026-01-31", counts=counts
+    )
+    answer = scheduler_data_pb2.GetPartitionSummaryResponse(total=2, counts=counts, stretches=[stretch])
+    answering(monkeypatch, GetPartitionSummary=answer)
+    assert nowhere.well("partitions", "summary", "n/a").splitlines() == [
+        "2 partitions: 2 MISSING",
+        "  day=d:2026-01-30 … day=d:2026-01-31  2 MISSING",
+    ]
+
+
+def test_ctrl_c_leaves_the_run_alone(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def watch(self, _: str, **__: Any) -> Iterator[Message]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "client", lambda _: contextlib.nullcontext(Interrupted()))
+    left = nowhere.servo("runs", "watch", "run_x")
+    assert (left.returncode, "`servo runs cancel run_x` ends it" in left.stdout) == (130, True)
+
+
+@pytest.mark.parametrize(("word", "state"), [("approve", "PROMOTED"), ("reject", "REJECTED")])
+def test_a_decision_is_passed_on(nowhere: Shop, monkeypatch: pytest.MonkeyPatch, word: str, state: str) -> None:
+    made = materialization_pb2.Materialization(state=f"MATERIALIZATION_STATE_{state}")
+    answer = scheduler_data_pb2.ResolveQuarantineResponse(materialization=made)
+    server = answering(monkeypatch, ResolveQuarantine=answer)
+    assert nowhere.well("quarantine", word, "V", "--comment", "looked at it") == f"V {state}\n"
+    [asked] = server.asked
+    assert (asked.materialization_id, asked.comment) == ("V", "looked at it")
+    assert asked.decision == getattr(event_execution_pb2, f"QUARANTINE_DECISION_{word.upper()}")

@@ -1,0 +1,150 @@
+"""What commands understand and say, without a server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servo import __version__
+from servo.cli.failures import hint, place
+from servo.cli.help import FILE, help_of, written
+from servo.cli.main import COMMANDS
+from servo.cli.partition_choice import partition_choice
+from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Slice, Slices
+from servo.errors import InvalidValue
+from servo.v1 import common_pb2
+
+from ..build.test_build import SERVO
+from .shop import new_shop, plain_environment
+from .test_main import HEAVY, loaded
+
+
+def servo(*words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SERVO, *words],
+        cwd=folder,
+        env={**plain_environment(), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ([], None),
+        (["all"], AllPartitions()),
+        (["latest"], LatestPartitions(1)),
+        (["latest:7"], LatestPartitions(7)),
+        (["day=d:2026-01-31", "day=d:2026-02-01"], Keys(("day=d:2026-01-31", "day=d:2026-02-01"))),
+        (["day=2026-01-31"], Slices({"day": Slice(("2026-01-31",))})),
+        (["day=2026-01-30", "day=2026-01-31"], Slices({"day": Slice(("2026-01-30", "2026-01-31"))})),
+        (
+            ["day=2026-01-01..2026-01-31,region=eu"],
+            Slices({"day": Slice(start="2026-01-01", end="2026-01-31"), "region": Slice(("eu",))}),
+        ),
+        (["day=..2026-01-31"], Slices({"day": Slice(end="2026-01-31")})),
+    ],
+)
+def test_partitions_are_understood_as_people_type_them(given: list[str], meant: PartitionChoice | None) -> None:
+    assert partition_choice(given) == meant
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["2026-01-31"], ["day="], ["latest:0"], ["day=1", "day=2..3"], ["day=2..3", "day=1"], ["day=d:2026-01-31", "x=1"]],
+)
+def test_what_is_no_partition_is_refused(given: list[str]) -> None:
+    with pytest.raises(InvalidValue, match="--partition"):
+        partition_choice(given)
+
+
+def test_a_failure_is_placed_in_the_readers_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("src/shop/assets.py", "jobs/load.py", ".servo/worker/code/abc/shop/assets.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    copy = f"{tmp_path}/.servo/worker/code/abc/shop/assets.py"
+    assert place(f"{copy}:14", "") == "src/shop/assets.py:14"
+    assert place("/elsewhere/code/abc/jobs/load.py:3", "") == "jobs/load.py:3"
+    library = "/usr/lib/python3/duckdb/_seam.py"
+    traceback = f'File "{copy}", line 7, in a\nFile "{copy}", line 9, in b\nFile "{library}", line 83, in c'
+    assert place(f"{library}:83", traceback) == "src/shop/assets.py:9"
+    assert place(f"{library}:83", "") == f"{library}:83"
+    assert place("", "") == ""
+
+
+@pytest.mark.parametrize("category", ["INPUT", "CONFIGURATION", "TIMEOUT", "TRANSIENT", "USER_CODE"])
+def test_every_failure_has_a_hint_that_ends_in_a_retry(category: str) -> None:
+    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}")
+    assert "`servo runs retry run_x`" in hint(error, "run_x")
+    error.hint = "eat more fruit"
+    assert hint(error, "run_x") == "eat more fruit"
+
+
+def test_written_help_is_what_typer_says() -> None:
+    assert json.loads(FILE.read_text()) == written(), "run `python -m servo.cli.help`"
+    assert help_of(["nothing"]) is None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_loads_nothing_heavy(name: str) -> None:
+    asked = f"sys.argv = ['servo', '{name}', '--help']\nfrom servo.cli.main import main\n"
+    assert loaded(f"{asked}try: main()\nexcept SystemExit: pass", HEAVY) == set()
+    assert servo(name, "--help").stdout == help_of([name])
+
+
+def test_the_version_is_told() -> None:
+    assert servo("--version").stdout == f"servo {__version__}\n"
+
+
+def test_without_a_server_commands_say_how_to_get_one(tmp_path: Path) -> None:
+    done = servo("runs", "list", folder=tmp_path)
+    assert done.returncode == 2
+    assert "servo dev" in done.stderr
+    assert "SERVO_URL" in done.stderr
+    half = servo("runs", "list", folder=tmp_path, SERVO_URL="https://localhost")
+    assert (half.returncode, "SERVO_TENANT" in half.stderr) == (2, True)
+
+
+def test_groups_know_what_was_meant(tmp_path: Path) -> None:
+    done = servo("runs", "shwo", folder=tmp_path)
+    assert (done.returncode, "Did you mean 'show'?" in done.stderr) == (2, True)
+
+
+def test_a_fault_of_servo_itself_shows_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / ".servo").mkdir()
+    (tmp_path / ".servo/dev.json").write_text("no JSON")
+    done = servo("runs", "list", folder=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr, "SERVO_DEBUG=1" in done.stderr) == (70, False, True)
+    assert "Traceback" in servo("runs", "list", folder=tmp_path, SERVO_DEBUG="1").stderr
+
+
+def test_a_new_project_is_whole_and_is_made_only_once(tmp_path: Path) -> None:
+    shop = new_shop(tmp_path / "shop")
+    built = json.loads(shop.well("build", "--json"))
+    assert (built["assets"], built["schedules"]) == (3, 0)
+    again = shop.servo("init", "--json")
+    assert (again.returncode, json.loads(again.stderr)["error"]["exit_code"]) == (5, 5)
+    made = json.loads(servo("init", "other", "--json", folder=tmp_path).stdout)
+    assert {".gitignore", "servo.toml", "src/shop/assets.py", "tests/test_assets.py"} <= set(made["files"])
+
+
+def test_the_tests_of_a_new_project_pass(tmp_path: Path) -> None:
+    shop = new_shop(tmp_path)
+    environment = {**plain_environment(), "PYTHONPATH": "src"}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(words, cwd=shop.folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_doctor_misses_what_is_missing(tmp_path: Path) -> None:
+    done = servo("doctor", folder=tmp_path, SERVO_STANDALONE="/nowhere", SERVO_DATABASE_URL="postgres://x")
+    assert done.returncode == 0
+    assert "none is named" in done.stdout
+    assert "SERVO_DATABASE_URL names one" in done.stdout

@@ -1,0 +1,123 @@
+"""docs/guide/first-project.md, command by command, with the wheel in a new venv: the way of someone who is new."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .cli.shop import plain_environment
+
+pytestmark = pytest.mark.mesh
+
+WHEEL_IN_THE_GUIDE = "file:///path/to/wheel"
+GOOD, BROKEN = "FROM clean_orders GROUP BY", "FROM revenu GROUP BY"
+
+
+@dataclass(slots=True)
+class Stranger:
+    """A shell, a second one for ``servo dev``, and an editor."""
+
+    folder: Path
+    wheel: Path
+    environment: dict[str, str]
+    dev: subprocess.Popen[str] | None = None
+    said: dict[str, str] = field(default_factory=dict)
+
+    def type(self, command: str) -> int:
+        if command == "servo dev":
+            return self._start_dev()
+        if command.startswith("cd "):
+            self.folder /= command.removeprefix("cd ")
+            return 0
+        if command.startswith("export PATH="):
+            self.environment["PATH"] = f"{self.folder}/venv/bin:{self.environment['PATH']}"
+            return 0
+        words = command.replace(WHEEL_IN_THE_GUIDE, self.wheel.as_uri()).replace("python3", sys.executable)
+        done = subprocess.run(
+            words, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
+        self.said[command] = done.stdout + done.stderr
+        return done.returncode
+
+    def edit(self, before: str, after: str) -> None:
+        code = self.folder / "src/shop/assets.py"
+        assert before in code.read_text()
+        code.write_text(code.read_text().replace(before, after))
+
+    def until_dev_says(self, words: str) -> None:
+        assert self.dev
+        assert self.dev.stdout
+        lines: list[str] = []
+        for line in self.dev.stdout:
+            lines.append(line)
+            if words in line:
+                return
+        raise AssertionError(f"it never said `{words}`: {''.join(lines)}")
+
+    def _start_dev(self) -> int:
+        self.dev = subprocess.Popen(
+            ["servo", "dev"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True
+        )
+        self.until_dev_says("deployed version 1")
+        return 0
+
+
+@pytest.fixture
+def stranger(repository: Path, tmp_path: Path) -> Iterator[Stranger]:
+    binaries = Path(os.environ.get("SERVO_BIN_DIR", repository / "target/debug"))
+    made = subprocess.run(
+        [repository / "scripts/wheel", binaries / "servo-standalone", tmp_path / "dist"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # The versions that everything else is tested with.
+    constraint = {"PIP_CONSTRAINT": str(repository / "libs/python/requirements-dev.txt")}
+    folder = tmp_path / "home"
+    folder.mkdir()
+    one = Stranger(folder, Path(made.stdout.strip()), {**plain_environment(), **constraint})
+    yield one
+    if one.dev:
+        one.dev.send_signal(signal.SIGINT)
+        one.dev.wait()
+
+
+def commands(guide: str) -> Iterator[tuple[str, str]]:
+    """Each with the heading that it stands below."""
+    heading = ""
+    for line in guide.splitlines():
+        if line.startswith("#"):
+            heading = line.strip("# ")
+        if line.startswith("$ "):
+            yield heading, line.removeprefix("$ ")
+
+
+def test_every_command_of_the_guide_does_what_the_guide_says(stranger: Stranger, repository: Path) -> None:
+    before = ""
+    for heading, command in commands((repository / "docs/guide/first-project.md").read_text()):
+        if heading != before and heading == "Break it":
+            stranger.edit(GOOD, BROKEN)
+            stranger.until_dev_says("deployed version 2")
+        if heading != before and heading == "Mend it":
+            stranger.edit(BROKEN, GOOD)
+            stranger.until_dev_says("deployed version 3")
+        before = heading
+        broken = heading == "Break it" and command.startswith("servo run ")
+        assert stranger.type(command) == (1 if broken else 0), f"{command}: {stranger.said[command]}"
+
+    assert re.search(r"coffee +\d+ +\d", stranger.said["servo assets preview shop/daily_revenue"])
+    failed = stranger.said["servo run '+shop/daily_revenue' --partition latest --wait"]
+    for told in (failed, stranger.said["servo runs show"]):
+        assert re.search(r"    at src/shop/assets\.py:\d+\n    hint: correct the function", told), told
+    assert "the tills wrote" in stranger.said["servo runs logs"]
+    assert "✓ shop/daily_revenue" in stranger.said["servo runs retry --wait"]
+    states = [line.split()[1] for line in stranger.said["servo runs list"].splitlines()]
+    assert states == ["STATE", "SUCCEEDED", "FAILED", "SUCCEEDED"]
