@@ -82,7 +82,9 @@ chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotat
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run
 	@cargo build --quiet --release --workspace --bins
-	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine
+	@scripts/bootstrap python
+	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine | \
+		tee /dev/stderr | ($(IN_PYTHON) && python -m tests.bench_worker "$(CURDIR)/target/release")
 
 clean: ## remove what was built and the demo's data
 	cargo clean --quiet

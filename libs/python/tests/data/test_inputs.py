@@ -15,8 +15,7 @@ from servo.data.places import place
 from servo.define.dependencies import AllOf, Identity, Latest, Rule, Window
 from servo.execute.errors import InputMissing
 from servo.model.partition_key import PartitionKey
-from servo.v1 import worker_pb2
-from servo.worker.inputs import BadInputs, recorded, resolve
+from servo.worker.inputs import BadInputs, read_list, recorded
 
 DAY = "day=d:2026-01-31"
 
@@ -66,22 +65,30 @@ def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Pa
 LINE = b'{"assetKey":"n/a","parameter":"a","versions":[{"partitionKey":"k=s:1","materializationId":"M","uri":"file:///x"}]}'
 
 
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
+    uri = f"file://{tmp_path}/A.jsonl"
     (tmp_path / "A.jsonl").write_bytes(LINE + b"\n")
-    envelope = worker_pb2.TaskEnvelope(
-        inputs_uri=f"file://{tmp_path}/A.jsonl", inputs_digest=hashlib.sha256(LINE + b"\n").hexdigest()
-    )
-    (found,) = resolve(envelope)
+    (found,) = read_list(uri, digest(LINE + b"\n"))
     assert (found.asset_key, found.versions[0].uri) == ("n/a", "file:///x")
     (version,) = recorded([found])
     assert (version.asset_key, version.partition_key, version.materialization_id) == ("n/a", "k=s:1", "M")
     (tmp_path / "A.jsonl").write_bytes(LINE)
     with pytest.raises(BadInputs, match="is not the one that the envelope was written for"):
-        resolve(envelope)
-    envelope.inputs_digest = hashlib.sha256(b"no json").hexdigest()
+        read_list(uri, digest(LINE + b"\n"))
     (tmp_path / "A.jsonl").write_bytes(b"no json")
     with pytest.raises(BadInputs, match="is malformed"):
-        resolve(envelope)
+        read_list(uri, digest(b"no json"))
     (tmp_path / "A.jsonl").unlink()
     with pytest.raises(BadInputs, match="cannot be read"):
-        resolve(envelope)
+        read_list(uri, digest(LINE))
+
+
+def test_a_newer_dispatcher_may_say_more(tmp_path: Path) -> None:
+    line = LINE.replace(b'"parameter"', b'"mood":"good","parameter"').replace(b'"uri"', b'"colour":[1],"uri"')
+    (tmp_path / "A.jsonl").write_bytes(line)
+    (found,) = read_list(f"file://{tmp_path}/A.jsonl", digest(line))
+    assert (found.parameter, found.versions[0].uri) == ("a", "file:///x")

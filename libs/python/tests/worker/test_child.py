@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,9 +172,9 @@ def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[st
 FILE = told_input("file", asset="default/files")
 
 
-def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], **more: int) -> T:
+def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], memory_bytes: int = 0) -> T:
     async def story() -> T:
-        child = await Child.start(folder, **more)
+        child = await Child.start(folder, memory_bytes)
         try:
             return await asyncio.wait_for(use(child), 60)
         finally:
@@ -186,6 +187,11 @@ def silent(stream: str, line: str) -> None:
     """Takes lines that nobody looks at."""
     assert stream
     assert line is not None
+
+
+def take_into(lines: list[str], stream: str, line: str) -> None:
+    assert stream
+    lines.append(line)
 
 
 def run(folder: Path, given: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -210,6 +216,20 @@ def test_one_child_runs_many_jobs(folder: Path) -> None:
         return [(await child.run(job("fine"), silent))["outcome"] for _ in range(50)]
 
     assert with_child(folder, use) == ["succeeded"] * 50
+
+
+def test_what_a_job_prints_last_is_its_own(folder: Path) -> None:
+    """Its lines are redacted by its secrets, and shown under its name."""
+
+    async def use(child: Child) -> list[list[str]]:
+        printed: list[list[str]] = [[] for _ in range(50)]
+        for number, lines in enumerate(printed):
+            day = f"day=d:2026-01-{number % 28 + 1:02}"
+            await child.run(job("fine", partition=day), partial(take_into, lines))
+        return printed
+
+    for number, lines in enumerate(with_child(folder, use)):
+        assert sorted(lines) == [f"hello day=d:2026-01-{number % 28 + 1:02} 0.5", "oops"]
 
 
 def test_items_go_out_and_come_in(folder: Path) -> None:
@@ -427,9 +447,6 @@ def test_what_user_code_forked_ends_with_it(folder: Path) -> None:
         pids: list[int] = []
         with pytest.raises(ChildDied, match="exit code 1"):
             await child.run(job("forking"), lambda _, line: pids.append(int(line)))
-        while not pids:
-            await asyncio.sleep(0.01)
-        assert _alive(pids[0])
         await child.stop()
         return pids[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 from datetime import timedelta
@@ -17,7 +16,7 @@ from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, common_pb2, state_pb2, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
-from servo.worker.logs import Redactor, read_lines
+from servo.worker.logs import Lines, Redactor
 from servo.worker.outcome import NoSecret, finish_of, read_secrets
 from servo.worker.spool import Spool
 
@@ -46,23 +45,40 @@ def test_f06_an_attempt_is_run_once() -> None:
 def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
     item = callback_pb2.CallbackItem(presigned="/x")
     item.finish.attempt_id = "A"
-    path = Spool(tmp_path).keep([item, item])
+    spool = Spool(tmp_path)
+    path = spool.keep([item, item])
+    assert spool.keep([item]) == path
+    with path.open("ab") as file:
+        file.write(b"\0\0\0\x09cut off")
     (tmp_path / "B.outcomes").write_bytes(b"\xff\xff")
-    assert list(Spool(tmp_path).left()) == [(path, [item, item])]
+    assert list(Spool(tmp_path).left()) == [(path, [item, item, item])]
     # What a crash cut off is gone.
     assert list(tmp_path.iterdir()) == [path]
 
 
-def lines(*pieces: bytes) -> list[str]:
-    async def story() -> list[str]:
-        source, found = asyncio.StreamReader(), list[str]()
-        for piece in pieces:
-            source.feed_data(piece)
-        source.feed_eof()
-        await read_lines(source, found.append)
-        return found
+def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
+    item = callback_pb2.CallbackItem(presigned="/" + "x" * 300_000)
+    spool = Spool(tmp_path)
+    full, current = spool.keep([item]), spool.keep([item])
+    assert full != current
+    spool.forget(full)
+    spool.forget(current)
+    assert list(tmp_path.iterdir()) == [current]
+    # It is used again, and read no more than what was put there since.
+    assert spool.keep([callback_pb2.CallbackItem(presigned="/y")]) == current
+    assert [items for _, items in Spool(tmp_path).left()] == [[callback_pb2.CallbackItem(presigned="/y")]]
+    spool.forget(current)
+    spool.close()
+    assert list(tmp_path.iterdir()) == []
 
-    return asyncio.run(story())
+
+def lines(*pieces: bytes) -> list[str]:
+    found = list[str]()
+    source = Lines(found.append)
+    for piece in pieces:
+        source.feed(piece)
+    source.end()
+    return found
 
 
 def test_lines_are_read_whole_cut_and_in_any_encoding() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 from typing import Any
@@ -51,7 +50,9 @@ class Attempt:
         self.envelope = envelope
         self._worker_id, self._session = worker_id, session
         self._code, self._children, self._reports, self._kill_grace = code, children, reports, kill_grace
-        self._cancelled, self._interrupted = asyncio.Event(), asyncio.Event()
+        # Done when it is to be cut short, with how it ends then.
+        self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
+        self._beside: asyncio.Task[None] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
         self._lines: list[callback_pb2.LogLine] = []
         self._dropped = 0
@@ -62,21 +63,21 @@ class Attempt:
 
     def cancel(self) -> None:
         """It was asked to stop."""
-        self._cancelled.set()
+        self._cut_short(outcome.cancelled())
 
     def interrupt(self) -> None:
         """The worker leaves: it is given back."""
-        self._interrupted.set()
+        self._cut_short(outcome.interrupted())
 
     async def run(self) -> None:
         """To its end, whatever that is, and reports it."""
-        beside = asyncio.create_task(self._report_beside())
+        lasts = asyncio.get_running_loop().call_later(_START_REPORTED_AFTER, self._begin_beside)
         try:
             finish = fit(await self._work())
         finally:
-            beside.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beside
+            lasts.cancel()
+            if self._beside:
+                self._beside.cancel()
         self._report_logs()
         self._about(finish)
         finish.task.CopyFrom(self.envelope.task)
@@ -84,6 +85,10 @@ class Attempt:
         finish.start_time.CopyFrom(self._started)
         finish.end_time.CopyFrom(_now())
         self._send(self.envelope.callbacks.finished, finish=finish)
+
+    def _cut_short(self, end: Finish) -> None:
+        if not self._cut.done():
+            self._cut.set_result(end)
 
     async def _work(self) -> Finish:
         envelope = self.envelope
@@ -93,7 +98,7 @@ class Attempt:
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
-            self._inputs = await asyncio.to_thread(inputs.resolve, envelope)
+            self._inputs = await self._resolved_inputs()
             secrets = outcome.read_secrets(envelope.secrets)
             folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
         except BadInputs as error:
@@ -108,43 +113,39 @@ class Attempt:
         return await self._run_in(child, kind, secrets)
 
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
-        work = asyncio.create_task(child.run(self._job(secrets), self._take_line))
-        cancelled = asyncio.create_task(self._cancelled.wait())
-        interrupted = asyncio.create_task(self._interrupted.wait())
-        waits = [work, cancelled, interrupted]
+        work = child.begin(self._job(secrets), self._take_line)
         try:
-            await asyncio.wait(waits, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [work, self._cut]
+            await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # An answer that comes before the end by force counts.
             if not work.done():
                 await child.stop(self._kill_grace)
-        finally:
-            for each in waits:
-                each.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-        if not work.cancelled() and work.exception() is None:
-            # An answer that came before the end by force counts.
-            answer = work.result()
-            finish = outcome.finish_of(answer, self._redact)
-            outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
-            healthy = answer["outcome"] != "failed" and not answer["worn"] and not child.stopped
-            if healthy:
-                self._children.give_back(kind, child, fresh=self.envelope.isolated)
-            else:
-                await child.stop()
-            return finish
-        if not child.stopped:
+        died = work.exception()
+        if died is not None:
             await child.stop()
-        return self._cut_short(work)
+            return self._ended_early(died)
+        answer = work.result()
+        finish = outcome.finish_of(answer, self._redact)
+        outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
+        if answer["outcome"] != "failed" and not answer["worn"] and child.alive:
+            self._children.give_back(kind, child, fresh=self.envelope.isolated)
+        else:
+            await child.stop()
+        return finish
 
-    def _cut_short(self, work: asyncio.Task[dict[str, Any]]) -> Finish:
-        if self._cancelled.is_set():
-            return outcome.cancelled()
-        if self._interrupted.is_set():
-            return outcome.interrupted()
+    def _ended_early(self, died: BaseException) -> Finish:
+        if self._cut.done():
+            return self._cut.result()
         if self._seconds_left() <= 0:
             return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
-        died = work.exception() if not work.cancelled() else None
         how = str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
         return outcome.failed("INFRASTRUCTURE", how)
+
+    async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
+        if not self.envelope.inputs_uri:
+            return list(self.envelope.inputs)
+        return await asyncio.to_thread(inputs.read_list, self.envelope.inputs_uri, self.envelope.inputs_digest)
 
     def _job(self, secrets: dict[str, str]) -> dict[str, Any]:
         envelope = self.envelope
@@ -180,9 +181,11 @@ class Attempt:
         deadline = self.envelope.deadline
         return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
 
+    def _begin_beside(self) -> None:
+        self._beside = asyncio.create_task(self._report_beside())
+
     async def _report_beside(self) -> None:
         """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
-        await asyncio.sleep(_START_REPORTED_AFTER)
         start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
         start.mode = event_execution_pb2.DISPATCH_MODE_PULL
         start.start_time.CopyFrom(self._started)
@@ -218,9 +221,9 @@ class Attempt:
 
     def _about(self, call: Any) -> None:
         """Whose call it is."""
-        for field in ("tenant", "workspace", "run_id", "attempt_id"):
-            setattr(call, field, getattr(self.envelope, field))
-        call.session = self._session
+        envelope = self.envelope
+        call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
+        call.attempt_id, call.session = envelope.attempt_id, self._session
 
     def _send(self, presigned: str, **call: Any) -> None:
         item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
@@ -244,9 +247,8 @@ class Attempt:
 
 
 def _now() -> Timestamp:
-    now = Timestamp()
-    now.GetCurrentTime()
-    return now
+    seconds, nanos = divmod(time.time_ns(), 1_000_000_000)
+    return Timestamp(seconds=seconds, nanos=nanos)
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -28,14 +28,18 @@ class CodeCache:
         self._folder = folder
         self._download = download
         self._locks: dict[str, asyncio.Lock] = {}
+        self._there: dict[str, Path] = {}
 
     async def get(self, workspace: str, digest: str) -> Path:
         """The folder with the unpacked sources. It exists only whole."""
+        if digest in self._there:
+            return self._there[digest]
         folder = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if not folder.exists():
                 content = await self._download(workspace, digest)
                 await asyncio.to_thread(_unpack, content, digest, folder)
+        self._there[digest] = folder
         return folder
 
 

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 LINE_BYTES_MAX = 16 * 1024
-_READ_BYTES = 64 * 1024
 _REDACTED = "***"
 # Shorter secrets would turn ordinary words into stars.
 _SECRET_CHARS_MIN = 4
 
 
-async def read_lines(source: asyncio.StreamReader, take: Callable[[str], None]) -> None:
-    """Reads to the end, always: a child that nobody reads would block. A long line is cut, its rest thrown away."""
-    rest = b""
-    cut = False
-    while piece := await source.read(_READ_BYTES):
-        *whole, rest = (rest + piece).split(b"\n")
+class Lines:
+    """What comes in pieces, line by line. A long line is cut, its rest thrown away."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self._take = take
+        self._rest = b""
+        self._cut = False
+
+    def feed(self, piece: bytes) -> None:
+        *whole, rest = (self._rest + piece).split(b"\n")
         for line in whole:
-            if not cut:
-                take(_text(line))
-            cut = False
+            if not self._cut:
+                self._take(_text(line))
+            self._cut = False
+        self._rest = rest
         if len(rest) > LINE_BYTES_MAX:
-            if not cut:
-                take(_text(rest))
-            cut, rest = True, b""
-    if rest and not cut:
-        take(_text(rest))
+            if not self._cut:
+                self._take(_text(rest))
+            self._cut, self._rest = True, b""
+
+    def end(self) -> None:
+        """What stands there without an end of its line is one too."""
+        if self._rest and not self._cut:
+            self._take(_text(self._rest))
+        self._rest, self._cut = b"", False
 
 
 def _text(line: bytes) -> str:

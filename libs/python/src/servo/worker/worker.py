@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import os
 import random
 import socket
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import grpc
 
@@ -19,6 +21,7 @@ import servo
 from servo.client.aio import AsyncClient
 from servo.client.errors import CallFailed, InvalidRequest, NotAllowed, NotAuthenticated, NotImplementedByServer
 from servo.client.status import told
+from servo.errors import ServoError
 from servo.model.ids import ulid
 from servo.v1 import dispatcher_pb2, worker_pb2
 
@@ -38,6 +41,10 @@ _RENEW_AHEAD = 60.0
 _ANSWERS_SECONDS = 10.0
 # What repeating cannot help.
 _FINAL = (NotAuthenticated, NotAllowed, InvalidRequest, NotImplementedByServer)
+
+
+class FolderTaken(ServoError):
+    """Another worker keeps its outcomes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +84,22 @@ class Worker:
         self._seen = Seen()
         self._envelope_key = b""
         self._leave = asyncio.Event()
-        self._says: asyncio.Queue[dispatcher_pb2.PullTasksRequest] = asyncio.Queue()
+        self._says: list[dispatcher_pb2.PullTasksRequest] = []
+        # Granted and not said yet: while one message is under way they add up.
+        self._credits = 0
+        self._word = asyncio.Event()
 
     def leave(self) -> None:
         """Take nothing more, finish what runs within the grace, give the rest back."""
         self._leave.set()
 
     async def run(self) -> None:
-        """Until it is told to leave. Raises only when the server refuses the worker for good."""
+        """Until it is told to leave. Raises when the server refuses the worker for good, or its folder is taken."""
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
+        with _alone_in(self._config.folder):
+            await self._work()
+
+    async def _work(self) -> None:
         reporting = asyncio.create_task(self._reports.run())
         try:
             await self._serve_again_and_again()
@@ -114,7 +128,7 @@ class Worker:
         """Registers, opens a stream and works until it ends."""
         registered = await self._register()
         client = self._client.at(registered.address) if registered.address else self._client
-        self._says = asyncio.Queue()
+        self._says, self._credits = [], 0
         self._say(
             open=dispatcher_pb2.PullOpen(
                 session=self._session,
@@ -125,7 +139,7 @@ class Worker:
         call = client.dispatcher.PullTasks(self._messages())
         hearing = asyncio.create_task(self._hear_all(call))
         leaving = asyncio.create_task(self._say_leave())
-        renewing = asyncio.create_task(self._renew(registered))
+        beside = [asyncio.create_task(self._renew(registered)), asyncio.create_task(self._show_life())]
         try:
             await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
@@ -135,9 +149,9 @@ class Worker:
                 await hearing
         finally:
             call.cancel()
-            for task in (hearing, leaving, renewing):
+            for task in (hearing, leaving, *beside):
                 task.cancel()
-            await asyncio.gather(hearing, leaving, renewing, return_exceptions=True)
+            await asyncio.gather(hearing, leaving, *beside, return_exceptions=True)
 
     async def _register(self) -> dispatcher_pb2.RegisterWorkerResponse:
         request = dispatcher_pb2.RegisterWorkerRequest(
@@ -226,10 +240,19 @@ class Worker:
 
     async def _messages(self) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
         while True:
-            try:
-                yield await asyncio.wait_for(self._says.get(), _ALIVE_EVERY)
-            except TimeoutError:
-                self._say(credits=dispatcher_pb2.PullCredits(count=0))
+            await self._word.wait()
+            self._word.clear()
+            said, self._says = self._says, []
+            for message in said:
+                yield message
+            if self._credits:
+                count, self._credits = self._credits, 0
+                yield self._message(credits=dispatcher_pb2.PullCredits(count=count))
+
+    async def _show_life(self) -> None:
+        while True:
+            await asyncio.sleep(_ALIVE_EVERY)
+            self._say(credits=dispatcher_pb2.PullCredits(count=0))
 
     async def _say_leave(self) -> None:
         """Tells the server to send nothing more; cancels are still heard while the rest ends."""
@@ -239,23 +262,31 @@ class Worker:
 
     def _grant(self, count: int) -> None:
         if count > 0 and not self._leave.is_set():
-            self._say(credits=dispatcher_pb2.PullCredits(count=count))
+            self._credits += count
+            self._word.set()
 
-    def _say(
-        self,
-        *,
-        open: dispatcher_pb2.PullOpen | None = None,  # noqa: A002
-        credits: dispatcher_pb2.PullCredits | None = None,  # noqa: A002
-        leave: dispatcher_pb2.PullLeave | None = None,
-    ) -> None:
-        self._says.put_nowait(
-            dispatcher_pb2.PullTasksRequest(
-                tenant=self._config.tenant, worker_id=self._worker_id, open=open, credits=credits, leave=leave
-            )
-        )
+    def _say(self, **message: Any) -> None:
+        self._says.append(self._message(**message))
+        self._word.set()
+
+    def _message(self, **message: Any) -> dispatcher_pb2.PullTasksRequest:
+        return dispatcher_pb2.PullTasksRequest(tenant=self._config.tenant, worker_id=self._worker_id, **message)
 
     async def _download(self, workspace: str, digest: str) -> bytes:
         return await self._client.in_workspace(workspace).download(digest)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Two processes would send, and forget, each other's outcomes."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise FolderTaken(f"{folder} belongs to a worker that runs; give this one another with --state") from None
+    finally:
+        os.close(lock)
 
 
 def _new_id() -> str:
