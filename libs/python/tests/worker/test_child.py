@@ -361,7 +361,7 @@ def test_a_child_that_dies_says_how(folder: Path, function: str, how: str) -> No
 def test_a_hundred_megabytes_are_read_and_cut(folder: Path) -> None:
     answer, lines = run(folder, job("loud"))
     assert answer["outcome"] == "succeeded"
-    assert [(stream, len(line)) for stream, line in lines] == [("STDOUT", 16 * 1024)] * 100
+    assert [(stream, len(line)) for stream, line in lines] == [("STDOUT", 32 * 1024)] * 100
 
 
 def test_memory_is_limited(folder: Path) -> None:

@@ -13,11 +13,10 @@ from servo import checks
 from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
-from servo.v1 import callback_pb2, common_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
-from servo.worker.logs import Lines, Redactor
-from servo.worker.outcome import NoSecret, finish_of, read_secrets
+from servo.worker.logs import Kept, Lines
 from servo.worker.spool import Spool
 
 
@@ -84,20 +83,7 @@ def lines(*pieces: bytes) -> list[str]:
 def test_lines_are_read_whole_cut_and_in_any_encoding() -> None:
     assert lines(b"a\nb", b"c\r\n", b"\n", b"end") == ["a", "bc", "", "end"]
     assert lines(b"\xff\xfe\n") == ["\ufffd\ufffd"]
-    assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [16_384, 5]
-
-
-def test_secrets_are_taken_out_longest_first() -> None:
-    redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "abc"})
-    assert redact("hunter2-long hunter2 abc") == "*** *** abc"
-
-
-def test_secrets_come_from_the_environment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERE", "value")
-    assert read_secrets([common_pb2.SecretRef(name="k", provider="env", path="HERE")]) == {"k": "value"}
-    for provider, path, part in [("env", "MISSING", "set MISSING"), ("gcp-secret-manager", "x", "cannot read")]:
-        with pytest.raises(NoSecret, match=part):
-            read_secrets([common_pb2.SecretRef(name="k", provider=provider, path=path)])
+    assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [32_768, 5]
 
 
 def holds(value: object) -> bool:
@@ -125,9 +111,24 @@ def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
     assert found.timeout == (None if check.timeout is None else timedelta(seconds=90))
 
 
-def test_what_leaves_the_worker_is_redacted() -> None:
-    error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
-    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}, "checks": []}
-    finish = finish_of(answer, Redactor({"k": "hunter2"}))
-    assert "hunter2" not in str(finish)
-    assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)
+def test_log_batches_are_small_enough_for_the_server() -> None:
+    kept = Kept()
+    for number in range(100):
+        kept.add(callback_pb2.LogLine(text=f"{number} " + "x" * 16_000))
+    kept.drop()
+    batches = []
+    while kept:
+        batches.append(kept.take())
+    assert [line.text.split()[0] for batch in batches for line in batch.lines] == [str(each) for each in range(100)]
+    assert max(batch.ByteSize() for batch in batches) < 1024 * 1024
+    assert [batch.dropped_lines for batch in batches] == [1] + [0] * (len(batches) - 1)
+
+
+def test_lines_that_nobody_takes_are_counted() -> None:
+    kept = Kept()
+    while not kept.full:
+        kept.add(callback_pb2.LogLine(text="x" * 16_000))
+    kept.drop()
+    kept.drop()
+    assert kept.take().dropped_lines == 2
+    assert not kept.full

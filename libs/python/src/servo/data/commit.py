@@ -16,7 +16,8 @@ from servo.execute import tables
 from servo.execute.errors import InputMissing
 
 from . import formats
-from .places import Place, PlaceFailed, place
+from .errors import PlaceFailed
+from .places import Place, place
 
 METADATA, MARKER = "_metadata.json", "_commit.json"
 

@@ -10,23 +10,23 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
+from servo.data.errors import PlaceFailed
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
-from . import checks, inputs, outcome
+from . import checks, inputs, logs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
 from .fit import fit
 from .inputs import BadInputs
-from .logs import Redactor
-from .outcome import Finish, NoSecret
-from .reports import Reports
+from .outcome import Finish
+from .redaction import Redactor
+from .reports import TakesAnswer, TakesReports
+from .secrets import NoSecret, SecretUnavailable, read_all
 
 # Attempts that end sooner are not reported as started: their outcome says it all.
 _START_REPORTED_AFTER = 0.1
 _LOGS_EVERY = 1.0
-_LINES_PER_MESSAGE_MAX = 500
-_LINES_KEPT_MAX = 5_000
 _OVER = (
     error_pb2.ERROR_REASON_STALE_ATTEMPT,
     error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
@@ -44,7 +44,7 @@ class Attempt:
         session: str,
         code: CodeCache,
         children: Children,
-        reports: Reports,
+        reports: TakesReports,
         kill_grace: float,
     ) -> None:
         self.envelope = envelope
@@ -53,10 +53,11 @@ class Attempt:
         # Done when it is to be cut short, with how it ends then.
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._beside: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[Any] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
-        self._lines: list[callback_pb2.LogLine] = []
-        self._dropped = 0
+        self._lines = logs.Kept()
         self._batches = 0
+        self._batch_under_way = False
         self._redact = Redactor()
         self._inputs: list[worker_pb2.ResolvedInput] = []
         self._started = _now()
@@ -78,7 +79,8 @@ class Attempt:
             lasts.cancel()
             if self._beside:
                 self._beside.cancel()
-        self._report_logs()
+        while self._lines:
+            self._send_logs()
         self._about(finish)
         finish.task.CopyFrom(self.envelope.task)
         finish.worker_id = self._worker_id
@@ -87,8 +89,11 @@ class Attempt:
         self._send(self.envelope.callbacks.finished, finish=finish)
 
     def _cut_short(self, end: Finish) -> None:
-        if not self._cut.done():
-            self._cut.set_result(end)
+        if self._cut.done():
+            return
+        self._cut.set_result(end)
+        if self._preparing:
+            self._preparing.cancel()
 
     async def _work(self) -> Finish:
         envelope = self.envelope
@@ -98,22 +103,43 @@ class Attempt:
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
-            self._inputs = await self._resolved_inputs()
-            secrets = outcome.read_secrets(envelope.secrets)
-            folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
+            async with asyncio.timeout(self._seconds_left()):
+                kind, secrets = await self._prepare()
+        except TimeoutError:
+            return self._ended_early("its code and inputs were not there before its deadline")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._cut.done() or task is None:
+                raise
+            task.uncancel()
+            return self._cut.result()
         except BadInputs as error:
             return outcome.failed("INPUT", str(error))
         except (BadCode, NoSecret) as error:
             return outcome.failed("CONFIGURATION", str(error))
+        except (SecretUnavailable, PlaceFailed) as error:
+            return outcome.failed("INFRASTRUCTURE", str(error))
         except CallFailed as error:
             return outcome.failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
-        self._redact = Redactor(secrets)
-        kind = Kind(folder, envelope.resources.memory_bytes)
         child = await self._children.take(kind, fresh=envelope.isolated)
         return await self._run_in(child, kind, secrets)
 
+    async def _prepare(self) -> tuple[Kind, dict[str, str]]:
+        """What may take long, and be cut short, before there is a child."""
+        self._preparing = asyncio.current_task()
+        try:
+            if self._cut.done():
+                raise asyncio.CancelledError
+            self._inputs = await self._resolved_inputs()
+            secrets = await read_all(self.envelope.secrets)
+            self._redact = Redactor(secrets)
+            folder = await self._code.get(self.envelope.workspace, self.envelope.code.artifact_digest)
+            return Kind(folder, self.envelope.resources.memory_bytes), secrets
+        finally:
+            self._preparing = None
+
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
-        work = child.begin(self._job(secrets), self._take_line)
+        work = child.begin(self._job(secrets), self._take_line, self._take_record)
         try:
             ends: list[asyncio.Future[Any]] = [work, self._cut]
             await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +150,9 @@ class Attempt:
         died = work.exception()
         if died is not None:
             await child.stop()
-            return self._ended_early(died)
+            return self._ended_early(
+                str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
+            )
         answer = work.result()
         finish = outcome.finish_of(answer, self._redact)
         outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
@@ -134,12 +162,11 @@ class Attempt:
             await child.stop()
         return finish
 
-    def _ended_early(self, died: BaseException) -> Finish:
+    def _ended_early(self, how: str) -> Finish:
         if self._cut.done():
             return self._cut.result()
         if self._seconds_left() <= 0:
             return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
-        how = str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
         return outcome.failed("INFRASTRUCTURE", how)
 
     async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
@@ -204,20 +231,34 @@ class Attempt:
                 self._send(self._paths.heartbeat, heartbeat=beat)
 
     def _report_logs(self) -> None:
-        while self._lines:
-            lines, self._lines = self._lines[:_LINES_PER_MESSAGE_MAX], self._lines[_LINES_PER_MESSAGE_MAX:]
-            self._batches += 1
-            logs = callback_pb2.AppendLogsRequest(sequence=self._batches, lines=lines, dropped_lines=self._dropped)
-            self._dropped = 0
-            self._about(logs)
-            self._send(self._paths.logs, logs=logs)
+        """One batch at a time: while the server is away lines are dropped and counted rather than kept."""
+        if self._lines and not self._batch_under_way:
+            self._batch_under_way = True
+            self._send_logs()
+
+    def _send_logs(self) -> None:
+        batch = self._lines.take()
+        self._batches += 1
+        batch.sequence = self._batches
+        self._about(batch)
+        self._send(self._paths.logs, self._logs_answered, logs=batch)
 
     def _take_line(self, stream: Stream, line: str) -> None:
-        if len(self._lines) >= _LINES_KEPT_MAX:
-            self._dropped += 1
+        self._keep_line(f"LOG_STREAM_{stream}", line)
+
+    def _take_record(self, record: dict[str, Any]) -> None:
+        """Of the logger that user code was given."""
+        fields = {key: self._redact(text)[: logs.FIELD_CHARS_MAX] for key, text in record["fields"].items()}
+        self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
+
+    def _keep_line(
+        self, stream: str, line: str, level: str | None = None, fields: dict[str, str] | None = None
+    ) -> None:
+        if self._lines.full:
+            self._lines.drop()
             return
-        text = self._redact(line)
-        self._lines.append(callback_pb2.LogLine(time=_now(), stream=f"LOG_STREAM_{stream}", text=text))
+        text = self._redact(line)[: logs.LINE_CHARS_MAX]
+        self._lines.add(callback_pb2.LogLine(time=_now(), stream=stream, level=level or None, text=text, fields=fields))
 
     def _about(self, call: Any) -> None:
         """Whose call it is."""
@@ -225,9 +266,14 @@ class Attempt:
         call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
         call.attempt_id, call.session = envelope.attempt_id, self._session
 
-    def _send(self, presigned: str, **call: Any) -> None:
+    def _send(self, presigned: str, answered: TakesAnswer | None = None, **call: Any) -> None:
         item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
-        self._reports.send(item, self._answered)
+        self._reports.send(item, answered or self._answered)
+
+    def _logs_answered(self, answer: callback_pb2.CallbackResult) -> None:
+        self._answered(answer)
+        self._batch_under_way = False
+        self._report_logs()
 
     def _answered(self, answer: callback_pb2.CallbackResult) -> None:
         match answer.WhichOneof("result"):

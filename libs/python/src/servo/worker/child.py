@@ -15,13 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from . import frames
+from . import frames, orphans
 from .logs import Lines
 
 Stream = Literal["STDOUT", "STDERR"]
 # Gets each line that user code prints.
 TakesLine = Callable[[Stream, str], None]
 Answer = dict[str, Any]
+# Gets what user code says to its logger.
+TakesRecord = Callable[[dict[str, Any]], None]
+# What is the worker's alone.
+_PRIVATE = ("SERVO_API_KEY",)
 _READ_BYTES = 64 * 1024
 # Reads that take what a pipe can hold, with something to spare.
 _READS_AT_THE_END_MAX = 4
@@ -37,11 +41,13 @@ class Child:
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
         self._process, self._lifeline = process, lifeline
+        orphans.ours.add(process.pid)
         self._loop = asyncio.get_running_loop()
         self._control: asyncio.Transport | None = None
         self._ended = asyncio.Event()
         self._answer: asyncio.Future[Answer] | None = None
         self._take_line: TakesLine | None = None
+        self._take_record: TakesRecord | None = None
         self._printed: dict[int, Lines] = {}
         self.jobs = 0
         self.stopped = False
@@ -60,6 +66,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=lines,
+                env={name: value for name, value in os.environ.items() if name not in _PRIVATE},
                 start_new_session=True,
             )
         os.close(their_lifeline)
@@ -73,10 +80,12 @@ class Child:
     def alive(self) -> bool:
         return not self.stopped and not self._ended.is_set()
 
-    def begin(self, job: Answer, take_line: TakesLine) -> asyncio.Future[Answer]:
+    def begin(
+        self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None
+    ) -> asyncio.Future[Answer]:
         """The answer, or :class:`ChildDied`. Whoever gives up waiting leaves the child busy, and must stop it."""
         answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._answer, self._take_line = answer, take_line
+        self._answer, self._take_line, self._take_record = answer, take_line, take_record
         self.jobs += 1
         if self._ended.is_set():
             self._fail(ChildDied(_how(self._process.wait())))
@@ -124,8 +133,10 @@ class Child:
             # Before anybody asks how it ended: until then its number, and so its group's, is nobody else's.
             self._signal(signal.SIGKILL)
             self._ended.set()
-            if self._answer and not self._answer.done():
-                self._fail(ChildDied(_how(self._process.wait())))
+            how = _how(self._process.wait())
+            orphans.ours.discard(self._process.pid)
+            orphans.end_soon()
+            self._fail(ChildDied(how))
 
         self._loop.add_reader(watched, note_end)
         streams: dict[Stream, Any] = {"STDOUT": self._process.stdout, "STDERR": self._process.stderr}
@@ -137,9 +148,13 @@ class Child:
 
     def _take(self, answer: Answer) -> None:
         """What was printed before it stands in the pipes by now, and belongs to this job."""
+        if "record" in answer:
+            if self._take_record is not None:
+                self._take_record(answer["record"])
+            return
         for pipe in list(self._printed):
             self._read_what_is_there(pipe)
-        self._take_line = None
+        self._take_line = self._take_record = None
         if self._answer and not self._answer.done():
             self._answer.set_result(answer)
 

@@ -18,7 +18,7 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed
+from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.define.asset import Asset
 from servo.define.context import Context
 from servo.define.results import Skip
@@ -30,8 +30,9 @@ from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
 from . import checks, data, frames
+from .records import Records
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class CodeMissing(ServoError):
@@ -46,11 +47,12 @@ def main() -> None:
     _die_with_the_worker(lifeline)
     sys.path.insert(0, sys.argv[3])
     jobs = control.makefile("rb")
+    records = Records(control)
     while (job := frames.read(jobs)) is not None:
         answer = run(job)
         sys.stdout.flush()
         sys.stderr.flush()
-        control.sendall(_packed(answer))
+        records.send(_packed(answer))
 
 
 def _die_with_the_worker(lifeline: int) -> None:
@@ -60,7 +62,10 @@ def _die_with_the_worker(lifeline: int) -> None:
         os.read(lifeline, 1)
         os.killpg(0, signal.SIGKILL)
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    system = ctypes.CDLL(None)
+    system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What user code starts and leaves stays ours until we end, and is the worker's to end then.
+    system.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     threading.Thread(target=watch, name="servo-lifeline", daemon=True).start()
 
 

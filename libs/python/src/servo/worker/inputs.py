@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from google.protobuf import json_format
 
-from servo.data.places import BadPlace, read_file
+from servo.data.errors import BadPlace
+from servo.data.places import read_file
 from servo.errors import ServoError
 from servo.v1 import materialization_pb2, worker_pb2
 

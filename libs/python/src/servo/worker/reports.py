@@ -10,7 +10,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import grpc
 
@@ -21,10 +21,16 @@ from .spool import Spool
 
 _log = logging.getLogger("servo.worker")
 _ITEMS_PER_MESSAGE_MAX = 256
+# The server takes 4 MiB.
+_MESSAGE_BYTES_MAX = 1024 * 1024
 _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
 
 TakesAnswer = Callable[[callback_pb2.CallbackResult], None]
+
+
+class TakesReports(Protocol):
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None: ...
 
 
 class _Open(NamedTuple):
@@ -150,11 +156,23 @@ class Reports:
     async def _messages(self) -> AsyncIterator[callback_pb2.StreamCallbacksRequest]:
         while True:
             while self._unsent:
-                numbers, self._unsent = self._unsent[:_ITEMS_PER_MESSAGE_MAX], self._unsent[_ITEMS_PER_MESSAGE_MAX:]
-                items = [self._open[number].item for number in numbers if number in self._open]
-                yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=items)
+                yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=self._next_items())
             self._news.clear()
             await self._news.wait()
+
+    def _next_items(self) -> list[callback_pb2.CallbackItem]:
+        items: list[callback_pb2.CallbackItem] = []
+        size = taken = 0
+        for number in self._unsent[:_ITEMS_PER_MESSAGE_MAX]:
+            if number in self._open:
+                item = self._open[number].item
+                size += item.ByteSize()
+                if items and size > _MESSAGE_BYTES_MAX:
+                    break
+                items.append(item)
+            taken += 1
+        del self._unsent[:taken]
+        return items
 
     def _take(self, answer: callback_pb2.CallbackResult) -> None:
         report = self._open.get(answer.number)

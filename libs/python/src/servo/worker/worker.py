@@ -25,6 +25,7 @@ from servo.errors import ServoError
 from servo.model.ids import ulid
 from servo.v1 import dispatcher_pb2, worker_pb2
 
+from . import orphans
 from .attempt import Attempt
 from .children import Children
 from .code import CodeCache
@@ -96,6 +97,7 @@ class Worker:
     async def run(self) -> None:
         """Until it is told to leave. Raises when the server refuses the worker for good, or its folder is taken."""
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
+        orphans.adopt()
         with _alone_in(self._config.folder):
             await self._work()
 
