@@ -15,8 +15,8 @@ from typing import Any
 from servo.cli.main import main
 from servo.v1 import callback_pb2
 from servo.worker.reports import Reports
+from servo.worker.slots import Slots
 from servo.worker.spool import Spool
-from servo.worker.worker import Worker
 
 
 def die() -> None:
@@ -30,7 +30,7 @@ def die() -> None:
 def dying_in(step: str) -> None:
     match step:
         case "before start":
-            _wrap(Worker, "_start", before=True)
+            _wrap(Slots, "admit", before=True)
         case "before finish":
             _wrap(Reports, "send", before=True, when=_finishes)
         case "outcome kept":
@@ -53,10 +53,10 @@ def _wrap(kind: type, name: str, *, before: bool, when: Callable[..., bool] = la
     method = getattr(kind, name)
 
     @wraps(method)
-    def wrapped(*given: Any) -> Any:
+    def wrapped(*given: Any, **named: Any) -> Any:
         if before and when(*given):
             die()
-        answer = method(*given)
+        answer = method(*given, **named)
         if not before:
             die()
         return answer

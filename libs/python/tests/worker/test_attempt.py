@@ -14,6 +14,7 @@ from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, wo
 from servo.worker.attempt import Attempt
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
+from servo.worker.environments import Environments
 from servo.worker.reports import TakesAnswer
 
 CODE = """
@@ -109,6 +110,7 @@ def carry_out(
             worker_id="W",
             session="S",
             code=CodeCache(folder / "code", no_download),
+            environments=Environments(folder / "environments"),
             children=children,
             reports=server,
             kill_grace=0.1,

@@ -17,6 +17,7 @@ from . import checks, inputs, logs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
+from .environments import BadEnvironment, Environments, EnvironmentUnavailable
 from .fit import fit
 from .inputs import BadInputs
 from .outcome import Finish
@@ -43,13 +44,15 @@ class Attempt:
         worker_id: str,
         session: str,
         code: CodeCache,
+        environments: Environments,
         children: Children,
         reports: TakesReports,
         kill_grace: float,
     ) -> None:
         self.envelope = envelope
         self._worker_id, self._session = worker_id, session
-        self._code, self._children, self._reports, self._kill_grace = code, children, reports, kill_grace
+        self._code, self._environments, self._children = code, environments, children
+        self._reports, self._kill_grace = reports, kill_grace
         # Done when it is to be cut short, with how it ends then.
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._beside: asyncio.Task[None] | None = None
@@ -70,8 +73,21 @@ class Attempt:
         """The worker leaves: it is given back."""
         self._cut_short(outcome.interrupted())
 
+    def start_request(self) -> callback_pb2.StartAttemptRequest:
+        """Tells that it began, or asks whether it may."""
+        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
+        start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
+        self._about(start)
+        return start
+
+    def renew(self, renewed: callback_pb2.RenewedPaths) -> None:
+        """With fresh signatures."""
+        if renewed.heartbeat:
+            self._paths = renewed
+
     async def run(self) -> None:
         """To its end, whatever that is, and reports it."""
+        self._started = _now()
         lasts = asyncio.get_running_loop().call_later(_START_REPORTED_AFTER, self._begin_beside)
         try:
             finish = fit(await self._work())
@@ -115,9 +131,9 @@ class Attempt:
             return self._cut.result()
         except BadInputs as error:
             return outcome.failed("INPUT", str(error))
-        except (BadCode, NoSecret) as error:
+        except (BadCode, BadEnvironment, NoSecret) as error:
             return outcome.failed("CONFIGURATION", str(error))
-        except (SecretUnavailable, PlaceFailed) as error:
+        except (EnvironmentUnavailable, SecretUnavailable, PlaceFailed) as error:
             return outcome.failed("INFRASTRUCTURE", str(error))
         except CallFailed as error:
             return outcome.failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
@@ -134,7 +150,8 @@ class Attempt:
             secrets = await read_all(self.envelope.secrets)
             self._redact = Redactor(secrets)
             folder = await self._code.get(self.envelope.workspace, self.envelope.code.artifact_digest)
-            return Kind(folder, self.envelope.resources.memory_bytes), secrets
+            python = await self._environments.python_for(folder)
+            return Kind(folder, python, self.envelope.resources.memory_bytes), secrets
         finally:
             self._preparing = None
 
@@ -213,11 +230,11 @@ class Attempt:
 
     async def _report_beside(self) -> None:
         """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
-        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
-        start.mode = event_execution_pb2.DISPATCH_MODE_PULL
-        start.start_time.CopyFrom(self._started)
-        self._about(start)
-        self._send(self.envelope.callbacks.start, start=start)
+        # A pushed one asked before it began.
+        if self.envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
+            start = self.start_request()
+            start.start_time.CopyFrom(self._started)
+            self._send(self.envelope.callbacks.start, start=start)
         interval = self.envelope.heartbeat_interval
         every = interval.seconds + interval.nanos / 1e9 or 30.0
         beat_at = time.monotonic() + every
@@ -278,18 +295,14 @@ class Attempt:
     def _answered(self, answer: callback_pb2.CallbackResult) -> None:
         match answer.WhichOneof("result"):
             case "start":
-                self._renew(answer.start.renewed)
+                self.renew(answer.start.renewed)
             case "heartbeat":
-                self._renew(answer.heartbeat.renewed)
+                self.renew(answer.heartbeat.renewed)
                 if answer.heartbeat.should_cancel:
                     self.cancel()
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
-
-    def _renew(self, renewed: callback_pb2.RenewedPaths) -> None:
-        if renewed.heartbeat:
-            self._paths = renewed
 
 
 def _now() -> Timestamp:

@@ -15,6 +15,8 @@ class Kind(NamedTuple):
     """Children that may stand in for each other."""
 
     folder: Path
+    # The interpreter of its environment.
+    python: str
     memory_bytes: int
 
 
@@ -30,7 +32,7 @@ class Children:
                 return child
             # It died of what user code left behind in it.
             self._end_soon(child)
-        return await Child.start(kind.folder, kind.memory_bytes)
+        return await Child.start(kind.folder, kind.memory_bytes, kind.python)
 
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
         """One that did its job well. The oldest idle one makes room."""

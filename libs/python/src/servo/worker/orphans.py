@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -19,6 +20,8 @@ _LOOK_AGAIN = 0.1
 
 # Processes that this worker started itself.
 ours: set[int] = set()
+# How many are being started whose numbers are not known yet.
+_starting = 0
 
 
 def adopt() -> None:
@@ -29,6 +32,9 @@ def adopt() -> None:
 def end_soon(looks: int = _LOOKS_MAX) -> None:
     """Ends them, and what comes to us when they end."""
     found = [pid for pid in _children() if pid not in ours]
+    if found and _starting:
+        asyncio.get_running_loop().call_later(_LOOK_AGAIN, end_soon, looks)
+        return
     for pid in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -36,6 +42,17 @@ def end_soon(looks: int = _LOOKS_MAX) -> None:
             os.waitpid(pid, os.WNOHANG)
     if found and looks:
         asyncio.get_running_loop().call_later(_LOOK_AGAIN, end_soon, looks - 1)
+
+
+@contextlib.contextmanager
+def not_these() -> Iterator[None]:
+    """While it lasts a process is started, or one that was has its number noted in ``ours``."""
+    global _starting
+    _starting += 1
+    try:
+        yield
+    finally:
+        _starting -= 1
 
 
 def _children() -> list[int]:
