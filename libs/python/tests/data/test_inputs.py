@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,21 @@ def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Pa
     with pytest.raises(InputMissing, match="the partition part=s:c of `n/a` has no version for the parameter `parts`"):
         reader.read(Resolved("n/a", "parts", versions), In("n/a"), None)
     assert reader.read(Resolved("n/a", "a", []), In("n/a", optional=True), None).value is None
+
+
+def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: Path) -> None:
+    made = {index: stored(tmp_path, f"item{index}", index) for index in (10, 2, 0)}
+    versions = [replace(made[index], partition=f"_map=i:{index}") for index in made]
+    assert Reader(None).read(Resolved("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
+    # By partition, when the reader has none or another.
+    several = [
+        *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),
+        replace(made[10], partition="_map=i:0,part=s:y"),
+    ]
+    found = Reader(None).read(Resolved("n/a", "a", several), In("n/a"), None)
+    assert found.value == {PartitionKey(part="x"): [0, 2], PartitionKey(part="y"): [10]}
+    own = Reader(PartitionKey(part="x")).read(Resolved("n/a", "a", several[:2]), In("n/a"), None)
+    assert (own.several, own.value) == (False, [0, 2])
 
 
 LINE = b'{"assetKey":"n/a","parameter":"a","versions":[{"partitionKey":"k=s:1","materializationId":"M","uri":"file:///x"}]}'

@@ -37,6 +37,12 @@ def talking(context):
     print("x" * 16_380 + "hunter2-long")
 
 @asset
+def hungry():
+    held = b"y" * 100_000_000
+    while True:
+        held.count(b"x")
+
+@asset
 def chatty():
     for number in range(200_000):
         print(number)
@@ -132,6 +138,17 @@ def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
     assert server.refused == []
     assert len(server.of("heartbeat")) > 10
     assert sum(len(logs.lines) for logs in server.of("logs")) == 30
+
+
+def test_what_was_killed_has_used_something(folder: Path) -> None:
+    server = Server()
+    given = envelope("hungry", server)
+    given.deadline.FromNanoseconds(time.time_ns() + 2_500_000_000)
+    finish = carry_out(folder, server, given)
+    assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT
+    assert finish.usage.cpu_ms > 300
+    assert finish.usage.memory_peak_bytes > 100_000_000
+    assert finish.usage.memory_mb_ms > 10_000
 
 
 def test_every_report_goes_on_with_the_trace(folder: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from servo.data.commit import About, commit
+from servo.data.places import place
 from servo.v1 import quality_pb2
 from servo.worker.checks import told
 from servo.worker.child import Child, ChildDied
@@ -113,6 +115,23 @@ def reading(fine):
     pass
 
 @asset
+def joined(parsed):
+    pass
+
+@asset
+def traced():
+    print(os.environ.get("TRACEPARENT"))
+
+@asset
+def large():
+    return (b"x" * 200_000_000).count(b"y") or None
+
+@asset
+def started():
+    spin = "import time; end = time.process_time() + 0.3\\nwhile time.process_time() < end: pass"
+    subprocess.run([sys.executable, "-c", spin], check=True)
+
+@asset
 def homeless():
     return 1
 
@@ -161,6 +180,8 @@ def job(function: str, **more: Any) -> dict[str, Any]:
         "secrets": {},
         "quarantine": False,
         "checks": [],
+        "previous": None,
+        "trace": {},
         **more,
     }
 
@@ -350,6 +371,50 @@ def test_a_check_that_cannot_run_fails_the_attempt_before_user_code(
     answer, lines = run(folder, job("checked", checks=[check]))
     assert (answer["outcome"], answer["error"]["category"], lines) == ("failed", "CONFIGURATION", [])
     assert part in answer["error"]["message"]
+
+
+def test_rows_are_compared_with_the_version_that_the_job_names(folder: Path) -> None:
+    less = definition("less", "critical", row_count=quality_pb2.RowCountCheck(min_share_of_previous_ppm=900_000))
+    before = f"file://{folder}/before/"
+    commit(place(before), [{"id": each} for each in range(3)], "", About("r", "B", "default/checked", ""), [])
+    answer, lines = run(folder, job("checked", checks=[less], previous=before))
+    assert (answer["gating"], lines) == ("BLOCK", [("STDOUT", "ran")])
+    assert answer["checks"][0]["message"] == "has 1 rows, the version before 3"
+    # The server says that there is none.
+    assert run(folder, job("checked", checks=[less], previous=""))[0]["gating"] == "ALLOW"
+    gone = run(folder, job("checked", checks=[less], previous=f"file://{folder}/gone/"))[0]
+    assert gone["error"]["category"] == "INFRASTRUCTURE"
+
+
+def test_one_of_many_items_is_not_taken_for_all(folder: Path) -> None:
+    version = ["", "A", f"file://{folder}/x/"]
+    answer, _ = run(folder, job("joined", inputs=[told_input("parsed", version)]))
+    assert answer["error"]["category"] == "INPUT"
+    assert "`default/parsed` is made once per item" in answer["error"]["message"]
+
+
+def test_tools_of_user_code_find_the_trace(folder: Path) -> None:
+    async def use(child: Child) -> list[list[str]]:
+        printed: list[list[str]] = [[], []]
+        for lines, trace in zip(printed, ({"TRACEPARENT": "00-aa-bb-01"}, {}), strict=True):
+            await child.run(job("traced", trace=trace), partial(take_into, lines))
+        return printed
+
+    assert with_child(folder, use) == [["00-aa-bb-01"], ["None"]]
+
+
+def test_usage_is_of_the_job_alone(folder: Path) -> None:
+    async def use(child: Child) -> list[dict[str, int]]:
+        return [(await child.run(job(name), silent))["usage"] for name in ("large", "fine", "started")]
+
+    large, fine, started = with_child(folder, use)
+    assert large["memory_peak_bytes"] > 200_000_000
+    # The child is the same; the peak of the job before is not its.
+    assert fine["memory_peak_bytes"] < 150_000_000
+    assert large["cpu_ms"] > fine["cpu_ms"]
+    assert large["memory_mb_ms"] > fine["memory_mb_ms"]
+    # What it started and waited for counts.
+    assert started["cpu_ms"] >= 200
 
 
 @pytest.mark.parametrize(("function", "how"), [("dying", "exit code 9"), ("killed", "signal SIGKILL")])

@@ -60,6 +60,16 @@ def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
         raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
 
 
+def row_count(uri: str) -> int | None:
+    """Of a committed folder, as far as its format tells."""
+    try:
+        with place(uri).reading(METADATA) as file:
+            rows = json.load(file).get("row_count")
+    except (OSError, ValueError, AttributeError) as error:
+        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+    return rows if isinstance(rows, int) else None
+
+
 def _commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     stored = formats.store(folder, value, io)
     size = folder.size()

@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
 from servo.data.errors import PlaceFailed
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, common_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
 from . import checks, inputs, logs, outcome
 from .child import Child, ChildDied, Stream
@@ -20,6 +20,7 @@ from .code import BadCode, CodeCache
 from .environments import BadEnvironment, Environments, EnvironmentUnavailable
 from .fit import fit
 from .inputs import BadInputs
+from .memory import MemoryOverTime
 from .outcome import Finish
 from .redaction import Redactor
 from .reports import TakesAnswer, TakesReports
@@ -55,6 +56,8 @@ class Attempt:
         self._reports, self._kill_grace = reports, kill_grace
         # Done when it is to be cut short, with how it ends then.
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
+        self._child: Child | None = None
+        self._memory = MemoryOverTime()
         self._beside: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[Any] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
@@ -156,6 +159,7 @@ class Attempt:
             self._preparing = None
 
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
+        self._child = child
         work = child.begin(self._job(secrets), self._take_line, self._take_record)
         try:
             ends: list[asyncio.Future[Any]] = [work, self._cut]
@@ -164,14 +168,19 @@ class Attempt:
             # An answer that comes before the end by force counts.
             if not work.done():
                 await child.stop(self._kill_grace)
+            self._child = None
         died = work.exception()
         if died is not None:
             await child.stop()
-            return self._ended_early(
+            finish = self._ended_early(
                 str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
             )
+            finish.usage.CopyFrom(common_pb2.Usage(cpu_ms=child.cpu_ms, memory_peak_bytes=self._memory.peak_bytes))
+            self._memory.add_to(finish.usage)
+            return finish
         answer = work.result()
         finish = outcome.finish_of(answer, self._redact)
+        self._memory.add_to(finish.usage)
         outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
         if answer["outcome"] != "failed" and not answer["worn"] and child.alive:
             self._children.give_back(kind, child, fresh=self.envelope.isolated)
@@ -219,6 +228,9 @@ class Attempt:
             "secrets": secrets,
             "quarantine": envelope.quarantine,
             "checks": [checks.told(check) for check in envelope.checks],
+            # Where the version before lies; empty without one, None when the server does not tell.
+            "previous": None,
+            "trace": _trace(envelope.trace),
         }
 
     def _seconds_left(self) -> float:
@@ -241,6 +253,8 @@ class Attempt:
         while True:
             await asyncio.sleep(min(_LOGS_EVERY, every))
             self._report_logs()
+            if self._child:
+                self._memory.look(self._child.resident_bytes(), time.monotonic())
             if time.monotonic() >= beat_at:
                 beat_at += every
                 beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
@@ -303,6 +317,12 @@ class Attempt:
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
+
+
+def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
+    """As variables of the environment, by the names that OpenTelemetry gives them."""
+    named = {"TRACEPARENT": trace.traceparent, "TRACESTATE": trace.tracestate}
+    return {name: value for name, value in named.items() if value}
 
 
 def _now() -> Timestamp:

@@ -30,6 +30,7 @@ _READ_BYTES = 64 * 1024
 # Reads that take what a pipe can hold, with something to spare.
 _READS_AT_THE_END_MAX = 4
 _ENDING_SECONDS = 2.0
+_PAGE_BYTES, _TICKS_PER_SECOND = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 class ChildDied(Exception):
@@ -51,6 +52,8 @@ class Child:
         self._printed: dict[int, Lines] = {}
         self.jobs = 0
         self.stopped = False
+        # Of jobs that were answered, and of the one that was not.
+        self._cpu_told_ms = self.cpu_ms = 0
 
     @classmethod
     async def start(cls, folder: Path, memory_bytes: int = 0, python: str = sys.executable) -> Child:
@@ -79,6 +82,13 @@ class Child:
     @property
     def alive(self) -> bool:
         return not self.stopped and not self._ended.is_set()
+
+    def resident_bytes(self) -> int:
+        """Of the process itself, now."""
+        try:
+            return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+        except (OSError, IndexError):
+            return 0
 
     def begin(
         self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None
@@ -130,6 +140,7 @@ class Child:
             self._loop.remove_reader(watched)
             os.close(watched)
             os.close(self._lifeline)
+            self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_told_ms, 0)
             # Before anybody asks how it ended: until then its number, and so its group's, is nobody else's.
             self._signal(signal.SIGKILL)
             self._ended.set()
@@ -155,6 +166,7 @@ class Child:
         for pipe in list(self._printed):
             self._read_what_is_there(pipe)
         self._take_line = self._take_record = None
+        self._cpu_told_ms += answer["usage"]["cpu_ms"]
         if self._answer and not self._answer.done():
             self._answer.set_result(answer)
 
@@ -215,6 +227,15 @@ class _Answers(asyncio.Protocol):
                 self._take(answer)
         except ValueError as error:
             self._fail(ChildDied(f"it answered what cannot be read: {error}"))
+
+
+def _cpu_ms(pid: int) -> int:
+    """Of a process that ended and that nobody asked about yet, with what it started and waited for."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return sum(map(int, words[11:15])) * 1000 // _TICKS_PER_SECOND
 
 
 def _how(code: int) -> str:

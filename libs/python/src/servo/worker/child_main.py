@@ -10,7 +10,6 @@ import ctypes
 import importlib
 import json
 import os
-import resource
 import signal
 import socket
 import sys
@@ -31,6 +30,7 @@ from servo.model.partition_key import PartitionKey
 
 from . import checks, data, frames
 from .records import Records
+from .usage import Meter
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -70,12 +70,14 @@ def _die_with_the_worker(lifeline: int) -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    usage: dict[str, int] = {}
-    answer = _attempt(job, usage)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024, **usage}
+    # Where tools look for the trace that they go on with, and what user code starts inherits it.
+    os.environ.update(job["trace"])
+    meter = Meter()
+    moved: dict[str, int] = {}
+    answer = _attempt(job, moved)
+    answer["usage"] = meter.read() | moved
+    for name in job["trace"]:
+        os.environ.pop(name, None)
     return answer
 
 
@@ -86,11 +88,12 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
-        prepare(wanted, data.parameters(job), knows_previous=False)
+        prepare(wanted, data.parameters(job), knows_previous=job["previous"] is not None)
+        previous = data.previous_rows(job, wanted)
         inputs, read_bytes = data.read_inputs(asset, job)
         usage["read_bytes"] = read_bytes
         context, now = _context(job), datetime.now(UTC)
-        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"])
+        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"], previous_rows=previous)
         answer = _succeeded(attempted)
         answer["outputs"] = data.write_outputs(asset, attempted, job)
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
