@@ -279,7 +279,8 @@ class Attempt:
 
     def _take_record(self, record: dict[str, Any]) -> None:
         """Of the logger that user code was given."""
-        fields = {key: self._redact(text)[: logs.FIELD_CHARS_MAX] for key, text in record["fields"].items()}
+        told = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
+        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in told}
         self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
 
     def _keep_line(
@@ -288,7 +289,8 @@ class Attempt:
         if self._lines.full:
             self._lines.drop()
             return
-        text = self._redact(line)[: logs.LINE_CHARS_MAX]
+        redacted = self._redact.cut_off(line) if logs.is_cut(line) else self._redact(line)
+        text = redacted[: logs.LINE_CHARS_MAX]
         self._lines.add(callback_pb2.LogLine(time=_now(), stream=stream, level=level or None, text=text, fields=fields))
 
     def _about(self, call: Any) -> None:

@@ -81,5 +81,10 @@ class Kept:
         return callback_pb2.AppendLogsRequest(lines=batch, dropped_lines=dropped)
 
 
+def is_cut(text: str) -> bool:
+    """Whether a line may have gone on. One character may have been cut in two."""
+    return len(text) * 4 > LINE_BYTES_MAX and len(text.encode(errors="replace")) > LINE_BYTES_MAX - 4
+
+
 def _text(line: bytes) -> str:
     return line[:LINE_BYTES_MAX].decode(errors="replace").rstrip("\r")

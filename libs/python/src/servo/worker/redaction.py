@@ -19,10 +19,16 @@ class Redactor:
         shapes = {shape for secret in (secrets or {}).values() for shape in _shapes(secret)}
         # The longest first: one secret may begin like another.
         ordered = sorted(shapes, key=lambda shape: (-len(shape), shape))
+        self._longest = len(ordered[0]) if ordered else 0
         self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def __call__(self, text: str) -> str:
         return self._pattern.sub(_REDACTED, text) if self._pattern else text
+
+    def cut_off(self, text: str) -> str:
+        """Of a text that goes on where nobody looked: its end may be a secret's beginning."""
+        told = self(text)
+        return told[: max(len(told) - self._longest, 0)]
 
     def finds(self, text: str) -> bool:
         return self._pattern is not None and self._pattern.search(text) is not None
