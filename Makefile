@@ -85,11 +85,14 @@ chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotat
 	@cargo build --quiet --release --workspace --bins
 	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release --no-fail-fast \
 		-p servo-store -p servo-mesh -p servo-tests -E 'test(/f09|f22|f23|f24|acknowledged|rotation|chaos/)'
+	@$(IN_PYTHON) && SERVO_FULL=1 SERVO_BIN_DIR="$(CURDIR)/target/release" pytest --quiet -k chaos
 
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run
 	@cargo build --quiet --release --workspace --bins
-	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine
+	@scripts/bootstrap python
+	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine | \
+		tee /dev/stderr | ($(IN_PYTHON) && python -m tests.bench_worker "$(CURDIR)/target/release")
 
 clean: ## remove what was built and the demo's data
 	cargo clean --quiet

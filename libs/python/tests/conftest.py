@@ -23,8 +23,27 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mesh(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
+def binaries(repository: Path) -> Path:
+    return Path(os.environ.get("SERVO_BIN_DIR", repository / "target/debug"))
+
+
+@pytest.fixture(scope="session")
+def mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
     """One for all tests; each takes a workspace of its own."""
-    binaries = Path(os.environ.get("SERVO_BIN_DIR", repository / "target/debug"))
     with started(binaries, tmp_path_factory.mktemp("mesh")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def quick_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
+    """Workers beat every second there, so that silence is noticed soon."""
+    beat, lease = "1s", "3s"
+    with started(
+        binaries,
+        tmp_path_factory.mktemp("quick-mesh"),
+        SERVO_CALLBACK__HEARTBEAT_INTERVAL=beat,
+        SERVO_DISPATCHER__HEARTBEAT_INTERVAL=beat,
+        SERVO_DISPATCHER__LEASE_TTL=lease,
+        SERVO_SCHEDULER__LEASE_TTL=lease,
+    ) as running:
         yield running

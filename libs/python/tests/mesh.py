@@ -59,13 +59,17 @@ class Mesh:
 
 
 @contextmanager
-def mesh(binaries: Path, folder: Path) -> Iterator[Mesh]:
+def mesh(binaries: Path, folder: Path, **settings: str) -> Iterator[Mesh]:
+    """``settings`` are variables of the services, ``SERVO_DISPATCHER__LEASE_TTL="3s"`` for instance."""
     standalone = binaries / "servo-standalone"
     assert standalone.exists(), (
         f"{standalone} is not built: run `make test`, or set SERVO_BIN_DIR to a folder that has it"
     )
     command = [str(standalone), "dev", "--json", "--dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, **settings}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             started = _read_object(process)
             gateway = next(each for each in started["services"] if each["service"] == "gateway")

@@ -15,8 +15,9 @@ import pyarrow
 import pytest
 
 from servo.data.commit import About, commit, read
+from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.data.formats import CannotStore
-from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed, place
+from servo.data.places import place
 from servo.execute.errors import InputMissing
 from servo.execute.tables import Kind, PackageMissing
 
@@ -154,8 +155,10 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
 def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(BadPlace, match="set output_base of dispatcher and callback to file:///"):
         place("acme/prod/")
-    with pytest.raises(BadPlace, match="`gs://bucket/x` cannot be reached from this worker"):
-        place("gs://bucket/x")
+    with pytest.raises(BadPlace, match="`s3://bucket/x` cannot be reached from this worker"):
+        place("s3://bucket/x")
+    with pytest.raises(BadPlace, match="names no bucket"):
+        place("gs://")
     (tmp_path / "file").touch()
     with pytest.raises(PlaceFailed, match="cannot be written"):
         commit(place(f"file://{tmp_path}/file/below/"), [1], "", ABOUT, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ from servo.data.places import place
 from servo.define.dependencies import AllOf, Identity, Latest, Rule, Window
 from servo.execute.errors import InputMissing
 from servo.model.partition_key import PartitionKey
-from servo.v1 import worker_pb2
-from servo.worker.inputs import BadInputs, recorded, resolve
+from servo.worker.inputs import BadInputs, read_list, recorded
 
 DAY = "day=d:2026-01-31"
 
@@ -63,25 +63,48 @@ def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Pa
     assert reader.read(Resolved("n/a", "a", []), In("n/a", optional=True), None).value is None
 
 
+def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: Path) -> None:
+    made = {index: stored(tmp_path, f"item{index}", index) for index in (10, 2, 0)}
+    versions = [replace(made[index], partition=f"_map=i:{index}") for index in made]
+    assert Reader(None).read(Resolved("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
+    # By partition, when the reader has none or another.
+    several = [
+        *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),
+        replace(made[10], partition="_map=i:0,part=s:y"),
+    ]
+    found = Reader(None).read(Resolved("n/a", "a", several), In("n/a"), None)
+    assert found.value == {PartitionKey(part="x"): [0, 2], PartitionKey(part="y"): [10]}
+    own = Reader(PartitionKey(part="x")).read(Resolved("n/a", "a", several[:2]), In("n/a"), None)
+    assert (own.several, own.value) == (False, [0, 2])
+
+
 LINE = b'{"assetKey":"n/a","parameter":"a","versions":[{"partitionKey":"k=s:1","materializationId":"M","uri":"file:///x"}]}'
 
 
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
+    uri = f"file://{tmp_path}/A.jsonl"
     (tmp_path / "A.jsonl").write_bytes(LINE + b"\n")
-    envelope = worker_pb2.TaskEnvelope(
-        inputs_uri=f"file://{tmp_path}/A.jsonl", inputs_digest=hashlib.sha256(LINE + b"\n").hexdigest()
-    )
-    (found,) = resolve(envelope)
+    (found,) = read_list(uri, digest(LINE + b"\n"))
     assert (found.asset_key, found.versions[0].uri) == ("n/a", "file:///x")
     (version,) = recorded([found])
     assert (version.asset_key, version.partition_key, version.materialization_id) == ("n/a", "k=s:1", "M")
     (tmp_path / "A.jsonl").write_bytes(LINE)
     with pytest.raises(BadInputs, match="is not the one that the envelope was written for"):
-        resolve(envelope)
-    envelope.inputs_digest = hashlib.sha256(b"no json").hexdigest()
+        read_list(uri, digest(LINE + b"\n"))
     (tmp_path / "A.jsonl").write_bytes(b"no json")
     with pytest.raises(BadInputs, match="is malformed"):
-        resolve(envelope)
+        read_list(uri, digest(b"no json"))
     (tmp_path / "A.jsonl").unlink()
     with pytest.raises(BadInputs, match="cannot be read"):
-        resolve(envelope)
+        read_list(uri, digest(LINE))
+
+
+def test_a_newer_dispatcher_may_say_more(tmp_path: Path) -> None:
+    line = LINE.replace(b'"parameter"', b'"mood":"good","parameter"').replace(b'"uri"', b'"colour":[1],"uri"')
+    (tmp_path / "A.jsonl").write_bytes(line)
+    (found,) = read_list(f"file://{tmp_path}/A.jsonl", digest(line))
+    assert (found.parameter, found.versions[0].uri) == ("a", "file:///x")

@@ -72,6 +72,29 @@ def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any
     assert part in found.outcome.message
 
 
+@pytest.mark.parametrize(
+    ("rows", "previous", "passed", "expected"),
+    [
+        (9, 10, True, "at least 9"),
+        (8, 10, False, "at least 9"),
+        # Of a fraction of a row a whole one is wanted.
+        (9, 11, False, "at least 10"),
+        (10, 11, True, "at least 10"),
+        (0, 0, True, "at least 0"),
+        (50, 10, True, "at least 9"),
+    ],
+)
+def test_rows_are_compared_with_the_version_before(rows: int, previous: int, passed: bool, expected: str) -> None:
+    (found,) = run_post([checks.row_count(share_of_previous=0.9)], [0] * rows, NOW, previous)
+    assert (found.passed, found.outcome.actual, found.outcome.expected) == (passed, str(rows), expected)
+    assert found.outcome.message == ("" if passed else f"has {rows} rows, the version before {previous}")
+
+
+def test_the_first_version_has_none_before_it() -> None:
+    (found,) = run_post([checks.row_count(at_least=1, share_of_previous=0.9)], [1], NOW)
+    assert (found.passed, found.outcome.message) == (True, "there is no version before to compare with")
+
+
 def test_data_without_times_is_not_fresh() -> None:
     (found,) = run_post([checks.max_age("at", "1h")], [{"at": None}], NOW)
     assert (found.passed, found.outcome.message) == (False, "has no times to tell its age by")

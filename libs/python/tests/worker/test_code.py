@@ -63,13 +63,3 @@ def test_archives_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
 def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadCode, match="is no zip"):
         get(tmp_path, b"hello")
-
-
-def test_requirements_must_be_there(tmp_path: Path) -> None:
-    get(
-        tmp_path, archive({"requirements.lock": b"pytest==9.2.0 --hash=sha256:aa\nnot-here==1 ; sys_platform == 'x'\n"})
-    )
-    with pytest.raises(BadCode, match=r"needs pytest==1\.0, which is 9\.2\.0 here"):
-        get(tmp_path, archive({"requirements.lock": b"pytest==1.0\n"}))
-    with pytest.raises(BadCode, match="needs not-here==1, which is not installed here"):
-        get(tmp_path, archive({"requirements.lock": b"not-here==1\n"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 from datetime import timedelta
@@ -14,11 +13,10 @@ from servo import checks
 from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
-from servo.v1 import callback_pb2, common_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
-from servo.worker.logs import Redactor, read_lines
-from servo.worker.outcome import NoSecret, finish_of, read_secrets
+from servo.worker.logs import Kept, Lines
 from servo.worker.spool import Spool
 
 
@@ -46,42 +44,46 @@ def test_f06_an_attempt_is_run_once() -> None:
 def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
     item = callback_pb2.CallbackItem(presigned="/x")
     item.finish.attempt_id = "A"
-    path = Spool(tmp_path).keep([item, item])
+    spool = Spool(tmp_path)
+    path = spool.keep([item, item])
+    assert spool.keep([item]) == path
+    with path.open("ab") as file:
+        file.write(b"\0\0\0\x09cut off")
     (tmp_path / "B.outcomes").write_bytes(b"\xff\xff")
-    assert list(Spool(tmp_path).left()) == [(path, [item, item])]
+    assert list(Spool(tmp_path).left()) == [(path, [item, item, item])]
     # What a crash cut off is gone.
     assert list(tmp_path.iterdir()) == [path]
 
 
-def lines(*pieces: bytes) -> list[str]:
-    async def story() -> list[str]:
-        source, found = asyncio.StreamReader(), list[str]()
-        for piece in pieces:
-            source.feed_data(piece)
-        source.feed_eof()
-        await read_lines(source, found.append)
-        return found
+def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
+    item = callback_pb2.CallbackItem(presigned="/" + "x" * 300_000)
+    spool = Spool(tmp_path)
+    full, current = spool.keep([item]), spool.keep([item])
+    assert full != current
+    spool.forget(full)
+    spool.forget(current)
+    assert list(tmp_path.iterdir()) == [current]
+    # It is used again, and read no more than what was put there since.
+    assert spool.keep([callback_pb2.CallbackItem(presigned="/y")]) == current
+    assert [items for _, items in Spool(tmp_path).left()] == [[callback_pb2.CallbackItem(presigned="/y")]]
+    spool.forget(current)
+    spool.close()
+    assert list(tmp_path.iterdir()) == []
 
-    return asyncio.run(story())
+
+def lines(*pieces: bytes) -> list[str]:
+    found = list[str]()
+    source = Lines(found.append)
+    for piece in pieces:
+        source.feed(piece)
+    source.end()
+    return found
 
 
 def test_lines_are_read_whole_cut_and_in_any_encoding() -> None:
     assert lines(b"a\nb", b"c\r\n", b"\n", b"end") == ["a", "bc", "", "end"]
     assert lines(b"\xff\xfe\n") == ["\ufffd\ufffd"]
-    assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [16_384, 5]
-
-
-def test_secrets_are_taken_out_longest_first() -> None:
-    redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "abc"})
-    assert redact("hunter2-long hunter2 abc") == "*** *** abc"
-
-
-def test_secrets_come_from_the_environment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERE", "value")
-    assert read_secrets([common_pb2.SecretRef(name="k", provider="env", path="HERE")]) == {"k": "value"}
-    for provider, path, part in [("env", "MISSING", "set MISSING"), ("gcp-secret-manager", "x", "cannot read")]:
-        with pytest.raises(NoSecret, match=part):
-            read_secrets([common_pb2.SecretRef(name="k", provider=provider, path=path)])
+    assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [32_768, 5]
 
 
 def holds(value: object) -> bool:
@@ -109,9 +111,24 @@ def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
     assert found.timeout == (None if check.timeout is None else timedelta(seconds=90))
 
 
-def test_what_leaves_the_worker_is_redacted() -> None:
-    error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
-    answer = {"outcome": "failed", "error": error, "usage": {"cpu_ms": 1}, "checks": []}
-    finish = finish_of(answer, Redactor({"k": "hunter2"}))
-    assert "hunter2" not in str(finish)
-    assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)
+def test_log_batches_are_small_enough_for_the_server() -> None:
+    kept = Kept()
+    for number in range(100):
+        kept.add(callback_pb2.LogLine(text=f"{number} " + "x" * 16_000))
+    kept.drop()
+    batches = []
+    while kept:
+        batches.append(kept.take())
+    assert [line.text.split()[0] for batch in batches for line in batch.lines] == [str(each) for each in range(100)]
+    assert max(batch.ByteSize() for batch in batches) < 1024 * 1024
+    assert [batch.dropped_lines for batch in batches] == [1] + [0] * (len(batches) - 1)
+
+
+def test_lines_that_nobody_takes_are_counted() -> None:
+    kept = Kept()
+    while not kept.full:
+        kept.add(callback_pb2.LogLine(text="x" * 16_000))
+    kept.drop()
+    kept.drop()
+    assert kept.take().dropped_lines == 2
+    assert not kept.full

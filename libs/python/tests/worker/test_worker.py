@@ -135,7 +135,7 @@ def effects(tmp_path: Path) -> Path:
 
 @contextmanager
 def working(
-    mesh: Mesh, workspace: str, effects: Path, *options: str, url: str = ""
+    mesh: Mesh, workspace: str, effects: Path, *options: str, url: str = "", stderr: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     environment = {
         **os.environ,
@@ -148,7 +148,7 @@ def working(
         "TOKEN": "t0p-secret",
     }
     command = [SERVO, "worker", "--state", str(effects.with_name("state")), "--workspace", workspace, *options]
-    with subprocess.Popen(command, env=environment) as process:
+    with subprocess.Popen(command, env=environment, stderr=stderr) as process:
         try:
             yield process
         finally:
@@ -280,7 +280,7 @@ def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: P
             line.refuse = 1_000_000
             line.cut()
             effects.with_name("go").touch()
-            while not list(outcomes.glob("*.outcomes")):
+            while not any(file.stat().st_size for file in outcomes.glob("*.outcomes")):
                 time.sleep(0.01)
             first.kill()
             first.wait()
@@ -291,6 +291,16 @@ def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: P
             assert second.wait() == 0
         assert effects.read_text().splitlines() == ["slow/slow 1 1"]
     assert not list(outcomes.iterdir())
+
+
+def test_two_workers_do_not_share_a_folder(mesh: Mesh, effects: Path) -> None:
+    state = effects.with_name("state")
+    with working(mesh, "work-alone", effects):
+        while not (state / "lock").exists():
+            time.sleep(0.01)
+        with working(mesh, "work-alone", effects, stderr=subprocess.PIPE) as second:
+            _, told = second.communicate()
+    assert (second.returncode, b"belongs to a worker that runs" in told) == (2, True), told
 
 
 def test_f17_a_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:

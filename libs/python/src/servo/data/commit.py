@@ -16,7 +16,8 @@ from servo.execute import tables
 from servo.execute.errors import InputMissing
 
 from . import formats
-from .places import Place, PlaceFailed, place
+from .errors import PlaceFailed
+from .places import Place, place
 
 METADATA, MARKER = "_metadata.json", "_commit.json"
 
@@ -57,6 +58,16 @@ def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
+
+
+def row_count(uri: str) -> int | None:
+    """Of a committed folder, as far as its format tells."""
+    try:
+        with place(uri).reading(METADATA) as file:
+            rows = json.load(file).get("row_count")
+    except (OSError, ValueError, AttributeError) as error:
+        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+    return rows if isinstance(rows, int) else None
 
 
 def _commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from servo.define.dependencies import Identity, In, Rule, Window
 from servo.execute import tables
 from servo.execute.errors import InputMissing
 from servo.execute.quality import Read
-from servo.model.partition_key import PartitionKey
+from servo.model.partition_key import MAP_DIMENSION, PartitionKey, parse_dimensions
 
 from . import commit
 
@@ -34,6 +34,20 @@ class Resolved:
     versions: Sequence[Version]
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What of an input has one value."""
+
+    partition: str
+    # Several when they are those of the items of a mapped asset, in their order.
+    versions: Sequence[Version]
+    mapped: bool
+
+    @property
+    def there(self) -> bool:
+        return any(each.materialization_id for each in self.versions)
+
+
 class Reader:
     """Counts what it reads."""
 
@@ -43,15 +57,21 @@ class Reader:
 
     def read(self, resolved: Resolved, given: In, wanted: tables.Kind | None) -> Read:
         """One value where partitions are paired one to one, else a mapping from partition key to value."""
-        versions = resolved.versions or [Version("", "", "")]
-        if is_single(self._own, given.mapping, versions):
-            return Read(self._one(resolved, versions[0], given, wanted))
+        pieces = _pieces(resolved.versions or [Version("", "", "")])
+        if is_single(self._own, given.mapping, [Version(piece.partition, "", "") for piece in pieces]):
+            return Read(self._value(resolved, pieces[0], given, wanted))
         found = {
-            PartitionKey.parse(each.partition): self._one(resolved, each, given, wanted)
-            for each in versions
-            if each.materialization_id or not given.optional
+            PartitionKey.parse(piece.partition): self._value(resolved, piece, given, wanted)
+            for piece in pieces
+            if piece.there or not given.optional
         }
         return Read(found, several=True)
+
+    def _value(self, resolved: Resolved, piece: _Piece, given: In, wanted: tables.Kind | None) -> Any:
+        """Of what is made once per item, the list of what the items made."""
+        if not piece.mapped:
+            return self._one(resolved, piece.versions[0], given, wanted)
+        return [self._one(resolved, version, given, wanted) for version in piece.versions]
 
     def _one(self, resolved: Resolved, version: Version, given: In, wanted: tables.Kind | None) -> Any:
         if not version.materialization_id:
@@ -67,6 +87,26 @@ class Reader:
         value, size = commit.read(version.uri, wanted)
         self.read_bytes += size
         return value
+
+
+def is_item(version: Version) -> bool:
+    """Whether it is what one item of a mapped asset made."""
+    return MAP_DIMENSION in parse_dimensions(version.partition) if version.partition else False
+
+
+def _pieces(versions: Sequence[Version]) -> list[_Piece]:
+    found: dict[str, dict[int, Version]] = {}
+    whole: list[_Piece] = []
+    for version in versions:
+        if not is_item(version):
+            whole.append(_Piece(version.partition, [version], mapped=False))
+            continue
+        dimensions = dict(parse_dimensions(version.partition))
+        index = dimensions.pop(MAP_DIMENSION)
+        assert isinstance(index, int)
+        found.setdefault(str(PartitionKey(dimensions)) if dimensions else "", {})[index] = version
+    items = [_Piece(key, [each for _, each in sorted(made.items())], mapped=True) for key, made in found.items()]
+    return [*whole, *items]
 
 
 def is_single(own: PartitionKey | None, rules: Mapping[str, Rule], versions: Sequence[Version]) -> bool:

@@ -1,4 +1,4 @@
-"""Folders that outputs lie in, behind one interface: a directory of this machine now, other stores later."""
+"""Folders that outputs lie in, behind one interface: a directory of this machine, or a bucket in Google's cloud."""
 
 from __future__ import annotations
 
@@ -8,21 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
-from servo.errors import ServoError
+from .errors import AlreadyWritten, BadPlace
 
-_FILE = "file://"
-
-
-class BadPlace(ServoError):
-    """A place that this worker can neither read nor write."""
-
-
-class AlreadyWritten(ServoError):
-    """Somebody was here before, in the name of the same attempt."""
-
-
-class PlaceFailed(ServoError):
-    """The disk or the network did not do its part; another try may go better."""
+_FILE, _BUCKET = "file://", "gs://"
 
 
 class Place(Protocol):
@@ -46,9 +34,16 @@ def place(uri: str) -> Place:
     if uri.startswith(f"{_FILE}/"):
         # No unescaping: keys of partitions hold percent signs of their own.
         return _Directory(uri)
+    if uri.startswith(_BUCKET):
+        # Most never need HTTP, and a child starts quicker without it.
+        from .buckets import Bucket
+
+        return Bucket(uri)
     if "://" not in uri:
         raise BadPlace(f"`{uri}` is no place to keep data: set output_base of dispatcher and callback to file:///…")
-    raise BadPlace(f"`{uri}` cannot be reached from this worker: set output_base to a place that begins with file://")
+    raise BadPlace(
+        f"`{uri}` cannot be reached from this worker: set output_base to a place that begins with file:// or gs://"
+    )
 
 
 def read_file(uri: str) -> bytes:

@@ -9,6 +9,9 @@ from typing import Any
 
 from servo.model.partition_key import PartitionKey
 
+# What a worker shows with level and fields; `log.info("read", extra={"rows": 3})`.
+LOGGER = "servo.task"
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -28,4 +31,4 @@ class Context:
     map_index: int | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    log: logging.Logger = field(default_factory=lambda: logging.getLogger("servo.task"))
+    log: logging.Logger = field(default_factory=lambda: logging.getLogger(LOGGER))

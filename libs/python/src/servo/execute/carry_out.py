@@ -34,8 +34,9 @@ def carry_out(
     attempted: Attempted,
     *,
     quarantine: bool,
+    previous_rows: int | None = None,
 ) -> None:
-    """Raises what user code raises. ``checks`` are prepared."""
+    """Raises what user code raises. ``checks`` are prepared; ``previous_rows`` are those of the version before."""
     attempted.checks += run_pre([check for check in checks if check.phase == "pre"], inputs, now)
     attempted.gating = gating(attempted.checks, quarantine=False)
     if attempted.gating is Gating.BLOCK:
@@ -45,5 +46,5 @@ def carry_out(
         arguments[CONTEXT] = context
     attempted.made = outputs(asset, asset.function(**arguments))
     value = attempted.made.values[str(asset.key)]
-    attempted.checks += run_post([check for check in checks if check.phase != "pre"], value, now)
+    attempted.checks += run_post([check for check in checks if check.phase != "pre"], value, now, previous_rows)
     attempted.gating = gating(attempted.checks, quarantine=quarantine)

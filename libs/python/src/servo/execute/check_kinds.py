@@ -26,12 +26,13 @@ _SAME_TYPES = {
 }
 
 
-def outcome(check: Check, value: Any, now: datetime) -> CheckOutcome:
+def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None = None) -> CheckOutcome:
+    """``previous_rows`` are those of the version before, None without one."""
     match check.spec:
         case Code(function):
             return answered(function(value))
         case RowCount(at_least, at_most, share):
-            return _row_count(tables.row_count(value), at_least, at_most, share)
+            return _row_count(tables.row_count(value), at_least, at_most, share, previous_rows)
         case NotNull(columns):
             empty = sum(1 for column in columns for cell in tables.column(value, column) if cell is None)
             return CheckOutcome(empty == 0, f"{empty} values are empty" if empty else "", str(empty), "0")
@@ -71,13 +72,20 @@ def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
     return CheckOutcome(not rows, f"{count} rows, the first is {rows[0]}" if rows else "", count, "0")
 
 
-def _row_count(count: int, at_least: int | None, at_most: int | None, share: int | None) -> CheckOutcome:
-    fits = (at_least is None or count >= at_least) and (at_most is None or count <= at_most)
-    wanted = f"{'' if at_least is None else at_least} to {'' if at_most is None else at_most}"
-    message = "" if fits else f"has {count} rows"
-    if share is not None and fits:
-        message = "there is no version before to compare with"
-    return CheckOutcome(fits, message, str(count), wanted.strip())
+def _row_count(
+    count: int, at_least: int | None, at_most: int | None, share: int | None, previous: int | None
+) -> CheckOutcome:
+    wanted = f"{'' if at_least is None else at_least} to {'' if at_most is None else at_most}".strip()
+    if (at_least is not None and count < at_least) or (at_most is not None and count > at_most):
+        return CheckOutcome(False, f"has {count} rows", str(count), wanted)
+    if share is None:
+        return CheckOutcome(True, "", str(count), wanted)
+    if previous is None:
+        return CheckOutcome(True, "there is no version before to compare with", str(count), wanted)
+    # Millionths of it, rounded up.
+    needed = -(-previous * share // 1_000_000)
+    message = "" if count >= needed else f"has {count} rows, the version before {previous}"
+    return CheckOutcome(count >= needed, message, str(count), f"at least {needed}")
 
 
 def _max_age(cells: list[Any], max_age: timedelta, now: datetime) -> CheckOutcome:

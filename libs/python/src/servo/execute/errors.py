@@ -42,13 +42,21 @@ def describe(error: BaseException, retry: Retry | None = None) -> AttemptError:
     """``retry`` names classes: an error of a class below one of them counts as that class."""
     return AttemptError(
         category=_category(error),
-        message=str(error) or type(error).__name__,
+        message=_message(error) or type(error).__name__,
         type=type(error).__name__,
         location=_location(error.__traceback__),
         traceback=_traceback(error),
         retriable=_retriable(error, retry),
         exception=error,
     )
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    # User code may fail here, too.
+    except Exception as failure:
+        return f"{type(error).__name__}, whose text cannot be made: {type(failure).__name__}"
 
 
 def _category(error: BaseException) -> ErrorCategory:

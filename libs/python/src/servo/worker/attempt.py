@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 from typing import Any
@@ -11,23 +10,25 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.data.errors import PlaceFailed
+from servo.v1 import callback_pb2, common_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
-from . import checks, inputs, outcome
+from . import checks, inputs, logs, outcome
 from .child import Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
+from .environments import BadEnvironment, Environments, EnvironmentUnavailable
 from .fit import fit
 from .inputs import BadInputs
-from .logs import Redactor
-from .outcome import Finish, NoSecret
-from .reports import Reports
+from .memory import MemoryOverTime
+from .outcome import Finish
+from .redaction import Redactor
+from .reports import TakesAnswer, TakesReports
+from .secrets import NoSecret, SecretUnavailable, read_all
 
 # Attempts that end sooner are not reported as started: their outcome says it all.
 _START_REPORTED_AFTER = 0.1
 _LOGS_EVERY = 1.0
-_LINES_PER_MESSAGE_MAX = 500
-_LINES_KEPT_MAX = 5_000
 _OVER = (
     error_pb2.ERROR_REASON_STALE_ATTEMPT,
     error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
@@ -44,46 +45,74 @@ class Attempt:
         worker_id: str,
         session: str,
         code: CodeCache,
+        environments: Environments,
         children: Children,
-        reports: Reports,
+        reports: TakesReports,
         kill_grace: float,
     ) -> None:
         self.envelope = envelope
         self._worker_id, self._session = worker_id, session
-        self._code, self._children, self._reports, self._kill_grace = code, children, reports, kill_grace
-        self._cancelled, self._interrupted = asyncio.Event(), asyncio.Event()
+        self._code, self._environments, self._children = code, environments, children
+        self._reports, self._kill_grace = reports, kill_grace
+        # Done when it is to be cut short, with how it ends then.
+        self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
+        self._child: Child | None = None
+        self._memory = MemoryOverTime()
+        self._beside: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[Any] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
-        self._lines: list[callback_pb2.LogLine] = []
-        self._dropped = 0
+        self._lines = logs.Kept()
         self._batches = 0
+        self._batch_under_way = False
         self._redact = Redactor()
         self._inputs: list[worker_pb2.ResolvedInput] = []
         self._started = _now()
 
     def cancel(self) -> None:
         """It was asked to stop."""
-        self._cancelled.set()
+        self._cut_short(outcome.cancelled())
 
     def interrupt(self) -> None:
         """The worker leaves: it is given back."""
-        self._interrupted.set()
+        self._cut_short(outcome.interrupted())
+
+    def start_request(self) -> callback_pb2.StartAttemptRequest:
+        """Tells that it began, or asks whether it may."""
+        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
+        start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
+        self._about(start)
+        return start
+
+    def renew(self, renewed: callback_pb2.RenewedPaths) -> None:
+        """With fresh signatures."""
+        if renewed.heartbeat:
+            self._paths = renewed
 
     async def run(self) -> None:
         """To its end, whatever that is, and reports it."""
-        beside = asyncio.create_task(self._report_beside())
+        self._started = _now()
+        lasts = asyncio.get_running_loop().call_later(_START_REPORTED_AFTER, self._begin_beside)
         try:
             finish = fit(await self._work())
         finally:
-            beside.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beside
-        self._report_logs()
+            lasts.cancel()
+            if self._beside:
+                self._beside.cancel()
+        while self._lines:
+            self._send_logs()
         self._about(finish)
         finish.task.CopyFrom(self.envelope.task)
         finish.worker_id = self._worker_id
         finish.start_time.CopyFrom(self._started)
         finish.end_time.CopyFrom(_now())
         self._send(self.envelope.callbacks.finished, finish=finish)
+
+    def _cut_short(self, end: Finish) -> None:
+        if self._cut.done():
+            return
+        self._cut.set_result(end)
+        if self._preparing:
+            self._preparing.cancel()
 
     async def _work(self) -> Finish:
         envelope = self.envelope
@@ -93,58 +122,83 @@ class Attempt:
         if envelope.code.WhichOneof("target") != "entry_point":
             return outcome.failed("CONFIGURATION", "this worker runs Python functions and brings no handlers")
         try:
-            self._inputs = await asyncio.to_thread(inputs.resolve, envelope)
-            secrets = outcome.read_secrets(envelope.secrets)
-            folder = await self._code.get(envelope.workspace, envelope.code.artifact_digest)
+            async with asyncio.timeout(self._seconds_left()):
+                kind, secrets = await self._prepare()
+        except TimeoutError:
+            return self._ended_early("its code and inputs were not there before its deadline")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._cut.done() or task is None:
+                raise
+            task.uncancel()
+            return self._cut.result()
         except BadInputs as error:
             return outcome.failed("INPUT", str(error))
-        except (BadCode, NoSecret) as error:
+        except (BadCode, BadEnvironment, NoSecret) as error:
             return outcome.failed("CONFIGURATION", str(error))
+        except (EnvironmentUnavailable, SecretUnavailable, PlaceFailed) as error:
+            return outcome.failed("INFRASTRUCTURE", str(error))
         except CallFailed as error:
             return outcome.failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
-        self._redact = Redactor(secrets)
-        kind = Kind(folder, envelope.resources.memory_bytes)
         child = await self._children.take(kind, fresh=envelope.isolated)
         return await self._run_in(child, kind, secrets)
 
-    async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
-        work = asyncio.create_task(child.run(self._job(secrets), self._take_line))
-        cancelled = asyncio.create_task(self._cancelled.wait())
-        interrupted = asyncio.create_task(self._interrupted.wait())
-        waits = [work, cancelled, interrupted]
+    async def _prepare(self) -> tuple[Kind, dict[str, str]]:
+        """What may take long, and be cut short, before there is a child."""
+        self._preparing = asyncio.current_task()
         try:
-            await asyncio.wait(waits, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+            if self._cut.done():
+                raise asyncio.CancelledError
+            self._inputs = await self._resolved_inputs()
+            secrets = await read_all(self.envelope.secrets)
+            self._redact = Redactor(secrets)
+            folder = await self._code.get(self.envelope.workspace, self.envelope.code.artifact_digest)
+            python = await self._environments.python_for(folder)
+            return Kind(folder, python, self.envelope.resources.memory_bytes), secrets
+        finally:
+            self._preparing = None
+
+    async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
+        self._child = child
+        work = child.begin(self._job(secrets), self._take_line, self._take_record)
+        try:
+            ends: list[asyncio.Future[Any]] = [work, self._cut]
+            await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # An answer that comes before the end by force counts.
             if not work.done():
                 await child.stop(self._kill_grace)
-        finally:
-            for each in waits:
-                each.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-        if not work.cancelled() and work.exception() is None:
-            # An answer that came before the end by force counts.
-            answer = work.result()
-            finish = outcome.finish_of(answer, self._redact)
-            outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
-            healthy = answer["outcome"] != "failed" and not answer["worn"] and not child.stopped
-            if healthy:
-                self._children.give_back(kind, child, fresh=self.envelope.isolated)
-            else:
-                await child.stop()
-            return finish
-        if not child.stopped:
+            self._child = None
+        died = work.exception()
+        if died is not None:
             await child.stop()
-        return self._cut_short(work)
+            finish = self._ended_early(
+                str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
+            )
+            finish.usage.CopyFrom(common_pb2.Usage(cpu_ms=child.cpu_ms, memory_peak_bytes=self._memory.peak_bytes))
+            self._memory.add_to(finish.usage)
+            return finish
+        answer = work.result()
+        finish = outcome.finish_of(answer, self._redact)
+        self._memory.add_to(finish.usage)
+        outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
+        if answer["outcome"] != "failed" and not answer["worn"] and child.alive:
+            self._children.give_back(kind, child, fresh=self.envelope.isolated)
+        else:
+            await child.stop()
+        return finish
 
-    def _cut_short(self, work: asyncio.Task[dict[str, Any]]) -> Finish:
-        if self._cancelled.is_set():
-            return outcome.cancelled()
-        if self._interrupted.is_set():
-            return outcome.interrupted()
+    def _ended_early(self, how: str) -> Finish:
+        if self._cut.done():
+            return self._cut.result()
         if self._seconds_left() <= 0:
             return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
-        died = work.exception() if not work.cancelled() else None
-        how = str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
         return outcome.failed("INFRASTRUCTURE", how)
+
+    async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
+        if not self.envelope.inputs_uri:
+            return list(self.envelope.inputs)
+        return await asyncio.to_thread(inputs.read_list, self.envelope.inputs_uri, self.envelope.inputs_digest)
 
     def _job(self, secrets: dict[str, str]) -> dict[str, Any]:
         envelope = self.envelope
@@ -174,26 +228,33 @@ class Attempt:
             "secrets": secrets,
             "quarantine": envelope.quarantine,
             "checks": [checks.told(check) for check in envelope.checks],
+            # Where the version before lies; empty without one, None when the server does not tell.
+            "previous": None,
+            "trace": _trace(envelope.trace),
         }
 
     def _seconds_left(self) -> float:
         deadline = self.envelope.deadline
         return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
 
+    def _begin_beside(self) -> None:
+        self._beside = asyncio.create_task(self._report_beside())
+
     async def _report_beside(self) -> None:
         """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
-        await asyncio.sleep(_START_REPORTED_AFTER)
-        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
-        start.mode = event_execution_pb2.DISPATCH_MODE_PULL
-        start.start_time.CopyFrom(self._started)
-        self._about(start)
-        self._send(self.envelope.callbacks.start, start=start)
+        # A pushed one asked before it began.
+        if self.envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
+            start = self.start_request()
+            start.start_time.CopyFrom(self._started)
+            self._send(self.envelope.callbacks.start, start=start)
         interval = self.envelope.heartbeat_interval
         every = interval.seconds + interval.nanos / 1e9 or 30.0
         beat_at = time.monotonic() + every
         while True:
             await asyncio.sleep(min(_LOGS_EVERY, every))
             self._report_logs()
+            if self._child:
+                self._memory.look(self._child.resident_bytes(), time.monotonic())
             if time.monotonic() >= beat_at:
                 beat_at += every
                 beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
@@ -201,52 +262,74 @@ class Attempt:
                 self._send(self._paths.heartbeat, heartbeat=beat)
 
     def _report_logs(self) -> None:
-        while self._lines:
-            lines, self._lines = self._lines[:_LINES_PER_MESSAGE_MAX], self._lines[_LINES_PER_MESSAGE_MAX:]
-            self._batches += 1
-            logs = callback_pb2.AppendLogsRequest(sequence=self._batches, lines=lines, dropped_lines=self._dropped)
-            self._dropped = 0
-            self._about(logs)
-            self._send(self._paths.logs, logs=logs)
+        """One batch at a time: while the server is away lines are dropped and counted rather than kept."""
+        if self._lines and not self._batch_under_way:
+            self._batch_under_way = True
+            self._send_logs()
+
+    def _send_logs(self) -> None:
+        batch = self._lines.take()
+        self._batches += 1
+        batch.sequence = self._batches
+        self._about(batch)
+        self._send(self._paths.logs, self._logs_answered, logs=batch)
 
     def _take_line(self, stream: Stream, line: str) -> None:
-        if len(self._lines) >= _LINES_KEPT_MAX:
-            self._dropped += 1
+        self._keep_line(f"LOG_STREAM_{stream}", line)
+
+    def _take_record(self, record: dict[str, Any]) -> None:
+        """Of the logger that user code was given."""
+        told = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
+        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in told}
+        self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
+
+    def _keep_line(
+        self, stream: str, line: str, level: str | None = None, fields: dict[str, str] | None = None
+    ) -> None:
+        if self._lines.full:
+            self._lines.drop()
             return
-        text = self._redact(line)
-        self._lines.append(callback_pb2.LogLine(time=_now(), stream=f"LOG_STREAM_{stream}", text=text))
+        redacted = self._redact.cut_off(line) if logs.is_cut(line) else self._redact(line)
+        text = redacted[: logs.LINE_CHARS_MAX]
+        self._lines.add(callback_pb2.LogLine(time=_now(), stream=stream, level=level or None, text=text, fields=fields))
 
     def _about(self, call: Any) -> None:
         """Whose call it is."""
-        for field in ("tenant", "workspace", "run_id", "attempt_id"):
-            setattr(call, field, getattr(self.envelope, field))
-        call.session = self._session
+        envelope = self.envelope
+        call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
+        call.attempt_id, call.session = envelope.attempt_id, self._session
 
-    def _send(self, presigned: str, **call: Any) -> None:
+    def _send(self, presigned: str, answered: TakesAnswer | None = None, **call: Any) -> None:
         item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
-        self._reports.send(item, self._answered)
+        self._reports.send(item, answered or self._answered)
+
+    def _logs_answered(self, answer: callback_pb2.CallbackResult) -> None:
+        self._answered(answer)
+        self._batch_under_way = False
+        self._report_logs()
 
     def _answered(self, answer: callback_pb2.CallbackResult) -> None:
         match answer.WhichOneof("result"):
             case "start":
-                self._renew(answer.start.renewed)
+                self.renew(answer.start.renewed)
             case "heartbeat":
-                self._renew(answer.heartbeat.renewed)
+                self.renew(answer.heartbeat.renewed)
                 if answer.heartbeat.should_cancel:
                     self.cancel()
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
 
-    def _renew(self, renewed: callback_pb2.RenewedPaths) -> None:
-        if renewed.heartbeat:
-            self._paths = renewed
+
+def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
+    """As variables of the environment, by the names that OpenTelemetry gives them."""
+    named = {"TRACEPARENT": trace.traceparent, "TRACESTATE": trace.tracestate}
+    return {name: value for name, value in named.items() if value}
 
 
 def _now() -> Timestamp:
-    now = Timestamp()
-    now.GetCurrentTime()
-    return now
+    seconds, nanos = divmod(time.time_ns(), 1_000_000_000)
+    return Timestamp(seconds=seconds, nanos=nanos)
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import resource
 import signal
@@ -14,17 +13,24 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from . import frames
-from .logs import read_lines
+from . import frames, orphans
+from .logs import Lines
 
 Stream = Literal["STDOUT", "STDERR"]
 # Gets each line that user code prints.
 TakesLine = Callable[[Stream, str], None]
-# How long what was printed last may take to come through, when something else holds the pipes open.
-_PRINTING_SECONDS = 1.0
+Answer = dict[str, Any]
+# Gets what user code says to its logger.
+TakesRecord = Callable[[dict[str, Any]], None]
+# What is the worker's alone.
+_PRIVATE = ("SERVO_API_KEY",)
+_READ_BYTES = 64 * 1024
+# Reads that take what a pipe can hold, with something to spare.
+_READS_AT_THE_END_MAX = 4
 _ENDING_SECONDS = 2.0
+_PAGE_BYTES, _TICKS_PER_SECOND = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 class ChildDied(Exception):
@@ -34,22 +40,23 @@ class ChildDied(Exception):
 class Child:
     """Its process group is its own: whatever user code started ends with it."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        lifeline: int,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self._process, self._lifeline, self._reader, self._writer = process, lifeline, reader, writer
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+        self._process, self._lifeline = process, lifeline
+        orphans.ours.add(process.pid)
+        self._loop = asyncio.get_running_loop()
+        self._control: asyncio.Transport | None = None
         self._ended = asyncio.Event()
+        self._answer: asyncio.Future[Answer] | None = None
         self._take_line: TakesLine | None = None
-        self._printing: list[asyncio.Task[None]] = []
+        self._take_record: TakesRecord | None = None
+        self._printed: dict[int, Lines] = {}
         self.jobs = 0
         self.stopped = False
+        # Of jobs that were answered, and of the one that was not.
+        self._cpu_told_ms = self.cpu_ms = 0
 
     @classmethod
-    async def start(cls, folder: Path, memory_bytes: int = 0) -> Child:
+    async def start(cls, folder: Path, memory_bytes: int = 0, python: str = sys.executable) -> Child:
         """``memory_bytes`` limits the process's address space; 0 does not."""
         ours, theirs = socket.socketpair()
         # Our end closes when this process dies, however it dies.
@@ -57,42 +64,53 @@ class Child:
         lines = [theirs.fileno(), their_lifeline]
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", "servo.worker.child_main", *map(str, lines), str(folder)],
+                [python, "-m", "servo.worker.child_main", *map(str, lines), str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=lines,
+                env={name: value for name, value in os.environ.items() if name not in _PRIVATE},
                 start_new_session=True,
             )
         os.close(their_lifeline)
         if memory_bytes:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        reader, writer = await asyncio.open_connection(sock=ours)
-        child = cls(process, lifeline, reader, writer)
-        await child._listen()
+        child = cls(process, lifeline)
+        await child._listen(ours)
         return child
 
-    async def run(self, job: dict[str, Any], take_line: TakesLine) -> dict[str, Any]:
-        """The answer; raises :class:`ChildDied`. Cancelling leaves the child busy: stop it then."""
-        self._take_line = take_line
-        self.jobs += 1
-        answer = asyncio.create_task(self._ask(job))
-        ended = asyncio.create_task(self._ended.wait())
+    @property
+    def alive(self) -> bool:
+        return not self.stopped and not self._ended.is_set()
+
+    def resident_bytes(self) -> int:
+        """Of the process itself, now."""
         try:
-            # Waiting for both: what user code forked may hold the line open.
-            await asyncio.wait([answer, ended], return_when=asyncio.FIRST_COMPLETED)
-            if answer.done() and answer.exception() is None:
-                return answer.result()
-            await self._ended.wait()
-            raise ChildDied(_how(self._process.wait()))
-        finally:
-            answer.cancel()
-            ended.cancel()
-            await asyncio.gather(answer, ended, return_exceptions=True)
+            return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+        except (OSError, IndexError):
+            return 0
+
+    def begin(
+        self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None
+    ) -> asyncio.Future[Answer]:
+        """The answer, or :class:`ChildDied`. Whoever gives up waiting leaves the child busy, and must stop it."""
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._answer, self._take_line, self._take_record = answer, take_line, take_record
+        self.jobs += 1
+        if self._ended.is_set():
+            self._fail(ChildDied(_how(self._process.wait())))
+        else:
+            assert self._control
+            self._control.write(frames.pack(job))
+        return answer
+
+    async def run(self, job: Answer, take_line: TakesLine) -> Answer:
+        return await self.begin(job, take_line)
 
     async def end(self) -> None:
         """Of one that has nothing to do: it leaves by itself when nobody can give it a job any more."""
-        self._writer.close()
+        if self._control:
+            self._control.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), _ENDING_SECONDS)
         await self.stop()
@@ -104,39 +122,86 @@ class Child:
             self._signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), grace)
-        self._signal(signal.SIGKILL)
+        if not self._ended.is_set():
+            self._signal(signal.SIGKILL)
         await self._ended.wait()
         self._process.wait()
-        self._writer.close()
-        _, open_ends = await asyncio.wait(self._printing, timeout=_PRINTING_SECONDS)
-        for each in open_ends:
-            each.cancel()
+        if self._control:
+            self._control.close()
+        for pipe in list(self._printed):
+            self._read_what_is_there(pipe)
+            self._close(pipe)
 
-    async def _listen(self) -> None:
+    async def _listen(self, control: socket.socket) -> None:
         """A process's end shows on its file descriptor, whoever still holds its pipes."""
-        loop = asyncio.get_running_loop()
         watched = os.pidfd_open(self._process.pid)
 
         def note_end() -> None:
-            loop.remove_reader(watched)
+            self._loop.remove_reader(watched)
             os.close(watched)
             os.close(self._lifeline)
+            self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_told_ms, 0)
+            # Before anybody asks how it ended: until then its number, and so its group's, is nobody else's.
+            self._signal(signal.SIGKILL)
             self._ended.set()
+            how = _how(self._process.wait())
+            orphans.ours.discard(self._process.pid)
+            orphans.end_soon()
+            self._fail(ChildDied(how))
 
-        loop.add_reader(watched, note_end)
-        pipes: dict[Stream, IO[bytes] | None] = {"STDOUT": self._process.stdout, "STDERR": self._process.stderr}
-        for name, pipe in pipes.items():
-            source = await _reader(pipe)
-            self._printing.append(asyncio.create_task(read_lines(source, partial(self._print, name))))
+        self._loop.add_reader(watched, note_end)
+        streams: dict[Stream, Any] = {"STDOUT": self._process.stdout, "STDERR": self._process.stderr}
+        for name, pipe in streams.items():
+            os.set_blocking(pipe.fileno(), False)
+            self._printed[pipe.fileno()] = Lines(partial(self._print, name))
+            self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno())
+        self._control, _ = await self._loop.create_connection(lambda: _Answers(self._take, self._fail), sock=control)
 
-    async def _ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        self._writer.write(frames.pack(job))
-        await self._writer.drain()
-        count = frames.length(await self._reader.readexactly(4))
-        if count > frames.FRAME_BYTES_MAX:
-            raise ChildDied(f"it answered {count} bytes at once")
-        answer: dict[str, Any] = json.loads(await self._reader.readexactly(count))
-        return answer
+    def _take(self, answer: Answer) -> None:
+        """What was printed before it stands in the pipes by now, and belongs to this job."""
+        if "record" in answer:
+            if self._take_record is not None:
+                self._take_record(answer["record"])
+            return
+        for pipe in list(self._printed):
+            self._read_what_is_there(pipe)
+        self._take_line = self._take_record = None
+        self._cpu_told_ms += answer["usage"]["cpu_ms"]
+        if self._answer and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer and not self._answer.done():
+            self._answer.set_exception(error)
+
+    def _read_what_is_there(self, pipe: int) -> None:
+        for _ in range(_READS_AT_THE_END_MAX):
+            if not self._read(pipe):
+                break
+        if pipe in self._printed:
+            self._printed[pipe].end()
+
+    def _read(self, pipe: int) -> bool:
+        """Whether there may be more. A child that nobody reads would block, so this never waits for anybody."""
+        try:
+            piece = os.read(pipe, _READ_BYTES) if pipe in self._printed else b""
+        except BlockingIOError:
+            return False
+        if piece:
+            self._printed[pipe].feed(piece)
+        else:
+            self._close(pipe)
+        return bool(piece)
+
+    def _close(self, pipe: int) -> None:
+        lines = self._printed.pop(pipe, None)
+        if lines is None:
+            return
+        lines.end()
+        self._loop.remove_reader(pipe)
+        for each in (self._process.stdout, self._process.stderr):
+            if each and not each.closed and each.fileno() == pipe:
+                each.close()
 
     def _print(self, stream: Stream, line: str) -> None:
         if self._take_line is not None:
@@ -148,11 +213,29 @@ class Child:
             os.killpg(self._process.pid, number)
 
 
-async def _reader(pipe: IO[bytes] | None) -> asyncio.StreamReader:
-    assert pipe
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-    return reader
+class _Answers(asyncio.Protocol):
+    """The line that a child answers on."""
+
+    def __init__(self, take: Callable[[Answer], None], fail: Callable[[Exception], None]) -> None:
+        self._take, self._fail = take, fail
+        self._received = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        try:
+            while (answer := frames.take(self._received)) is not None:
+                self._take(answer)
+        except ValueError as error:
+            self._fail(ChildDied(f"it answered what cannot be read: {error}"))
+
+
+def _cpu_ms(pid: int) -> int:
+    """Of a process that ended and that nobody asked about yet, with what it started and waited for."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return sum(map(int, words[11:15])) * 1000 // _TICKS_PER_SECOND
 
 
 def _how(code: int) -> str:

@@ -10,7 +10,6 @@ import ctypes
 import importlib
 import json
 import os
-import resource
 import signal
 import socket
 import sys
@@ -18,7 +17,7 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.data.places import AlreadyWritten, BadPlace, PlaceFailed
+from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.define.asset import Asset
 from servo.define.context import Context
 from servo.define.results import Skip
@@ -30,8 +29,10 @@ from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
 from . import checks, data, frames
+from .records import Records
+from .usage import Meter
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class CodeMissing(ServoError):
@@ -46,11 +47,12 @@ def main() -> None:
     _die_with_the_worker(lifeline)
     sys.path.insert(0, sys.argv[3])
     jobs = control.makefile("rb")
+    records = Records(control)
     while (job := frames.read(jobs)) is not None:
         answer = run(job)
         sys.stdout.flush()
         sys.stderr.flush()
-        control.sendall(_packed(answer))
+        records.send(_packed(answer))
 
 
 def _die_with_the_worker(lifeline: int) -> None:
@@ -60,17 +62,22 @@ def _die_with_the_worker(lifeline: int) -> None:
         os.read(lifeline, 1)
         os.killpg(0, signal.SIGKILL)
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    system = ctypes.CDLL(None)
+    system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What user code starts and leaves stays ours until we end, and is the worker's to end then.
+    system.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     threading.Thread(target=watch, name="servo-lifeline", daemon=True).start()
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    usage: dict[str, int] = {}
-    answer = _attempt(job, usage)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    answer["usage"] = {"cpu_ms": round(cpu * 1000), "memory_peak_bytes": after.ru_maxrss * 1024, **usage}
+    # Where tools look for the trace that they go on with, and what user code starts inherits it.
+    os.environ.update(job["trace"])
+    meter = Meter()
+    moved: dict[str, int] = {}
+    answer = _attempt(job, moved)
+    answer["usage"] = meter.read() | moved
+    for name in job["trace"]:
+        os.environ.pop(name, None)
     return answer
 
 
@@ -81,11 +88,12 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
-        prepare(wanted, data.parameters(job), knows_previous=False)
+        prepare(wanted, data.parameters(job), knows_previous=job["previous"] is not None)
+        previous = data.previous_rows(job, wanted)
         inputs, read_bytes = data.read_inputs(asset, job)
         usage["read_bytes"] = read_bytes
         context, now = _context(job), datetime.now(UTC)
-        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"])
+        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"], previous_rows=previous)
         answer = _succeeded(attempted)
         answer["outputs"] = data.write_outputs(asset, attempted, job)
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])

@@ -15,6 +15,8 @@ class Kind(NamedTuple):
     """Children that may stand in for each other."""
 
     folder: Path
+    # The interpreter of its environment.
+    python: str
     memory_bytes: int
 
 
@@ -25,11 +27,12 @@ class Children:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def take(self, kind: Kind, *, fresh: bool) -> Child:
-        for place, (known, child) in enumerate(self._idle):
-            if known == kind and not fresh:
-                del self._idle[place]
+        while not fresh and (child := self._idle_one(kind)) is not None:
+            if child.alive:
                 return child
-        return await Child.start(kind.folder, kind.memory_bytes)
+            # It died of what user code left behind in it.
+            self._end_soon(child)
+        return await Child.start(kind.folder, kind.memory_bytes, kind.python)
 
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
         """One that did its job well. The oldest idle one makes room."""
@@ -46,6 +49,13 @@ class Children:
             self._end_soon(child)
         self._idle.clear()
         await asyncio.gather(*self._ending)
+
+    def _idle_one(self, kind: Kind) -> Child | None:
+        for place, (known, child) in enumerate(self._idle):
+            if known == kind:
+                del self._idle[place]
+                return child
+        return None
 
     def _end_soon(self, child: Child) -> None:
         task = asyncio.create_task(child.end())

@@ -9,10 +9,8 @@ import os
 import shutil
 import zipfile
 from collections.abc import Awaitable, Callable
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from servo.build.build import REQUIREMENTS_NAME
 from servo.errors import ServoError
 
 _UNPACKED_BYTES_MAX = 256 * 1024 * 1024
@@ -28,14 +26,18 @@ class CodeCache:
         self._folder = folder
         self._download = download
         self._locks: dict[str, asyncio.Lock] = {}
+        self._there: dict[str, Path] = {}
 
     async def get(self, workspace: str, digest: str) -> Path:
         """The folder with the unpacked sources. It exists only whole."""
+        if digest in self._there:
+            return self._there[digest]
         folder = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if not folder.exists():
                 content = await self._download(workspace, digest)
                 await asyncio.to_thread(_unpack, content, digest, folder)
+        self._there[digest] = folder
         return folder
 
 
@@ -49,7 +51,6 @@ def _unpack(content: bytes, digest: str, folder: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as zipped:
             _check(zipped)
             zipped.extractall(partial)
-        _check_requirements(partial / REQUIREMENTS_NAME)
         partial.replace(folder)
     except zipfile.BadZipFile as error:
         raise BadCode(f"the archive {digest} is no zip: {error}") from None
@@ -66,22 +67,3 @@ def _check(zipped: zipfile.ZipFile) -> None:
         is_link = entry.external_attr >> 28 == 0xA
         if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or is_link:
             raise BadCode(f"the archive holds `{entry.filename}`, which leads out of its folder")
-
-
-def _check_requirements(file: Path) -> None:
-    """This worker's environment must have what the code was locked to."""
-    lines = file.read_text().splitlines() if file.exists() else []
-    for line in lines:
-        if ";" in line:
-            # A marker may say that it is not for this machine; what is missing shows itself on import.
-            continue
-        name, _, version = line.split(" --hash")[0].replace(" ", "").partition("==")
-        name = name.partition("[")[0]
-        try:
-            installed = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            installed = "not installed"
-        if installed != version:
-            raise BadCode(
-                f"the code needs {name}=={version}, which is {installed} here; install it where the worker runs"
-            )

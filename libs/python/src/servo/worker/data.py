@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+from collections.abc import Iterable
 from typing import Any
 
-from servo.data.commit import About, commit
-from servo.data.inputs import Reader, Resolved, Version
+from servo.data.commit import About, commit, row_count
+from servo.data.inputs import Reader, Resolved, Version, is_item
 from servo.data.places import place
 from servo.define.asset import Asset
+from servo.define.checks import Check, RowCount
 from servo.define.dependencies import In
 from servo.execute import tables
 from servo.execute.carry_out import Attempted
+from servo.execute.errors import InputMissing
 from servo.execute.quality import Gating, Read
 from servo.manifest.inputs import declared
 from servo.model.partition_key import PartitionKey
@@ -23,6 +27,12 @@ Job = dict[str, Any]
 def parameters(job: Job) -> list[str]:
     """What the function reads. Some inputs only have to be there first."""
     return [each["parameter"] for each in job["inputs"] if each["parameter"]]
+
+
+def previous_rows(job: Job, checks: Iterable[Check]) -> int | None:
+    """Of the version before, when a check compares with it. None without one, or when it has no rows."""
+    compare = any(isinstance(each.spec, RowCount) and each.spec.share_of_previous_ppm is not None for each in checks)
+    return row_count(job["previous"]) if compare and job["previous"] else None
 
 
 def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]:
@@ -37,6 +47,7 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
             inputs[parameter] = Read(json.loads(job["item_json"]))
         elif parameter:
             resolved = Resolved(each["asset_key"], parameter, [Version(*version) for version in each["versions"]])
+            _refuse_one_of_many(asset, said, resolved)
             inputs[parameter] = reader.read(resolved, said, _wanted(asset, parameter))
     return inputs, reader.read_bytes
 
@@ -55,6 +66,28 @@ def write_outputs(asset: Asset[..., Any], attempted: Attempted, job: Job) -> lis
             about = About(job["run_id"], job["attempt_id"], str(output.key), job["partition"])
             told.append(commit(folder, value, output.io or asset.settings.io, about, job["inputs"]))
     return told
+
+
+def _refuse_one_of_many(asset: Asset[..., Any], said: In, resolved: Resolved) -> None:
+    """A mapped asset is what all its items made; a server that names only the last of them would hand over a part."""
+    made = [version for version in resolved.versions if version.materialization_id]
+    upstream = _upstream(asset, said, resolved.asset_key) if made else None
+    if upstream is None or all(is_item(version) for version in made):
+        return
+    if any(each.each for each in declared(upstream)[0].values()):
+        raise InputMissing(
+            f"`{resolved.asset_key}` is made once per item, and this server does not name the versions of all items; "
+            "give the parameter another input, or let each item write where the function finds it"
+        )
+
+
+def _upstream(asset: Asset[..., Any], said: In, key: str) -> Asset[..., Any] | None:
+    """Its definition, where this code has it at hand."""
+    if isinstance(said.asset, Asset):
+        return said.asset
+    module = sys.modules.get(asset.function.__module__)
+    known = vars(module).values() if module else ()
+    return next((each for each in known if isinstance(each, Asset) and str(each.key) == key), None)
 
 
 def _wanted(asset: Asset[..., Any], parameter: str) -> tables.Kind | None:

@@ -17,9 +17,18 @@ def pack(message: dict[str, Any]) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def length(head: bytes) -> int:
-    (count,) = _LENGTH.unpack(head)
-    return int(count)
+def take(received: bytearray) -> dict[str, Any] | None:
+    """The first message, taken away from what was received; ``None`` while it is not whole. ``ValueError`` for none."""
+    if len(received) < _LENGTH.size:
+        return None
+    end = _LENGTH.size + _length(received)
+    if end > FRAME_BYTES_MAX:
+        raise ValueError(f"{end} bytes at once")
+    if len(received) < end:
+        return None
+    message: dict[str, Any] = json.loads(received[_LENGTH.size : end])
+    del received[:end]
+    return message
 
 
 def read(stream: IO[bytes]) -> dict[str, Any] | None:
@@ -27,5 +36,10 @@ def read(stream: IO[bytes]) -> dict[str, Any] | None:
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
-    message: dict[str, Any] = json.loads(stream.read(length(head)))
+    message: dict[str, Any] = json.loads(stream.read(_length(head)))
     return message
+
+
+def _length(head: bytes | bytearray) -> int:
+    (count,) = _LENGTH.unpack_from(head)
+    return int(count)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from google.protobuf import json_format
 
-from servo.data.places import BadPlace, read_file
+from servo.data.errors import BadPlace
+from servo.data.places import read_file
 from servo.errors import ServoError
 from servo.v1 import materialization_pb2, worker_pb2
 
@@ -16,22 +17,24 @@ class BadInputs(ServoError):
     """A list of inputs that cannot be believed or read."""
 
 
-def resolve(envelope: worker_pb2.TaskEnvelope) -> list[worker_pb2.ResolvedInput]:
-    """Reads the file when there is one."""
-    uri = envelope.inputs_uri
-    if not uri:
-        return list(envelope.inputs)
+def read_list(uri: str, digest: str) -> list[worker_pb2.ResolvedInput]:
+    """Of many inputs."""
     try:
         content = read_file(uri)
     except (OSError, BadPlace) as error:
         raise BadInputs(f"the list of inputs at {uri} cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != envelope.inputs_digest:
+    if hashlib.sha256(content).hexdigest() != digest:
         raise BadInputs(f"the list of inputs at {uri} is not the one that the envelope was written for")
     try:
         lines = content.decode().splitlines()
-        return [json_format.Parse(line, worker_pb2.ResolvedInput()) for line in lines if line]
+        return [_parse(line) for line in lines if line]
     except (UnicodeDecodeError, json_format.ParseError) as error:
         raise BadInputs(f"the list of inputs at {uri} is malformed: {error}") from error
+
+
+def _parse(line: str) -> worker_pb2.ResolvedInput:
+    """A newer dispatcher may say more than this worker knows about."""
+    return json_format.Parse(line, worker_pb2.ResolvedInput(), ignore_unknown_fields=True)
 
 
 def recorded(inputs: Iterable[worker_pb2.ResolvedInput]) -> list[materialization_pb2.InputVersion]:

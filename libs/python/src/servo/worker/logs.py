@@ -2,47 +2,89 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
-LINE_BYTES_MAX = 16 * 1024
-_READ_BYTES = 64 * 1024
-_REDACTED = "***"
-# Shorter secrets would turn ordinary words into stars.
-_SECRET_CHARS_MIN = 4
+from servo.v1 import callback_pb2
+
+# What a line may have when it is sent, and what of it is looked at: a secret that begins before the cut is seen whole.
+LINE_CHARS_MAX = 16 * 1024
+LINE_BYTES_MAX = 2 * LINE_CHARS_MAX
+FIELD_CHARS_MAX = 1024
+# The server takes 1,000 lines and 1 MiB at once.
+_BATCH_LINES_MAX = 500
+_BATCH_BYTES_MAX = 256 * 1024
+# What waits while the server is slow or away; the rest is counted.
+_KEPT_LINES_MAX = 5_000
+_KEPT_BYTES_MAX = 2 * 1024 * 1024
 
 
-async def read_lines(source: asyncio.StreamReader, take: Callable[[str], None]) -> None:
-    """Reads to the end, always: a child that nobody reads would block. A long line is cut, its rest thrown away."""
-    rest = b""
-    cut = False
-    while piece := await source.read(_READ_BYTES):
-        *whole, rest = (rest + piece).split(b"\n")
+class Lines:
+    """What comes in pieces, line by line. A long line is cut, its rest thrown away."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self._take = take
+        self._rest = b""
+        self._cut = False
+
+    def feed(self, piece: bytes) -> None:
+        *whole, rest = (self._rest + piece).split(b"\n")
         for line in whole:
-            if not cut:
-                take(_text(line))
-            cut = False
+            if not self._cut:
+                self._take(_text(line))
+            self._cut = False
+        self._rest = rest
         if len(rest) > LINE_BYTES_MAX:
-            if not cut:
-                take(_text(rest))
-            cut, rest = True, b""
-    if rest and not cut:
-        take(_text(rest))
+            if not self._cut:
+                self._take(_text(rest))
+            self._cut, self._rest = True, b""
+
+    def end(self) -> None:
+        """What stands there without an end of its line is one too."""
+        if self._rest and not self._cut:
+            self._take(_text(self._rest))
+        self._rest, self._cut = b"", False
+
+
+class Kept:
+    """Lines of an attempt that wait to be sent."""
+
+    def __init__(self) -> None:
+        self._lines: list[callback_pb2.LogLine] = []
+        self._bytes = 0
+        self._dropped = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines) or self._dropped > 0
+
+    @property
+    def full(self) -> bool:
+        return len(self._lines) >= _KEPT_LINES_MAX or self._bytes >= _KEPT_BYTES_MAX
+
+    def drop(self) -> None:
+        self._dropped += 1
+
+    def add(self, line: callback_pb2.LogLine) -> None:
+        self._lines.append(line)
+        self._bytes += line.ByteSize()
+
+    def take(self) -> callback_pb2.AppendLogsRequest:
+        """The next batch."""
+        count = size = 0
+        for line in self._lines[:_BATCH_LINES_MAX]:
+            size += line.ByteSize()
+            if count and size > _BATCH_BYTES_MAX:
+                break
+            count += 1
+        batch, self._lines = self._lines[:count], self._lines[count:]
+        self._bytes -= sum(line.ByteSize() for line in batch)
+        dropped, self._dropped = self._dropped, 0
+        return callback_pb2.AppendLogsRequest(lines=batch, dropped_lines=dropped)
+
+
+def is_cut(text: str) -> bool:
+    """Whether a line may have gone on. One character may have been cut in two."""
+    return len(text) * 4 > LINE_BYTES_MAX and len(text.encode(errors="replace")) > LINE_BYTES_MAX - 4
 
 
 def _text(line: bytes) -> str:
     return line[:LINE_BYTES_MAX].decode(errors="replace").rstrip("\r")
-
-
-@dataclass(slots=True)
-class Redactor:
-    """Takes secrets out of whatever leaves the worker."""
-
-    secrets: Mapping[str, str] = field(default_factory=dict)
-
-    def __call__(self, text: str) -> str:
-        for secret in sorted(self.secrets.values(), key=len, reverse=True):
-            if len(secret) >= _SECRET_CHARS_MIN:
-                text = text.replace(secret, _REDACTED)
-        return text

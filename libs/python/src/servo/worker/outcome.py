@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from servo.errors import ServoError
 from servo.execute.quality import Gating
 from servo.manifest.values import duration
 from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
 
-from .logs import Redactor
+from .redaction import Redactor
 
 Finish = callback_pb2.FinishAttemptRequest
-
-
-class NoSecret(ServoError):
-    """A secret that this worker cannot read."""
 
 
 def failed(category: str, message: str) -> Finish:
@@ -57,6 +51,12 @@ def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor) -> Non
         finish.error.CopyFrom(failed("USER_CODE", redact(answer["blocking"])).error)
     if answer["items"] is not None:
         items = answer["items"]
+        # Items stand in the ledger. Stars in their place would be other items.
+        if any(redact.finds(item) for item in items):
+            finish.outcome = state_pb2.OUTCOME_FAILED
+            finish.error.CopyFrom(failed("USER_CODE", "an item holds a secret; yield what does not name it").error)
+            finish.ClearField("gating")
+            return
         finish.items.CopyFrom(event_execution_pb2.MappedItems(count=len(items), items_json=items))
 
 
@@ -67,28 +67,18 @@ def add_outputs(
     inputs: Sequence[materialization_pb2.InputVersion],
 ) -> None:
     """What was committed, and from what it was made."""
+    if finish.outcome != state_pb2.OUTCOME_SUCCEEDED:
+        return
     for told in answer.get("outputs", ()):
         finish.outputs.append(materialization_pb2.Output(**told, code_version=code_version, inputs=inputs))
-
-
-def read_secrets(references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
-    """Here and nowhere else."""
-    found = {}
-    for reference in references:
-        if reference.provider != "env":
-            raise NoSecret(f"the secret `{reference.name}` lies in {reference.provider}, which this worker cannot read")
-        if reference.path not in os.environ:
-            raise NoSecret(f"the secret `{reference.name}` is missing: set {reference.path} where the worker runs")
-        found[reference.name] = os.environ[reference.path]
-    return found
 
 
 def _error(told: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
     error = common_pb2.TaskError(
         category=f"ERROR_CATEGORY_{told['category']}",
         message=redact(told["message"]),
-        type=told.get("type", ""),
-        location=told.get("location", ""),
+        type=redact(told.get("type", "")),
+        location=redact(told.get("location", "")),
         traceback=redact(told.get("traceback", "")),
     )
     if told.get("retriable") is not None:

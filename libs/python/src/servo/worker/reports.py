@@ -8,9 +8,9 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import grpc
 
@@ -21,23 +21,21 @@ from .spool import Spool
 
 _log = logging.getLogger("servo.worker")
 _ITEMS_PER_MESSAGE_MAX = 256
+# The server takes 4 MiB.
+_MESSAGE_BYTES_MAX = 1024 * 1024
 _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
 
 TakesAnswer = Callable[[callback_pb2.CallbackResult], None]
 
 
+class TakesReports(Protocol):
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None: ...
+
+
 class _Open(NamedTuple):
     item: callback_pb2.CallbackItem
     answered: TakesAnswer
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A file of the spool, and which of its outcomes are not answered."""
-
-    path: Path
-    numbers: set[int]
 
 
 class Reports:
@@ -48,7 +46,11 @@ class Reports:
         self._unsent: list[int] = []
         # Outcomes go to the disk before they go anywhere else.
         self._unkept: list[int] = []
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, Path] = {}
+        # By file of the spool: which of its outcomes are not answered.
+        self._files: dict[Path, set[int]] = {}
+        # One thread: what is written and what is forgotten do not meet.
+        self._disk = ThreadPoolExecutor(1, "servo-spool")
         self._next = 1
         self._news = asyncio.Event()
         self._outcomes = asyncio.Event()
@@ -72,12 +74,15 @@ class Reports:
     async def run(self) -> None:
         """Until it is cancelled."""
         for path, items in self._spool.left():
-            self._take_over(path, [self._add(item, None) for item in items])
+            self._may_be_sent(path, [self._add(item, None) for item in items])
         keeping = asyncio.create_task(self._keep_outcomes())
         try:
             await self._speak_again_and_again()
         finally:
             keeping.cancel()
+            self._disk.shutdown()
+            self._write(self._answered_files(), [])
+            self._spool.close()
 
     async def _speak_again_and_again(self) -> None:
         pause = _PAUSE_MIN
@@ -95,22 +100,41 @@ class Reports:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
     async def _keep_outcomes(self) -> None:
-        """While one file is being written the next outcomes gather."""
+        """While some are being written the next gather."""
+        loop = asyncio.get_running_loop()
         while True:
             await self._outcomes.wait()
             self._outcomes.clear()
-            while self._unkept:
+            answered = self._answered_files()
+            for path in answered:
+                del self._files[path]
+            while self._unkept or answered:
                 numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
-                path = await asyncio.to_thread(self._spool.keep, [self._open[number].item for number in numbers])
+                items = [self._open[number].item for number in numbers]
+                kept_in: Path | None = await loop.run_in_executor(self._disk, self._write, answered, items)
                 del self._unkept[: len(numbers)]
-                self._take_over(path, numbers)
+                self._may_be_sent(kept_in, numbers)
+                answered = []
 
-    def _take_over(self, path: Path, numbers: list[int]) -> None:
-        """These are on disk and may be sent."""
-        kept = _Kept(path, set(numbers))
-        self._kept.update(dict.fromkeys(numbers, kept))
+    def _write(self, answered: list[Path], items: list[callback_pb2.CallbackItem]) -> Path | None:
+        try:
+            for path in answered:
+                self._spool.forget(path)
+            return self._spool.keep(items) if items else None
+        except OSError as error:
+            # Better sent without a copy than not at all; without both the server misses the heartbeat.
+            _log.error("outcomes cannot be kept on this disk: %s", error)
+            return None
+
+    def _may_be_sent(self, path: Path | None, numbers: list[int]) -> None:
+        if path is not None:
+            self._kept.update(dict.fromkeys(numbers, path))
+            self._files.setdefault(path, set()).update(numbers)
         self._unsent.extend(numbers)
         self._news.set()
+
+    def _answered_files(self) -> list[Path]:
+        return [path for path, numbers in self._files.items() if not numbers]
 
     def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None) -> int:
         item.number = self._next
@@ -132,11 +156,23 @@ class Reports:
     async def _messages(self) -> AsyncIterator[callback_pb2.StreamCallbacksRequest]:
         while True:
             while self._unsent:
-                numbers, self._unsent = self._unsent[:_ITEMS_PER_MESSAGE_MAX], self._unsent[_ITEMS_PER_MESSAGE_MAX:]
-                items = [self._open[number].item for number in numbers if number in self._open]
-                yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=items)
+                yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=self._next_items())
             self._news.clear()
             await self._news.wait()
+
+    def _next_items(self) -> list[callback_pb2.CallbackItem]:
+        items: list[callback_pb2.CallbackItem] = []
+        size = taken = 0
+        for number in self._unsent[:_ITEMS_PER_MESSAGE_MAX]:
+            if number in self._open:
+                item = self._open[number].item
+                size += item.ByteSize()
+                if items and size > _MESSAGE_BYTES_MAX:
+                    break
+                items.append(item)
+            taken += 1
+        del self._unsent[:taken]
+        return items
 
     def _take(self, answer: callback_pb2.CallbackResult) -> None:
         report = self._open.get(answer.number)
@@ -157,11 +193,12 @@ class Reports:
             self._news.clear()
 
     def _forget(self, number: int) -> None:
-        kept = self._kept.pop(number, None)
-        if kept is not None:
-            kept.numbers.discard(number)
-            if not kept.numbers:
-                kept.path.unlink(missing_ok=True)
+        path = self._kept.pop(number, None)
+        if path is None:
+            return
+        self._files[path].discard(number)
+        if not self._files[path]:
+            self._outcomes.set()
 
     def _send_again(self, number: int) -> None:
         if number in self._open and number not in self._unsent:

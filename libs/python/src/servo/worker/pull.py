@@ -1,0 +1,143 @@
+"""Envelopes over a stream, as many as there is room for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import AsyncIterable, AsyncIterator
+from functools import partial
+from typing import Any
+
+import grpc
+
+from servo.client.errors import CallFailed, InvalidRequest, NotAllowed, NotAuthenticated, NotImplementedByServer
+from servo.client.status import told
+from servo.v1 import dispatcher_pb2
+
+from .slots import Admission, Slots
+
+_log = logging.getLogger("servo.worker")
+_PAUSE_MIN = 0.05
+_PAUSE_MAX = 2.0
+# A sign of life on a silent stream.
+_ALIVE_EVERY = 10.0
+# What repeating cannot help.
+FINAL = (NotAuthenticated, NotAllowed, InvalidRequest, NotImplementedByServer)
+
+
+class Pull:
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._says: list[dispatcher_pb2.PullTasksRequest] = []
+        # Granted and not said yet: while one message is under way they add up.
+        self._credits = 0
+        self._word = asyncio.Event()
+
+    async def serve(self) -> None:
+        """Until the worker leaves. Raises when the server refuses it for good."""
+        pause = _PAUSE_MIN
+        while not self._slots.leave.is_set():
+            began = time.monotonic()
+            try:
+                await self._serve_once()
+            except FINAL:
+                raise
+            except CallFailed as error:
+                _log.info("the stream of envelopes broke: %s", error)
+            pause = _PAUSE_MIN if time.monotonic() - began > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._slots.leave.wait(), pause * random.uniform(0.5, 1.0))
+
+    async def _serve_once(self) -> None:
+        """Registers, opens a stream and works until it ends."""
+        slots = self._slots
+        registered = await slots.register()
+        client = slots.client.at(registered.address) if registered.address else slots.client
+        self._says, self._credits = [], 0
+        self._say(
+            open=dispatcher_pb2.PullOpen(
+                session=slots.session,
+                attempt_ids=list(slots.running),
+                credits=max(slots.config.slots - len(slots.running), 0),
+            )
+        )
+        call = client.dispatcher.PullTasks(self._messages())
+        hearing = asyncio.create_task(self._hear_all(call))
+        leaving = asyncio.create_task(self._say_leave())
+        beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._show_life())]
+        try:
+            await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                # The server ends the stream when it has noted that we are gone.
+                await asyncio.wait([hearing], timeout=_PAUSE_MAX)
+            elif hearing.exception() is not None:
+                await hearing
+        finally:
+            call.cancel()
+            for task in (hearing, leaving, *beside):
+                task.cancel()
+            await asyncio.gather(hearing, leaving, *beside, return_exceptions=True)
+
+    async def _hear_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse]) -> None:
+        try:
+            async for message in call:
+                if not self._hear(message):
+                    return
+        except grpc.aio.AioRpcError as error:
+            raise told(error) from error
+
+    def _hear(self, message: dispatcher_pb2.PullTasksResponse) -> bool:
+        """Whether the stream goes on."""
+        match message.WhichOneof("message"):
+            case "envelopes":
+                admit = partial(self._slots.admit, ended=partial(self._grant, 1))
+                refused = sum(admit(signed) is not Admission.STARTED for signed in message.envelopes.envelopes)
+                self._grant(refused)
+            case "cancels":
+                for attempt_id in message.cancels.attempt_ids:
+                    self._slots.cancel(attempt_id)
+            case "drain":
+                if message.drain.kill:
+                    self._slots.interrupt_all()
+                self._slots.leave.set()
+            case "moved":
+                return False
+        return True
+
+    async def _messages(self) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
+        while True:
+            await self._word.wait()
+            self._word.clear()
+            said, self._says = self._says, []
+            for message in said:
+                yield message
+            if self._credits:
+                count, self._credits = self._credits, 0
+                yield self._message(credits=dispatcher_pb2.PullCredits(count=count))
+
+    async def _show_life(self) -> None:
+        while True:
+            await asyncio.sleep(_ALIVE_EVERY)
+            self._say(credits=dispatcher_pb2.PullCredits(count=0))
+
+    async def _say_leave(self) -> None:
+        """Tells the server to send nothing more; cancels are still heard while the rest ends."""
+        await self._slots.leave.wait()
+        self._say(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
+        await self._slots.finish_running()
+
+    def _grant(self, count: int) -> None:
+        if count > 0 and not self._slots.leave.is_set():
+            self._credits += count
+            self._word.set()
+
+    def _say(self, **message: Any) -> None:
+        self._says.append(self._message(**message))
+        self._word.set()
+
+    def _message(self, **message: Any) -> dispatcher_pb2.PullTasksRequest:
+        slots = self._slots
+        return dispatcher_pb2.PullTasksRequest(tenant=slots.config.tenant, worker_id=slots.worker_id, **message)

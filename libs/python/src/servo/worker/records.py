@@ -1,0 +1,46 @@
+"""What user code says to its logger, on its way to the worker with level and fields."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+import threading
+
+from servo.define.context import LOGGER
+
+from . import frames
+
+_TEXT_CHARS_MAX = 32 * 1024
+_FIELDS_MAX = 32
+_LEVELS = ((logging.ERROR, "ERROR"), (logging.WARNING, "WARNING"), (logging.INFO, "INFO"))
+# What every record has by itself; the rest are fields of the user.
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class Records(logging.Handler):
+    """The logger's only handler in a child. Jobs are answered on the same line."""
+
+    def __init__(self, line: socket.socket) -> None:
+        super().__init__()
+        self._line, self._turn = line, threading.Lock()
+        self.setFormatter(logging.Formatter())
+        logger = logging.getLogger(LOGGER)
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        logger.addHandler(self)
+
+    def send(self, frame: bytes) -> None:
+        with self._turn:
+            self._line.sendall(frame)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            # What was printed before stands before it.
+            sys.stdout.flush()
+            level = next((name for least, name in _LEVELS if record.levelno >= least), "DEBUG")
+            given = [(name, value) for name, value in vars(record).items() if name not in _USUAL][:_FIELDS_MAX]
+            told = {"level": level, "text": self.format(record)[:_TEXT_CHARS_MAX]}
+            self.send(frames.pack({"record": {**told, "fields": {name: str(value) for name, value in given}}}))
+        except Exception:
+            self.handleError(record)

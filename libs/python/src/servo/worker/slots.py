@@ -1,0 +1,149 @@
+"""The attempts that a worker has, however they came to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from enum import Enum
+
+from servo.client.aio import AsyncClient
+from servo.client.errors import CallFailed
+from servo.model.ids import ulid
+from servo.v1 import dispatcher_pb2, worker_pb2
+
+from .attempt import Attempt
+from .children import Children
+from .code import CodeCache
+from .config import WorkerConfig
+from .envelopes import Seen, open_envelope
+from .environments import Environments
+from .reports import Reports
+from .spool import Spool
+
+_log = logging.getLogger("servo.worker")
+_RENEW_AHEAD = 60.0
+_RENEW_PAUSE_MIN = 2.0
+_ANSWERS_SECONDS = 10.0
+
+
+class Admission(Enum):
+    STARTED = 1
+    # It came before.
+    KNOWN = 2
+    # It was not written for this worker.
+    FORGED = 3
+    # There is no room.
+    FULL = 4
+
+
+class Slots:
+    def __init__(self, client: AsyncClient, config: WorkerConfig) -> None:
+        self.client, self.config = client, config
+        self.worker_id, self.session = _new_id(), _new_id()
+        self.leave = asyncio.Event()
+        self.running: dict[str, tuple[Attempt, asyncio.Task[None]]] = {}
+        self.reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
+        self._code = CodeCache(config.folder / "code", self._download)
+        self._environments = Environments(config.folder / "environments")
+        self._children = Children(config.slots)
+        self._seen = Seen()
+        self._envelope_key = b""
+
+    async def register(self) -> dispatcher_pb2.RegisterWorkerResponse:
+        config = self.config
+        request = dispatcher_pb2.RegisterWorkerRequest(
+            tenant=config.tenant, worker_id=self.worker_id, session=self.session, info=config.info
+        )
+        registered = await self.client.dispatcher.RegisterWorker(request)
+        self._envelope_key = registered.envelope_key
+        return registered
+
+    async def stay_registered(self, registered: dispatcher_pb2.RegisterWorkerResponse) -> None:
+        """Registers again before the key of its envelopes is too old; what fails shows where envelopes come from."""
+        while registered.HasField("renew_before"):
+            left = registered.renew_before.seconds - time.time() - _RENEW_AHEAD
+            await asyncio.sleep(max(left, _RENEW_PAUSE_MIN))
+            try:
+                registered = await self.register()
+            except CallFailed as error:
+                _log.info("the registration could not be renewed: %s", error)
+
+    def admit(
+        self,
+        signed: worker_pb2.SignedEnvelope,
+        carry_out: Callable[[Attempt], Awaitable[None]] = Attempt.run,
+        ended: Callable[[], None] = lambda: None,
+        *,
+        only_with_room: bool = False,
+    ) -> Admission:
+        """Begins what is new and for this worker; ``ended`` is called when there is room again.
+
+        What was pulled is ours whether or not there is room; what is pushed can be had later.
+        """
+        envelope = open_envelope(self._envelope_key, signed)
+        if envelope is None:
+            _log.warning("an envelope has a wrong signature and is not run")
+            return Admission.FORGED
+        if only_with_room and len(self.running) >= self.config.slots and envelope.attempt_id not in self.running:
+            return Admission.FULL
+        if not self._seen.is_new(envelope.attempt_id):
+            return Admission.KNOWN
+        attempt = Attempt(
+            envelope,
+            worker_id=self.worker_id,
+            session=self.session,
+            code=self._code,
+            environments=self._environments,
+            children=self._children,
+            reports=self.reports,
+            kill_grace=self.config.kill_grace,
+        )
+        task = asyncio.create_task(self._run(attempt, carry_out, ended))
+        self.running[envelope.attempt_id] = attempt, task
+        return Admission.STARTED
+
+    def cancel(self, attempt_id: str) -> None:
+        if attempt_id in self.running:
+            self.running[attempt_id][0].cancel()
+
+    def interrupt_all(self) -> None:
+        for attempt, _ in self.running.values():
+            attempt.interrupt()
+
+    async def finish_running(self) -> None:
+        """Within the grace; what still runs then is given back."""
+        tasks = [task for _, task in self.running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.config.leave_grace)
+        self.interrupt_all()
+        await asyncio.gather(*(task for _, task in self.running.values()))
+
+    async def all_answered(self) -> None:
+        if not await self.reports.all_answered(_ANSWERS_SECONDS):
+            _log.warning("outcomes without an answer stay in %s", self.config.folder)
+
+    async def close(self) -> None:
+        await self._environments.close()
+        await self._children.close()
+
+    async def _run(
+        self, attempt: Attempt, carry_out: Callable[[Attempt], Awaitable[None]], ended: Callable[[], None]
+    ) -> None:
+        try:
+            await carry_out(attempt)
+        except Exception:
+            # The server will miss its heartbeat and try it elsewhere.
+            _log.exception("attempt %s could not be carried out", attempt.envelope.attempt_id)
+        finally:
+            del self.running[attempt.envelope.attempt_id]
+            ended()
+
+    async def _download(self, workspace: str, digest: str) -> bytes:
+        return await self.client.in_workspace(workspace).download(digest)
+
+
+def _new_id() -> str:
+    return ulid(time.time_ns() // 1_000_000, os.urandom(10))

@@ -1,0 +1,109 @@
+"""How fast one worker carries out assets that do nothing, and how much memory it takes by itself.
+
+``python -m tests.bench_worker BINARIES`` adds its figures to the JSON that it is given on standard input. Time runs
+from TriggerRun to the end seen by GetRun, on a mesh of separate processes; children are reused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from servo import AllPartitions, Client, Run
+from servo.build.build import build
+from servo.v1 import state_pb2
+
+from .mesh import TENANT, Mesh, mesh
+
+_WORKSPACE = "bench"
+_CODE = """
+from servo import Partitions, Static, asset
+
+@asset(namespace="bench", partitions=Partitions(number=Static(*(str(each) for each in range({tasks})))))
+def nothing():
+    return None
+"""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("binaries", type=Path)
+    options.add_argument("--tasks", type=int, default=2_000)
+    options.add_argument("--repeats", type=int, default=5)
+    options.add_argument("--slots", type=int, default=16)
+    given = options.parse_args()
+    # To the end: an earlier bench must be over before this one begins.
+    earlier = "" if sys.stdin.isatty() else sys.stdin.read().strip()
+    figures = json.loads(earlier.splitlines()[-1]) if earlier else {}
+    with tempfile.TemporaryDirectory() as folder, mesh(given.binaries, Path(folder) / "mesh") as running:
+        figures |= _measure(running, Path(folder), given.tasks, given.repeats, given.slots)
+    print(json.dumps(figures), flush=True)
+
+
+def _measure(running: Mesh, folder: Path, tasks: int, repeats: int, slots: int) -> dict[str, float]:
+    project = folder / "project"
+    project.mkdir()
+    (project / "nothing.py").write_text(_CODE.format(tasks=tasks))
+    built = build(project)
+    with running.client(_WORKSPACE) as client, _worker(running, folder / "state", slots) as process:
+        client.upload(built.archive, "SOURCE_ARCHIVE")
+        client.deploy(built.manifest)
+        # The first run also downloads the code and starts the children.
+        rates = [_rate(client, tasks) for _ in range(repeats + 1)][1:]
+        memory = _own_memory_mb(process.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0, "the worker did not leave in peace"
+    for rate in rates:
+        print(f"  python worker  {rate:8.0f} tasks/s", file=sys.stderr)
+    print(f"  python worker  {memory:8.1f} MB by itself", file=sys.stderr)
+    return {"python_worker_tasks_per_s": round(statistics.median(rates)), "python_worker_pss_mb": round(memory, 1)}
+
+
+@contextmanager
+def _worker(running: Mesh, state: Path, slots: int) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {
+        **os.environ,
+        "SERVO_URL": running.url,
+        "SERVO_API_KEY": running.api_key,
+        "SERVO_TENANT": TENANT,
+        "SERVO_CA_FILE": str(running.ca_file),
+        "SERVO_SERVER_NAME": "localhost",
+    }
+    servo = str(Path(sys.executable).parent / "servo")
+    command = [servo, "worker", "--state", str(state), "--workspace", _WORKSPACE, "--slots", str(slots)]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _rate(client: Client, tasks: int) -> float:
+    began = time.monotonic()
+    run = client.trigger(Run("bench.*", partitions=AllPartitions()))
+    ended = client.wait(run.run_id)
+    took = time.monotonic() - began
+    assert ended.state == state_pb2.RUN_STATE_SUCCEEDED, ended
+    return tasks / took
+
+
+def _own_memory_mb(pid: int) -> float:
+    """Of the worker's tree without its children of user code: what pages it shares counts in part."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("the system tells no proportional set size")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""One attempt with real user code, against a server that is made up: its clock runs as fast as a test needs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.worker.attempt import Attempt
+from servo.worker.children import Children
+from servo.worker.code import CodeCache
+from servo.worker.environments import Environments
+from servo.worker.reports import TakesAnswer
+
+CODE = """
+import sys, time
+from servo import asset
+
+@asset
+def long(context):
+    for _ in range(30):
+        print("still here", flush=True)
+        time.sleep(0.1)
+
+@asset
+def talking(context):
+    context.log.warning("read %d of %s", 3, context.secrets["key"], extra={"rows": 3, "where": "hunter2-long"})
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        context.log.exception("no luck")
+    print("x" * 16_380 + "hunter2-long")
+    print("hunter2-long" * 5_000)
+
+@asset
+def hungry():
+    held = b"y" * 100_000_000
+    while True:
+        held.count(b"x")
+
+@asset
+def chatty():
+    for number in range(200_000):
+        print(number)
+"""
+
+
+class Server:
+    """Signatures live for three beats; what comes with an older one is refused."""
+
+    def __init__(self, lives: float = 3600.0) -> None:
+        self._lives = lives
+        self.calls: list[callback_pb2.CallbackItem] = []
+        self.refused: list[callback_pb2.CallbackItem] = []
+        self.silent = False
+
+    def sign(self) -> str:
+        return f"/signed?expires={time.monotonic() + self._lives}"
+
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
+        self.calls.append(item)
+        if self.silent:
+            return
+        answer = callback_pb2.CallbackResult(number=item.number)
+        if float(item.presigned.partition("=")[2]) < time.monotonic():
+            self.refused.append(item)
+            answer.refusal.reason = error_pb2.ERROR_REASON_SIGNATURE_EXPIRED
+        elif item.WhichOneof("call") == "heartbeat":
+            answer.heartbeat.renewed.CopyFrom(callback_pb2.RenewedPaths(heartbeat=self.sign(), logs=self.sign()))
+        elif item.WhichOneof("call") == "logs":
+            answer.logs.SetInParent()
+        if answered:
+            asyncio.get_running_loop().call_soon(answered, answer)
+
+    def of(self, kind: str) -> list[Any]:
+        return [getattr(item, kind) for item in self.calls if item.WhichOneof("call") == kind]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "code" / "digest").mkdir(parents=True)
+    (tmp_path / "code" / "digest" / "work.py").write_text(CODE)
+    return tmp_path
+
+
+async def no_download(workspace: str, digest: str) -> bytes:
+    await asyncio.sleep(3600)
+    return f"{workspace} {digest}".encode()
+
+
+def envelope(function: str, server: Server, **more: Any) -> worker_pb2.TaskEnvelope:
+    made = worker_pb2.TaskEnvelope(
+        attempt_id="A", operation=state_pb2.OPERATION_MATERIALIZE, mode=event_execution_pb2.DISPATCH_MODE_PULL, **more
+    )
+    made.code.artifact_digest = "digest"
+    made.code.entry_point.module, made.code.entry_point.function = "work", function
+    made.deadline.FromSeconds(int(time.time()) + 60)
+    made.heartbeat_interval.FromMilliseconds(100)
+    made.trace.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    signed = {name: server.sign() for name in ("heartbeat", "logs")}
+    made.callbacks.CopyFrom(worker_pb2.CallbackPaths(start="/x=inf", finished="/x=inf", **signed))
+    return made
+
+
+def carry_out(
+    folder: Path, server: Server, given: worker_pb2.TaskEnvelope, meanwhile: Callable[[Attempt], None] | None = None
+) -> callback_pb2.FinishAttemptRequest:
+    async def story() -> callback_pb2.FinishAttemptRequest:
+        children = Children(1)
+        attempt = Attempt(
+            given,
+            worker_id="W",
+            session="S",
+            code=CodeCache(folder / "code", no_download),
+            environments=Environments(folder / "environments"),
+            children=children,
+            reports=server,
+            kill_grace=0.1,
+        )
+        if meanwhile:
+            asyncio.get_running_loop().call_later(0.05, meanwhile, attempt)
+        await asyncio.wait_for(attempt.run(), 60)
+        await children.close()
+        (item,) = [item for item in server.calls if item.HasField("finish")]
+        return item.finish
+
+    return asyncio.run(story())
+
+
+def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
+    server = Server(lives=0.3)
+    finish = carry_out(folder, server, envelope("long", server))
+    assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED
+    assert server.refused == []
+    assert len(server.of("heartbeat")) > 10
+    assert sum(len(logs.lines) for logs in server.of("logs")) == 30
+
+
+def test_what_was_killed_has_used_something(folder: Path) -> None:
+    server = Server()
+    given = envelope("hungry", server)
+    given.deadline.FromNanoseconds(time.time_ns() + 2_500_000_000)
+    finish = carry_out(folder, server, given)
+    assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT
+    assert finish.usage.cpu_ms > 300
+    assert finish.usage.memory_peak_bytes > 100_000_000
+    assert finish.usage.memory_mb_ms > 10_000
+
+
+def test_every_report_goes_on_with_the_trace(folder: Path) -> None:
+    server = Server()
+    given = envelope("talking", server)
+    carry_out(folder, server, given)
+    assert {item.trace.traceparent for item in server.calls} == {given.trace.traceparent}
+
+
+def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "hunter2-long")
+    server = Server()
+    given = envelope("talking", server)
+    given.secrets.add(name="key", provider="env", path="KEY")
+    assert carry_out(folder, server, given).outcome == state_pb2.OUTCOME_SUCCEEDED
+    lines = [line for logs in server.of("logs") for line in logs.lines]
+    assert "hunter2" not in str(server.calls)
+    said, failed = (line for line in lines if line.stream == callback_pb2.LOG_STREAM_LOGGER)
+    assert (said.level, said.text) == (callback_pb2.LOG_LEVEL_WARNING, "read 3 of ***")
+    assert dict(said.fields) == {"rows": "3", "where": "***"}
+    assert failed.level == callback_pb2.LOG_LEVEL_ERROR
+    assert "ZeroDivisionError" in failed.text
+    # A secret over the place where a line is cut, and one over the place where looking at it ends.
+    printed, repeated = (line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT)
+    assert printed == "x" * 16_380 + "***"
+    assert set(repeated) == {"*"}
+
+
+def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
+    server = Server()
+    server.silent = True
+    finish = carry_out(folder, server, envelope("chatty", server))
+    assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED
+    logs = server.of("logs")
+    told = sum(len(batch.lines) for batch in logs)
+    assert told + sum(batch.dropped_lines for batch in logs) == 200_000
+    assert told <= 10_000
+    assert [batch.sequence for batch in logs] == list(range(1, len(logs) + 1))
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome"),
+    [(Attempt.cancel, state_pb2.OUTCOME_CANCELLED), (Attempt.interrupt, state_pb2.OUTCOME_INTERRUPTED)],
+)
+def test_f17_what_waits_for_its_code_can_be_cut_short(
+    folder: Path, how: Callable[[Attempt], None], outcome: state_pb2.Outcome
+) -> None:
+    server = Server()
+    given = envelope("long", server)
+    given.code.artifact_digest = "not there"
+    assert carry_out(folder, server, given, how).outcome == outcome
+
+
+def test_f05_what_waits_for_its_code_has_a_deadline(folder: Path) -> None:
+    server = Server()
+    given = envelope("long", server)
+    given.code.artifact_digest = "not there"
+    given.deadline.FromNanoseconds(time.time_ns() + 50_000_000)
+    finish = carry_out(folder, server, given)
+    assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT

@@ -1,0 +1,129 @@
+"""Environments by requirements: made once, whole or not at all, and with pip's own words when they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from servo.worker import environments
+from servo.worker.environments import BadEnvironment, Environments, EnvironmentUnavailable, missing
+
+from .wheels import wheel
+
+
+@pytest.fixture(autouse=True)
+def no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    return wheels
+
+
+def code(tmp_path: Path, name: str, locked: str) -> Path:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "requirements.lock").write_text(locked)
+    return folder
+
+
+def get(tmp_path: Path, *folders: Path) -> list[str]:
+    async def story() -> list[str]:
+        made = Environments(tmp_path / "environments")
+        return await asyncio.gather(*(made.python_for(folder) for folder in folders))
+
+    return asyncio.run(story())
+
+
+def said(python: str, module: str = "tiny") -> str:
+    command = [python, "-c", f"import servo, {module}; print({module}.VERSION)"]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+
+def test_what_is_here_already_needs_no_other() -> None:
+    here = f"pytest=={metadata.version('pytest')} --hash=sha256:aa\n"
+    assert missing("") == missing(here) == []
+    assert missing(f"{here}pytest==1.0\nnot-here==1\n") == ["pytest==1.0", "not-here==1"]
+
+
+def test_two_versions_live_side_by_side(tmp_path: Path, no_index: Path) -> None:
+    for version in ("1.0", "2.0"):
+        wheel(no_index, "tiny", version)
+    old, new = code(tmp_path, "old", "tiny==1.0\n"), code(tmp_path, "new", "tiny==2.0\n")
+    same, bare = code(tmp_path, "same", "tiny==1.0\n"), code(tmp_path, "bare", "")
+    pythons = get(tmp_path, old, new, same, bare)
+    assert [said(python) for python in pythons[:2]] == ["1.0", "2.0"]
+    assert (pythons[2], pythons[3]) == (pythons[0], sys.executable)
+    # Another process finds them; nothing is installed again.
+    (no_index / "tiny-1.0-py3-none-any.whl").unlink()
+    assert get(tmp_path, old) == [pythons[0]]
+
+
+def test_the_lock_wins_over_what_the_worker_has(tmp_path: Path, no_index: Path) -> None:
+    wheel(no_index, "typer", "0.0.1")
+    (python,) = get(tmp_path, code(tmp_path, "own", "typer==0.0.1\n"))
+    assert said(python, "typer") == "0.0.1"
+
+
+def test_what_was_left_half_is_made_again(tmp_path: Path, no_index: Path) -> None:
+    wheel(no_index, "tiny", "1.0")
+    folder = code(tmp_path, "old", "tiny==1.0\n")
+    (python,) = get(tmp_path, folder)
+    home = Path(python).parents[1]
+    (home / "complete").unlink()
+    (home / "bin" / "python").unlink()
+    assert get(tmp_path, folder) == [python]
+    assert said(python) == "1.0"
+
+
+def test_several_processes_make_one(tmp_path: Path, no_index: Path) -> None:
+    wheel(no_index, "tiny", "1.0")
+    folder = code(tmp_path, "old", "tiny==1.0\n")
+    story = (
+        "import asyncio, sys; from pathlib import Path; from servo.worker.environments import Environments; "
+        "print(asyncio.run(Environments(Path(sys.argv[1])).python_for(Path(sys.argv[2]))))"
+    )
+    command = [sys.executable, "-c", story, str(tmp_path / "environments"), str(folder)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    (python,) = {process.communicate()[0].strip() for process in running}
+    assert said(python) == "1.0"
+
+
+def test_what_cannot_be_installed_says_why(tmp_path: Path) -> None:
+    folder = code(tmp_path, "ghost", "ghost==9.9\n")
+    with pytest.raises(BadEnvironment, match=r"(?s)cannot be installed here; pip says:.*ghost==9\.9"):
+        get(tmp_path, folder)
+
+
+def test_a_network_that_is_away_is_no_fault_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://user:pa55word@127.0.0.1:1/simple")
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(EnvironmentUnavailable) as told:
+        get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
+    assert "pa55word" not in str(told.value)
+
+
+def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "_INSTALL_SECONDS_MAX", 0.0)
+    with pytest.raises(EnvironmentUnavailable, match="were not installed in 0 s"):
+        get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
+
+
+def test_who_is_cut_short_does_not_end_it_for_others(tmp_path: Path, no_index: Path) -> None:
+    wheel(no_index, "tiny", "1.0")
+    folder = code(tmp_path, "old", "tiny==1.0\n")
+
+    async def story() -> str:
+        made = Environments(tmp_path / "environments")
+        first, second = (asyncio.create_task(made.python_for(folder)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await second
+
+    assert said(asyncio.run(story())) == "1.0"
