@@ -44,6 +44,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0019_scheduler_materializations_by_age",
     "0020_callback_instances",
     "0021_bus_messages",
+    "0022_scheduler_quality",
 ];
 
 #[cfg(test)]
