@@ -26,6 +26,7 @@ use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError};
 use tokio::sync::mpsc;
@@ -108,6 +109,7 @@ pub async fn start(mesh: Mesh<Config>) -> Result<(), Fault> {
         shards,
         plans,
         planning,
+        planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
         known,
         route,
         run_ids,

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::load::stopped_by_code;
 use super::outbox::News;
+use super::resolutions::Resolution;
 use crate::core::{Cell, Changes, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
 use crate::wire;
 
@@ -72,6 +73,7 @@ pub(super) fn statement<'q>(
     batch: &'q HeldBatch<'q>,
     changed: &'q [Changed<'q>],
     conflicts: &'q [Conflict],
+    resolutions: &'q [Resolution],
     news: &'q [News],
 ) -> Statement<'q> {
     let statement = batch.bind(query(include_str!("../store/fold.sql")).bind(durable));
@@ -81,7 +83,9 @@ pub(super) fn statement<'q>(
     let statement = bind_materialized(statement, changed);
     let statement = bind_partitions(statement, changed);
     let statement = bind_conflicts(statement, conflicts);
-    bind_news(statement, news)
+    let statement = bind_news(statement, news);
+    let statement = bind_checks(statement, changed);
+    bind_resolutions(statement, resolutions)
 }
 
 fn bind_new_runs<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
@@ -280,6 +284,40 @@ fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
         .bind(column(news, |news| news.tenant.as_str()))
         .bind(column(news, |news| news.workspace.as_str()))
         .bind(column(news, |news| news.payload.as_slice()))
+}
+
+fn bind_checks<'q>(statement: Statement<'q>, changed: &'q [Changed<'q>]) -> Statement<'q> {
+    let checks: Vec<_> = changed
+        .iter()
+        .flat_map(|c| c.changes.checks.iter().map(move |check| (c.run, check)))
+        .filter_map(|(run, check)| Some((run, run.graph.as_ref()?, check)))
+        .collect();
+    statement
+        .bind(column(&checks, |(.., check)| Uuid::from_bytes(*check.attempt_id.as_bytes())))
+        .bind(column(&checks, |(.., check)| check.place))
+        .bind(column(&checks, |(run, ..)| run.header.tenant.as_str()))
+        .bind(column(&checks, |(run, ..)| run.header.workspace.as_str()))
+        .bind(column(&checks, |(_, graph, check)| &*graph.settings(check.slot.ordinal).asset_key))
+        .bind(column(&checks, |(_, graph, check)| &*graph.task(check.slot.ordinal).partition_key))
+        .bind(column(&checks, |(.., check)| check.found.name.as_str()))
+        .bind(column(&checks, |(.., check)| check.found.passed))
+        .bind(column(&checks, |(.., check)| check.found.severity))
+        .bind(column(&checks, |(run, ..)| run.header.number))
+        .bind(column(&checks, |(.., check)| int(check.slot.ordinal)))
+        .bind(column(&checks, |(.., check)| item(check.slot)))
+        .bind(column(&checks, |(.., check)| time(check.at)))
+        .bind(column(&checks, |(.., check)| check.found.result.as_slice()))
+}
+
+fn bind_resolutions<'q>(statement: Statement<'q>, resolutions: &'q [Resolution]) -> Statement<'q> {
+    statement
+        .bind(column(resolutions, |resolved| Uuid::from_bytes(*resolved.attempt_id.as_bytes())))
+        .bind(column(resolutions, |resolved| resolved.state.code()))
+        .bind(column(resolutions, |resolved| resolved.changes))
+        .bind(column(resolutions, |resolved| time(resolved.at)))
+        .bind(column(resolutions, |resolved| resolved.resolved_by.as_slice()))
+        .bind(column(resolutions, |resolved| resolved.event_id))
+        .bind(column(resolutions, |resolved| resolved.code_version.as_str()))
 }
 
 /// Nothing for no lines: Postgres takes every array argument apart, also an empty one, and most folds fill few.

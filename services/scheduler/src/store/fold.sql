@@ -7,4 +7,8 @@ SELECT scheduler.fold(
     $94, $95, $96
 ), CASE WHEN cardinality($97::smallint[]) > 0
     THEN bus.publish(1::smallint, $97::smallint[], $98::bigint[], $99::uuid[], $100::text[], $101::text[], $102::bytea[])
+END, CASE WHEN cardinality($103::uuid[]) > 0
+    THEN scheduler.note_checks($103, $104, $105, $106, $107, $108, $109, $110, $111, $112, $113, $114, $115, $116)
+END, CASE WHEN cardinality($117::uuid[]) > 0
+    THEN scheduler.resolve($117, $118, $119, $120, $121, $122, $123)
 END
