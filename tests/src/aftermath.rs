@@ -10,7 +10,7 @@ use servo_local::LocalMesh;
 use servo_model::Service;
 use servo_store::sqlx::{self, Connection, PgConnection};
 
-const INVARIANTS: [(&str, &str); 12] = [
+const INVARIANTS: [(&str, &str); 14] = [
     (
         "I1, I14: a key is appended once",
         "SELECT tenant || '/' || workspace || ': ' || idempotency_key FROM ledger.events
@@ -54,6 +54,20 @@ const INVARIANTS: [(&str, &str); 12] = [
         "SELECT 'attempt ' || m.attempt_id FROM scheduler.materializations m
          LEFT JOIN scheduler.runs r ON r.run_number = m.run_number
          WHERE (r.tenant, r.workspace) IS DISTINCT FROM (m.tenant, m.workspace)",
+    ),
+    (
+        "I12: what a check found has the tenant of its run",
+        "SELECT 'attempt ' || k.attempt_id FROM scheduler.check_results k
+         LEFT JOIN scheduler.runs r ON r.run_number = k.run_number
+         WHERE (r.tenant, r.workspace) IS DISTINCT FROM (k.tenant, k.workspace)",
+    ),
+    (
+        "decisions: what was decided about a version stands in the ledger, and only what was in doubt was decided about",
+        "SELECT 'attempt ' || m.attempt_id FROM scheduler.materializations m
+         LEFT JOIN ledger.events e ON e.event_id = m.resolved_event AND e.type = 32
+         WHERE (m.resolved_event IS NULL) IS DISTINCT FROM (m.version = 0)
+             OR (m.resolved_event IS NOT NULL AND (e.event_id IS NULL OR m.state NOT IN (3, 5)))
+             OR (m.resolved_event IS NULL AND m.state = 5)",
     ),
     (
         "I12: what a partition shows was made by its own tenant",

@@ -2,6 +2,7 @@
 //!
 //! What a cut says never changes; what exists of it depends on the [`Moment`]: periods end, sets grow and shrink.
 
+mod numbering;
 mod product;
 
 #[cfg(test)]
@@ -12,6 +13,7 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
+pub use numbering::Numbering;
 pub use product::Product;
 
 use crate::asset::is_name;

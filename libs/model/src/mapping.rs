@@ -3,6 +3,7 @@
 //! Without a rule for it, an upstream dimension follows the downstream one of the same name and type; times follow
 //! the only other time; anything else is read whole.
 
+mod axes;
 mod wanted;
 
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 use std::collections::HashMap;
 use std::ops::Range;
 
+pub use axes::Axis;
 pub use wanted::{MappingFault, Wanted, WantedRule};
 
 use crate::cut::{Cut, CutError, Dimension, Moment, Product, Values};

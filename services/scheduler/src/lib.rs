@@ -26,6 +26,7 @@ use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Life, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError};
 use tokio::sync::mpsc;
@@ -112,6 +113,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         shards,
         plans,
         planning,
+        planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
         known,
         route,
         run_ids,

@@ -164,9 +164,11 @@ pub(crate) fn reason(refusal: &Refusal) -> Reason {
         Refusal::AlreadyStarted => Reason::AlreadyStarted,
         Refusal::AttemptCancelled => Reason::AttemptCancelled,
         Refusal::OutcomeConflict => Reason::OutcomeConflict,
-        Refusal::RunIs(_) | Refusal::NotReady(_) | Refusal::NoAttempt | Refusal::NotDue => {
-            Reason::InvalidState
-        }
-        Refusal::Version(_) => Reason::VersionConflict,
+        Refusal::RunIs(_)
+        | Refusal::NotReady(_)
+        | Refusal::NoAttempt
+        | Refusal::NotDue
+        | Refusal::VersionIs(_) => Reason::InvalidState,
+        Refusal::Version(_) | Refusal::DataVersion(_) => Reason::VersionConflict,
     }
 }

@@ -152,6 +152,7 @@ fn finish(plan: &Plan, task: Slot, attempt_id: AttemptId, outcome: Outcome) -> E
         started_at: None,
         items: names.then(|| (task.ordinal % 3, vec![].into())),
         outputs: Vec::new(),
+        checks: Vec::new(),
         error: Vec::new(),
         message: format!("{outcome:?}"),
         outcome,

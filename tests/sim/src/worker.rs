@@ -256,6 +256,7 @@ impl Worker {
             outcome,
             outputs: Vec::new(),
             items,
+            checks: Vec::new(),
             error: Vec::new(),
             message: "broken".to_owned(),
         };

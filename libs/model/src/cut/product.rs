@@ -1,13 +1,13 @@
 //! Every combination of some values per dimension, counted and named without being written out.
 
-use super::Cut;
+use super::{Cut, Numbering};
 use crate::partition::{PartitionKey, PartitionKeyError, PartitionValue};
 
 /// The last dimension changes fastest.
 #[derive(Debug, Clone)]
 pub struct Product {
-    names: Vec<String>,
-    lists: Vec<Vec<PartitionValue>>,
+    pub(super) names: Vec<String>,
+    pub(super) lists: Vec<Vec<PartitionValue>>,
 }
 
 impl Product {
@@ -23,6 +23,15 @@ impl Product {
     pub fn len(&self) -> u64 {
         let lengths = self.lists.iter().map(|list| list.len() as u64);
         lengths.fold(1, u64::saturating_mul)
+    }
+
+    /// How many values each dimension has.
+    pub fn lengths(&self) -> Vec<u64> {
+        self.lists.iter().map(|list| list.len() as u64).collect()
+    }
+
+    pub fn numbering(&self) -> Numbering {
+        Numbering::of(self)
     }
 
     pub fn is_empty(&self) -> bool {

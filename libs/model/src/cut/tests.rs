@@ -98,3 +98,17 @@ fn cuts_that_cannot_be_are_refused() {
     let hours = cut(vec![time("h", Grain::Hour, "", "0001-01-01T00:00:00Z")]);
     assert!(matches!(hours.all(&moment("2026-01-01T00:00:00Z")), Err(CutError::OutOfRange(_))));
 }
+
+#[test]
+fn every_key_is_found_at_its_place() {
+    let all = daily().all(&moment("2026-01-04T00:00:00Z")).unwrap();
+    let numbering = all.numbering();
+    let places: Vec<Option<u64>> = texts(&all).iter().map(|key| numbering.place(key)).collect();
+    assert_eq!(places, (0..6).map(Some).collect::<Vec<_>>());
+    assert_eq!(all.lengths(), [3, 2]);
+    for stranger in
+        ["", "day=d:2026-01-04,region=s:eu", "day=d:2026-01-01", "day=d:2026-01-01,region=s:eu,x=s:y"]
+    {
+        assert_eq!(numbering.place(stranger), None, "{stranger}");
+    }
+}

@@ -132,3 +132,53 @@ proptest! {
         }
     }
 }
+
+/// What the axes say that each downstream partition reads, as texts.
+fn reads_by_axes(up: &Cut, down: &Cut, wanted: &[WantedRule]) -> Vec<Vec<String>> {
+    let at = moment(NOW);
+    let axes = Mapping::new(up, Some(down), wanted).unwrap().axes(up, Some(down), &at).unwrap();
+    let existing: Vec<Vec<PartitionValue>> =
+        up.dimensions().iter().map(|dimension| dimension.existing(&at).unwrap()).collect();
+    let lengths = down.all(&at).unwrap().lengths();
+    let of_place = |mut place: u64| {
+        let mut digits = vec![0usize; lengths.len()];
+        for (digit, length) in digits.iter_mut().zip(&lengths).rev() {
+            (*digit, place) = ((place % length) as usize, place / length);
+        }
+        let places = |axis: &Axis| match axis {
+            Axis::Same(by) => vec![digits[*by] as u64],
+            Axis::By(by, lists) => lists[digits[*by]].clone(),
+            Axis::Fixed(list) => list.clone(),
+        };
+        let lists = axes.iter().zip(&existing).map(|(axis, values)| {
+            places(axis).into_iter().map(|place| values[place as usize].clone()).collect()
+        });
+        let keys = product(up, lists.collect()).unwrap();
+        keys.iter().map(ToString::to_string).collect()
+    };
+    (0..lengths.iter().product()).map(of_place).collect()
+}
+
+#[test]
+fn axes_say_what_every_single_key_says() {
+    let january = |name: &str| {
+        let grid = TimeGrid::new(Grain::Day, "", "2026-01-01", "2026-02-01").unwrap();
+        Dimension::new(name, Values::Time(grid)).unwrap()
+    };
+    let (eu_us, three) = (fixed("region", &["eu", "us"]), fixed("region", &["us", "asia", "eu"]));
+    let up = cut(vec![january("day"), eu_us.clone()]);
+    let week_before = vec![rule("day", "day", Wanted::Window { start: -6, end: 0 })];
+    let table = Wanted::Table(vec![("eu".into(), vec!["eu".into(), "us".into()])]);
+    let cases = [
+        (cut(vec![january("day"), eu_us.clone()]), vec![]),
+        (cut(vec![january("day"), three.clone()]), week_before),
+        (cut(vec![three.clone()]), vec![rule("region", "region", table)]),
+        (cut(vec![three]), vec![rule("day", "", Wanted::Latest(2))]),
+    ];
+    for (down, wanted) in cases {
+        let keys = down.all(&moment(NOW)).unwrap();
+        let one_by_one: Vec<Vec<String>> =
+            keys.keys().map(|key| reads(&up, &down, &wanted, &key.unwrap().to_string())).collect();
+        assert_eq!(reads_by_axes(&up, &down, &wanted), one_by_one, "{wanted:?}");
+    }
+}

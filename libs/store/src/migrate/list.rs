@@ -45,6 +45,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0020_callback_instances",
     "0021_bus_messages",
     "0022_ledger_fold_at_once",
+    "0023_scheduler_quality",
 ];
 
 #[cfg(test)]

@@ -266,11 +266,28 @@ pub const READS: &[Read] = &[
             "workspace",
             "asset_key",
             "partition_key",
+            "attempt_id",
             "attempt_state",
+            "materialization_id",
             "materialized_at",
             "code_version",
         ],
         why: "a plan may leave out what is up to date, or choose partitions by their condition",
+    },
+    Read {
+        reader: Reader::Both(Service::Planner),
+        table: "scheduler.materializations",
+        columns: &[
+            "tenant",
+            "workspace",
+            "attempt_id",
+            "asset_key",
+            "partition_key",
+            "state",
+            "recorded_at",
+            "promoted_at",
+        ],
+        why: "data is stale when readers got a newer version of what it is made from",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
@@ -416,6 +433,12 @@ pub const FUNCTIONS: &[Function] = &[
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
         "deletes old messages that everybody has passed",
+    ),
+    function(
+        "scheduler.resolve",
+        Role::Owner,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "as its caller: stores what was decided about quarantined versions",
     ),
 ];
 

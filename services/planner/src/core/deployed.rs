@@ -111,6 +111,12 @@ impl Deployed {
         self.makers[asset as usize]
     }
 
+    /// The version of the code that makes it; empty for what has no task.
+    pub(crate) fn code_version(&self, asset: u32) -> &str {
+        let planned = self.planned[self.maker(asset) as usize].as_ref();
+        planned.map_or("", |(planned, _)| planned.code_version.as_str())
+    }
+
     pub(crate) fn did_you_mean(&self, key: &str) -> String {
         did_you_mean(key, self.manifest.assets.iter().map(|asset| asset.key.as_str()))
     }

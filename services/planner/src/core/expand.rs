@@ -13,6 +13,8 @@ const FIELD: &str = "partitions";
 /// Partitions in order.
 #[derive(Debug)]
 pub(crate) enum Expanded {
+    /// An asset in one piece.
+    Whole,
     Listed(Vec<PartitionKey>),
     Product(Product),
 }
@@ -20,6 +22,7 @@ pub(crate) enum Expanded {
 impl Expanded {
     pub(crate) fn len(&self) -> u64 {
         match self {
+            Expanded::Whole => 1,
             Expanded::Listed(keys) => keys.len() as u64,
             Expanded::Product(product) => product.len(),
         }
@@ -34,8 +37,20 @@ impl Expanded {
 
     fn get(&self, index: u64) -> Option<String> {
         match self {
+            Expanded::Whole => (index == 0).then(String::new),
             Expanded::Listed(keys) => keys.get(usize::try_from(index).ok()?).map(ToString::to_string),
             Expanded::Product(product) => product.get(index)?.ok().map(|key| key.to_string()),
+        }
+    }
+}
+
+/// The one asset that a selection means.
+pub(crate) fn only_asset(deployed: &Deployed, selection: &[String]) -> Result<u32, Refusal> {
+    match deployed.select("selection", selection)?.as_slice() {
+        [asset] => Ok(*asset),
+        assets => {
+            let sentence = format!("means {} assets; with_staleness takes one", assets.len());
+            Err(Refusal::of_field(Reason::SelectionInvalid, "selection", sentence))
         }
     }
 }

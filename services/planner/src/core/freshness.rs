@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use servo_proto::v1::PartitionCondition;
+use servo_proto::v1::{PartitionCondition, PartitionStaleness, StaleCause, StaleReason};
 
 /// A partition by the names of its asset and itself; an asset in one piece has an empty key.
 pub(crate) type Place = (String, String);
@@ -10,10 +10,20 @@ pub(crate) type Place = (String, String);
 /// What is known of a partition that somebody tried to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// The version that readers get: when it was recorded, in microseconds, and the code it was made with.
-    pub(crate) made: Option<(i64, String)>,
+    /// The version that readers get.
+    pub(crate) made: Option<Version>,
     /// The newest attempt failed.
     pub(crate) failed: bool,
+}
+
+/// Times are microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) recorded_at: i64,
+    /// When readers got it: later for one that was quarantined and approved.
+    pub(crate) readable_at: i64,
+    /// The code it was made with.
+    pub(crate) code: String,
 }
 
 pub(crate) type Statuses = HashMap<Place, Status>;
@@ -41,14 +51,15 @@ impl Freshness {
             let status = statuses.get(place);
             found.failed |= status.is_some_and(|status| status.failed);
             match status.and_then(|status| status.made.as_ref()) {
-                Some((at, code)) => {
-                    oldest = oldest.min(*at);
-                    found.stale |= code != code_version;
+                Some(version) => {
+                    oldest = oldest.min(version.recorded_at);
+                    found.stale |= version.code != code_version;
                 }
                 None => found.missing = true,
             }
         }
-        let newest_read = read.filter_map(|place| Some(statuses.get(place)?.made.as_ref()?.0)).max();
+        let newest_read =
+            read.filter_map(|place| Some(statuses.get(place)?.made.as_ref()?.readable_at)).max();
         found.stale |= newest_read.is_some_and(|newest| newest > oldest);
         found.stale &= !found.missing;
         found
@@ -69,9 +80,76 @@ impl Freshness {
     }
 }
 
+const CAUSES_MAX: usize = 16;
+
+/// Why a partition is stale, if it has data at all.
+pub(crate) fn staleness(
+    statuses: &Statuses,
+    own: &Place,
+    read: &[Place],
+    code_version: &str,
+) -> PartitionStaleness {
+    let Some(made) = statuses.get(own).and_then(|status| status.made.as_ref()) else {
+        return PartitionStaleness::default();
+    };
+    let newer = |place: &Place| {
+        let at = statuses.get(place)?.made.as_ref()?.readable_at;
+        (at > made.recorded_at).then(|| (at, place.clone()))
+    };
+    let newer: Vec<(i64, Place)> = read.iter().filter_map(newer).collect();
+    let changed = newer.iter().map(|(_, (asset_key, partition_key))| StaleCause {
+        reason: StaleReason::UpstreamChanged.into(),
+        asset_key: asset_key.clone(),
+        partition_key: partition_key.clone(),
+    });
+    let other_code = StaleCause { reason: StaleReason::CodeChanged.into(), ..StaleCause::default() };
+    let other_code = (made.code != code_version).then_some(other_code);
+    PartitionStaleness {
+        causes: other_code.into_iter().chain(changed).take(CAUSES_MAX).collect(),
+        stale_since: newer.iter().map(|(at, _)| *at).min().map(timestamp),
+    }
+}
+
+fn timestamp(us: i64) -> prost_types::Timestamp {
+    let nanos = i32::try_from(us.rem_euclid(1_000_000)).unwrap_or(0) * 1_000;
+    prost_types::Timestamp { seconds: us.div_euclid(1_000_000), nanos }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn version(at: i64, code: &str) -> Version {
+        Version { recorded_at: at, readable_at: at, code: code.to_owned() }
+    }
+
+    #[test]
+    fn an_approved_version_is_as_new_as_its_approval() {
+        let (own, read) = (place("b"), place("a"));
+        let approved = Version { readable_at: 9, ..version(3, "v1") };
+        let statuses: Statuses = [(read.clone(), approved), (own.clone(), version(5, "v1"))]
+            .map(|(place, made)| (place, Status { made: Some(made), failed: false }))
+            .into();
+        assert!(Freshness::of(&statuses, [&own].into_iter(), [&read].into_iter(), "v1").stale);
+        assert_eq!(staleness(&statuses, &own, &[read], "v1").causes.len(), 1);
+    }
+
+    #[test]
+    fn stale_data_names_what_is_newer_than_it() {
+        let place = |key: &str| ("n/a".to_owned(), key.to_owned());
+        let made = |at: i64| Status { made: Some(version(at, "v1")), failed: false };
+        let own = ("n/b".to_owned(), String::new());
+        let statuses: Statuses =
+            [(place("k=s:1"), made(9_000_000)), (place("k=s:2"), made(1)), (own.clone(), made(5))].into();
+        let read = [place("k=s:1"), place("k=s:2"), place("k=s:3")];
+        let found = staleness(&statuses, &own, &read, "v2");
+        let causes: Vec<(StaleReason, &str)> =
+            found.causes.iter().map(|cause| (cause.reason(), cause.partition_key.as_str())).collect();
+        assert_eq!(causes, [(StaleReason::CodeChanged, ""), (StaleReason::UpstreamChanged, "k=s:1")]);
+        assert_eq!(found.stale_since, Some(prost_types::Timestamp { seconds: 9, nanos: 0 }));
+        assert_eq!(staleness(&statuses, &own, &read[1..], "v1"), PartitionStaleness::default());
+        assert_eq!(staleness(&statuses, &place("k=s:3"), &[], "v1"), PartitionStaleness::default());
+    }
 
     fn place(name: &str) -> Place {
         (name.to_owned(), String::new())
@@ -80,7 +158,7 @@ mod tests {
     /// `b` reads `a`; each is given as the time of its version, its code and whether its newest attempt failed.
     fn of_b(a: Option<(i64, &str, bool)>, b: Option<(i64, &str, bool)>) -> Freshness {
         let status = |(at, code, failed): (i64, &str, bool)| Status {
-            made: (at > 0).then(|| (at, code.to_owned())),
+            made: (at > 0).then(|| version(at, code)),
             failed,
         };
         let known = [("a", a), ("b", b)].into_iter();

@@ -16,3 +16,4 @@ pub(crate) mod refusal;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod settings;
+pub(crate) mod survey;

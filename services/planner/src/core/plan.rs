@@ -27,6 +27,7 @@ use crate::core::refusal::Refusal;
 use crate::core::settings::check_config;
 
 use self::draft::Draft;
+pub(crate) use self::draft::read_by;
 
 const LABELS_MAX: usize = 32;
 const LABEL_BYTES_MAX: usize = 256;

@@ -3,9 +3,13 @@
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::Digest;
+use servo_model::cut::Moment;
 use servo_proto::v1::{ExpandPartitionsRequest, ExpandPartitionsResponse};
 
 use super::context::{Planner, scope, working};
+use super::staleness::{Judged, judged, staleness};
+use crate::core::deployed::Deployed;
+use crate::core::refusal::Refusal;
 use crate::core::{canonical, expand};
 
 const KEYS_DEFAULT: usize = 1_000;
@@ -32,14 +36,12 @@ pub(super) async fn expand_partitions(
     };
     let found = planner.deployment(&mut tx, &scope, &deployment).await?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;
-    drop(tx);
-    let (graph, newest_first) = (found.graph.clone(), request.newest_first);
     let count = if request.count_only { 0 } else { size as u64 };
-    let expanded = working(move || {
-        let expanded = expand::expand(&graph, &request.selection, request.partitions.as_ref(), &moment)?;
-        Ok::<_, crate::core::refusal::Refusal>((expanded.len(), expanded.page(first, count, newest_first)))
-    });
-    let (total, partition_keys) = expanded.await??;
+    let graph = found.graph.clone();
+    let expanded = working(move || Page::read(&graph, &request, &moment, first, count));
+    let Page { total, keys: partition_keys, judged } = expanded.await??;
+    let staleness = staleness(&mut tx, &scope, &judged).await?;
+    drop(tx);
     let after = first + partition_keys.len() as u64;
     let next =
         (count > 0 && after < total).then(|| planner.pages.write(&list, &format!("{after} {}", found.id)));
@@ -48,5 +50,36 @@ pub(super) async fn expand_partitions(
         total,
         deployment_id: found.id,
         next_page_token: next.unwrap_or_default(),
+        staleness,
     })
+}
+
+/// Keys, and for each of them what it stands for and what that is made from, when it was asked for.
+struct Page {
+    total: u64,
+    keys: Vec<String>,
+    judged: Vec<Judged>,
+}
+
+impl Page {
+    fn read(
+        deployed: &Deployed,
+        request: &ExpandPartitionsRequest,
+        moment: &Moment,
+        first: u64,
+        count: u64,
+    ) -> Result<Page, Refusal> {
+        let (selection, partitions) = (&request.selection, request.partitions.as_ref());
+        let asset = match request.with_staleness {
+            true => Some(expand::only_asset(deployed, selection)?),
+            false => None,
+        };
+        let expanded = match asset.filter(|asset| deployed.cut(*asset).is_none()) {
+            Some(_) => expand::Expanded::Whole,
+            None => expand::expand(deployed, selection, partitions, moment)?,
+        };
+        let keys = expanded.page(first, count, request.newest_first);
+        let judged = asset.map_or_else(|| Ok(Vec::new()), |asset| judged(deployed, asset, &keys, moment))?;
+        Ok(Page { total: expanded.len(), keys, judged })
+    }
 }

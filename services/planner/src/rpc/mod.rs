@@ -5,6 +5,7 @@ mod context;
 mod deploy;
 mod download_artifact;
 mod expand_partitions;
+mod find_stale_partitions;
 mod get_asset;
 mod get_deployment;
 mod get_lineage;
@@ -15,6 +16,9 @@ mod list_dynamic_partitions;
 mod make_plans;
 mod plan_run;
 mod remove_dynamic_partitions;
+mod staleness;
+mod summarize_partitions;
+mod survey;
 mod upload_artifact;
 
 use servo_mesh::Caller;
@@ -123,6 +127,20 @@ impl PlannerService for Planner {
         request: Request<MakePlansRequest>,
     ) -> Result<Response<MakePlansResponse>, Status> {
         answer!(self, make_plans, request)
+    }
+
+    async fn summarize_partitions(
+        &self,
+        request: Request<SummarizePartitionsRequest>,
+    ) -> Result<Response<SummarizePartitionsResponse>, Status> {
+        answer!(self, summarize_partitions, request)
+    }
+
+    async fn find_stale_partitions(
+        &self,
+        request: Request<FindStalePartitionsRequest>,
+    ) -> Result<Response<FindStalePartitionsResponse>, Status> {
+        answer!(self, find_stale_partitions, request)
     }
 
     async fn expand_partitions(

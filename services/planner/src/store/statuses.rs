@@ -1,12 +1,15 @@
 //! What the scheduler knows of partitions, read by grant.
 
-use servo_model::states::TaskState;
+use std::collections::HashMap;
+
+use servo_model::states::{MaterializationState, TaskState};
 use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 
 use super::Scope;
-use crate::core::freshness::{Place, Status, Statuses};
+use crate::core::freshness::{Place, Status, Statuses, Version};
+use crate::core::survey::{Known, Made};
 
-type Row = (i64, Option<Timestamp>, Option<String>, i16);
+type Row = (i64, Option<Timestamp>, Option<Timestamp>, Option<String>, i16);
 
 macro_rules! select {
     ($wanted:expr) => {
@@ -57,9 +60,77 @@ fn index(row: &Row) -> Option<usize> {
     usize::try_from(row.0 - 1).ok()
 }
 
-fn status((_, made_at, code, attempt): Row) -> Status {
-    Status {
-        made: made_at.map(|at| (at.unix_us(), code.unwrap_or_default())),
-        failed: attempt == TaskState::Failed.code(),
+fn status((_, recorded_at, readable_at, code, attempt): Row) -> Status {
+    let version = |(recorded_at, readable_at): (Timestamp, Timestamp)| Version {
+        recorded_at: recorded_at.unix_us(),
+        readable_at: readable_at.unix_us(),
+        code: code.unwrap_or_default(),
+    };
+    Status { made: recorded_at.zip(readable_at).map(version), failed: attempt == TaskState::Failed.code() }
+}
+
+/// What one statement reads of an asset.
+const PARTITIONS_PER_READ: i64 = 20_000;
+
+/// Keys, when each version was recorded, whether it is by this code, how the newest attempt ended and whether its output
+/// waits for a decision. Nothing at all when there are none.
+type Columns = (
+    Option<Vec<String>>,
+    Option<Vec<Option<Timestamp>>>,
+    Option<Vec<bool>>,
+    Option<Vec<i16>>,
+    Option<Vec<bool>>,
+);
+
+/// Of all partitions of an asset that were ever tried, also those that exist no more. `each` hears of them by their keys.
+pub(crate) async fn of_asset(
+    tx: &mut Tx,
+    scope: &Scope,
+    asset: &str,
+    code_version: &str,
+    mut each: impl FnMut(&str, Known),
+) -> Result<(), StoreError> {
+    let approved = approved(tx, scope, asset).await?;
+    let mut from = String::new();
+    loop {
+        let select = query(include_str!("sql/asset_statuses.sql"))
+            .bind(scope.tenant.clone())
+            .bind(scope.workspace.clone())
+            .bind(asset.to_owned())
+            .bind(code_version.to_owned())
+            .bind(from)
+            .bind(PARTITIONS_PER_READ)
+            .bind(TaskState::Succeeded.code())
+            .bind(MaterializationState::Quarantined.code());
+        let columns: Vec<Columns> = tx.all(select).await?;
+        let Some((Some(keys), Some(recorded), Some(code), Some(attempts), Some(waits))) =
+            columns.into_iter().next()
+        else {
+            return Ok(());
+        };
+        for (index, key) in keys.iter().enumerate() {
+            let made = recorded[index].map(|recorded_at| Made {
+                recorded_at: recorded_at.unix_us(),
+                readable_at: approved.get(key).copied().unwrap_or(recorded_at).unix_us(),
+                same_code: code[index],
+            });
+            let failed = attempts[index] == TaskState::Failed.code();
+            each(key, Known { made, failed, quarantined: waits[index] });
+        }
+        if (keys.len() as i64) < PARTITIONS_PER_READ {
+            return Ok(());
+        }
+        // The least text behind the last key.
+        from = keys.into_iter().max().unwrap_or_default() + "\u{1}";
     }
+}
+
+/// Since when readers get those that were approved, by partition.
+async fn approved(tx: &mut Tx, scope: &Scope, asset: &str) -> Result<HashMap<String, Timestamp>, StoreError> {
+    let select = query(include_str!("sql/approved_versions.sql"))
+        .bind(scope.tenant.clone())
+        .bind(scope.workspace.clone())
+        .bind(asset.to_owned());
+    let rows: Vec<(String, Timestamp)> = tx.all(select).await?;
+    Ok(rows.into_iter().collect())
 }

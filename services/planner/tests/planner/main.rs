@@ -7,3 +7,4 @@ mod deployments;
 mod partitions;
 mod plans;
 mod support;
+mod survey;

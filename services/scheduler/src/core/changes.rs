@@ -5,6 +5,7 @@ use servo_model::states::{RunState, TaskState, TransitionReason};
 
 use super::Time;
 use super::cell::Slot;
+use super::event::CheckFound;
 
 /// Gathered over all events of one run in a batch; rows are written once, as they stand at its end.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,7 @@ pub struct Changes {
     pub errors: Vec<(Slot, Vec<u8>)>,
     pub materialized: Vec<Materialized>,
     pub partitions: Vec<PartitionNews>,
+    pub checks: Vec<Checked>,
     /// Became ready, or are offered again.
     pub ready: Vec<Slot>,
     /// Nothing of the run may be admitted any more.
@@ -62,6 +64,17 @@ pub enum Promotion {
     Quarantined,
     /// Came after the cancel: kept, never read.
     Late,
+}
+
+/// What a check of an attempt found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    pub slot: Slot,
+    pub attempt_id: AttemptId,
+    /// Its place among those of the attempt.
+    pub place: i16,
+    pub found: CheckFound,
+    pub at: Time,
 }
 
 /// How an attempt at a partition ended.

@@ -74,6 +74,8 @@ pub struct Finished {
     pub outputs: Vec<Made>,
     /// For what is mapped over it: how many items it names, and their encoded list.
     pub items: Option<(u32, Arc<[u8]>)>,
+    /// What its checks found, in its order.
+    pub checks: Vec<CheckFound>,
     /// `servo.v1.TaskError`, encoded, for the row; empty without one.
     pub error: Vec<u8>,
     /// The error's sentence.
@@ -88,6 +90,17 @@ pub struct Made {
     pub code_version: String,
     /// `servo.v1.Output`, encoded.
     pub output: Vec<u8>,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckFound {
+    pub name: String,
+    pub passed: bool,
+    /// `servo.v1.Severity`.
+    pub severity: i16,
+    /// `servo.v1.CheckResult`, encoded.
+    pub result: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

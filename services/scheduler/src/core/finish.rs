@@ -5,7 +5,7 @@ use servo_model::states::{Machine, TaskCause, TaskState};
 use servo_model::{AttemptId, Operation};
 
 use super::cell::Slot;
-use super::changes::{Materialized, PartitionNews, Promotion};
+use super::changes::{Checked, Materialized, PartitionNews, Promotion};
 use super::event::{Finished, Outcome};
 use super::fold::{Fold, Folded};
 use super::graph::AssetSettings;
@@ -33,6 +33,7 @@ impl Fold<'_> {
         if !finished.error.is_empty() {
             self.changes.errors.push((task, finished.error.clone()));
         }
+        self.keep_checks(finished);
         match cancelling {
             true => Ok(self.ended_while_cancelling(finished)),
             false => Ok(self.ended(finished)),
@@ -143,6 +144,18 @@ impl Fold<'_> {
             self.cell(task).due_at = Some(self.at.saturating_add(delay_us));
             self.changes.due.push(task);
         }
+    }
+
+    /// Whatever became of the attempt: a check that failed says why.
+    fn keep_checks(&mut self, finished: &Finished) {
+        let at = self.at;
+        self.changes.checks.extend((0..).zip(&finished.checks).map(|(place, found)| Checked {
+            slot: finished.task,
+            attempt_id: finished.attempt_id,
+            place,
+            found: found.clone(),
+            at,
+        }));
     }
 
     fn keep_outputs(&mut self, finished: &Finished, promotion: Promotion) {

@@ -1,6 +1,6 @@
 //! What an event did, for whoever waits for the answer.
 
-use servo_model::states::RunState;
+use servo_model::states::{MaterializationState, RunState};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -37,6 +37,10 @@ pub enum Refusal {
     NoAttempt,
     #[error("the run's version is {0}")]
     Version(u64),
+    #[error("the version of data is {0}")]
+    VersionIs(MaterializationState),
+    #[error("the version of data stands at version {0}")]
+    DataVersion(u64),
     #[error("it is not due")]
     NotDue,
 }

@@ -88,7 +88,8 @@ async fn ask(
         body @ (Body::RunCancelRequested(_)
         | Body::RunPaused(_)
         | Body::RunResumed(_)
-        | Body::TaskForceCancelled(_)) => Ok(Ask::Event(Arc::new(RunEvent {
+        | Body::TaskForceCancelled(_)
+        | Body::QuarantineResolved(_)) => Ok(Ask::Event(Arc::new(RunEvent {
             tenant: record.tenant,
             run_id,
             event_id,

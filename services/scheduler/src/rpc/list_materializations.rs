@@ -1,8 +1,5 @@
 //! ListMaterializations: versions of data, newest first.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use prost::Message as _;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
@@ -11,8 +8,8 @@ use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
 use super::materialization_filter::{Narrowed, Wanted};
+use super::task_names::TaskNames;
 use super::{Scheduler, answer, wait};
-use crate::core::{Graph, Slot};
 use crate::wire;
 
 /// How many rows are looked at for a page whose filter most of them do not fit.
@@ -20,8 +17,9 @@ const LOOKED_AT_MAX: usize = 2_000;
 /// Later than every version: the year 9999.
 const NEWEST: i64 = 253_370_764_800_000_000;
 
-/// Attempt, asset, ordinal, item, state, version, recorded, promoted, output; run, deployment and plan.
-type Row = (
+/// Attempt, asset, ordinal, item, state, version, recorded, promoted, output; run, deployment and plan; who decided
+/// about it, and by which event.
+pub(super) type Row = (
     Uuid,
     String,
     i32,
@@ -34,6 +32,8 @@ type Row = (
     Uuid,
     Option<String>,
     Option<Vec<u8>>,
+    Option<Vec<u8>>,
+    Option<Uuid>,
 );
 
 /// Where a page ends; an asset's key tells apart what one attempt made.
@@ -61,7 +61,7 @@ pub(super) async fn list_materializations(
             break;
         }
         page.last = Some(place_of(row));
-        let version = show(scheduler, &asked, row, &mut page.graphs).await?;
+        let version = show(scheduler, (&asked.tenant, &asked.workspace), row, &mut page.names).await?;
         page.shown.extend(Some(version).filter(|version| wanted.fits(version)));
     }
     let next = page.last.filter(|last| Some(last) != rows.last().map(place_of).as_ref());
@@ -77,7 +77,7 @@ struct Page {
     shown: Vec<v1::Materialization>,
     /// The last that was looked at.
     last: Option<Place>,
-    graphs: HashMap<[u8; 32], Option<Arc<Graph>>>,
+    names: TaskNames,
 }
 
 /// By the narrowest index that the filter allows.
@@ -110,53 +110,44 @@ async fn rows(
     tx.all(select).await.map_err(answer::store)
 }
 
-async fn show(
+pub(super) async fn show(
     scheduler: &Scheduler,
-    asked: &v1::ListMaterializationsRequest,
+    scope: (&str, &str),
     row: &Row,
-    graphs: &mut HashMap<[u8; 32], Option<Arc<Graph>>>,
+    names: &mut TaskNames,
 ) -> Result<v1::Materialization, Error> {
-    let (attempt, _, ordinal, item, state, version, recorded_at, promoted_at, output, run, deployment, plan) =
-        row;
-    let output = v1::Output::decode(output.as_slice())
-        .map_err(|_| Error::new(Reason::Internal, "a stored version cannot be read"))?;
-    let slot = Slot { ordinal: ordinal.unsigned_abs(), item: u32::try_from(*item).ok() };
-    let graph = graph(scheduler, asked, plan.as_deref(), graphs).await?;
-    // A plan that is no longer stored takes the names of its tasks along.
-    let task_id = graph.filter(|graph| slot.ordinal < graph.tasks.len() as u32).map(|graph| {
-        let planned = &graph.task(slot.ordinal).key;
-        slot.item.map_or_else(|| planned.clone(), |item| planned.child(item)).id().to_string()
-    });
+    let (
+        attempt,
+        _,
+        ordinal,
+        item,
+        state,
+        version,
+        recorded_at,
+        promoted_at,
+        output,
+        run,
+        deployment,
+        plan,
+        ..,
+    ) = row;
+    let unreadable = |_| Error::new(Reason::Internal, "a stored version cannot be read");
+    let output = v1::Output::decode(output.as_slice()).map_err(unreadable)?;
+    let resolved_by = row.12.as_deref().map(v1::Actor::decode).transpose().map_err(unreadable)?;
+    let task = names.find(scheduler, scope, plan.as_deref(), (*ordinal, *item)).await?;
     Ok(v1::Materialization {
         materialization_id: servo_model::AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
         gating: output.gating,
         output: Some(output),
         state: (*state).into(),
         run_id: servo_model::RunId::from_bytes(*run.as_bytes()).to_string(),
-        task_id: task_id.unwrap_or_default(),
+        task_id: task.map_or_else(String::new, |task| task.id().to_string()),
         deployment_id: deployment.clone().unwrap_or_default(),
         record_time: Some(wire::timestamp(recorded_at.unix_us())),
         promote_time: promoted_at.map(|at| wire::timestamp(at.unix_us())),
-        resolved_by: None,
+        resolved_by,
         version: u64::try_from(*version).unwrap_or(0) + 1,
     })
-}
-
-async fn graph(
-    scheduler: &Scheduler,
-    asked: &v1::ListMaterializationsRequest,
-    plan_id: Option<&[u8]>,
-    graphs: &mut HashMap<[u8; 32], Option<Arc<Graph>>>,
-) -> Result<Option<Arc<Graph>>, Error> {
-    let Some(plan_id) = plan_id.and_then(|id| <[u8; 32]>::try_from(id).ok()) else { return Ok(None) };
-    if let Some(known) = graphs.get(&plan_id) {
-        return Ok(known.clone());
-    }
-    let loops = scheduler.store.loops();
-    let found = scheduler.plans.find(loops, &asked.tenant, &asked.workspace, plan_id).await;
-    let found = found.map_err(answer::store)?;
-    graphs.insert(plan_id, found.clone());
-    Ok(found)
 }
 
 fn place_of(row: &Row) -> Place {

@@ -4,23 +4,32 @@ mod admit;
 mod answer;
 mod apply_events;
 mod cancel_runs;
+mod check_filter;
 mod control;
 mod explain;
 mod force_cancel_task;
 mod generations;
 mod get_run;
+mod list_check_results;
 mod list_events;
 mod list_materializations;
+mod list_partitions;
 mod list_run_key_conflicts;
 mod list_runs;
+mod live_partitions;
 mod materialization_filter;
+mod partition_filter;
+mod partition_summary;
 mod poison_messages;
 mod projections;
 mod report_attempts;
+mod resolve_quarantine;
 mod retry_run;
 mod run_filter;
+mod show_partitions;
 mod start;
 mod story;
+mod task_names;
 mod tasks;
 mod trigger_run;
 mod wait;
@@ -30,6 +39,7 @@ use servo_mesh::paging::PageTokens;
 use servo_mesh::{Caller, Peer};
 use servo_proto::v1;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
 use servo_store::Store;
 use tonic::{Request, Response, Status, Streaming};
@@ -47,6 +57,7 @@ pub(crate) struct Scheduler {
     pub(crate) shards: Shards,
     pub(crate) plans: Plans,
     pub(crate) planning: Planning,
+    pub(crate) planner: PlannerServiceClient<Peer>,
     pub(crate) known: KnownRuns,
     pub(crate) route: Route,
     pub(crate) run_ids: RunIds,
@@ -197,12 +208,49 @@ impl SchedulerService for Scheduler {
         Ok(Response::new(force_cancel_task::force_cancel_task(self, &caller, asked).await?))
     }
 
+    async fn list_partitions(
+        &self,
+        request: Request<v1::ListPartitionsRequest>,
+    ) -> Result<Response<v1::ListPartitionsResponse>, Status> {
+        Ok(Response::new(list_partitions::list_partitions(self, request.into_inner()).await?))
+    }
+
+    async fn get_partition_summary(
+        &self,
+        request: Request<v1::GetPartitionSummaryRequest>,
+    ) -> Result<Response<v1::GetPartitionSummaryResponse>, Status> {
+        Ok(Response::new(partition_summary::get_partition_summary(self, request.into_inner()).await?))
+    }
+
+    async fn list_stale_partitions(
+        &self,
+        request: Request<v1::ListStalePartitionsRequest>,
+    ) -> Result<Response<v1::ListStalePartitionsResponse>, Status> {
+        Ok(Response::new(partition_summary::list_stale_partitions(self, request.into_inner()).await?))
+    }
+
     async fn list_materializations(
         &self,
         request: Request<v1::ListMaterializationsRequest>,
     ) -> Result<Response<v1::ListMaterializationsResponse>, Status> {
         let asked = request.into_inner();
         Ok(Response::new(list_materializations::list_materializations(self, asked).await?))
+    }
+
+    async fn resolve_quarantine(
+        &self,
+        request: Request<v1::ResolveQuarantineRequest>,
+    ) -> Result<Response<v1::ResolveQuarantineResponse>, Status> {
+        let caller = Caller::of(request.extensions())?.clone();
+        let asked = request.into_inner();
+        Ok(Response::new(resolve_quarantine::resolve_quarantine(self, &caller, asked).await?))
+    }
+
+    async fn list_check_results(
+        &self,
+        request: Request<v1::ListCheckResultsRequest>,
+    ) -> Result<Response<v1::ListCheckResultsResponse>, Status> {
+        Ok(Response::new(list_check_results::list_check_results(self, request.into_inner()).await?))
     }
 
     async fn list_run_key_conflicts(

@@ -18,8 +18,14 @@ use crate::store::StoredRun;
 const RUNS: &str = "scheduler.runs";
 const TASKS: &str = "scheduler.tasks";
 /// What the fold writes, by name.
-const PROJECTIONS: [&str; 5] =
-    ["scheduler.materializations", "scheduler.partitions", "scheduler.run_key_conflicts", RUNS, TASKS];
+const PROJECTIONS: [&str; 6] = [
+    "scheduler.check_results",
+    "scheduler.materializations",
+    "scheduler.partitions",
+    "scheduler.run_key_conflicts",
+    RUNS,
+    TASKS,
+];
 
 const SAMPLE_DEFAULT: u32 = 100;
 const SAMPLE_MAX: u32 = 100_000;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use servo_model::RunId;
+use servo_model::{AttemptId, RunId};
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1};
 use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
@@ -14,9 +14,10 @@ use uuid::Uuid;
 use super::lane::{Lane, refuse};
 use super::load;
 use super::outbox::{self, News};
+use super::resolutions::Resolution;
 use super::rows::{self, Born, Changed, Conflict};
 use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
-use crate::core::{Changes, Run, Verdict, fold};
+use crate::core::{Changes, Resolvable, Run, Verdict, fold};
 use crate::store::runs_by_id;
 use crate::wire;
 
@@ -42,6 +43,9 @@ pub(super) struct Draft {
     pub(super) claims_only: bool,
     /// Events about quarantined outputs for which readers keep a good version.
     pub(super) good_versions: HashSet<Uuid>,
+    /// What is decided about, as it stands.
+    pub(super) resolvable: HashMap<AttemptId, Resolvable>,
+    pub(super) resolutions: Vec<Resolution>,
 }
 
 impl Lane {
@@ -105,7 +109,8 @@ impl Lane {
         let asks = works.iter().flat_map(|work| &work.asks);
         self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
         let good_versions = self.good_versions(works).await?;
-        let mut draft = Draft { claims_only: true, good_versions, ..Draft::default() };
+        let resolvable = self.resolvable(works).await?;
+        let mut draft = Draft { claims_only: true, good_versions, resolvable, ..Draft::default() };
         let at = self.time_for(works.iter().map(|work| work.shard)).await?;
         let mut answers = Vec::with_capacity(works.len());
         for work in works {
@@ -159,7 +164,10 @@ impl Lane {
         match ask {
             Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
             Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
-            Ask::Event(event) => self.fold_event(shard, event, at, draft),
+            Ask::Event(event) => match &event.body {
+                Body::QuarantineResolved(resolved) => self.fold_resolution(shard, event, resolved, at, draft),
+                _ => self.fold_event(shard, event, at, draft),
+            },
             Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
             Ask::Enqueued(enqueued) => self.fold_enqueued(shard, enqueued, at, draft),
         }
@@ -218,7 +226,14 @@ impl Lane {
         }
         let begun = Instant::now();
         let news = self.news(&changed, &draft.marks, at);
-        let statement = rows::statement(!draft.claims_only, &batch, &changed, &draft.conflicts, &news);
+        let statement = rows::statement(
+            !draft.claims_only,
+            &batch,
+            &changed,
+            &draft.conflicts,
+            &draft.resolutions,
+            &news,
+        );
         let now = self.loops.store_held(&batch, statement).await?;
         if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
             listeners.tell();
@@ -287,7 +302,7 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
     }
 }
 
-fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i16) -> NewEvent {
+pub(super) fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i16) -> NewEvent {
     NewEvent {
         event_id: event.event_id,
         kind: kind_of(body),

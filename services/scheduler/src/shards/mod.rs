@@ -17,6 +17,7 @@ mod new_run;
 mod outbox;
 mod plans;
 mod rebuild;
+mod resolutions;
 mod rows;
 mod shard;
 mod statement;

@@ -17,7 +17,8 @@ use super::{Around, Plans, Unreadable};
 use crate::metrics::Metrics;
 
 /// What the fold writes.
-const TABLES: [&str; 5] = ["runs", "tasks", "materializations", "partitions", "run_key_conflicts"];
+const TABLES: [&str; 6] =
+    ["runs", "tasks", "materializations", "partitions", "check_results", "run_key_conflicts"];
 
 /// How many runs are deleted by one statement; a run may have ten thousand tasks.
 const RUNS_PER_DELETE: i64 = 10;

@@ -14,8 +14,11 @@ use uuid::Uuid;
 
 use super::load::stopped_by_code;
 use super::outbox::News;
+use super::resolutions::Resolution;
 use super::statement::{self, Part};
-use crate::core::{Cell, Changes, Materialized, PartitionNews, Promotion, Run, RunHeader, Slot, Time};
+use crate::core::{
+    Cell, Changes, Checked, Graph, Materialized, PartitionNews, Promotion, Run, RunHeader, Slot, Time,
+};
 use crate::wire;
 
 type Statement<'q> = Query<'q, Postgres, PgArguments>;
@@ -73,6 +76,7 @@ pub(super) fn statement<'q>(
     batch: &'q HeldBatch<'q>,
     changed: &'q [Changed<'q>],
     conflicts: &'q [Conflict],
+    resolutions: &'q [Resolution],
     news: &'q [News],
 ) -> Statement<'q> {
     let (new_runs, runs): (Vec<_>, Vec<_>) =
@@ -81,6 +85,7 @@ pub(super) fn statement<'q>(
     let made: Vec<_> =
         changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
     let partitions = partition_lines(changed);
+    let checks = check_lines(changed);
     let text = statement::text([
         (Part::NewRuns, !new_runs.is_empty()),
         (Part::Runs, !runs.is_empty()),
@@ -88,7 +93,9 @@ pub(super) fn statement<'q>(
         (Part::Tasks, !tasks.is_empty()),
         (Part::Materializations, !made.is_empty()),
         (Part::Partitions, !partitions.is_empty()),
+        (Part::Checks, !checks.is_empty()),
         (Part::Conflicts, !conflicts.is_empty()),
+        (Part::Resolutions, !resolutions.is_empty()),
         (Part::News, !news.is_empty()),
         (Part::MayBeLost, !durable),
     ]);
@@ -100,7 +107,9 @@ pub(super) fn statement<'q>(
     let statement = bind(statement, &tasks, bind_tasks);
     let statement = bind(statement, &made, bind_materialized);
     let statement = bind(statement, &partitions, bind_partitions);
+    let statement = bind(statement, &checks, bind_checks);
     let statement = if conflicts.is_empty() { statement } else { bind_conflicts(statement, conflicts) };
+    let statement = if resolutions.is_empty() { statement } else { bind_resolutions(statement, resolutions) };
     if news.is_empty() { statement } else { bind_news(statement, news) }
 }
 
@@ -301,6 +310,42 @@ fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
         .bind(column(news, |news| news.tenant.as_str()))
         .bind(column(news, |news| news.workspace.as_str()))
         .bind(column(news, |news| news.payload.as_slice()))
+}
+
+type CheckLine<'a> = (&'a Run, &'a Graph, &'a Checked);
+
+fn check_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<CheckLine<'a>> {
+    let checks = changed.iter().flat_map(|c| c.changes.checks.iter().map(move |check| (c.run, check)));
+    checks.filter_map(|(run, check)| Some((run, &**run.graph.as_ref()?, check))).collect()
+}
+
+fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statement<'q> {
+    statement
+        .bind(column(checks, |(.., check)| Uuid::from_bytes(*check.attempt_id.as_bytes())))
+        .bind(column(checks, |(.., check)| check.place))
+        .bind(column(checks, |(run, ..)| run.header.tenant.as_str()))
+        .bind(column(checks, |(run, ..)| run.header.workspace.as_str()))
+        .bind(column(checks, |(_, graph, check)| &*graph.settings(check.slot.ordinal).asset_key))
+        .bind(column(checks, |(_, graph, check)| &*graph.task(check.slot.ordinal).partition_key))
+        .bind(column(checks, |(.., check)| check.found.name.as_str()))
+        .bind(column(checks, |(.., check)| check.found.passed))
+        .bind(column(checks, |(.., check)| check.found.severity))
+        .bind(column(checks, |(run, ..)| run.header.number))
+        .bind(column(checks, |(.., check)| int(check.slot.ordinal)))
+        .bind(column(checks, |(.., check)| item(check.slot)))
+        .bind(column(checks, |(.., check)| time(check.at)))
+        .bind(column(checks, |(.., check)| check.found.result.as_slice()))
+}
+
+fn bind_resolutions<'q>(statement: Statement<'q>, resolutions: &'q [Resolution]) -> Statement<'q> {
+    statement
+        .bind(column(resolutions, |resolved| Uuid::from_bytes(*resolved.attempt_id.as_bytes())))
+        .bind(column(resolutions, |resolved| resolved.state.code()))
+        .bind(column(resolutions, |resolved| resolved.changes))
+        .bind(column(resolutions, |resolved| time(resolved.at)))
+        .bind(column(resolutions, |resolved| resolved.resolved_by.as_slice()))
+        .bind(column(resolutions, |resolved| resolved.event_id))
+        .bind(column(resolutions, |resolved| resolved.code_version.as_str()))
 }
 
 fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {

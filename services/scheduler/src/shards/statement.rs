@@ -13,12 +13,14 @@ pub(super) enum Part {
     Tasks,
     Materializations,
     Partitions,
+    Checks,
     Conflicts,
+    Resolutions,
     News,
     MayBeLost,
 }
 
-const PARTS: usize = 9;
+const PARTS: usize = 11;
 const LEDGER: &str = include_str!("../store/fold/ledger.sql");
 
 impl Part {
@@ -31,7 +33,9 @@ impl Part {
             Part::Tasks => include_str!("../store/fold/tasks.sql"),
             Part::Materializations => include_str!("../store/fold/materializations.sql"),
             Part::Partitions => include_str!("../store/fold/partitions.sql"),
+            Part::Checks => include_str!("../store/fold/checks.sql"),
             Part::Conflicts => include_str!("../store/fold/conflicts.sql"),
+            Part::Resolutions => include_str!("../store/fold/resolutions.sql"),
             Part::News => include_str!("../store/fold/news.sql"),
             Part::MayBeLost => include_str!("../store/fold/may_be_lost.sql"),
         }
@@ -39,7 +43,7 @@ impl Part {
 
     /// Whether it is a value that is asked for, and no statement of its own.
     fn is_value(self) -> bool {
-        matches!(self, Part::News | Part::MayBeLost)
+        matches!(self, Part::Resolutions | Part::News | Part::MayBeLost)
     }
 }
 
@@ -54,18 +58,24 @@ pub(super) fn text(parts: [(Part, bool); PARTS]) -> &'static str {
 fn compose(parts: impl Iterator<Item = Part>) -> String {
     let (values, statements): (Vec<Part>, Vec<Part>) = parts.partition(|part| part.is_value());
     let mut text = Composed::default();
+    let mut sources = "ledger".to_owned();
     text.text.push_str("WITH ledger AS MATERIALIZED (\n");
     text.add(LEDGER);
     for part in statements {
         let _ = writeln!(text.text, "), {part:?} AS (");
         text.add(part.text());
+        // A version may be made and decided about in one batch, and is there to be decided about once it was counted.
+        if values.contains(&Part::Resolutions) {
+            text.text.push_str("RETURNING 1\n");
+            let _ = write!(sources, ", (SELECT count(*) FROM {part:?}) AS of_{part:?}");
+        }
     }
     text.text.push_str(")\nSELECT ledger.at");
     for part in values {
         text.text.push_str(",\n");
         text.add(part.text());
     }
-    text.text.push_str("\nFROM ledger");
+    let _ = write!(text.text, "\nFROM {sources}");
     text.text
 }
 

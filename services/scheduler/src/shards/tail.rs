@@ -13,6 +13,7 @@ use super::lane::Lane;
 use super::load;
 use super::new_run::unplanned;
 use super::plans::StoredPlan;
+use super::resolutions::Resolution;
 use super::rows::{Born, Conflict};
 use super::shard::{Shard, run_number};
 use super::work::{Ask, Work};
@@ -225,6 +226,13 @@ impl Lane {
                 draft.unplanned.extend(unplanned(&run, &asked));
                 held.runs.insert(run_id, run);
                 draft.changes.insert(run_id, Changes { run: true, ..Changes::default() });
+                Ok(())
+            }
+            // Only what could be decided was ever recorded.
+            (Body::QuarantineResolved(resolved), Some(run)) => {
+                draft.changes.entry(run_id).or_default();
+                let resolution = Resolution::of(&resolved, run, event.event_id, at);
+                draft.resolutions.push(resolution.ok_or("it names no version or no decision")?);
                 Ok(())
             }
             (body, Some(run)) => {

@@ -5,6 +5,8 @@ WITH batch AS (
     DELETE FROM scheduler.tasks t USING batch WHERE t.run_number = batch.run_number
 ), made AS (
     DELETE FROM scheduler.materializations m USING batch WHERE m.run_number = batch.run_number
+), checks AS (
+    DELETE FROM scheduler.check_results k USING batch WHERE k.run_number = batch.run_number
 ), conflicts AS (
     DELETE FROM scheduler.run_key_conflicts c USING batch WHERE c.run_id = batch.run_id
 ), runs AS (

@@ -10,7 +10,7 @@ use servo_proto::v1::event::Body;
 
 use super::request::micros;
 use super::task_ref::slot;
-use crate::core::{Event, Finished, Graph, Made, Outcome, Session, Slot, TimerKind};
+use crate::core::{CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, TimerKind};
 
 /// Why an event of the ledger cannot be folded. Its run is set aside for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +90,7 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
         outcome: outcome(finished, &error)?,
         outputs: finished.outputs.iter().map(|output| made(output, finished.gating)).collect(),
         items: finished.items.as_ref().map(|items| (items.count, items.encode_to_vec().into())),
+        checks: finished.checks.iter().map(check_found).collect(),
         error: finished.error.as_ref().map_or_else(Vec::new, Message::encode_to_vec),
         message: if error.message.is_empty() { "it failed without a word".to_owned() } else { error.message },
     })
@@ -126,6 +127,20 @@ fn made(output: &v1::Output, gating: i32) -> Made {
         partition_key: output.partition_key.clone(),
         code_version: output.code_version.clone(),
         output: v1::Output { gating, ..output.clone() }.encode_to_vec(),
+    }
+}
+
+/// Without a severity it is an ERROR.
+fn check_found(check: &v1::CheckResult) -> CheckFound {
+    let severity = match check.severity() {
+        v1::Severity::Unspecified => v1::Severity::Error,
+        given => given,
+    };
+    CheckFound {
+        name: check.name.clone(),
+        passed: check.passed,
+        severity: severity as i16,
+        result: v1::CheckResult { severity: severity.into(), ..check.clone() }.encode_to_vec(),
     }
 }
 

@@ -48,7 +48,5 @@ pub(super) fn mark(deployed: &Deployed, drafts: &mut [Draft], statuses: &Statuse
 }
 
 fn freshness(deployed: &Deployed, draft: &Draft, statuses: &Statuses) -> Freshness {
-    let planned = deployed.planned[draft.asset as usize].as_ref();
-    let code_version = planned.map_or("", |(planned, _)| planned.code_version.as_str());
-    Freshness::of(statuses, draft.made.iter(), draft.read.iter(), code_version)
+    Freshness::of(statuses, draft.made.iter(), draft.read.iter(), deployed.code_version(draft.asset))
 }

@@ -78,6 +78,34 @@ fn made_by(deployed: &Deployed, maker: u32, partition: Option<&PartitionKey>) ->
     members.map(|asset| (deployed.name(*asset).to_owned(), partition.clone())).collect()
 }
 
+/// Everything that each of these partitions of an asset is made from.
+pub(crate) fn read_by(
+    deployed: &Deployed,
+    asset: u32,
+    partitions: &[Option<PartitionKey>],
+    moment: &Moment,
+) -> Result<Vec<Vec<Place>>, Refusal> {
+    let maker = deployed.maker(asset);
+    let (places, keys_left) = (HashMap::new(), INPUT_KEYS_PER_PLAN_MAX);
+    let mut linker = Linker { deployed, places, moment, keys_left, keep_places: true };
+    let mut of_one = |partition: &Option<PartitionKey>| {
+        let mut read = Vec::new();
+        for link in deployed.task_links(maker) {
+            let keys = linker.read(maker, partition.as_ref(), link)?;
+            read.extend(places_of(deployed.name(link.upstream), keys.as_deref()));
+        }
+        Ok(read)
+    };
+    partitions.iter().map(&mut of_one).collect()
+}
+
+fn places_of(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<Place> {
+    match keys {
+        None => vec![(asset.to_owned(), String::new())],
+        Some(keys) => keys.iter().map(|key| (asset.to_owned(), key.to_string())).collect(),
+    }
+}
+
 /// A check reads what the asset holds already.
 fn itself(deployed: &Deployed, draft: &Draft) -> PlannedInput {
     PlannedInput {
@@ -107,7 +135,7 @@ impl Linker<'_> {
     }
 
     fn link(&mut self, draft: &mut Draft, link: &Link) -> Result<(), Refusal> {
-        let keys = self.read(draft, link)?;
+        let keys = self.read(draft.asset, draft.key.partition(), link)?;
         let places = self.places.get(&self.deployed.maker(link.upstream));
         let before: Vec<usize> = match (&keys, places) {
             (_, None) => Vec::new(),
@@ -121,12 +149,7 @@ impl Linker<'_> {
         }
         draft.upstream.extend(before);
         if self.keep_places {
-            let asset = self.deployed.name(link.upstream);
-            let place = |key: String| (asset.to_owned(), key);
-            match &keys {
-                None => draft.read.push(place(String::new())),
-                Some(keys) => draft.read.extend(keys.iter().map(|key| place(key.to_string()))),
-            }
+            draft.read.extend(places_of(self.deployed.name(link.upstream), keys.as_deref()));
         }
         if !link.parameter.is_empty() {
             draft.inputs.push(PlannedInput {
@@ -140,11 +163,16 @@ impl Linker<'_> {
     }
 
     /// The partitions that a link reads; `None` of an asset in one piece.
-    fn read(&mut self, draft: &Draft, link: &Link) -> Result<Option<Vec<PartitionKey>>, Refusal> {
+    fn read(
+        &mut self,
+        asset: u32,
+        partition: Option<&PartitionKey>,
+        link: &Link,
+    ) -> Result<Option<Vec<PartitionKey>>, Refusal> {
         let (Some(mapping), Some(up)) = (&link.mapping, self.deployed.cut(link.upstream)) else {
             return Ok(None);
         };
-        let down = self.deployed.cut(draft.asset).zip(draft.key.partition());
+        let down = self.deployed.cut(asset).zip(partition);
         let keys = mapping.upstream(up, down, self.moment);
         let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
         self.keys_left = self.keys_left.checked_sub(keys.len()).ok_or_else(|| {

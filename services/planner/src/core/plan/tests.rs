@@ -7,7 +7,7 @@ use servo_proto::v1::{
 };
 
 use super::*;
-use crate::core::freshness::Status;
+use crate::core::freshness::{Status, Version};
 use crate::core::samples::{asset, cut, days, fixed, keys, manifest, run, source, time};
 
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
@@ -339,7 +339,7 @@ proptest! {
 /// Statuses from `(asset, partition, time of its version, newest attempt failed)`.
 fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
     let status = |(asset, partition, at, failed): &(&str, &str, i64, bool)| {
-        let made = (*at > 0).then(|| (*at, String::new()));
+        let made = (*at > 0).then(|| Version { recorded_at: *at, readable_at: *at, code: String::new() });
         (((*asset).to_owned(), (*partition).to_owned()), Status { made, failed: *failed })
     };
     known.iter().map(status).collect()

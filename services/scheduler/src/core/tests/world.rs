@@ -161,6 +161,7 @@ pub(super) fn finished(task: Slot, attempt_id: AttemptId, outcome: Outcome) -> E
         outcome,
         outputs: Vec::new(),
         items: None,
+        checks: Vec::new(),
         error: Vec::new(),
         message: "broken".to_owned(),
     }))
