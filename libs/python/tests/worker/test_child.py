@@ -506,6 +506,13 @@ def test_children_die_with_their_worker(folder: Path) -> None:
         time.sleep(0.01)
 
 
+def test_other_processes_of_ours_are_left_alone(folder: Path) -> None:
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        assert run(folder, job("fine"))[0]["outcome"] == "succeeded"
+        assert _alive(other.pid)
+        other.kill()
+
+
 def test_what_user_code_forked_ends_with_it(folder: Path) -> None:
     async def story() -> int:
         child = await Child.start(folder)

@@ -69,7 +69,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=lines,
-                env={name: value for name, value in os.environ.items() if name not in _PRIVATE},
+                env={name: value for name, value in os.environ.items() if name not in _PRIVATE} | orphans.MARK,
                 start_new_session=True,
             )
         os.close(their_lifeline)

@@ -22,8 +22,6 @@ import servo
 from servo.build.build import REQUIREMENTS_NAME
 from servo.errors import ServoError
 
-from . import orphans
-
 _SERVO_LIES_IN = Path(servo.__file__).resolve().parents[1]
 _COMPLETE = "complete"
 _INSTALL_SECONDS_MAX = 900.0
@@ -129,16 +127,14 @@ def _packages() -> str:
 
 async def _run(*command: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "SERVO_API_KEY"}
-    with orphans.not_these():
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *command,
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        orphans.ours.add(process.pid)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *command,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
     try:
         async with asyncio.timeout(_INSTALL_SECONDS_MAX):
             told, _ = await process.communicate()
@@ -148,7 +144,6 @@ async def _run(*command: str) -> None:
         if process.returncode is None:
             process.kill()
             await process.wait()
-        orphans.ours.discard(process.pid)
     if process.returncode:
         _refuse(told.decode(errors="replace"))
 
