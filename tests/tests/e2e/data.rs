@@ -49,7 +49,7 @@ impl Handler for Committing {
 }
 
 /// Writes the commit marker into the attempt's folder.
-fn commit(envelope: &api::TaskEnvelope) -> api::Output {
+pub(crate) fn commit(envelope: &api::TaskEnvelope) -> api::Output {
     let folder = Path::new(envelope.output_uri.strip_prefix("file://").unwrap());
     std::fs::create_dir_all(folder).unwrap();
     let (run, attempt) = (&envelope.run_id, &envelope.attempt_id);

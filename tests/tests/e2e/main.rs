@@ -15,6 +15,7 @@ mod graphs;
 mod instances;
 mod kills;
 mod outage;
+mod partitions;
 mod push;
 mod reads;
 mod returns;
