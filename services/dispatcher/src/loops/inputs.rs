@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_model::{AttemptId, Digest, WorkerId};
-use servo_proto::v1 as pb;
 use servo_store::LoopStore;
 use tokio::sync::mpsc;
 use tracing::{error, warn};
 
 use super::engine::{Engine, Message};
 use crate::envelope::StoredPlan;
-use crate::inputs::{self, Inputs};
+use crate::inputs::{self, Found, Inputs};
 
 /// Tasks whose inputs are read by one statement at most.
 const TASKS_AT_ONCE_MAX: usize = 256;
@@ -26,7 +25,7 @@ pub(crate) struct Waiting {
 
 enum Order {
     Read(Waiting, Arc<StoredPlan>, u32),
-    Store(Waiting, String, Vec<pb::ResolvedInput>),
+    Store(Waiting, String, Found),
 }
 
 /// The engine's side.
@@ -48,8 +47,8 @@ impl Reading {
     }
 
     /// Puts inputs that no envelope can hold where the worker finds them.
-    pub(crate) fn store(&self, waiting: Waiting, uri: String, inputs: Vec<pb::ResolvedInput>) {
-        let _ = self.orders.send(Order::Store(waiting, uri, inputs));
+    pub(crate) fn store(&self, waiting: Waiting, uri: String, found: Found) {
+        let _ = self.orders.send(Order::Store(waiting, uri, found));
     }
 }
 
@@ -60,7 +59,7 @@ async fn work(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiv
         for order in orders.drain(..) {
             match order {
                 Order::Read(waiting, stored, ordinal) => reads.push((waiting, stored, ordinal)),
-                Order::Store(waiting, uri, inputs) => keep(&engine, waiting, uri, &inputs).await,
+                Order::Store(waiting, uri, found) => keep(&engine, waiting, uri, found).await,
             }
         }
         read(&engine, &loops, reads).await;
@@ -74,6 +73,7 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(Waiting, Arc<Store
         let before = wanted.len();
         wanted.extend(inputs::wanted(&stored.plan, &stored.taken_over, inputs::planned(stored, *ordinal)));
         counts.push(wanted.len() - before);
+        wanted.extend(inputs::compared(stored, *ordinal));
     }
     if wanted.is_empty() {
         return;
@@ -90,22 +90,28 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(Waiting, Arc<Store
     let mut found = found.into_iter();
     let resolve = |((waiting, stored, ordinal), count): ((Waiting, Arc<StoredPlan>, u32), usize)| {
         let versions = found.by_ref().take(count).collect();
-        (waiting, Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions)))
+        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
+        let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
+        (waiting, Found { inputs, previous: compared.flatten().map(inputs::previous) })
     };
     engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));
 }
 
-async fn keep(engine: &Engine, waiting: Waiting, uri: String, inputs: &[pb::ResolvedInput]) {
+async fn keep(engine: &Engine, waiting: Waiting, uri: String, found: Found) {
+    let Found { inputs, previous } = found;
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
         return error!(uri, "inputs are too many for an envelope and can only be kept below a file:// base");
     };
-    let lines = match inputs::json_lines(inputs) {
+    let lines = match inputs::json_lines(&inputs.into_list()) {
         Ok(lines) => lines,
         Err(error) => return error!(%error, uri, "inputs cannot be written down"),
     };
     let digest = Digest::of(&lines).to_string();
     match write(&path, lines).await {
-        Ok(()) => engine.tell(Message::Inputs(vec![(waiting, Inputs::Stored { uri, digest })])),
+        Ok(()) => {
+            let inputs = Inputs::Stored { uri, digest };
+            engine.tell(Message::Inputs(vec![(waiting, Found { inputs, previous })]));
+        }
         Err(error) => {
             error!(%error, uri, "inputs cannot be kept; the task is ready again when nobody starts it")
         }
