@@ -113,6 +113,32 @@ fn sql_writes_only_its_own_schema() {
     }
 }
 
+/// Folds, rebuilds, streams and whoever tells a run's history read events; everybody else reads projections.
+#[test]
+fn inv_7_controllers_do_not_read_the_ledger() {
+    const READERS: [&str; 4] = ["list_events", "run_events", "touched_tenants", "finished"];
+    let of_services = |path: &PathBuf| path.starts_with(root().join("services"));
+    check(files(&root(), ".sql").into_iter().filter(of_services).collect(), |path, text| {
+        let reads = text.lines().any(|line| !line.starts_with("--") && line.contains("ledger.events"));
+        let name = path.file_stem()?.to_str()?;
+        (reads && !READERS.contains(&name)).then(|| "reads the ledger; decide on projections".to_owned())
+    });
+}
+
+/// NOTIFY takes a lock over all commits of the cluster until its own. Pushes are no hot path.
+#[test]
+fn f21_no_statement_that_does_work_rings() {
+    let hot = |path: &PathBuf| !path.starts_with(root().join("libs/queue"));
+    check(files(&root(), ".sql").into_iter().filter(hot).collect(), |path, text| {
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+        let rings =
+            code.iter().any(|line| line.contains("pg_notify") || line.trim_start().starts_with("NOTIFY"));
+        let alone = code.len() == 1;
+        let name = path.file_name()?.to_str()?;
+        (rings && !alone).then(|| format!("{name} rings within a transaction that does something else"))
+    });
+}
+
 #[test]
 fn sql_files_say_who_calls_them() {
     let statements: Vec<PathBuf> =

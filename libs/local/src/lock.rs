@@ -43,3 +43,19 @@ impl PortsLock {
         Ok(PortsLock { _file: file })
     }
 }
+
+/// Held by whoever was handed out a port, until it ends.
+#[derive(Debug)]
+pub(crate) struct PortLock {
+    _file: File,
+}
+
+impl PortLock {
+    /// Nothing while another holds it.
+    pub(crate) fn take(port: u16) -> Option<PortLock> {
+        let name = format!("servo-port-{}-{port}.lock", nix::unistd::Uid::effective());
+        let file = File::create(std::env::temp_dir().join(name)).ok()?;
+        file.try_lock().ok()?;
+        Some(PortLock { _file: file })
+    }
+}

@@ -1,9 +1,11 @@
 //! Ports on loopback: the wanted one when it is free, else the next free one.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Result, bail};
+
+use crate::lock::PortLock;
 
 /// How far above the wanted port we look before we take any.
 const TRIES_MAX: u16 = 200;
@@ -13,10 +15,11 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Hands out ports that are free now and have not been handed out before.
+/// Hands out ports that are free now and that nobody else of this user was handed out. They stay ours as long as this
+/// lives, also while a process that listened there is killed and has not been started again.
 #[derive(Debug, Default)]
 pub struct FreePorts {
-    taken: HashSet<u16>,
+    taken: HashMap<u16, PortLock>,
 }
 
 impl FreePorts {
@@ -27,8 +30,9 @@ impl FreePorts {
             let Some(all) = [Some(port)].into_iter().chain(further).collect::<Option<Vec<u16>>>() else {
                 break;
             };
-            if all.iter().all(|port| self.is_free(*port)) {
-                self.taken.extend(all);
+            let locks: Option<Vec<PortLock>> = all.iter().map(|port| self.take(*port)).collect();
+            if let Some(locks) = locks {
+                self.taken.extend(all.into_iter().zip(locks));
                 return Ok(port);
             }
         }
@@ -38,8 +42,9 @@ impl FreePorts {
         )
     }
 
-    fn is_free(&self, port: u16) -> bool {
-        !self.taken.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+    fn take(&self, port: u16) -> Option<PortLock> {
+        let lock = PortLock::take(port).filter(|_| !self.taken.contains_key(&port))?;
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(lock)
     }
 }
 
@@ -55,5 +60,15 @@ mod tests {
         let got = ports.group(wanted, &[100]).unwrap();
         assert!(got > wanted);
         assert_ne!(ports.group(wanted, &[100]).unwrap(), got, "a port is handed out once");
+    }
+
+    #[test]
+    fn a_port_on_which_nobody_listens_for_a_while_is_not_given_to_others() {
+        let wanted = free_port().unwrap();
+        let (mut ours, mut theirs) = (FreePorts::default(), FreePorts::default());
+        let got = ours.group(wanted, &[]).unwrap();
+        assert!(theirs.group(got, &[]).unwrap() > got);
+        drop(ours);
+        assert_eq!(FreePorts::default().group(got, &[]).unwrap(), got);
     }
 }

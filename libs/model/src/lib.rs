@@ -8,7 +8,7 @@
 //!   [`selection`].
 //! - What is hashed or signed: [`json`], [`request`], [`plan`], [`presign`], [`idempotency`].
 //! - What moves: [`states`], [`edges`], [`retry`], over the order of [`graph`].
-//! - The closed lists: [`service`], [`event`], and the [`limits`] of everything.
+//! - The closed lists: [`service`], [`event`], the [`limits`] of everything, and what holds [`per_tenant`].
 
 pub mod asset;
 pub mod closed;
@@ -25,6 +25,7 @@ pub mod json;
 pub mod limits;
 pub mod mapping;
 pub mod partition;
+pub mod per_tenant;
 pub mod plan;
 pub mod presign;
 pub mod request;
@@ -45,6 +46,7 @@ pub use ids::{
     WorkspaceId,
 };
 pub use partition::{PartitionKey, PartitionValue};
+pub use per_tenant::PerTenant;
 pub use run_key::{RunIdSecret, RunKey};
 pub use service::Service;
 pub use task_key::{Operation, TaskKey};

@@ -125,11 +125,16 @@ impl LoopStore {
         rows.iter().map(|row| Ok(T::from_row(row)?)).collect()
     }
 
+    /// Whether a lease was acquired over connections that are still the ones in use.
+    pub fn is_current(&self, lease: &Lease) -> bool {
+        lease.generation == self.pool.generations.current()
+    }
+
     /// A transaction whose first statement proves that the lease is held and moves the shard's watermark from
     /// `from` to `to`. Until it ends nobody else can take the shard.
     pub async fn fence(&self, lease: &Lease, from: i64, to: i64) -> Result<FencedTx, StoreError> {
         let tx = self.pool.begin().await?;
-        if lease.generation != self.pool.generations.current() {
+        if !self.is_current(lease) {
             return Err(StoreError::LeaseLost(format!(
                 "the lease on {} shard {} was acquired over a connection that is gone",
                 lease.stream.name(),

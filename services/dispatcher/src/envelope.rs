@@ -15,7 +15,7 @@ use servo_proto::v1 as pb;
 use sha2::Sha256;
 
 use crate::core::{Live, Seconds, Shape};
-use crate::inputs::{Inputs, TakenOver};
+use crate::inputs::{Found, Inputs, TakenOver};
 use crate::wire;
 
 /// How long user code may run when the asset does not say.
@@ -65,11 +65,11 @@ impl Signer {
         &self,
         stored: &StoredPlan,
         live: &Live,
-        inputs: &Inputs,
+        found: &Found,
         key: &[u8; 32],
         now: Seconds,
     ) -> Result<pb::SignedEnvelope, NoEnvelope> {
-        let envelope: Bytes = self.unsigned(stored, live, inputs, now)?.encode_to_vec().into();
+        let envelope: Bytes = self.unsigned(stored, live, found, now)?.encode_to_vec().into();
         let signature = hmac(key, &envelope).to_vec().into();
         let signed = pb::SignedEnvelope { envelope, key_id: self.envelope_key_id.to_string(), signature };
         match signed.encoded_len() {
@@ -82,7 +82,7 @@ impl Signer {
         &self,
         stored: &StoredPlan,
         live: &Live,
-        inputs: &Inputs,
+        found: &Found,
         now: Seconds,
     ) -> Result<pb::TaskEnvelope, NoEnvelope> {
         let none = || NoEnvelope::NoSuchTask(live.task.ordinal);
@@ -96,7 +96,7 @@ impl Signer {
         let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
         let beat = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
         let outputs = std::iter::once(&asset.asset_key).chain(&asset.also_makes);
-        let (inputs, (inputs_uri, inputs_digest)) = match inputs {
+        let (inputs, (inputs_uri, inputs_digest)) = match &found.inputs {
             Inputs::Inline(inputs) => (inputs.clone(), (String::new(), String::new())),
             Inputs::Stored { uri, digest } => (Vec::new(), (uri.clone(), digest.clone())),
         };
@@ -116,7 +116,7 @@ impl Signer {
             fencing_token: live.attempt.into(),
             mode: if live.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
             code: asset.code.clone(),
-            artifact: None,
+            artifact: artifact(plan, asset),
             asset_config_json: asset.config_json.clone(),
             run_config_json: plan.config_json.clone(),
             inputs,
@@ -139,10 +139,11 @@ impl Signer {
                 traceparent: order.trace.0.clone(),
                 tracestate: order.trace.1.clone(),
             }),
-            isolated: false,
+            isolated: asset.isolated,
             code_version: asset.code_version.clone(),
             plan_id: live.plan.plan_id.to_string(),
             task_key: key.to_string(),
+            previous: found.previous.clone(),
         })
     }
 
@@ -197,6 +198,19 @@ impl Signer {
     }
 }
 
+/// The packaged code behind an asset: the deployment's, or another that the asset names.
+fn artifact(plan: &pb::Plan, asset: &pb::PlannedAsset) -> Option<pb::CodeArtifact> {
+    let digest = asset.code.as_ref().map(|code| &code.artifact_digest).filter(|digest| !digest.is_empty())?;
+    match plan.artifact.as_ref().filter(|artifact| artifact.digest == *digest) {
+        Some(artifact) => Some(artifact.clone()),
+        None => Some(pb::CodeArtifact {
+            digest: digest.clone(),
+            kind: pb::ArtifactKind::SourceArchive.into(),
+            ..Default::default()
+        }),
+    }
+}
+
 /// The base as something that further parts can stand behind.
 fn folder(base: &str) -> String {
     let slash = if base.is_empty() || base.ends_with('/') { "" } else { "/" };
@@ -212,6 +226,50 @@ pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_asset_comes_from_the_deployments_code_unless_it_names_another() {
+        let shared = pb::CodeArtifact {
+            digest: "d1".to_owned(),
+            kind: pb::ArtifactKind::ContainerImage.into(),
+            uri: "registry/image".to_owned(),
+            ..Default::default()
+        };
+        let plan = pb::Plan { artifact: Some(shared.clone()), ..Default::default() };
+        let of = |digest: &str| {
+            let code = pb::CodeRef { artifact_digest: digest.to_owned(), ..Default::default() };
+            artifact(&plan, &pb::PlannedAsset { code: Some(code), ..Default::default() })
+        };
+        assert_eq!(of("d1"), Some(shared));
+        assert_eq!(of("d2").map(|other| (other.digest, other.kind)), Some(("d2".to_owned(), 1)));
+        assert_eq!(of(""), None, "a handler of the worker needs no code");
+    }
+
+    /// A worker's clock may be off by 45 s; the queue holds an envelope until its ack deadline.
+    #[test]
+    fn f14_a_signature_outlives_what_it_is_for() {
+        let key = servo_model::presign::SigningKey::new("k", vec![7; 32]).unwrap();
+        let signer = Signer {
+            callbacks: KeyRing::new(key, []).unwrap(),
+            envelope_secret: [0; 32].into(),
+            envelope_key_id: "k".into(),
+            callback_url: "".into(),
+            output_base: "".into(),
+            heartbeat_interval: Duration::from_secs(30),
+        };
+        let (now, deadline, off) = (1e9, 1e9 + 36_000.0, 45);
+        let silence = Duration::from_secs(300);
+        let live = crate::core::Live::of_nobody();
+        let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, silence, now);
+        let good = |path: &str, at: f64| signer.callbacks.verify_callback(path, at as i64 + off).is_ok();
+        assert!(good(&paths.start, now + DISPATCH_ACK_TIMEOUT.as_secs_f64()));
+        assert!(
+            good(&paths.heartbeat, now + silence.as_secs_f64())
+                && good(&paths.logs, now + silence.as_secs_f64())
+        );
+        assert!(good(&paths.finished, deadline + 23.0 * 3_600.0), "an outcome that was spooled");
+        assert!(!good(&paths.start, deadline), "a start does not live on");
+    }
 
     #[test]
     fn tenants_have_folders_of_their_own_below_the_base() {

@@ -29,6 +29,19 @@ pub(crate) struct Version {
     pub(crate) materialization_id: String,
     /// Empty when its attempt wrote nothing.
     pub(crate) uri: String,
+    pub(crate) rows: Option<u64>,
+}
+
+/// What was looked up for an envelope.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) inputs: Inputs,
+    /// The good version of the output that stands, for checks that compare with it.
+    pub(crate) previous: Option<pb::PreviousVersion>,
+}
+
+impl Found {
+    pub(crate) const NOTHING: Found = Found { inputs: Inputs::Inline(Vec::new()), previous: None };
 }
 
 /// The inputs of a task as its envelope carries them.
@@ -43,8 +56,6 @@ pub(crate) enum Inputs {
 }
 
 impl Inputs {
-    pub(crate) const NONE: Inputs = Inputs::Inline(Vec::new());
-
     /// Whether an envelope is smaller when they lie elsewhere.
     pub(crate) fn fill_an_envelope(&self) -> bool {
         matches!(self, Inputs::Inline(inputs) if !inputs.is_empty())
@@ -61,6 +72,35 @@ impl Inputs {
 /// The inputs that the plan names for a task; most have none.
 pub(crate) fn planned(stored: &StoredPlan, ordinal: u32) -> &[pb::PlannedInput] {
     stored.plan.tasks.get(ordinal as usize).map_or(&[], |task| &task.inputs)
+}
+
+/// Whether a task reads anything, or compares its output with the version before.
+pub(crate) fn needs_any(stored: &StoredPlan, ordinal: u32) -> bool {
+    !planned(stored, ordinal).is_empty() || compared(stored, ordinal).is_some()
+}
+
+/// The output of a task whose checks compare it with the version before.
+pub(crate) fn compared(stored: &StoredPlan, ordinal: u32) -> Option<Wanted> {
+    let plan = &stored.plan;
+    let task = plan.tasks.get(ordinal as usize)?;
+    let asset = plan.assets.get(task.asset as usize)?;
+    asset.checks.iter().any(compares).then(|| Wanted {
+        tenant: plan.tenant.clone(),
+        workspace: plan.workspace.clone(),
+        asset_key: asset.asset_key.clone(),
+        partition_key: task.partition_key.clone(),
+        pinned: None,
+    })
+}
+
+fn compares(check: &pb::CheckDefinition) -> bool {
+    use pb::check_definition::Spec;
+    matches!(&check.spec, Some(Spec::RowCount(rows)) if rows.min_share_of_previous_ppm.is_some())
+}
+
+pub(crate) fn previous(version: Version) -> pb::PreviousVersion {
+    let Version { materialization_id, uri, rows } = version;
+    pb::PreviousVersion { materialization_id, uri, row_count: rows }
 }
 
 /// Every partition of these inputs, in their order.
@@ -127,10 +167,11 @@ pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson
 pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Option<Version>>, StoreError> {
     let mut found = vec![None; wanted.len()];
     for (place, attempt, output) in store::latest_versions(loops, wanted).await? {
-        let uri = output.and_then(|output| pb::Output::decode(&*output).ok()).map(|output| output.uri);
+        let output = output.and_then(|output| pb::Output::decode(&*output).ok()).unwrap_or_default();
         let version = attempt.map(|attempt| Version {
             materialization_id: AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
-            uri: uri.unwrap_or_default(),
+            uri: output.uri,
+            rows: output.row_count,
         });
         if let Some(slot) = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index)) {
             *slot = version;
@@ -174,8 +215,9 @@ mod tests {
 
     #[test]
     fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
-        let found =
-            |id: &str| Some(Version { materialization_id: id.to_owned(), uri: format!("file:///{id}") });
+        let found = |id: &str| {
+            Some(Version { materialization_id: id.to_owned(), uri: format!("file:///{id}"), rows: None })
+        };
         let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &[]), input("n/c", &[])];
         let resolved = resolved(&inputs, vec![found("x"), None, None, found("y")]);
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {

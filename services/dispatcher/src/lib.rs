@@ -12,6 +12,7 @@ pub mod core;
 mod envelope;
 mod inputs;
 mod loops;
+mod metrics;
 mod rpc;
 mod store;
 mod wire;
@@ -24,7 +25,6 @@ use servo_mesh::config::{BadKeys, SigningKeys};
 use servo_mesh::{Doorbell, Fault, Life, Mesh, Pace};
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
-use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
 
@@ -35,10 +35,12 @@ use crate::loops::commands::CommandLoop;
 use crate::loops::engine::{Engine, EngineLoop, engine};
 use crate::loops::inputs::Reading;
 use crate::loops::leases::LeaseLoop;
+use crate::loops::moves::Moves;
 use crate::loops::plans::Plans;
 use crate::loops::pushes::{self, Pushes, queue_names};
 use crate::loops::streams::StreamLoop;
 use crate::loops::{limits, registry};
+use crate::metrics::Metrics;
 use crate::rpc::Dispatcher;
 
 /// How often holders of runs are looked up when nothing rang.
@@ -135,7 +137,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let queue = push_queue(&store, &config.push, &queues)?;
     let pushes = |engine| Pushes::start(engine, queue.clone(), queues);
     let read_inputs = |engine| Reading::start(engine, store.loops().clone());
-    let (engine, engine_loop) = engine(signer.clone(), read_plans, read_inputs, pushes);
+    let metrics = Metrics::default();
+    metrics.register(&mut mesh.metrics());
+    let moves = Moves { loops: store.loops().clone(), own_address: address(&mesh) };
+    let (engine, engine_loop) =
+        engine(signer.clone(), metrics.clone(), read_plans, read_inputs, pushes, moves);
     let (streams_bell, commands_bell, reached_bell) = (Doorbell::new(), Doorbell::new(), Doorbell::new());
     let instance = WorkerId::new((wire::now() * 1e3) as u64, rand::random()).to_string();
     let leases = Leases::new(&store, Stream::Dispatch, &instance, &address(&mesh), ttl);
@@ -152,10 +158,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         connections: Arc::default(),
     };
     run_beside(&mesh, engine_loop, &engine, [&streams_bell, &reached_bell], leases.clone());
+    let measured = (!config.push.targets.is_empty()).then(|| queue.clone());
     if !config.push.targets.is_empty() {
         run_pusher(&mesh, queue);
     }
-    let quota = QuotaServiceClient::new(mesh.peer(Service::Quota));
+    let quota = mesh.peer(Service::Quota);
     let (registry_store, registry_engine) = (store.clone(), engine.clone());
     let (pushed_store, pushed_engine) = (store.clone(), engine.clone());
     let allowed: Arc<[String]> = config.push.targets.clone().into();
@@ -179,7 +186,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || limits::follow(quota.clone(), engine.clone()))
         .with_loop("registry", Pace::every(registry::SEEN_EVERY), move || {
             let (store, engine) = (registry_store.clone(), registry_engine.clone());
-            async move { registry::run_once(store, engine).await.map_err(tonic::Status::from) }
+            let (metrics, queue) = (metrics.clone(), measured.clone());
+            async move {
+                registry::measure(&engine, queue.as_ref(), &metrics).await?;
+                registry::run_once(store, engine).await.map_err(tonic::Status::from)
+            }
         })
         .until_signal()
         .await

@@ -16,6 +16,7 @@ mod rpc;
 mod secrets;
 mod shards;
 mod store;
+mod transitions;
 mod wire;
 
 use std::time::Duration;
@@ -29,13 +30,14 @@ use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use ulid::Ulid;
 
 pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
+use crate::core::Limits;
 use crate::known::KnownRuns;
-use crate::loops::plan_runs;
+use crate::loops::{Desk, Follower, plan_runs};
 use crate::metrics::Metrics;
 use crate::planning::Planning;
 use crate::route::Route;
@@ -67,6 +69,8 @@ fn lease_ttl() -> Duration {
     Duration::from_secs(5)
 }
 
+/// How soon a stream of limits that broke is opened again.
+const LIMITS_EVERY: Duration = Duration::from_millis(500);
 /// How often it is looked whether anybody follows from afar, and whether messages are old.
 const SWEEP_BUS_EVERY: Duration = Duration::from_secs(10);
 /// Messages that everybody has passed are kept for this long.
@@ -97,14 +101,29 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
     let listeners = Listeners::start(store.loops().clone(), Topic::Runs);
-    let around = Around { plans: plans.clone(), unplanned, metrics, listeners: Some(listeners.clone()) };
+    let (limits_board, limits) = watch::channel(Limits::default());
+    let around = Around {
+        plans: plans.clone(),
+        unplanned,
+        metrics,
+        listeners: Some(listeners.clone()),
+        limits: limits.clone(),
+    };
     let shards = Shards::start(&store, around);
     let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
     let loops = store.loops().clone();
-    let planner = plan_runs(waiting, planning.clone(), plans.clone(), shards.clone(), loops.clone());
-    let planner = tokio::spawn(planner);
+    let desk = Desk {
+        planning: planning.clone(),
+        plans: plans.clone(),
+        shards: shards.clone(),
+        loops: loops.clone(),
+        limits: limits.clone(),
+    };
+    let planner = tokio::spawn(plan_runs(waiting, desk));
+    let follower =
+        Follower { quota: mesh.peer(Service::Quota), board: limits_board.into(), shards: shards.clone() };
     let known = KnownRuns::start(loops.clone());
     let route = Route::new(shards.clone(), mesh.holders(Service::Scheduler), loops, &address);
     let dispatcher = DispatcherServiceClient::new(mesh.peer(Service::Dispatcher));
@@ -119,12 +138,14 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         run_ids,
         tokens,
         dispatcher,
+        limits,
     };
     let (round, bus) = (keeper.clone(), store.loops().clone());
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
         .with_loop("keep shards", Pace::every(ttl.get() / 3), move || round.clone().run_once())
+        .with_loop("limits", Pace::every(LIMITS_EVERY), move || follower.clone().follow())
         .with_loop("sweep bus", Pace::every(SWEEP_BUS_EVERY), move || {
             sweep_bus(listeners.clone(), bus.clone())
         })

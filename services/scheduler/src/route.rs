@@ -142,6 +142,8 @@ pub(crate) fn applied(done: &Done) -> v1::AppliedEvent {
         DoneAs::Conflict => refused(Reason::RunKeyConflict, "the key stands for another request"),
         DoneAs::RunUnknown => refused(Reason::RunNotFound, "the run is not known"),
         DoneAs::StaleAdmission => refused(Reason::StaleAttempt, "the claim's lease is not the newest"),
+        DoneAs::Refused(excess) => refused(Reason::QuotaExceeded, &excess.to_string()),
+        DoneAs::NoRoom => refused(Reason::InvalidState, "there is no place for the run yet"),
         DoneAs::Bad(why) => refused(Reason::InvalidField, why),
     }
 }

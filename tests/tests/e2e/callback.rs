@@ -296,6 +296,8 @@ async fn nobody_is_lost(deafen: impl FnOnce(&mut Running), heal: impl FnOnce(&mu
     deafen(&mut running);
     silence_of(&running, 9.0).await;
     heal(&mut running);
+    // Fails with the last words of a process that could not begin, instead of waiting for it.
+    running.mesh.wait_until_healthy().await.unwrap();
     let ended = user.ended(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
     let tasks = user.tasks(&run.run_id).await.unwrap();
@@ -309,4 +311,10 @@ async fn f04_a_stopped_callback_costs_no_attempt() {
     };
     nobody_is_lost(|running| signal(running, Signal::SIGSTOP), |running| signal(running, Signal::SIGCONT))
         .await;
+}
+
+#[tokio::test]
+async fn f04_a_killed_callback_costs_no_attempt() {
+    let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
+    nobody_is_lost(kill, |running| running.mesh.launch(Service::Callback).unwrap()).await;
 }

@@ -14,6 +14,7 @@ mod gateway;
 mod graphs;
 mod instances;
 mod kills;
+mod limits;
 mod outage;
 mod partitions;
 mod push;

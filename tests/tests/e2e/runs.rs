@@ -8,17 +8,15 @@ use std::time::Duration;
 use servo_client::api::{self, RetryScope, RunKeyPolicy, RunState, TaskState};
 use servo_local::{Child, LocalMesh, TENANT, free_port};
 use servo_mesh::error::{Reason, reason_of};
-use servo_mesh::{Mesh, NoSections, Settings, Shutdown, Sources};
 use servo_model::{Service, Stream};
 use servo_proto::v1;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_store::{DatabaseConfig, Store};
 use servo_tests::manifest::{asset, chain, manifest};
 use servo_tests::user::{User, WORKSPACE};
 use tonic::Status;
 use tonic_types::StatusExt;
 
-use crate::support::{Running, binaries};
+use crate::support::{Running, backfill, binaries};
 
 fn wish(request_id: &str, run_key: &str, selection: &str) -> api::TriggerRunRequest {
     api::TriggerRunRequest {
@@ -320,18 +318,4 @@ async fn until_both_hold(mesh: &LocalMesh) {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-}
-
-/// Calls the first scheduler as the backfill service.
-fn backfill(mesh: &LocalMesh) -> SchedulerServiceClient<servo_mesh::Peer> {
-    let tls = mesh.ca_path().parent().unwrap().to_path_buf();
-    let file = |name: &str| tls.join(name).display().to_string();
-    let sources = Sources::new()
-        .set("tls.certificate", file("backfill.crt"))
-        .set("tls.key", file("backfill.key"))
-        .set("tls.ca", file("ca.crt"))
-        .set("peers.scheduler", mesh.address(Service::Scheduler));
-    let settings: Settings<NoSections> =
-        Settings::read(Service::Backfill, &sources).unwrap_or_else(|fault| panic!("{fault}"));
-    SchedulerServiceClient::new(Mesh::new(settings, Shutdown::new()).peer(Service::Scheduler))
 }

@@ -1,36 +1,23 @@
-//! Every state and every reason of the closed tables is seen through the public API, or stands in a list with the
-//! cause why not.
+//! Every state and every reason of the closed tables is seen through the public API.
 
 use std::collections::BTreeSet;
 
+use prost::Message;
 use servo_client::api;
-use servo_local::LivenessPace;
+use servo_local::{LivenessPace, TENANT};
 use servo_model::closed::Listed;
+use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
+use servo_model::{EventType, RunId, RunKey, Service};
+use servo_proto::request_fingerprint;
+use servo_proto::v1::event::Body;
+use servo_store::{DatabaseConfig, NewEvent, Store};
 use servo_tests::aftermath;
 use servo_tests::manifest::{asset, manifest};
-use servo_tests::user::User;
+use servo_tests::user::{User, WORKSPACE};
+use uuid::Uuid;
 
-use crate::support::{Running, binaries};
-
-const NO_PUSH: &str = "only the push queue says so, and nothing is pushed yet";
-const NO_FORCE_CANCEL: &str = "ForceCancelTask is not served yet";
-const NO_DURATION: &str = "a run may last a day, and nobody can ask for less yet";
-const NO_REQUESTS: &str =
-    "only a run that a schedule or a backfill asks for is accepted before it is planned";
-
-/// What no scenario can reach yet. Whoever makes one of them reachable adds a scenario and takes it out.
-const TASK_STATES_UNSEEN: &[(TaskState, &str)] = &[(TaskState::Dispatched, NO_PUSH)];
-const RUN_STATES_UNSEEN: &[(RunState, &str)] = &[(RunState::TimedOut, NO_DURATION)];
-const REASONS_UNSEEN: &[(TransitionReason, &str)] = &[
-    (TransitionReason::DispatchedToWorker, NO_PUSH),
-    (TransitionReason::ForceCancelled, NO_FORCE_CANCEL),
-    (TransitionReason::UpstreamCancelled, NO_FORCE_CANCEL),
-    (TransitionReason::TasksCancelled, NO_FORCE_CANCEL),
-    (TransitionReason::RunTimedOut, NO_DURATION),
-    (TransitionReason::PlanFailed, NO_REQUESTS),
-    (TransitionReason::SystemCancelled, NO_REQUESTS),
-];
+use crate::support::{Running, backfill, binaries};
 
 /// What histories told.
 #[derive(Debug, Default)]
@@ -59,17 +46,11 @@ fn code(number: i32) -> i16 {
     i16::try_from(number).unwrap()
 }
 
-/// Everything in the list was seen, except what is excused; and nothing excused was.
+/// Everything in the list was seen.
 #[track_caller]
-fn check<T: Listed + Copy>(what: &str, code: fn(T) -> i16, seen: &BTreeSet<i16>, unseen: &[(T, &str)]) {
-    let excused: BTreeSet<i16> = unseen.iter().map(|(item, _)| code(*item)).collect();
-    let missing: Vec<&T> = T::ITEMS
-        .iter()
-        .filter(|item| !seen.contains(&code(**item)) && !excused.contains(&code(**item)))
-        .collect();
+fn check<T: Listed + Copy>(what: &str, code: fn(T) -> i16, seen: &BTreeSet<i16>) {
+    let missing: Vec<&T> = T::ITEMS.iter().filter(|item| !seen.contains(&code(**item))).collect();
     assert!(missing.is_empty(), "{what} that no history shows: {missing:?}");
-    let back: Vec<&(T, &str)> = unseen.iter().filter(|(item, _)| seen.contains(&code(*item))).collect();
-    assert!(back.is_empty(), "{what} that are seen now; take them out of the list: {back:?}");
 }
 
 fn seconds(seconds: i64) -> Option<prost_types::Duration> {
@@ -121,11 +102,17 @@ const ENDING: [&str; 9] =
 
 /// Runs that somebody has to stop.
 fn endless() -> Vec<api::AssetDefinition> {
+    let patient = api::Timeouts { heartbeat: seconds(3), ..Default::default() };
     vec![
         strict("unheard/root", r#"{"do":"hang"}"#),
         strict("stopped/root", r#"{"do":"sleep","ms":60000}"#),
         asset("stopped/behind", &["stopped/root"], ""),
         strict("deaf/root", r#"{"do":"deaf","ms":3000}"#),
+        strict("overdue/root", r#"{"do":"sleep","ms":60000}"#),
+        asset("overdue/behind", &["overdue/root"], ""),
+        api::AssetDefinition { timeouts: Some(patient), ..asset("forced/root", &[], r#"{"do":"hang"}"#) },
+        asset("forced/behind", &["forced/root"], ""),
+        asset("pushed/root", &[], ""),
     ]
 }
 
@@ -133,7 +120,7 @@ fn endless() -> Vec<api::AssetDefinition> {
 async fn every_state_and_reason_is_seen_from_outside() {
     let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
     let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(32);
+    let worker = user.work(32);
     user.deploy(manifest([ending_by_themselves(), endless()].concat())).await.unwrap();
     let mut runs = Vec::new();
     for namespace in ENDING {
@@ -142,6 +129,14 @@ async fn every_state_and_reason_is_seen_from_outside() {
     runs.push(up_to_date(&user).await);
     runs.push(never_picked_up(&user).await);
     runs.extend(stopped(&user).await);
+    runs.extend(asked_for_by_another_service(&running, &user).await);
+    runs.push(ended_by_force(&user).await);
+    runs.push(lasting_too_long(&user).await);
+    for run in &runs {
+        user.ended(run).await.unwrap();
+    }
+    worker.leave();
+    runs.push(pushed(&user).await);
     let mut seen = Seen::default();
     for run in &runs {
         user.ended(run).await.unwrap();
@@ -149,9 +144,9 @@ async fn every_state_and_reason_is_seen_from_outside() {
     }
     // A run comes from nowhere.
     seen.run_states.remove(&0);
-    check("task states", TaskState::code, &seen.task_states, TASK_STATES_UNSEEN);
-    check("run states", RunState::code, &seen.run_states, RUN_STATES_UNSEEN);
-    check("reasons", TransitionReason::code, &seen.reasons, REASONS_UNSEEN);
+    check("task states", TaskState::code, &seen.task_states);
+    check("run states", RunState::code, &seen.run_states);
+    check("reasons", TransitionReason::code, &seen.reasons);
     assert_only_table_rows(&user, &runs).await;
     aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
@@ -194,6 +189,108 @@ async fn stopped(user: &User) -> [String; 2] {
         user.cancel(run).await.unwrap();
     }
     [heeding, deaf]
+}
+
+/// One that cannot be planned, and one that Servo itself cancels; both accepted before they were planned.
+async fn asked_for_by_another_service(running: &Running, user: &User) -> [String; 2] {
+    let unplannable = append_request(running, 1, "absent/asset").await;
+    let unwanted = append_request(running, 2, "stopped.*").await;
+    user.until(&unwanted, |tasks| tasks.active > 0).await.unwrap();
+    let target = api::RunTarget {
+        tenant: user.tenant().to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        run_id: unwanted.clone(),
+        ..Default::default()
+    };
+    let asked = api::CancelRunsRequest { runs: vec![target], requested_by: None };
+    let told = backfill(&running.mesh).cancel_runs(asked).await.unwrap().into_inner();
+    assert_eq!(told.results[0].acceptance(), api::Acceptance::Folded, "{told:?}");
+    [unplannable, unwanted]
+}
+
+/// RunRequested alone, as the backfill service appends it. Answers when the run is there.
+async fn append_request(running: &Running, number: u8, selection: &str) -> String {
+    let run_id = RunId::from_bytes([number; 16]);
+    let spec = api::RunSpec { selection: vec![selection.to_owned()], ..Default::default() };
+    let fingerprint = request_fingerprint(&spec).unwrap();
+    let key = RunKey::chosen(&format!("chunk-{number}")).unwrap();
+    let asked = api::RunRequested {
+        run_id: run_id.to_string(),
+        run_key: key.to_string(),
+        request_fingerprint: fingerprint.to_string(),
+        generation: 1,
+        spec: Some(spec),
+        ..Default::default()
+    };
+    let event = NewEvent {
+        event_id: Uuid::from_u128(ulid::Ulid::generate().into()),
+        kind: EventType::RunRequested,
+        version: 1,
+        shard: run_id.shard(),
+        tenant: TENANT.to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
+        correlation_id: Some(Uuid::from_bytes(*run_id.as_bytes())),
+        causation_id: None,
+        payload: api::Event { version: 1, trace: None, body: Some(Body::RunRequested(asked)) }
+            .encode_to_vec(),
+    };
+    let (url, password) = running.mesh.role_access();
+    let config = DatabaseConfig::new(url.to_owned(), password.to_owned());
+    let store = Store::connect(Service::Backfill, &config).unwrap();
+    store.ledger().append(vec![event]).await.unwrap();
+    let user = User::of(&running.mesh).unwrap();
+    while user.run(&run_id.to_string()).await.is_err() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    run_id.to_string()
+}
+
+/// Its worker has it and does not beat.
+async fn ended_by_force(user: &User) -> String {
+    let run = user.trigger(&["forced.*"]).await.unwrap().run_id;
+    user.until(&run, |tasks| tasks.active == 1).await.unwrap();
+    let root = user.tasks(&run).await.unwrap().remove(0);
+    let asked = api::ForceCancelTaskRequest {
+        tenant: user.tenant().to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        run_id: run.clone(),
+        task_id: root.task_id,
+        ..Default::default()
+    };
+    while user.client.scheduler().force_cancel_task(asked.clone()).await.is_err() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    run
+}
+
+/// The tenant's runs may last a second.
+async fn lasting_too_long(user: &User) -> String {
+    let limits = api::QuotaLimits { max_run_duration: seconds(1), ..Default::default() };
+    user.limit(limits).await.unwrap();
+    loop {
+        let run = user.trigger(&["overdue.*"]).await.unwrap();
+        let lasts = run.deadline.unwrap().seconds - run.create_time.unwrap().seconds;
+        if lasts <= 2 {
+            user.limit(api::QuotaLimits::default()).await.unwrap();
+            return run.run_id;
+        }
+        user.cancel(&run.run_id).await.unwrap();
+    }
+}
+
+/// In the queue until its worker listens.
+async fn pushed(user: &User) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/push", listener.local_addr().unwrap());
+    let (register, worker) = user.push_worker(&url, 4);
+    user.client.dispatcher().register_worker(register).await.unwrap();
+    let run = user.trigger(&["pushed.*"]).await.unwrap().run_id;
+    while user.tasks(&run).await.unwrap()[0].state() != api::TaskState::Dispatched {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    tokio::spawn(worker.run(listener));
+    run
 }
 
 /// Nothing moved in a way that the tables do not know.

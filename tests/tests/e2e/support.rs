@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use servo_local::LocalMesh;
+use servo_mesh::{Mesh, NoSections, Settings, Shutdown, Sources};
 use servo_model::Service;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -34,4 +37,18 @@ pub(crate) async fn metrics(running: &Running, service: Service) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+/// Calls the first scheduler as the backfill service.
+pub(crate) fn backfill(mesh: &LocalMesh) -> SchedulerServiceClient<servo_mesh::Peer> {
+    let tls = mesh.ca_path().parent().unwrap().to_path_buf();
+    let file = |name: &str| tls.join(name).display().to_string();
+    let sources = Sources::new()
+        .set("tls.certificate", file("backfill.crt"))
+        .set("tls.key", file("backfill.key"))
+        .set("tls.ca", file("ca.crt"))
+        .set("peers.scheduler", mesh.address(Service::Scheduler));
+    let settings: Settings<NoSections> =
+        Settings::read(Service::Backfill, &sources).unwrap_or_else(|fault| panic!("{fault}"));
+    SchedulerServiceClient::new(Mesh::new(settings, Shutdown::new()).peer(Service::Scheduler))
 }

@@ -16,6 +16,7 @@ const GATHER: Duration = Duration::from_millis(20);
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Listeners {
+    topic: Topic,
     there: Arc<AtomicBool>,
     news: Arc<Notify>,
 }
@@ -23,7 +24,7 @@ pub struct Listeners {
 impl Listeners {
     /// Starts ringing for what is told to it.
     pub fn start(loops: LoopStore, topic: Topic) -> Listeners {
-        let listeners = Listeners { there: Arc::default(), news: Arc::default() };
+        let listeners = Listeners { topic, there: Arc::default(), news: Arc::default() };
         tokio::spawn(ring(listeners.news.clone(), loops, topic));
         listeners
     }
@@ -37,7 +38,7 @@ impl Listeners {
 
     /// Looks whether anybody listens. Who subscribes meanwhile finds by itself what was not rung for.
     pub async fn look(&self, loops: &LoopStore) -> Result<(), StoreError> {
-        self.there.store(statements::is_listened_to(loops).await?, Ordering::Release);
+        self.there.store(statements::is_listened_to(loops, self.topic).await?, Ordering::Release);
         Ok(())
     }
 }

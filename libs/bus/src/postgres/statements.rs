@@ -65,8 +65,9 @@ pub(super) async fn next_due(loops: &LoopStore, of: &Subscription) -> Result<Opt
         .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))))
 }
 
-pub(super) async fn is_listened_to(loops: &LoopStore) -> Result<bool, StoreError> {
-    let rows: Vec<(bool,)> = loops.all(query(include_str!("sql/is_listened_to.sql"))).await?;
+pub(super) async fn is_listened_to(loops: &LoopStore, topic: Topic) -> Result<bool, StoreError> {
+    let select = query(include_str!("sql/is_listened_to.sql")).bind(topic.code());
+    let rows: Vec<(bool,)> = loops.all(select).await?;
     Ok(rows.first().is_some_and(|(listened,)| *listened))
 }
 

@@ -64,6 +64,8 @@ pub struct LocalMesh {
     processes: BTreeMap<Instance, Child>,
     database: Database,
     _lock: DirLock,
+    /// An instance that is started again listens where it did before.
+    _kept_ports: FreePorts,
 }
 
 impl LocalMesh {
@@ -83,7 +85,8 @@ impl LocalMesh {
         let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
         let ports_lock =
             tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
-        let ports = choose_ports(&options.all_instances())?;
+        let mut kept_ports = FreePorts::default();
+        let ports = choose_ports(&options.all_instances(), &mut kept_ports)?;
         let mut mesh = LocalMesh {
             dir,
             binaries: options.binaries,
@@ -98,6 +101,7 @@ impl LocalMesh {
             processes: BTreeMap::new(),
             database,
             _lock: lock,
+            _kept_ports: kept_ports,
         };
         for instance in mesh.instances() {
             config::write(&mesh, instance)?;
@@ -318,8 +322,7 @@ fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> 
     std::iter::once(Ok(own)).chain(tenants.iter().map(of)).collect()
 }
 
-fn choose_ports(instances: &[Instance]) -> Result<BTreeMap<Instance, u16>> {
-    let mut free = FreePorts::default();
+fn choose_ports(instances: &[Instance], free: &mut FreePorts) -> Result<BTreeMap<Instance, u16>> {
     let choose = |instance: &Instance| {
         Ok((
             *instance,

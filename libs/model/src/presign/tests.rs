@@ -32,7 +32,7 @@ fn what_was_signed_verifies() {
 }
 
 #[test]
-fn every_changed_byte_is_refused() {
+fn f15_every_changed_byte_is_refused() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Finished), EXPIRES);
     let mut tried = 0;
     for at in 0..presigned.len() {
@@ -64,7 +64,7 @@ fn every_cut_and_every_addition_is_refused() {
 }
 
 #[test]
-fn a_signature_serves_one_method_and_one_path() {
+fn f15_a_signature_serves_one_method_and_one_path() {
     let start = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     assert_eq!(ring().verify("PUT", &start, EXPIRES), Err(PresignError::BadSignature));
     let finish = start.replace("/start?", "/finished?");
@@ -143,4 +143,14 @@ proptest! {
     fn noise_is_refused(noise in "[/a-z0-9?&=_-]{0,40}", now: i64) {
         prop_assert!(ring().verify("POST", &noise, now).is_err());
     }
+}
+
+#[test]
+fn f31_a_signature_tolerates_clocks_that_differ_and_no_more() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
+    let skew = i64::try_from(CLOCK_SKEW_MAX.as_secs()).unwrap();
+    for off in [-3_600, -45, 0, 45, skew] {
+        assert!(ring().verify_callback(&presigned, EXPIRES + off).is_ok(), "{off} s");
+    }
+    assert_eq!(ring().verify_callback(&presigned, EXPIRES + skew + 1), Err(PresignError::Expired));
 }

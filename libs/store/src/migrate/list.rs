@@ -46,6 +46,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0021_bus_messages",
     "0022_ledger_fold_at_once",
     "0023_scheduler_quality",
+    "0024_scheduler_runs_open",
+    "0025_bus_unheard",
 ];
 
 #[cfg(test)]

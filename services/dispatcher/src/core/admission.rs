@@ -181,6 +181,11 @@ impl Admission {
         self.live.values().filter(move |live| live.tenant == *tenant)
     }
 
+    /// Live attempts of a worker.
+    pub fn attempts_of(&self, worker: WorkerId) -> impl Iterator<Item = &Live> {
+        self.live.values().filter(move |live| live.worker == Some(worker))
+    }
+
     pub fn live(&self, attempt: AttemptId) -> Option<&Live> {
         self.live.get(&attempt)
     }

@@ -3,30 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_model::{TenantId, WorkspaceId};
+use servo_model::{PerTenant, TenantId, WorkspaceId};
 
 /// Shares are given in millionths.
 const PPM: u64 = 1_000_000;
 
-/// What holds for every tenant. Until the authority on limits has answered nothing is known, and nothing admitted.
-#[derive(Debug, Clone, Default)]
-pub struct Limits {
-    pub known: bool,
-    /// For tenants that are not named.
-    pub others: Arc<TenantLimits>,
-    pub tenants: BTreeMap<TenantId, Arc<TenantLimits>>,
-}
-
-impl Limits {
-    /// Nobody has a cap.
-    pub fn none() -> Limits {
-        Limits { known: true, ..Limits::default() }
-    }
-
-    pub fn of(&self, tenant: &TenantId) -> &Arc<TenantLimits> {
-        self.tenants.get(tenant).unwrap_or(&self.others)
-    }
-}
+/// What holds for every tenant. Until the authority on limits has answered nothing is admitted.
+pub type Limits = PerTenant<TenantLimits>;
 
 /// What holds for one tenant. The default has no caps.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -32,6 +32,29 @@ pub struct Live {
 }
 
 impl Live {
+    /// An attempt like any other, for tests of what is made of one.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Live {
+        let (tenant, workspace): (TenantId, _) = ("acme".parse().unwrap(), "prod".parse().unwrap());
+        Live {
+            attempt_id: AttemptId::from_bytes([1; 16]),
+            run: RunId::from_bytes([2; 16]),
+            plan: PlanRef { tenant: tenant.clone(), workspace, plan_id: servo_model::Digest::of("") },
+            tenant,
+            task: Task { ordinal: 0, map_index: None },
+            attempt: 1,
+            worker: None,
+            since: 0.0,
+            backfill: false,
+            cancelling: false,
+            pushed: false,
+            pool: Pool::None,
+            phase: Phase::Sent,
+            order: None,
+            charged: 0.0,
+        }
+    }
+
     /// Whether it holds a credit of its worker that the worker does not know to be spent.
     pub(crate) fn has_credit(&self) -> bool {
         self.order.is_some() && self.phase != Phase::Sent

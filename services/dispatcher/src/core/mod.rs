@@ -7,6 +7,7 @@
 mod admission;
 mod choose;
 mod demand;
+mod depth;
 mod explain;
 mod fairness;
 mod lanes;
@@ -25,6 +26,7 @@ mod tests;
 pub use admission::{Admission, Effect};
 pub use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
 pub use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
+pub use depth::Depth;
 pub(crate) use explain::Wait;
 pub use limits::{Limits, Pause, TenantLimits};
 pub use live::Live;

@@ -11,9 +11,10 @@ use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use tracing::error;
+use tracing::{debug_span, error};
 
 use super::inputs::Reading;
+use super::moves::Moves;
 use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Sessions};
@@ -22,7 +23,8 @@ use crate::core::{
     Update, Worker,
 };
 use crate::envelope::{NoEnvelope, Signer, StoredPlan};
-use crate::inputs::{self, Inputs};
+use crate::inputs::{self, Found};
+use crate::metrics::Metrics;
 use crate::wire;
 
 /// What may be taken together before the engine chooses.
@@ -35,7 +37,7 @@ pub(crate) enum Message {
     Told(SourceId, Told),
     Plan(PlanRef, Option<Arc<StoredPlan>>),
     /// What these attempts read was looked up.
-    Inputs(Vec<(AttemptId, Inputs)>),
+    Inputs(Vec<(AttemptId, Found)>),
     Connect(Connect),
     Credits(WorkerId, u64, u32),
     Drain(WorkerId, pb::PullDrain),
@@ -113,16 +115,20 @@ pub(crate) struct EngineLoop {
     plans: Plans,
     pushes: Pushes,
     reading: Reading,
+    moves: Moves,
     signer: Signer,
+    metrics: Metrics,
     batch: u64,
 }
 
 /// The engine and its handle; `plans` and `reading` read what is asked for, `pushes` takes what is pushed.
 pub(crate) fn engine(
     signer: Signer,
+    metrics: Metrics,
     plans: impl FnOnce(Engine) -> Plans,
     reading: impl FnOnce(Engine) -> Reading,
     pushes: impl FnOnce(Engine) -> Pushes,
+    moves: Moves,
 ) -> (Engine, EngineLoop) {
     let (sender, inbox) = mpsc::unbounded_channel();
     let (held, watched) = watch::channel(BTreeMap::new());
@@ -137,7 +143,9 @@ pub(crate) fn engine(
         plans: plans(handle.clone()),
         reading: reading(handle.clone()),
         pushes: pushes(handle.clone()),
+        moves,
         signer,
+        metrics,
         batch: 0,
     };
     (handle, engine)
@@ -164,9 +172,9 @@ impl EngineLoop {
             Message::Told(source, told) => self.told(source, told, now),
             Message::Plan(plan, stored) => self.read(&plan, stored, now),
             Message::Inputs(found) => {
-                for (attempt, inputs) in found {
-                    if let Some((worker, inputs)) = self.reading.found(attempt, inputs) {
-                        self.deliver_with(worker, attempt, Some(inputs));
+                for (attempt, found) in found {
+                    if let Some((worker, found)) = self.reading.found(attempt, found) {
+                        self.deliver_with(worker, attempt, Some(found));
                     }
                 }
             }
@@ -178,9 +186,10 @@ impl EngineLoop {
             }
             Message::Drain(worker, drain) => {
                 self.admission.drain(worker);
+                self.take_back_pushed(worker, drain.kill);
                 self.sessions.drain(worker, drain);
             }
-            Message::Returned(worker, attempts) => self.returned(worker, &attempts),
+            Message::Returned(worker, attempts) => self.returned(worker, &attempts, false),
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
                     self.admission.leave(worker);
@@ -198,8 +207,9 @@ impl EngineLoop {
 
     fn hold(&mut self, held: BTreeMap<i16, u64>) {
         self.admission.hold(held.clone());
-        for worker in self.sessions.move_away(&self.admission) {
-            self.admission.leave(worker);
+        for moved in self.sessions.move_away(&self.admission) {
+            self.admission.leave(moved.worker);
+            self.moves.tell(moved);
         }
         self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
     }
@@ -230,12 +240,27 @@ impl EngineLoop {
         }
     }
 
+    /// Nobody shall start what still waits in the queue for this worker. A killed one gives back what it runs as well: it
+    /// learns so from its next beat, which is refused.
+    fn take_back_pushed(&mut self, worker: WorkerId, kill: bool) {
+        let pushed = self.admission.attempts_of(worker).filter(|live| live.pushed);
+        let entries: Vec<_> =
+            pushed.map(|live| (live.attempt_id, dispatch_id(&self.admission, live))).collect();
+        for dispatch in entries.iter().filter_map(|(_, dispatch)| dispatch.as_ref()) {
+            self.pushes.drop_entry(dispatch);
+        }
+        if kill {
+            let attempts: Vec<AttemptId> = entries.into_iter().map(|(attempt, _)| attempt).collect();
+            self.returned(worker, &attempts, true);
+        }
+    }
+
     /// Tells the runs' owners, of the worker's own attempts. One that is not told now frees them when nobody starts them
     /// in time.
-    fn returned(&mut self, worker: WorkerId, attempts: &[AttemptId]) {
+    fn returned(&mut self, worker: WorkerId, attempts: &[AttemptId], pushed: bool) {
         let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
         for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
-            let own = live.worker == Some(worker) && !live.pushed;
+            let own = live.worker == Some(worker) && live.pushed == pushed;
             if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
                 batches.entry(source).or_default().push(pb::ReturnedAttempt {
                     tenant: live.tenant.to_string(),
@@ -264,7 +289,10 @@ impl EngineLoop {
             }
             Told::Snapshot(snapshot) => self.admission.snapshot(source, snapshot, now),
             Told::Update(update) => self.admission.update(source, update, now),
-            Told::Results(number, refused) => self.admission.results(source, number, &refused, now),
+            Told::Results(number, refused) => {
+                self.metrics.refused.inc_by(refused.len() as u64);
+                self.admission.results(source, number, &refused, now);
+            }
             Told::Gone(shard) => self.admission.gone(source, shard),
             Told::Retire => {
                 self.admission.retired(source);
@@ -318,27 +346,35 @@ impl EngineLoop {
         self.deliver_with(worker, attempt, None);
     }
 
-    /// Without inputs, those of a task that reads something are waited for.
-    fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, inputs: Option<Inputs>) {
+    /// What a task reads or compares with is waited for, unless it was found.
+    fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, found: Option<Found>) {
         let Some(live) = self.admission.live(attempt) else { return };
         let target = self.pushes.target(worker);
         let Some(key) = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker)) else {
             return;
         };
         let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
-        let inputs = match inputs {
-            Some(inputs) => inputs,
-            None if inputs::planned(&stored, live.task.ordinal).is_empty() => Inputs::NONE,
-            None => match self.reading.take(worker, attempt, stored.clone(), live.task.ordinal) {
-                Some(inputs) => inputs,
+        let ordinal = live.task.ordinal;
+        let found = match found {
+            Some(found) => found,
+            None if !inputs::needs_any(&stored, ordinal) => Found::NOTHING,
+            None => match self.reading.take(worker, attempt, stored.clone(), ordinal) {
+                Some(found) => found,
                 None => return,
             },
         };
-        let envelope = match self.signer.envelope(&stored, live, &inputs, &key, wire::now()) {
+        let _dispatch = debug_span!(
+            "servo.dispatch_task",
+            tenant_id = %live.tenant,
+            run_id = %live.run,
+            attempt_id = %attempt
+        )
+        .entered();
+        let envelope = match self.signer.envelope(&stored, live, &found, &key, wire::now()) {
             Ok(envelope) => envelope,
-            Err(NoEnvelope::TooLarge(_)) if inputs.fill_an_envelope() => {
+            Err(NoEnvelope::TooLarge(_)) if found.inputs.fill_an_envelope() => {
                 let uri = self.signer.inputs_uri(live);
-                return self.reading.store(worker, attempt, uri, inputs.into_list());
+                return self.reading.store(worker, attempt, uri, found);
             }
             Err(error) => {
                 return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
@@ -378,6 +414,7 @@ impl EngineLoop {
 
     fn claim(&mut self, source: SourceId, claims: Vec<Chosen>) {
         self.batch += 1;
+        self.metrics.claimed.inc_by(claims.len() as u64);
         self.admission.sent(source, self.batch, claims.iter().map(|claim| claim.attempt_id).collect());
         claims.iter().for_each(|claim| self.look_ahead(claim));
         let batch = pb::ClaimBatch { number: self.batch, claims: claims.into_iter().map(claim).collect() };
@@ -391,7 +428,7 @@ impl EngineLoop {
     fn look_ahead(&mut self, chosen: &Chosen) {
         let Some(live) = self.admission.live(chosen.attempt_id) else { return };
         let Some(stored) = self.plans.get(&live.plan) else { return };
-        if !inputs::planned(&stored, chosen.task.ordinal).is_empty() {
+        if inputs::needs_any(&stored, chosen.task.ordinal) {
             self.reading.begin(chosen.attempt_id, stored, chosen.task.ordinal);
         }
     }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_model::{AttemptId, Digest, WorkerId};
-use servo_proto::v1 as pb;
 use servo_store::LoopStore;
 use tokio::sync::mpsc;
 use tracing::{error, warn};
 
 use super::engine::{Engine, Message};
 use crate::envelope::StoredPlan;
-use crate::inputs::{self, Inputs};
+use crate::inputs::{self, Found, Inputs};
 
 /// Tasks whose inputs are read by one statement at most.
 const TASKS_AT_ONCE_MAX: usize = 256;
@@ -21,7 +20,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 enum Order {
     Read(AttemptId, Arc<StoredPlan>, u32),
-    Store(AttemptId, String, Vec<pb::ResolvedInput>),
+    Store(AttemptId, String, Found),
 }
 
 /// How far the inputs of an attempt are. They are looked up while its claim is under way.
@@ -29,7 +28,7 @@ enum Looked {
     Asked,
     /// The claim counts: all that is missing for its worker's envelope.
     Awaited(WorkerId),
-    Found(Inputs),
+    Found(Found),
 }
 
 /// The engine's side.
@@ -57,9 +56,9 @@ impl Reading {
         attempt: AttemptId,
         stored: Arc<StoredPlan>,
         ordinal: u32,
-    ) -> Option<Inputs> {
+    ) -> Option<Found> {
         match self.looked.remove(&attempt) {
-            Some(Looked::Found(inputs)) => return Some(inputs),
+            Some(Looked::Found(found)) => return Some(found),
             Some(Looked::Asked | Looked::Awaited(_)) => {
                 self.looked.insert(attempt, Looked::Awaited(worker));
             }
@@ -69,21 +68,15 @@ impl Reading {
     }
 
     /// Puts inputs that no envelope can hold where the worker finds them; the engine will hear of it.
-    pub(crate) fn store(
-        &mut self,
-        worker: WorkerId,
-        attempt: AttemptId,
-        uri: String,
-        inputs: Vec<pb::ResolvedInput>,
-    ) {
-        self.order(attempt, Looked::Awaited(worker), Order::Store(attempt, uri, inputs));
+    pub(crate) fn store(&mut self, worker: WorkerId, attempt: AttemptId, uri: String, found: Found) {
+        self.order(attempt, Looked::Awaited(worker), Order::Store(attempt, uri, found));
     }
 
     /// Keeps what was found for the envelope, or answers for which worker's it was awaited.
-    pub(crate) fn found(&mut self, attempt: AttemptId, inputs: Inputs) -> Option<(WorkerId, Inputs)> {
+    pub(crate) fn found(&mut self, attempt: AttemptId, found: Found) -> Option<(WorkerId, Found)> {
         match self.looked.remove(&attempt)? {
-            Looked::Awaited(worker) => return Some((worker, inputs)),
-            Looked::Asked | Looked::Found(_) => self.looked.insert(attempt, Looked::Found(inputs)),
+            Looked::Awaited(worker) => return Some((worker, found)),
+            Looked::Asked | Looked::Found(_) => self.looked.insert(attempt, Looked::Found(found)),
         };
         None
     }
@@ -107,7 +100,7 @@ async fn work(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiv
         for order in orders.drain(..) {
             match order {
                 Order::Read(attempt, stored, ordinal) => reads.push((attempt, stored, ordinal)),
-                Order::Store(attempt, uri, inputs) => keep(&engine, attempt, uri, &inputs).await,
+                Order::Store(attempt, uri, found) => keep(&engine, attempt, uri, found).await,
             }
         }
         read(&engine, &loops, reads).await;
@@ -121,6 +114,7 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
         let before = wanted.len();
         wanted.extend(inputs::wanted(&stored.plan, &stored.taken_over, inputs::planned(stored, *ordinal)));
         counts.push(wanted.len() - before);
+        wanted.extend(inputs::compared(stored, *ordinal));
     }
     if wanted.is_empty() {
         return;
@@ -137,22 +131,28 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
     let mut found = found.into_iter();
     let resolve = |((attempt, stored, ordinal), count): ((AttemptId, Arc<StoredPlan>, u32), usize)| {
         let versions = found.by_ref().take(count).collect();
-        (attempt, Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions)))
+        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
+        let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
+        (attempt, Found { inputs, previous: compared.flatten().map(inputs::previous) })
     };
     engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));
 }
 
-async fn keep(engine: &Engine, attempt: AttemptId, uri: String, inputs: &[pb::ResolvedInput]) {
+async fn keep(engine: &Engine, attempt: AttemptId, uri: String, found: Found) {
+    let Found { inputs, previous } = found;
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
         return error!(uri, "inputs are too many for an envelope and can only be kept below a file:// base");
     };
-    let lines = match inputs::json_lines(inputs) {
+    let lines = match inputs::json_lines(&inputs.into_list()) {
         Ok(lines) => lines,
         Err(error) => return error!(%error, uri, "inputs cannot be written down"),
     };
     let digest = Digest::of(&lines).to_string();
     match write(&path, lines).await {
-        Ok(()) => engine.tell(Message::Inputs(vec![(attempt, Inputs::Stored { uri, digest })])),
+        Ok(()) => {
+            let inputs = Inputs::Stored { uri, digest };
+            engine.tell(Message::Inputs(vec![(attempt, Found { inputs, previous })]));
+        }
         Err(error) => {
             error!(%error, uri, "inputs cannot be kept; the task is ready again when nobody starts it")
         }

@@ -5,6 +5,7 @@ pub(crate) mod engine;
 pub(crate) mod inputs;
 pub(crate) mod leases;
 pub(crate) mod limits;
+pub(crate) mod moves;
 pub(crate) mod plans;
 pub(crate) mod pushes;
 pub(crate) mod registry;

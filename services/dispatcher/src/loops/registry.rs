@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use servo_queue::PostgresQueue;
 use servo_store::Store;
 
 use super::engine::{Engine, Message};
+use crate::metrics::Metrics;
 use crate::rpc::RENEW_WITHIN;
 use crate::{store, wire};
 
@@ -12,6 +14,24 @@ use crate::{store, wire};
 pub(crate) const SEEN_EVERY: Duration = Duration::from_secs(10);
 /// Silence after which a worker is lost.
 const LOST_AFTER: Duration = Duration::from_secs(60);
+
+/// Shows how full it is.
+pub(crate) async fn measure(
+    engine: &Engine,
+    queue: Option<&PostgresQueue>,
+    metrics: &Metrics,
+) -> Result<(), servo_mesh::Error> {
+    let (depths, workers) =
+        engine.ask(|admission, _| (admission.depths(), admission.workers().count())).await?;
+    metrics.note(&depths, workers, engine.held().borrow().len());
+    if let Some(queue) = queue {
+        match queue.counts().await {
+            Ok(counts) => metrics.note_queues(&counts),
+            Err(error) => tracing::debug!(%error, "the queues could not be counted"),
+        }
+    }
+    Ok(())
+}
 
 pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_mesh::Error> {
     engine.tell(Message::Beat);

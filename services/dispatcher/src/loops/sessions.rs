@@ -28,6 +28,13 @@ pub(crate) struct Connect {
     pub(crate) heard: Seconds,
 }
 
+/// A worker that belongs elsewhere now.
+pub(crate) struct Moved {
+    pub(crate) worker: WorkerId,
+    pub(crate) admission_shard: i16,
+    pub(crate) out: mpsc::UnboundedSender<pb::PullTasksResponse>,
+}
+
 #[derive(Default)]
 pub(crate) struct Sessions {
     all: HashMap<WorkerId, Session>,
@@ -98,19 +105,18 @@ impl Sessions {
         self.all.keys().for_each(|worker| self.tell(*worker, Tell::Idle(pb::PullIdle {})));
     }
 
-    /// Sends away those whose tenant is no longer admitted here, and answers who they were. Shared workers stay.
-    pub(crate) fn move_away(&mut self, admission: &Admission) -> Vec<WorkerId> {
+    /// Takes out those whose tenant is no longer admitted here. Shared workers stay.
+    pub(crate) fn move_away(&mut self, admission: &Admission) -> Vec<Moved> {
         let elsewhere = |session: &Session| {
             session.connect.worker.tenant.as_ref().is_some_and(|tenant| !admission.holds(tenant))
         };
         let moved: Vec<WorkerId> =
             self.all.iter().filter(|(_, session)| elsewhere(session)).map(|(id, _)| *id).collect();
-        for worker in &moved {
-            // Registration says where to go.
-            self.tell(*worker, Tell::Moved(pb::PullMoved { address: String::new() }));
-            self.all.remove(worker);
-        }
-        moved
+        let moved = moved.into_iter().filter_map(|worker| {
+            let Connect { worker: Worker { tenant, .. }, out, .. } = self.all.remove(&worker)?.connect;
+            Some(Moved { worker, admission_shard: tenant?.admission_shard(), out })
+        });
+        moved.collect()
     }
 
     /// Sends what has gathered.

@@ -189,7 +189,8 @@ fn check_count(chosen: &Chosen, max_tasks: u32) -> Result<(), Refusal> {
             Reason::QuotaExceeded,
             "spec.selection",
             format!(
-                "means {count} tasks, more than the {max} that are allowed; select less or split the run"
+                "means {count} tasks, more than the {max} that max_tasks_per_run allows; select less, split the run, \
+                 or raise the limit"
             ),
         )),
     }

@@ -28,6 +28,7 @@ pub(crate) fn planned(asset: &AssetDefinition, manifest: &Manifest, also: Vec<St
         secrets: asset.secrets.clone(),
         also_makes: also,
         code_version: code_version(asset, manifest),
+        isolated: asset.isolated,
     }
 }
 

@@ -13,6 +13,7 @@ mod resolve;
 mod retry;
 mod run;
 mod run_keys;
+mod run_limits;
 mod timers;
 mod verdict;
 
@@ -29,6 +30,7 @@ pub use resolve::{Resolvable, resolve};
 pub use retry::{RetryScope, repeated};
 pub use run::{Counts, Run, RunHeader, StoppedBy};
 pub use run_keys::{Decision, KeyPolicy, decide, probes};
+pub use run_limits::{Entry, Excess, InUse, Limits, RunLimits, enter, take_place};
 pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
 

@@ -9,7 +9,7 @@ use servo_model::states::{Machine, RunState, TaskState};
 use servo_proto::v1;
 use servo_store::{TenantTx, query};
 
-use super::{Scheduler, answer, get_run, tasks};
+use super::{Scheduler, answer, get_run, run_limit, tasks};
 use crate::core::{Cell, Graph, Slot, Wait, wait_of};
 use crate::store::StoredTask;
 use crate::wire::{self, RunRow};
@@ -33,7 +33,10 @@ pub(super) async fn explain(
     })?;
     let Some(graph) = graph else {
         return match asked.task_id.as_str() {
-            "" => Ok(v1::ExplainResponse { explanations: vec![of_run(state, &row)], ..Default::default() }),
+            "" => {
+                let explanations = vec![run_limit::of_run(scheduler, tx, &asked, state, &row).await?];
+                Ok(v1::ExplainResponse { explanations, ..Default::default() })
+            }
             task_id => Err(answer::task_not_found(&asked.run_id, task_id)),
         };
     };
@@ -54,7 +57,7 @@ pub(super) async fn explain(
     waiting.retain(|task| task.state == TaskState::Ready.code());
     ask_dispatcher(scheduler, &asked, &graph, &waiting, &mut explanations).await?;
     if asked.task_id.is_empty() && first {
-        explanations.insert(0, of_run(state, &row));
+        explanations.insert(0, of_run(state));
     }
     Ok(v1::ExplainResponse {
         explanations,
@@ -141,14 +144,10 @@ async fn ask_dispatcher(
     Ok(())
 }
 
-fn of_run(state: RunState, row: &RunRow) -> v1::Explanation {
+pub(super) fn of_run(state: RunState) -> v1::Explanation {
     use v1::WaitReason as Why;
     let (reason, message) = match state {
-        RunState::Pending if row.plan_id.is_none() => (Why::Planning, "the run has no plan yet".to_owned()),
-        RunState::Pending => (
-            Why::RunLimit,
-            "the tenant has as many runs under way as it may; it starts when one ends".to_owned(),
-        ),
+        RunState::Pending => (Why::Planning, "the run has no plan yet".to_owned()),
         RunState::Running => (Why::Running, "the run is under way".to_owned()),
         RunState::Paused => (Why::RunPaused, "the run is paused; ResumeRun lets it go on".to_owned()),
         RunState::Cancelling => {

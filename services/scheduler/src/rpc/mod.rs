@@ -26,6 +26,7 @@ mod report_attempts;
 mod resolve_quarantine;
 mod retry_run;
 mod run_filter;
+mod run_limit;
 mod show_partitions;
 mod start;
 mod story;
@@ -35,15 +36,20 @@ mod trigger_run;
 mod wait;
 mod watch_run;
 
+use std::sync::Arc;
+
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Caller, Peer};
+use servo_model::TenantId;
 use servo_proto::v1;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
 use servo_store::Store;
+use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::core::{Limits, RunLimits};
 use crate::known::KnownRuns;
 use crate::planning::Planning;
 use crate::route::Route;
@@ -63,6 +69,15 @@ pub(crate) struct Scheduler {
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
     pub(crate) dispatcher: DispatcherServiceClient<Peer>,
+    pub(crate) limits: watch::Receiver<Limits>,
+}
+
+impl Scheduler {
+    /// What holds for a tenant's runs; nothing while it is not known.
+    fn limits_of(&self, tenant: &TenantId) -> Option<Arc<RunLimits>> {
+        let limits = self.limits.borrow();
+        limits.known.then(|| limits.of(tenant).clone())
+    }
 }
 
 #[tonic::async_trait]

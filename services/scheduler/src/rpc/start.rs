@@ -7,15 +7,12 @@ use servo_model::json::to_canonical;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
 use servo_proto::v1;
+use tracing::{Instrument, info_span};
 
 use super::{Scheduler, answer, get_run};
 use crate::core::Graph;
 use crate::shards::{Ask, NewPlan, NewRun, event_id};
 use crate::wire;
-
-/// What a tenant gets that says nothing else.
-const MAX_TASKS: u32 = 50_000;
-const MAX_DURATION_SECONDS: i64 = 24 * 3_600;
 
 /// A call that asks for a run.
 #[derive(Debug, Clone)]
@@ -86,21 +83,36 @@ pub(super) enum Started {
 
 /// Plans it and has it begun.
 pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> Result<Started, Error> {
+    let limits = scheduler.limits_of(&call.tenant).unwrap_or_default();
+    limits.check_any().map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
     let order = v1::PlanOrder {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
-        max_tasks: MAX_TASKS,
+        max_tasks: limits.max_tasks_per_run,
         ..start.order.clone()
     };
-    let stored = scheduler.planning.plan(order).await?;
+    let span = info_span!(
+        "servo.plan_run",
+        tenant_id = %call.tenant,
+        workspace_id = %call.workspace,
+        trigger_type = "manual"
+    );
+    let stored = scheduler.planning.plan(order).instrument(span).await;
+    let stored = stored.map_err(|error| over_quota(call, error))?;
     let graph = graph(scheduler, call, &stored).await?;
+    let tasks_count = graph.tasks.len();
     let plan = NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph };
     let new = Arc::new(request(scheduler, call, start, Some(plan)));
-    let done = scheduler.route.submit_one(Ask::Run(new.clone())).await?;
+    let span = info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
+    let done = scheduler.route.submit_one(Ask::Run(new.clone())).instrument(span).await?;
     match (done.applied.acceptance(), done.applied.refusal()) {
         (v1::Acceptance::Folded, _) => {
             let event_id = done.applied.event_id;
             let run = match (done.run, &new.plan) {
+                // One that waits does not follow its plan yet.
+                (Some(view), Some(_)) if view.started_at.is_none() => {
+                    wire::run_from_view(&new.asked, None, "", &view)
+                }
                 (Some(view), Some(plan)) => {
                     wire::run_from_view(&new.asked, Some(&plan.graph), &plan.plan_fingerprint, &view)
                 }
@@ -109,14 +121,24 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
             Ok(Started::Run { run: Box::new(run), event_id })
         }
         (v1::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
-        (_, reason) => Err(Error::new(reason, done.applied.message)),
+        (_, reason) => Err(over_quota(call, Error::new(reason, done.applied.message))),
     }
+}
+
+/// Says whose limit it is.
+fn over_quota(call: &Call, error: Error) -> Error {
+    if error.reason() != Reason::QuotaExceeded {
+        return error;
+    }
+    let sentence = error.to_string();
+    error.over_quota(format!("tenants/{}", call.tenant), sentence)
 }
 
 /// The request as it is appended.
 pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Option<NewPlan>) -> NewRun {
     let Start { key, fingerprint, spec, retry_of, .. } = start;
     let run_id = scheduler.run_ids.derive(&call.tenant, &call.workspace, &key);
+    let max_duration_us = scheduler.limits_of(&call.tenant).unwrap_or_default().max_run_duration_us;
     let manual = v1::ManualTrigger { request_id: call.request_id.clone(), body_digest: call.digest.clone() };
     let asked = v1::RunRequested {
         run_id: run_id.to_string(),
@@ -127,7 +149,8 @@ pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Op
         spec: Some(spec),
         trigger: Some(v1::Trigger { source: Some(v1::trigger::Source::Manual(manual)) }),
         requested_by: Some(call.actor.clone()),
-        max_duration: Some(prost_types::Duration { seconds: MAX_DURATION_SECONDS, nanos: 0 }),
+        max_duration: Some(wire::duration(max_duration_us)),
+        ..Default::default()
     };
     NewRun {
         tenant: call.tenant.to_string(),

@@ -27,3 +27,19 @@ impl DatabaseClock {
         Instant::now() + std::time::Duration::from_micros(wait)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f31_time_is_the_databases_whatever_the_local_clock_shows() {
+        for database in [0, 4_102_444_800_000_000] {
+            let clock = DatabaseClock::at(Timestamp::from_unix_us(database));
+            let (first, second) = (clock.now(), clock.now());
+            assert!(database <= first && first <= second, "it goes forward from what the database said");
+            assert!(second - database < 3_600_000_000, "and knows nothing of the local date");
+            assert!(clock.instant(database) <= Instant::now(), "what is past is due at once");
+        }
+    }
+}

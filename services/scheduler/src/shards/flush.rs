@@ -1,14 +1,17 @@
 //! One flush: load, fold, store in one statement, answer.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TenantId};
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1};
-use servo_store::{HeldBatch, NewEvent, StoreError, Timestamp};
+use servo_store::sqlx::Postgres;
+use servo_store::sqlx::postgres::PgArguments;
+use servo_store::sqlx::query::Query;
+use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError, Timestamp};
 use uuid::Uuid;
 
 use super::lane::{Lane, refuse};
@@ -17,8 +20,9 @@ use super::outbox::{self, News};
 use super::resolutions::Resolution;
 use super::rows::{self, Born, Changed, Conflict};
 use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
-use crate::core::{Changes, Resolvable, Run, Verdict, fold};
+use crate::core::{Changes, InUse, Resolvable, Run, Verdict, fold};
 use crate::store::runs_by_id;
+use crate::transitions;
 use crate::wire;
 
 /// How long a flush is repeated before its callers are told that it did not happen.
@@ -46,6 +50,8 @@ pub(super) struct Draft {
     /// What is decided about, as it stands.
     pub(super) resolvable: HashMap<AttemptId, Resolvable>,
     pub(super) resolutions: Vec<Resolution>,
+    /// What tenants with limits use; kept true by a lock until it is stored.
+    pub(super) in_use: HashMap<TenantId, InUse>,
 }
 
 impl Lane {
@@ -110,14 +116,18 @@ impl Lane {
         self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
         let good_versions = self.good_versions(works).await?;
         let resolvable = self.resolvable(works).await?;
-        let mut draft = Draft { claims_only: true, good_versions, resolvable, ..Draft::default() };
         let at = self.time_for(works.iter().map(|work| work.shard)).await?;
+        let (lock, in_use) = match self.count_runs(works).await? {
+            Some(counted) => (Some(counted.tx), counted.in_use),
+            None => (None, HashMap::new()),
+        };
+        let mut draft = Draft { claims_only: true, good_versions, resolvable, in_use, ..Draft::default() };
         let mut answers = Vec::with_capacity(works.len());
         for work in works {
             answers
                 .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
         }
-        self.store(&draft, at).await?;
+        self.store(&draft, at, lock).await?;
         self.publish(draft);
         Ok(answers)
     }
@@ -198,8 +208,13 @@ impl Lane {
         done(DoneAs::Core(verdict), Some(RunView::of(run)))
     }
 
-    /// One statement for all of it.
-    pub(super) async fn store(&mut self, draft: &Draft, at: i64) -> Result<(), StoreError> {
+    /// One statement for all of it; under a lock on tenants' limits if runs of theirs start.
+    pub(super) async fn store(
+        &mut self,
+        draft: &Draft,
+        at: i64,
+        lock: Option<LoopTx>,
+    ) -> Result<(), StoreError> {
         let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
         let mut changed = Vec::with_capacity(draft.changes.len());
         for (shard, mark) in &draft.marks {
@@ -234,7 +249,10 @@ impl Lane {
             &draft.resolutions,
             &news,
         );
-        let now = self.loops.store_held(&batch, statement).await?;
+        let now = match lock {
+            None => self.loops.store_held(&batch, statement).await?,
+            Some(lock) => self.store_locked(lock, draft, statement).await?,
+        };
         if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
             listeners.tell();
         }
@@ -247,6 +265,23 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    async fn store_locked(
+        &self,
+        mut lock: LoopTx,
+        draft: &Draft,
+        statement: Query<'_, Postgres, PgArguments>,
+    ) -> Result<Timestamp, StoreError> {
+        let held = draft.marks.keys().filter_map(|shard| self.shards.get(shard));
+        if let Some(stale) = held.map(|shard| &shard.lease).find(|lease| !self.loops.is_current(lease)) {
+            let lost =
+                format!("the lease on shard {} was acquired over a connection that is gone", stale.shard());
+            return Err(StoreError::LeaseLost(lost));
+        }
+        let (now,): (Timestamp,) = lock.one(statement).await?;
+        lock.commit().await?;
+        Ok(now)
     }
 
     /// What the bus is told of a flush.
@@ -262,17 +297,20 @@ impl Lane {
         for waiting in draft.unplanned {
             let run =
                 self.shards.get(&waiting.run_id.shard()).and_then(|held| held.runs.get(&waiting.run_id));
-            // Its plan may have come right behind it. Nobody plans in a process that is stopping; the next holder
-            // finds the run.
-            if run.is_some_and(|run| run.graph.is_none()) {
-                let _ = self.unplanned.send(waiting);
+            // Its plan may have come right behind it.
+            let unplanned = run.filter(|run| run.graph.is_none());
+            let header = unplanned.map(|run| (run.header.tenant.clone(), run.header.created_at));
+            if let Some((tenant, created_at)) = header {
+                self.plan_or_wait(tenant, created_at, waiting);
             }
         }
+        let mut left = BTreeSet::new();
         for (run_id, changes) in &draft.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
             self.gates.tell(run, changes);
             self.metrics.note(run, changes);
+            transitions::log(run, changes);
             if let (true, Some(deadline)) = (draft.born.contains_key(run_id), run.header.deadline) {
                 self.timers.arm(deadline, *run_id, None);
             }
@@ -284,10 +322,16 @@ impl Lane {
                     due.into_iter().for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
                 }
             }
-            if run.ended_at.is_some() {
-                held.runs.remove(run_id);
+            if run.graph.is_some() || run.ended_at.is_some() {
+                self.waiting.remove(&run.header.tenant, run.header.created_at, *run_id);
+            }
+            if run.ended_at.is_some()
+                && let Some(ended) = held.runs.remove(run_id)
+            {
+                left.extend(changes.run.then_some(ended.header.tenant));
             }
         }
+        left.iter().for_each(|tenant| self.leave_place(tenant));
         self.gates.send();
     }
 }

@@ -6,17 +6,20 @@ use std::time::Duration;
 use servo_bus::Listeners;
 use servo_model::RunId;
 use servo_store::{LedgerReader, LoopStore, Store};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::admission::{Gate, GateId, Gates};
 use super::bells::Bells;
 use super::clock::DatabaseClock;
+use super::limits::Waiting;
 use super::plans::Plans;
+use super::room::Room;
 use super::shard::Shard;
 use super::timers::Timers;
 use super::work::{NotDone, Unplanned, Work};
 use super::{Around, Unreadable};
+use crate::core::Limits;
 use crate::metrics::Metrics;
 
 /// How soon timers ask for the database's time after a flush that failed forgot it.
@@ -35,6 +38,8 @@ pub(super) enum Message {
     Drop(i16),
     /// Somebody may have appended to it.
     Look(i16),
+    /// There may be places for runs that wait.
+    Room,
     OpenGate(Gate),
     CloseGate(GateId),
 }
@@ -54,14 +59,16 @@ pub(super) struct Lane {
     pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
     pub(super) metrics: Metrics,
     pub(super) listeners: Option<Listeners>,
+    pub(super) limits: watch::Receiver<Limits>,
+    pub(super) waiting: Waiting,
+    pub(super) room: Room,
 }
 
 impl Lane {
     pub(super) fn new(
         store: Store,
-        Around { plans, unplanned, metrics, listeners }: Around,
-        unreadable: Unreadable,
-        bells: Bells,
+        Around { plans, unplanned, metrics, listeners, limits }: Around,
+        (unreadable, bells, room): (Unreadable, Bells, Room),
     ) -> Lane {
         Lane {
             loops: store.loops().clone(),
@@ -76,6 +83,9 @@ impl Lane {
             unplanned,
             metrics,
             listeners,
+            limits,
+            waiting: Waiting::default(),
+            room,
         }
     }
 
@@ -120,6 +130,7 @@ impl Lane {
             Message::Renewed(lease) => self.renew(*lease).await,
             Message::Drop(shard) => self.forget_shard(shard),
             Message::Look(shard) => self.look(shard).await,
+            Message::Room => self.let_in().await,
             Message::OpenGate(gate) => self.open_gate(gate),
             Message::CloseGate(gate) => self.gates.close(gate),
         }
@@ -136,6 +147,7 @@ impl Lane {
 
     pub(super) fn forget_shard(&mut self, shard: i16) {
         if self.shards.remove(&shard).is_some() {
+            self.waiting.forget_shard(shard);
             self.gates.gone(shard);
         }
     }

@@ -12,12 +12,14 @@ mod flush;
 mod good_versions;
 mod keeper;
 mod lane;
+mod limits;
 mod load;
 mod new_run;
 mod outbox;
 mod plans;
 mod rebuild;
 mod resolutions;
+mod room;
 mod rows;
 mod shard;
 mod statement;
@@ -33,21 +35,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use servo_bus::Listeners;
 use servo_model::{RunId, Stream};
 use servo_store::Store;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use admission::{Gate, GateId};
 pub(crate) use keeper::Keeper;
+pub(crate) use limits::all_shards;
 pub(crate) use load::restore;
 pub(crate) use plans::Plans;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use work::{
-    Ask, Claim, Done, DoneAs, Enqueued, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan, RunView,
-    Unplanned, Work, event_id,
+    Ask, Claim, Done, DoneAs, Enqueued, MadePlan, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan,
+    RunView, Unplanned, Work, event_id,
 };
 
 use bells::Bells;
 use lane::{Lane, Message};
+use room::Room;
 
+use crate::core::Limits;
 use crate::metrics::Metrics;
 
 /// One flush works while the other waits for the disk.
@@ -90,19 +95,24 @@ pub(crate) struct Around {
     pub(crate) metrics: Metrics,
     /// Those who follow runs from afar; a rebuild tells them nothing anew.
     pub(crate) listeners: Option<Listeners>,
+    /// How many runs tenants may have.
+    pub(crate) limits: watch::Receiver<Limits>,
 }
 
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
     pub(crate) fn start(store: &Store, around: Around) -> Shards {
-        let (unreadable, bells) = (Unreadable::default(), Bells::default());
+        let (unreadable, bells, room) = (Unreadable::default(), Bells::default(), Room::default());
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let lane = Lane::new(store.clone(), around.clone(), unreadable.clone(), bells.clone());
+            let shared = (unreadable.clone(), bells.clone(), room.clone());
+            let lane = Lane::new(store.clone(), around.clone(), shared);
             tokio::spawn(lane.run(messages));
             inbox
         };
-        Shards { lanes: (0..LANES).map(lane).collect(), unreadable, bells, metrics: around.metrics }
+        let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
+        room.start(store, &lanes);
+        Shards { lanes, unreadable, bells, metrics: around.metrics }
     }
 
     /// Whether the shard holds an event that this version does not know.
@@ -126,6 +136,13 @@ impl Shards {
     pub(crate) fn open_gate(&self, gate: &Gate) -> Result<(), NotDone> {
         let open = |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenGate(gate.clone()));
         self.lanes.iter().try_for_each(open).map_err(|_| NotDone::Stopped)
+    }
+
+    /// Limits have changed: runs that wait may have a place now.
+    pub(crate) fn look_for_room(&self) {
+        for lane in self.lanes.iter() {
+            let _ = lane.send(Message::Room);
+        }
     }
 
     pub(crate) fn close_gate(&self, gate: GateId) {

@@ -1,9 +1,12 @@
 //! Runs that begin, and plans for those that waited for one.
 
+use std::borrow::Cow;
+
 use prost::Message as _;
 use servo_model::Digest;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
+use servo_model::states::RunState;
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1};
 use servo_store::NewEvent;
@@ -13,13 +16,13 @@ use super::flush::Draft;
 use super::lane::Lane;
 use super::rows::{Born, Conflict};
 use super::shard::run_number;
-use super::work::{Done, DoneAs, NewPlan, NewRun, NoPlan, RunPlan, RunView, Unplanned};
-use crate::core::{Changes, Event, Run, RunHeader, Verdict, fold};
+use super::work::{Done, DoneAs, MadePlan, NewPlan, NewRun, NoPlan, RunPlan, RunView, Unplanned};
+use crate::core::{Changes, Entry, Event, Run, RunHeader, Verdict, fold};
 use crate::wire;
 
 impl Lane {
     pub(super) fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let held = self.shards.get(&shard).expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
             let (same, run) =
@@ -36,11 +39,17 @@ impl Lane {
             Ok(header) => Run::requested(header),
             Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
         };
+        let plan = match new.plan.as_ref().map(|plan| (plan, self.enter(&run.header.tenant, draft))) {
+            Some((_, Entry::Refused(excess))) => return done(DoneAs::Refused(excess), None),
+            Some((plan, Entry::Starts)) => Some(plan),
+            Some((_, Entry::Waits)) | None => None,
+        };
         let mut changes = Changes { run: true, ..Changes::default() };
-        let request = request_event(new, shard);
-        draft.born.insert(new.run_id, Born::new(new.event_id, &new.asked, request.payload.clone()));
+        let asked = with_plan(new, plan.is_none());
+        let request = request_event(new, &asked, shard);
+        draft.born.insert(new.run_id, Born::new(new.event_id, &asked, request.payload.clone()));
         draft.events.push(request);
-        match &new.plan {
+        match plan {
             Some(plan) => {
                 fold(&mut run, &Event::PlanCreated { graph: plan.graph.clone() }, at, &mut changes);
                 draft.planned.insert(new.run_id, plan.plan_fingerprint.clone());
@@ -48,20 +57,22 @@ impl Lane {
                 draft.marks.insert(shard, mark + 2);
             }
             None => {
-                draft.unplanned.extend(unplanned(&run, &new.asked));
+                draft.unplanned.extend(unplanned(&run, &asked));
                 draft.marks.insert(shard, mark + 1);
             }
         }
         draft.claims_only = false;
         let done = done(DoneAs::Core(Verdict::Folded), Some(RunView::of(&run)));
         draft.changes.insert(new.run_id, changes);
-        held.runs.insert(new.run_id, run);
+        if let Some(held) = self.shards.get_mut(&shard) {
+            held.runs.insert(new.run_id, run);
+        }
         done
     }
 
     /// The request is kept, the run stays what it is.
     fn record_conflict(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> DoneAs {
-        let event = request_event(new, shard);
+        let event = request_event(new, &new.asked, shard);
         draft.conflicts.push(Conflict {
             tenant: new.tenant.clone(),
             workspace: new.workspace.clone(),
@@ -77,16 +88,28 @@ impl Lane {
         DoneAs::Conflict
     }
 
+    /// Takes a place for the run if it waits for one.
+    fn has_place(&self, shard: i16, plan: &RunPlan, draft: &mut Draft) -> bool {
+        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&plan.run_id));
+        let waits = run.filter(|run| run.state == RunState::Pending && plan.made.is_ok());
+        waits.is_none_or(|run| self.may_start(&run.header.tenant, draft))
+    }
+
     pub(super) fn fold_plan(&mut self, shard: i16, plan: &RunPlan, at: i64, draft: &mut Draft) -> Done {
         let event_id = match &plan.made {
             Ok(made) => made.event_id,
             Err(failed) => failed.event_id,
         };
         let done = |verdict, run| Done { verdict, event_id, run };
+        let has_place = self.has_place(shard, plan, draft);
         let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         let run = held.runs.get_mut(&plan.run_id).filter(|run| run.header.tenant.as_str() == plan.tenant);
         let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
+        if !has_place {
+            self.waiting.send_back(plan.run_id);
+            return done(DoneAs::NoRoom, Some(RunView::of(run)));
+        }
         let (happened, event) = match &plan.made {
             Ok(made) => {
                 (Event::PlanCreated { graph: made.graph.clone() }, plan_event(&run.header, made, None, None))
@@ -108,6 +131,18 @@ impl Lane {
     }
 }
 
+/// The plan that a waiting run was made stands in its request, so that it is followed when its turn comes.
+fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, v1::RunRequested> {
+    match new.plan.as_ref().filter(|_| waits) {
+        None => Cow::Borrowed(&new.asked),
+        Some(plan) => Cow::Owned(v1::RunRequested {
+            plan_id: Digest::from_bytes(plan.graph.plan_id).to_string(),
+            plan_fingerprint: plan.plan_fingerprint.clone(),
+            ..new.asked.clone()
+        }),
+    }
+}
+
 /// What the planner needs of a run that has no plan; nothing once it has one or has ended.
 pub(super) fn unplanned(run: &Run, asked: &v1::RunRequested) -> Option<Unplanned> {
     if run.graph.is_some() || run.ended_at.is_some() {
@@ -118,10 +153,16 @@ pub(super) fn unplanned(run: &Run, asked: &v1::RunRequested) -> Option<Unplanned
         tenant: run.header.tenant.to_string(),
         workspace: run.header.workspace.to_string(),
         spec: asked.spec.clone().unwrap_or_default(),
+        plan: made_plan(asked),
     })
 }
 
-fn request_event(new: &NewRun, shard: i16) -> NewEvent {
+fn made_plan(asked: &v1::RunRequested) -> Option<MadePlan> {
+    let plan_id = asked.plan_id.parse().ok()?;
+    Some(MadePlan { plan_id, fingerprint: asked.plan_fingerprint.clone() })
+}
+
+fn request_event(new: &NewRun, asked: &v1::RunRequested, shard: i16) -> NewEvent {
     NewEvent {
         event_id: new.event_id,
         kind: servo_model::EventType::RunRequested,
@@ -132,7 +173,7 @@ fn request_event(new: &NewRun, shard: i16) -> NewEvent {
         idempotency_key: IdempotencyKey::run_requested(&new.key, &new.fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
         causation_id: None,
-        payload: payload(new.trace.clone(), Body::RunRequested(new.asked.clone())),
+        payload: payload(new.trace.clone(), Body::RunRequested(asked.clone())),
     }
 }
 

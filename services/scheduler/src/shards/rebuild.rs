@@ -13,7 +13,9 @@ use ulid::Ulid;
 
 use super::bells::Bells;
 use super::lane::Lane;
+use super::room::Room;
 use super::{Around, Plans, Unreadable};
+use crate::core::Limits;
 use crate::metrics::Metrics;
 
 /// What the fold writes.
@@ -76,9 +78,12 @@ async fn rebuild_held(
     let kept = keep_alive(leases.clone(), held.to_vec());
     // Nobody listens: what has no plan yet is planned by whoever takes the shard next.
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
-    let around = Around { plans: Plans::default(), unplanned, metrics: Metrics::default(), listeners: None };
+    let (_, limits) = tokio::sync::watch::channel(Limits::none());
+    let (plans, metrics) = (Plans::default(), Metrics::default());
+    let around = Around { plans, unplanned, metrics, listeners: None, limits };
     let unreadable = Unreadable::default();
-    let mut lane = Lane::new(store.clone(), around, unreadable.clone(), Bells::default());
+    let shared = (unreadable.clone(), Bells::default(), Room::default());
+    let mut lane = Lane::new(store.clone(), around, shared);
     let mut whole = true;
     for lease in held {
         whole &= empty(loops, lease).await? == 0;

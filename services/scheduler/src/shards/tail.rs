@@ -63,9 +63,12 @@ impl Lane {
     }
 
     /// Whoever held the shard before may have gone before the plan came.
-    fn plan_again(&self, run: &Run, request: &[u8]) {
+    fn plan_again(&mut self, run: &Run, request: &[u8]) {
         if let Ok((Body::RunRequested(asked), _)) = wire::body_of(request) {
-            unplanned(run, &asked).into_iter().for_each(|waiting| drop(self.unplanned.send(waiting)));
+            let (tenant, created_at) = (run.header.tenant.clone(), run.header.created_at);
+            unplanned(run, &asked)
+                .into_iter()
+                .for_each(|waiting| self.plan_or_wait(tenant.clone(), created_at, waiting));
         }
     }
 
@@ -193,7 +196,7 @@ impl Lane {
                 tracing::error!(fault, event = %event.event_id, shard, "an event cannot be folded and is passed over");
             }
         }
-        self.store(&draft, at).await?;
+        self.store(&draft, at, None).await?;
         if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
             held.recorded_at = held.recorded_at.max(last.recorded_at.unix_us());
         }

@@ -218,3 +218,19 @@ fn kind_to_proto(kind: TimerKind) -> v1::TimerKind {
         TimerKind::RunDuration => v1::TimerKind::RunDuration,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f10_what_is_due_is_found_however_much_is_not() {
+        let mut timers = Timers::default();
+        let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
+        (0..20_000).for_each(|n| timers.arm(1_000 + Time::from(n), run(n), None));
+        timers.arm(7, run(20_000), Some(Slot::planned(3)));
+        assert_eq!(timers.next(), Some(7));
+        assert_eq!(timers.pop(500), Some((run(20_000), Some(Slot::planned(3)))));
+        assert_eq!(timers.pop(500), None, "nobody is judged before its time");
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TransitionReason};
-use servo_model::{RunId, RunKey};
+use servo_model::{Digest, RunId, RunKey};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ use ulid::Ulid;
 use uuid::Uuid;
 
 use super::admission::GateId;
-use crate::core::{Counts, Graph, Refusal, Run, Slot, Time, Verdict};
+use crate::core::{Counts, Excess, Graph, Refusal, Run, Slot, Time, Verdict};
 
 /// Asks of one caller, all for one shard. Each is judged by itself; all are stored together.
 #[derive(Debug)]
@@ -99,12 +99,21 @@ pub(crate) struct NoPlan {
 }
 
 /// A run that waits for its plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Unplanned {
     pub run_id: RunId,
     pub tenant: String,
     pub workspace: String,
     pub spec: v1::RunSpec,
+    /// The plan that was made when it was asked for.
+    pub plan: Option<MadePlan>,
+}
+
+/// A plan that lies where the planner stored it.
+#[derive(Debug, Clone)]
+pub(crate) struct MadePlan {
+    pub plan_id: Digest,
+    pub fingerprint: String,
 }
 
 /// An event to append to a run that exists.
@@ -166,6 +175,10 @@ pub(crate) enum DoneAs {
     RunUnknown,
     /// The lease under which the claim was made is not the newest that is known.
     StaleAdmission,
+    /// The tenant has as many runs as it may.
+    Refused(Excess),
+    /// There is no place for the run yet; it waits.
+    NoRoom,
     Bad(String),
 }
 

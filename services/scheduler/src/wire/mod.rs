@@ -2,6 +2,7 @@
 
 mod event;
 mod event_record;
+mod limits;
 mod plan;
 mod record;
 mod request;
@@ -10,6 +11,7 @@ mod task_ref;
 
 pub(crate) use event::{body_of, from_body};
 pub(crate) use event_record::event_record;
+pub(crate) use limits::run_limits;
 pub(crate) use plan::graph;
 pub(crate) use record::{plan_created, records};
 pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id};

@@ -1,2 +1,2 @@
--- Called by Listeners: whether anybody subscribed to anything.
-SELECT EXISTS (SELECT FROM bus.cursors)
+-- Called by Listeners: whether anybody subscribed to the topic.
+SELECT EXISTS (SELECT FROM bus.cursors WHERE topic = $1)

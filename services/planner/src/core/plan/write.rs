@@ -30,6 +30,7 @@ pub(super) fn plan(deployed: &Deployed, order: &Order<'_>, drafts: Vec<Draft>) -
         tasks: written_tasks(&plan, drafts, &assets),
         reused,
         config_json: order.spec.config_json.clone(),
+        artifact: deployed.manifest.artifact.clone(),
     };
     Ok(Made { id: plan.id(), plan: message })
 }

@@ -1,5 +1,6 @@
 //! The fold against its promises.
 
+mod catalogue;
 mod invariance;
 mod retry;
 mod scenarios;

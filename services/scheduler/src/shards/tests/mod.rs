@@ -1,6 +1,7 @@
 //! Memory and rows in step, on a real Postgres.
 
 mod bus;
+mod limits;
 mod quarantine;
 mod rebuild;
 mod requests;
@@ -19,14 +20,14 @@ use servo_proto::v1;
 use servo_proto::v1::admit_response::Message as Told;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use super::{
     Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned,
     event_id,
 };
-use crate::core::{Slot, Verdict};
+use crate::core::{Limits, Slot, Verdict};
 use crate::metrics::Metrics;
 use crate::wire;
 
@@ -36,6 +37,7 @@ struct Instance {
     plans: Plans,
     keeper: Keeper,
     waiting: mpsc::UnboundedReceiver<Unplanned>,
+    board: watch::Sender<Limits>,
     _told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
 }
 
@@ -45,18 +47,24 @@ fn store(database: &TestDatabase, service: Service) -> Store {
 }
 
 async fn instance(database: &TestDatabase, name: &str) -> Instance {
+    limited(database, name, Limits::none()).await
+}
+
+async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instance {
+    let (board, limits) = watch::channel(limits);
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
     let listeners = Some(Listeners::start(store.loops().clone(), Topic::Runs));
-    let around = Around { plans: plans.clone(), unplanned, metrics: Metrics::default(), listeners };
+    let metrics = Metrics::default();
+    let around = Around { plans: plans.clone(), unplanned, metrics, listeners, limits };
     let shards = Shards::start(&store, around);
     let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
     keeper.clone().run_once().await.unwrap();
     let (gate, told) = gate(1);
     shards.open_gate(&gate).unwrap();
-    Instance { store, shards, plans, keeper, waiting, _told: told }
+    Instance { store, shards, plans, keeper, waiting, board, _told: told }
 }
 
 /// A dispatcher that admits for everybody this test speaks of.

@@ -1,0 +1,195 @@
+//! Runs of tenants with limits: counted under a lock before they start, and kept waiting until there is a place.
+//!
+//! What starts a run is its PlanCreated. For a tenant with a limit it is appended in a transaction that first takes the
+//! tenant's lock and counts, so whatever instance holds the run's shard, no two take the same place (ADR 0011).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use servo_model::{RunId, Stream, TenantId};
+use servo_store::{LoopTx, StoreError, query};
+use uuid::Uuid;
+
+use super::flush::Draft;
+use super::lane::Lane;
+use super::work::{Ask, Unplanned, Work};
+use crate::core::{Entry, InUse, RunLimits, Time, enter, take_place};
+
+/// Runs of one lane that wait for a place, by tenant and age.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), Unplanned>>,
+    /// Those whose turn it is: their plan is on its way.
+    called: HashSet<RunId>,
+}
+
+impl Waiting {
+    fn add(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
+        self.runs.entry(tenant).or_default().insert((created_at, run.run_id), run);
+    }
+
+    pub(super) fn remove(&mut self, tenant: &TenantId, created_at: Time, run_id: RunId) {
+        self.called.remove(&run_id);
+        if let Some(runs) = self.runs.get_mut(tenant) {
+            runs.remove(&(created_at, run_id));
+            if runs.is_empty() {
+                self.runs.remove(tenant);
+            }
+        }
+    }
+
+    /// Its turn was not, after all: somebody else took the place.
+    pub(super) fn send_back(&mut self, run_id: RunId) {
+        self.called.remove(&run_id);
+    }
+
+    pub(super) fn forget_shard(&mut self, shard: i16) {
+        self.called.retain(|run| run.shard() != shard);
+        for runs in self.runs.values_mut() {
+            runs.retain(|(_, run), _| run.shard() != shard);
+        }
+        self.runs.retain(|_, runs| !runs.is_empty());
+    }
+
+    /// Runs that may start now, each once.
+    fn call(&mut self, tenant: &TenantId, turns: Option<&HashSet<RunId>>) -> Vec<Unplanned> {
+        let runs = self.runs.get(tenant).into_iter().flat_map(BTreeMap::values);
+        let due = runs.filter(|run| turns.is_none_or(|turns| turns.contains(&run.run_id)));
+        due.filter(|run| self.called.insert(run.run_id)).cloned().collect()
+    }
+}
+
+/// What the tenants of a flush use, with the transaction that keeps it true.
+pub(super) struct Counted {
+    pub(super) tx: LoopTx,
+    pub(super) in_use: HashMap<TenantId, InUse>,
+}
+
+impl Lane {
+    /// What holds for a tenant; nothing while it is not known.
+    fn limits_of(&self, tenant: &TenantId) -> Option<Arc<RunLimits>> {
+        let limits = self.limits.borrow();
+        limits.known.then(|| limits.of(tenant).clone())
+    }
+
+    /// Counts for the tenants of these works that need it. For all others there is nothing to ask.
+    pub(super) async fn count_runs(&self, works: &[Work]) -> Result<Option<Counted>, StoreError> {
+        let starts = works.iter().flat_map(|work| &work.asks).filter_map(starting_tenant);
+        let limited = |tenant: &str| -> Option<(TenantId, i64)> {
+            let tenant: TenantId = tenant.parse().ok()?;
+            let limits = self.limits_of(&tenant).filter(|limits| limits.counts())?;
+            Some((tenant, limits.max_daily_runs.map_or(0, i64::from)))
+        };
+        let limited: BTreeMap<TenantId, i64> = starts.filter_map(limited).collect();
+        if limited.is_empty() {
+            return Ok(None);
+        }
+        let mut tx = self.loops.begin().await?;
+        let tenants: Vec<&str> = limited.keys().map(TenantId::as_str).collect();
+        // A statement of its own: the count must see what was committed before the lock was given.
+        tx.execute(query(include_str!("../store/lock_run_limits.sql")).bind(&tenants)).await?;
+        let count = query(include_str!("../store/runs_in_use.sql"))
+            .bind(&tenants)
+            .bind(limited.values().copied().collect::<Vec<_>>())
+            .bind(all_shards());
+        let rows: Vec<(String, i64, i64, i64)> = tx.all(count).await?;
+        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        let in_use = rows.into_iter().filter_map(|(tenant, under_way, waiting, today)| {
+            let in_use =
+                InUse { under_way: number(under_way), waiting: number(waiting), today: number(today) };
+            Some((tenant.parse().ok()?, in_use))
+        });
+        Ok(Some(Counted { tx, in_use: in_use.collect() }))
+    }
+
+    /// What becomes of a new run.
+    pub(super) fn enter(&self, tenant: &TenantId, draft: &mut Draft) -> Entry {
+        match (self.limits_of(tenant), draft.in_use.get_mut(tenant)) {
+            (None, _) => Entry::Waits,
+            (Some(limits), Some(in_use)) => enter(&limits, in_use),
+            // The limit came after the count: with the next look it is known how many there are.
+            (Some(limits), None) if limits.counts() => Entry::Waits,
+            (Some(_), None) => Entry::Starts,
+        }
+    }
+
+    /// Whether a run that waits may start.
+    pub(super) fn may_start(&self, tenant: &TenantId, draft: &mut Draft) -> bool {
+        match (self.limits_of(tenant), draft.in_use.get_mut(tenant)) {
+            (None, _) => false,
+            (Some(limits), Some(in_use)) => take_place(&limits, in_use),
+            (Some(limits), None) => limits.max_concurrent_runs.is_none(),
+        }
+    }
+
+    /// Has a run planned now, or when it is its turn.
+    pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
+        if self.limits_of(&tenant).is_some_and(|limits| limits.max_concurrent_runs.is_none()) {
+            // Nobody plans in a process that is stopping; the next holder finds the run.
+            let _ = self.unplanned.send(run);
+            return;
+        }
+        self.waiting.add(tenant, created_at, run);
+        self.room.wanted();
+    }
+
+    /// Somebody of a tenant with a limit has left.
+    pub(super) fn leave_place(&self, tenant: &TenantId) {
+        if self.limits_of(tenant).is_some_and(|limits| limits.max_concurrent_runs.is_some()) {
+            self.room.left();
+        }
+    }
+
+    /// Calls those whose turn it is.
+    pub(super) async fn let_in(&mut self) {
+        if self.waiting.runs.is_empty() {
+            return;
+        }
+        self.room.wanted();
+        let tenants: Vec<TenantId> = self.waiting.runs.keys().cloned().collect();
+        let known = tenants.iter().filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
+        let (limited, free): (Vec<_>, Vec<_>) =
+            known.partition(|(_, limits)| limits.max_concurrent_runs.is_some());
+        let turns = match self.whose_turn(&limited).await {
+            Ok(turns) => turns,
+            Err(error) => return tracing::warn!(%error, "runs that wait could not be looked at"),
+        };
+        let mut called = Vec::new();
+        for (tenant, _) in limited {
+            called.extend(self.waiting.call(tenant, Some(&turns)));
+        }
+        for (tenant, _) in free {
+            called.extend(self.waiting.call(tenant, None));
+        }
+        called.into_iter().for_each(|run| drop(self.unplanned.send(run)));
+    }
+
+    async fn whose_turn(
+        &self,
+        limited: &[(&TenantId, Arc<RunLimits>)],
+    ) -> Result<HashSet<RunId>, StoreError> {
+        if limited.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let most = |limits: &RunLimits| i64::from(limits.max_concurrent_runs.unwrap_or(u32::MAX));
+        let select = query(include_str!("../store/whose_turn.sql"))
+            .bind(limited.iter().map(|(tenant, _)| tenant.as_str()).collect::<Vec<_>>())
+            .bind(limited.iter().map(|(_, limits)| most(limits)).collect::<Vec<_>>())
+            .bind(all_shards());
+        let rows: Vec<(Uuid,)> = self.loops.all(select).await?;
+        Ok(rows.into_iter().map(|(run,)| RunId::from_bytes(run.into_bytes())).collect())
+    }
+}
+
+pub(crate) fn all_shards() -> Vec<i16> {
+    (0..Stream::Execution.shards()).collect()
+}
+
+/// Whose run may start by this.
+fn starting_tenant(ask: &Ask) -> Option<&str> {
+    match ask {
+        Ask::Run(new) => Some(&new.tenant),
+        Ask::Plan(plan) if plan.made.is_ok() => Some(&plan.tenant),
+        _ => None,
+    }
+}

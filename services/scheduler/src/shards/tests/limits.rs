@@ -1,0 +1,162 @@
+//! Limits on runs, with the shards of a tenant's runs spread over two instances.
+
+use std::sync::Arc;
+
+use servo_local::TestDatabase;
+use servo_model::RunId;
+use servo_model::states::RunState;
+use servo_proto::v1;
+use servo_store::query;
+
+use super::{
+    Instance, ask, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run, plan, run_id,
+    states,
+};
+use crate::core::{Excess, Limits, RunLimits};
+use crate::shards::{Ask, DoneAs, RunPlan};
+
+fn only(limits: RunLimits) -> Limits {
+    Limits { tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(), ..Limits::none() }
+}
+
+fn at_once(max: u32) -> RunLimits {
+    RunLimits { max_concurrent_runs: Some(max), ..RunLimits::default() }
+}
+
+/// Gives a run that was called its plan, as the loop beside the lanes does.
+async fn start_next(instance: &mut Instance, plan: &v1::Plan) -> (RunId, DoneAs) {
+    let called = instance.waiting.recv().await.unwrap();
+    assert_eq!(called.plan.unwrap().plan_id.to_string(), plan.plan_id, "planned when it was asked for");
+    let made = Ok(new_plan(instance, plan));
+    let plan = RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made };
+    (called.run_id, ask(instance, Ask::Plan(Arc::new(plan))).await.verdict)
+}
+
+async fn under_way(instance: &Instance) -> i64 {
+    let count = "SELECT count(*) FROM scheduler.runs WHERE state BETWEEN 2 AND 4";
+    instance.store.loops().all::<(i64,)>(query(count)).await.unwrap()[0].0
+}
+
+#[tokio::test]
+async fn above_the_limit_runs_wait_and_start_oldest_first() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = limited(&database, "one", only(at_once(1))).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    for n in [1, 66, 3] {
+        folded(&ask(&one, new_run(&one, &plan, run_id(n), "f")).await);
+    }
+    assert_eq!(states(&one.store, run_id(1)).await.0, RunState::Running.code());
+    for n in [66, 3] {
+        assert_eq!(states(&one.store, run_id(n)).await, (RunState::Pending.code(), vec![]));
+    }
+    for (ends, starts) in [(1, 66), (66, 3)] {
+        folded(&ask(&one, claim(run_id(ends), 0, 1, 1)).await);
+        folded(&ask(&one, finish(run_id(ends), 0)).await);
+        let (started, verdict) = start_next(&mut one, &plan).await;
+        assert_eq!((started, verdict), (run_id(starts), DoneAs::Core(crate::core::Verdict::Folded)));
+    }
+    assert!(one.waiting.try_recv().is_err(), "nobody is called twice");
+}
+
+#[tokio::test]
+async fn f19_two_instances_never_let_in_more_than_the_limit() {
+    let database = TestDatabase::create().await.unwrap();
+    let limits = only(at_once(3));
+    let one = limited(&database, "one", limits.clone()).await;
+    let two = limited(&database, "two", limits).await;
+    for _ in 0..3 {
+        one.keeper.clone().run_once().await.unwrap();
+        two.keeper.clone().run_once().await.unwrap();
+    }
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    let submit = async |n: u8| {
+        for instance in [&one, &two].iter().cycle() {
+            let asked = new_run(instance, &plan, run_id(n), "f");
+            match instance.shards.submit(run_id(n).shard(), vec![asked]).await {
+                Ok(done) => return folded(&done[0]),
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    futures::future::join_all((0..40).map(submit)).await;
+    assert_eq!(under_way(&one).await, 3);
+    let waiting: Vec<(i64,)> =
+        one.store.loops().all(query("SELECT count(*) FROM scheduler.runs WHERE state = 1")).await.unwrap();
+    assert_eq!(waiting, [(37,)]);
+}
+
+#[tokio::test]
+async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = limited(&database, "one", only(at_once(1))).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    for n in [1, 2] {
+        folded(&ask(&one, new_run(&one, &plan, run_id(n), "f")).await);
+    }
+    one.board.send_replace(only(at_once(2)));
+    one.shards.look_for_room();
+    let called = one.waiting.recv().await.unwrap();
+    // The limit goes down again before the plan is there.
+    one.board.send_replace(only(at_once(1)));
+    let made = Ok(new_plan(&one, &plan));
+    let late = RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made };
+    assert_eq!(ask(&one, Ask::Plan(Arc::new(late))).await.verdict, DoneAs::NoRoom);
+    assert_eq!(states(&one.store, run_id(2)).await.0, RunState::Pending.code());
+    one.board.send_replace(only(at_once(2)));
+    one.shards.look_for_room();
+    assert_eq!(start_next(&mut one, &plan).await.0, run_id(2));
+    assert_eq!(under_way(&one).await, 2);
+}
+
+#[tokio::test]
+async fn whoever_holds_the_shard_next_knows_who_waits() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = limited(&database, "one", only(at_once(0))).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, run_id(7), "f")).await);
+    one.keeper.leave().await;
+    let mut two = instance(&database, "two").await;
+    assert_eq!(start_next(&mut two, &plan).await.0, run_id(7));
+}
+
+#[tokio::test]
+async fn until_limits_are_known_runs_are_accepted_and_wait() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = limited(&database, "one", Limits::default()).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, run_id(8), "f")).await);
+    assert_eq!(states(&one.store, run_id(8)).await.0, RunState::Pending.code());
+    one.board.send_replace(Limits::none());
+    one.shards.look_for_room();
+    assert_eq!(start_next(&mut one, &plan).await.0, run_id(8));
+    assert_eq!(states(&one.store, run_id(8)).await.0, RunState::Running.code());
+}
+
+#[tokio::test]
+async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
+    let database = TestDatabase::create().await.unwrap();
+    let queue = RunLimits { max_queued_runs: Some(1), ..at_once(1) };
+    let one = limited(&database, "one", only(queue)).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    for n in [1, 2] {
+        folded(&ask(&one, new_run(&one, &plan, run_id(n), "f")).await);
+    }
+    let refused = ask(&one, new_run(&one, &plan, run_id(3), "f")).await;
+    assert_eq!(refused.verdict, DoneAs::Refused(Excess::Queued { max: 1 }));
+    one.board.send_replace(only(RunLimits { max_daily_runs: Some(2), ..RunLimits::default() }));
+    let refused = ask(&one, new_run(&one, &plan, run_id(3), "f")).await;
+    assert_eq!(refused.verdict, DoneAs::Refused(Excess::Daily { max: 2 }));
+    let events: Vec<(i64,)> = one
+        .store
+        .loops()
+        .all(query("SELECT sum(head)::bigint FROM ledger.shards WHERE stream = 1"))
+        .await
+        .unwrap();
+    assert_eq!(events, [(3,)], "a request with its plan, and one that waits");
+}

@@ -1,0 +1,74 @@
+//! A line for every change of state, with the fields of the operations manual. They are many, so they are written for
+//! whoever asks for level debug, and cost nothing otherwise.
+
+use servo_model::states::TaskState;
+use tracing::{Level, debug, enabled};
+
+use crate::core::{Changes, Run, TaskChange};
+use crate::wire;
+
+/// What a flush changed in a run.
+pub(crate) fn log(run: &Run, changes: &Changes) {
+    if !enabled!(Level::DEBUG) {
+        return;
+    }
+    changes.history.iter().for_each(|change| log_task(run, change));
+    for (from, to, reason) in &changes.run_history {
+        let (header, counts) = (&run.header, run.counts());
+        let (trace_id, span_id) = trace(&header.traceparent);
+        debug!(
+            tenant_id = %header.tenant,
+            workspace_id = %header.workspace,
+            run_id = %header.run_id,
+            from_state = from.map(|from| from.name()),
+            to_state = to.name(),
+            reason = reason.name(),
+            tasks_succeeded = counts.of(TaskState::Succeeded),
+            tasks_failed = counts.of(TaskState::Failed),
+            trace_id,
+            span_id,
+            "run state transition"
+        );
+    }
+}
+
+fn log_task(run: &Run, change: &TaskChange) {
+    let Some(graph) = &run.graph else { return };
+    let (header, key) = (&run.header, wire::task_key(graph, change.slot));
+    let (trace_id, span_id) = trace(&header.traceparent);
+    debug!(
+        tenant_id = %header.tenant,
+        workspace_id = %header.workspace,
+        run_id = %header.run_id,
+        task_id = %key.id(),
+        asset_key = &*graph.settings(change.slot.ordinal).asset_key,
+        partition_key = &*graph.task(change.slot.ordinal).partition_key,
+        attempt = change.attempt,
+        from_state = change.from.name(),
+        to_state = change.to.name(),
+        reason = change.reason.name(),
+        trace_id,
+        span_id,
+        "task state transition"
+    );
+}
+
+/// Trace and span of a W3C traceparent; empty for a run that came without one.
+fn trace(traceparent: &str) -> (&str, &str) {
+    let mut parts = traceparent.split('-').skip(1);
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_traceparent_names_trace_and_span() {
+        assert_eq!(
+            trace("00-0af7651916cd43dd-b7ad6b7169203331-01"),
+            ("0af7651916cd43dd", "b7ad6b7169203331")
+        );
+        assert_eq!(trace(""), ("", ""));
+    }
+}
