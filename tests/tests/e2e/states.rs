@@ -200,7 +200,6 @@ async fn asked_for_by_another_service(running: &Running, user: &User) -> [String
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: unwanted.clone(),
-        ..Default::default()
     };
     let asked = api::CancelRunsRequest { runs: vec![target], requested_by: None };
     let told = backfill(&running.mesh).cancel_runs(asked).await.unwrap().into_inner();

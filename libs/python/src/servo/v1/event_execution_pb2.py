@@ -34,45 +34,45 @@ from servo.v1 import sensor_pb2 as servo_dot_v1_dot_sensor__pb2
 from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eservo/v1/event_execution.proto\x12\x08servo.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x1eservo/v1/materialization.proto\x1a\x16servo/v1/quality.proto\x1a\x12servo/v1/run.proto\x1a\x17servo/v1/run_spec.proto\x1a\x15servo/v1/sensor.proto\x1a\x14servo/v1/state.proto\"\x8f\x02\n\x0cRunRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07run_key\x18\x02 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\r\x12\x10\n\x08retry_of\x18\x05 \x01(\t\x12\x1f\n\x04spec\x18\x06 \x01(\x0b\x32\x11.servo.v1.RunSpec\x12\"\n\x07trigger\x18\x07 \x01(\x0b\x32\x11.servo.v1.Trigger\x12%\n\x0crequested_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.Actor\x12/\n\x0cmax_duration\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"\x90\x01\n\x0bPlanCreated\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\x18\n\x10plan_fingerprint\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\x12\x12\n\ntask_count\x18\x06 \x01(\r\"q\n\nPlanFailed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x02 \x01(\t\x12%\n\x06reason\x18\x03 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x82\x02\n\x11\x44ispatchRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x12\n\nattempt_id\x18\x04 \x01(\t\x12$\n\x04mode\x18\x05 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\x06 \x01(\t\x12.\n\x0b\x61\x63k_timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x61\x64mission_epoch\x18\x08 \x01(\x04\x12\x15\n\rfencing_token\x18\t \x01(\x04\"~\n\x10\x44ispatchEnqueued\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x16\n\x0equeue_entry_id\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\"\xa6\x01\n\x0bTaskStarted\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x11\n\tworker_id\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa6\x04\n\x0cTaskFinished\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x11\n\tworker_id\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\"\n\x07outcome\x18\x08 \x01(\x0e\x32\x11.servo.v1.Outcome\x12\"\n\x05\x65rror\x18\t \x01(\x0b\x32\x13.servo.v1.TaskError\x12\x13\n\x0bskip_reason\x18\n \x01(\t\x12!\n\x07outputs\x18\x0b \x03(\x0b\x32\x10.servo.v1.Output\x12%\n\x06\x63hecks\x18\x0c \x03(\x0b\x32\x15.servo.v1.CheckResult\x12 \n\x06gating\x18\r \x01(\x0e\x32\x10.servo.v1.Gating\x12\x1e\n\x05usage\x18\x0e \x01(\x0b\x32\x0f.servo.v1.Usage\x12$\n\x05items\x18\x0f \x01(\x0b\x32\x15.servo.v1.MappedItems\x12&\n\x06sensor\x18\x10 \x01(\x0b\x32\x16.servo.v1.SensorResult\x12\x18\n\x10has_good_version\x18\x11 \x01(\x08\"=\n\x0bMappedItems\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x12\n\nitems_json\x18\x02 \x03(\t\x12\x0b\n\x03uri\x18\x03 \x01(\t\"\xaa\x02\n\nTimerFired\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x10\n\x08timer_id\x18\x04 \x01(\t\x12!\n\x04kind\x18\x05 \x01(\x0e\x32\x13.servo.v1.TimerKind\x12,\n\x08\x64ue_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x13last_heartbeat_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12;\n\x17\x63\x61llbacks_healthy_since\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"o\n\x12RunCancelRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x11\n\tby_system\x18\x04 \x01(\x08\"S\n\tRunPaused\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"T\n\nRunResumed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xca\x01\n\x12TaskForceCancelled\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x37\n\x13last_heartbeat_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd1\x01\n\x12QuarantineResolved\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1a\n\x12materialization_id\x18\x02 \x01(\t\x12\x11\n\tasset_key\x18\x03 \x01(\t\x12\x15\n\rpartition_key\x18\x04 \x01(\t\x12.\n\x08\x64\x65\x63ision\x18\x05 \x01(\x0e\x32\x1c.servo.v1.QuarantineDecision\x12\x0f\n\x07version\x18\x06 \x01(\x04\x12$\n\x0bresolved_by\x18\x07 \x01(\x0b\x32\x0f.servo.v1.Actor*]\n\x0c\x44ispatchMode\x12\x1d\n\x19\x44ISPATCH_MODE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x44ISPATCH_MODE_PULL\x10\x01\x12\x16\n\x12\x44ISPATCH_MODE_PUSH\x10\x02*\xab\x01\n\tTimerKind\x12\x1a\n\x16TIMER_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10TIMER_KIND_RETRY\x10\x01\x12\x1b\n\x17TIMER_KIND_DISPATCH_ACK\x10\x02\x12\x18\n\x14TIMER_KIND_HEARTBEAT\x10\x03\x12\x18\n\x14TIMER_KIND_EXECUTION\x10\x04\x12\x1b\n\x17TIMER_KIND_RUN_DURATION\x10\x05*z\n\x12QuarantineDecision\x12#\n\x1fQUARANTINE_DECISION_UNSPECIFIED\x10\x00\x12\x1f\n\x1bQUARANTINE_DECISION_APPROVE\x10\x01\x12\x1e\n\x1aQUARANTINE_DECISION_REJECT\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eservo/v1/event_execution.proto\x12\x08servo.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x1eservo/v1/materialization.proto\x1a\x16servo/v1/quality.proto\x1a\x12servo/v1/run.proto\x1a\x17servo/v1/run_spec.proto\x1a\x15servo/v1/sensor.proto\x1a\x14servo/v1/state.proto\"\xba\x02\n\x0cRunRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07run_key\x18\x02 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\r\x12\x10\n\x08retry_of\x18\x05 \x01(\t\x12\x1f\n\x04spec\x18\x06 \x01(\x0b\x32\x11.servo.v1.RunSpec\x12\"\n\x07trigger\x18\x07 \x01(\x0b\x32\x11.servo.v1.Trigger\x12%\n\x0crequested_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.Actor\x12/\n\x0cmax_duration\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07plan_id\x18\n \x01(\t\x12\x18\n\x10plan_fingerprint\x18\x0b \x01(\t\"\x90\x01\n\x0bPlanCreated\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\x18\n\x10plan_fingerprint\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\x12\x12\n\ntask_count\x18\x06 \x01(\r\"q\n\nPlanFailed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x02 \x01(\t\x12%\n\x06reason\x18\x03 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x82\x02\n\x11\x44ispatchRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x12\n\nattempt_id\x18\x04 \x01(\t\x12$\n\x04mode\x18\x05 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\x06 \x01(\t\x12.\n\x0b\x61\x63k_timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x61\x64mission_epoch\x18\x08 \x01(\x04\x12\x15\n\rfencing_token\x18\t \x01(\x04\"~\n\x10\x44ispatchEnqueued\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x16\n\x0equeue_entry_id\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\"\xa6\x01\n\x0bTaskStarted\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x11\n\tworker_id\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa6\x04\n\x0cTaskFinished\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x11\n\tworker_id\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\"\n\x07outcome\x18\x08 \x01(\x0e\x32\x11.servo.v1.Outcome\x12\"\n\x05\x65rror\x18\t \x01(\x0b\x32\x13.servo.v1.TaskError\x12\x13\n\x0bskip_reason\x18\n \x01(\t\x12!\n\x07outputs\x18\x0b \x03(\x0b\x32\x10.servo.v1.Output\x12%\n\x06\x63hecks\x18\x0c \x03(\x0b\x32\x15.servo.v1.CheckResult\x12 \n\x06gating\x18\r \x01(\x0e\x32\x10.servo.v1.Gating\x12\x1e\n\x05usage\x18\x0e \x01(\x0b\x32\x0f.servo.v1.Usage\x12$\n\x05items\x18\x0f \x01(\x0b\x32\x15.servo.v1.MappedItems\x12&\n\x06sensor\x18\x10 \x01(\x0b\x32\x16.servo.v1.SensorResult\x12\x18\n\x10has_good_version\x18\x11 \x01(\x08\"=\n\x0bMappedItems\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x12\n\nitems_json\x18\x02 \x03(\t\x12\x0b\n\x03uri\x18\x03 \x01(\t\"\xaa\x02\n\nTimerFired\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x10\n\x08timer_id\x18\x04 \x01(\t\x12!\n\x04kind\x18\x05 \x01(\x0e\x32\x13.servo.v1.TimerKind\x12,\n\x08\x64ue_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x13last_heartbeat_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12;\n\x17\x63\x61llbacks_healthy_since\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"o\n\x12RunCancelRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x11\n\tby_system\x18\x04 \x01(\x08\"S\n\tRunPaused\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"T\n\nRunResumed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xca\x01\n\x12TaskForceCancelled\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1f\n\x04task\x18\x02 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\x12\x37\n\x13last_heartbeat_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd1\x01\n\x12QuarantineResolved\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x1a\n\x12materialization_id\x18\x02 \x01(\t\x12\x11\n\tasset_key\x18\x03 \x01(\t\x12\x15\n\rpartition_key\x18\x04 \x01(\t\x12.\n\x08\x64\x65\x63ision\x18\x05 \x01(\x0e\x32\x1c.servo.v1.QuarantineDecision\x12\x0f\n\x07version\x18\x06 \x01(\x04\x12$\n\x0bresolved_by\x18\x07 \x01(\x0b\x32\x0f.servo.v1.Actor*]\n\x0c\x44ispatchMode\x12\x1d\n\x19\x44ISPATCH_MODE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x44ISPATCH_MODE_PULL\x10\x01\x12\x16\n\x12\x44ISPATCH_MODE_PUSH\x10\x02*\xab\x01\n\tTimerKind\x12\x1a\n\x16TIMER_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10TIMER_KIND_RETRY\x10\x01\x12\x1b\n\x17TIMER_KIND_DISPATCH_ACK\x10\x02\x12\x18\n\x14TIMER_KIND_HEARTBEAT\x10\x03\x12\x18\n\x14TIMER_KIND_EXECUTION\x10\x04\x12\x1b\n\x17TIMER_KIND_RUN_DURATION\x10\x05*z\n\x12QuarantineDecision\x12#\n\x1fQUARANTINE_DECISION_UNSPECIFIED\x10\x00\x12\x1f\n\x1bQUARANTINE_DECISION_APPROVE\x10\x01\x12\x1e\n\x1aQUARANTINE_DECISION_REJECT\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.event_execution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DISPATCHMODE']._serialized_start=3012
-  _globals['_DISPATCHMODE']._serialized_end=3105
-  _globals['_TIMERKIND']._serialized_start=3108
-  _globals['_TIMERKIND']._serialized_end=3279
-  _globals['_QUARANTINEDECISION']._serialized_start=3281
-  _globals['_QUARANTINEDECISION']._serialized_end=3403
+  _globals['_DISPATCHMODE']._serialized_start=3055
+  _globals['_DISPATCHMODE']._serialized_end=3148
+  _globals['_TIMERKIND']._serialized_start=3151
+  _globals['_TIMERKIND']._serialized_end=3322
+  _globals['_QUARANTINEDECISION']._serialized_start=3324
+  _globals['_QUARANTINEDECISION']._serialized_end=3446
   _globals['_RUNREQUESTED']._serialized_start=301
-  _globals['_RUNREQUESTED']._serialized_end=572
-  _globals['_PLANCREATED']._serialized_start=575
-  _globals['_PLANCREATED']._serialized_end=719
-  _globals['_PLANFAILED']._serialized_start=721
-  _globals['_PLANFAILED']._serialized_end=834
-  _globals['_DISPATCHREQUESTED']._serialized_start=837
-  _globals['_DISPATCHREQUESTED']._serialized_end=1095
-  _globals['_DISPATCHENQUEUED']._serialized_start=1097
-  _globals['_DISPATCHENQUEUED']._serialized_end=1223
-  _globals['_TASKSTARTED']._serialized_start=1226
-  _globals['_TASKSTARTED']._serialized_end=1392
-  _globals['_TASKFINISHED']._serialized_start=1395
-  _globals['_TASKFINISHED']._serialized_end=1945
-  _globals['_MAPPEDITEMS']._serialized_start=1947
-  _globals['_MAPPEDITEMS']._serialized_end=2008
-  _globals['_TIMERFIRED']._serialized_start=2011
-  _globals['_TIMERFIRED']._serialized_end=2309
-  _globals['_RUNCANCELREQUESTED']._serialized_start=2311
-  _globals['_RUNCANCELREQUESTED']._serialized_end=2422
-  _globals['_RUNPAUSED']._serialized_start=2424
-  _globals['_RUNPAUSED']._serialized_end=2507
-  _globals['_RUNRESUMED']._serialized_start=2509
-  _globals['_RUNRESUMED']._serialized_end=2593
-  _globals['_TASKFORCECANCELLED']._serialized_start=2596
-  _globals['_TASKFORCECANCELLED']._serialized_end=2798
-  _globals['_QUARANTINERESOLVED']._serialized_start=2801
-  _globals['_QUARANTINERESOLVED']._serialized_end=3010
+  _globals['_RUNREQUESTED']._serialized_end=615
+  _globals['_PLANCREATED']._serialized_start=618
+  _globals['_PLANCREATED']._serialized_end=762
+  _globals['_PLANFAILED']._serialized_start=764
+  _globals['_PLANFAILED']._serialized_end=877
+  _globals['_DISPATCHREQUESTED']._serialized_start=880
+  _globals['_DISPATCHREQUESTED']._serialized_end=1138
+  _globals['_DISPATCHENQUEUED']._serialized_start=1140
+  _globals['_DISPATCHENQUEUED']._serialized_end=1266
+  _globals['_TASKSTARTED']._serialized_start=1269
+  _globals['_TASKSTARTED']._serialized_end=1435
+  _globals['_TASKFINISHED']._serialized_start=1438
+  _globals['_TASKFINISHED']._serialized_end=1988
+  _globals['_MAPPEDITEMS']._serialized_start=1990
+  _globals['_MAPPEDITEMS']._serialized_end=2051
+  _globals['_TIMERFIRED']._serialized_start=2054
+  _globals['_TIMERFIRED']._serialized_end=2352
+  _globals['_RUNCANCELREQUESTED']._serialized_start=2354
+  _globals['_RUNCANCELREQUESTED']._serialized_end=2465
+  _globals['_RUNPAUSED']._serialized_start=2467
+  _globals['_RUNPAUSED']._serialized_end=2550
+  _globals['_RUNRESUMED']._serialized_start=2552
+  _globals['_RUNRESUMED']._serialized_end=2636
+  _globals['_TASKFORCECANCELLED']._serialized_start=2639
+  _globals['_TASKFORCECANCELLED']._serialized_end=2841
+  _globals['_QUARANTINERESOLVED']._serialized_start=2844
+  _globals['_QUARANTINERESOLVED']._serialized_end=3053
 # @@protoc_insertion_point(module_scope)

@@ -53,7 +53,7 @@ QUARANTINE_DECISION_APPROVE: QuarantineDecision
 QUARANTINE_DECISION_REJECT: QuarantineDecision
 
 class RunRequested(_message.Message):
-    __slots__ = ("run_id", "run_key", "request_fingerprint", "generation", "retry_of", "spec", "trigger", "requested_by", "max_duration")
+    __slots__ = ("run_id", "run_key", "request_fingerprint", "generation", "retry_of", "spec", "trigger", "requested_by", "max_duration", "plan_id", "plan_fingerprint")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_KEY_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +63,8 @@ class RunRequested(_message.Message):
     TRIGGER_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
     MAX_DURATION_FIELD_NUMBER: _ClassVar[int]
+    PLAN_ID_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     run_key: str
     request_fingerprint: str
@@ -72,7 +74,9 @@ class RunRequested(_message.Message):
     trigger: _run_pb2.Trigger
     requested_by: _common_pb2.Actor
     max_duration: _duration_pb2.Duration
-    def __init__(self, run_id: _Optional[str] = ..., run_key: _Optional[str] = ..., request_fingerprint: _Optional[str] = ..., generation: _Optional[int] = ..., retry_of: _Optional[str] = ..., spec: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., trigger: _Optional[_Union[_run_pb2.Trigger, _Mapping]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ..., max_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    plan_id: str
+    plan_fingerprint: str
+    def __init__(self, run_id: _Optional[str] = ..., run_key: _Optional[str] = ..., request_fingerprint: _Optional[str] = ..., generation: _Optional[int] = ..., retry_of: _Optional[str] = ..., spec: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., trigger: _Optional[_Union[_run_pb2.Trigger, _Mapping]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ..., max_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., plan_id: _Optional[str] = ..., plan_fingerprint: _Optional[str] = ...) -> None: ...
 
 class PlanCreated(_message.Message):
     __slots__ = ("run_id", "request_fingerprint", "plan_id", "plan_fingerprint", "deployment_id", "task_count")

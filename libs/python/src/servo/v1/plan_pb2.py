@@ -29,7 +29,7 @@ from servo.v1 import run_spec_pb2 as servo_dot_v1_dot_run__spec__pb2
 from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/plan.proto\x12\x08servo.v1\x1a\x13servo/v1/code.proto\x1a\x15servo/v1/common.proto\x1a\x16servo/v1/quality.proto\x1a\x17servo/v1/run_spec.proto\x1a\x14servo/v1/state.proto\"\x8a\x02\n\x04Plan\x12\x0f\n\x07plan_id\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x11\n\tworkspace\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\x12\x17\n\x0fmanifest_digest\x18\x06 \x01(\t\x12&\n\x06\x61ssets\x18\x07 \x03(\x0b\x32\x16.servo.v1.PlannedAsset\x12$\n\x05tasks\x18\x08 \x03(\x0b\x32\x15.servo.v1.PlannedTask\x12&\n\x06reused\x18\t \x03(\x0b\x32\x16.servo.v1.ReusedOutput\x12\x13\n\x0b\x63onfig_json\x18\n \x01(\t\"\xfa\x02\n\x0cPlannedAsset\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x1f\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x11.servo.v1.CodeRef\x12\x13\n\x0b\x63onfig_json\x18\x03 \x01(\t\x12&\n\tresources\x18\x04 \x01(\x0b\x32\x13.servo.v1.Resources\x12$\n\x08timeouts\x18\x05 \x01(\x0b\x32\x12.servo.v1.Timeouts\x12$\n\x05retry\x18\x06 \x01(\x0b\x32\x15.servo.v1.RetryPolicy\x12\x0c\n\x04pool\x18\x07 \x01(\t\x12\x10\n\x08priority\x18\x08 \x01(\x11\x12)\n\x06\x63hecks\x18\t \x03(\x0b\x32\x19.servo.v1.CheckDefinition\x12\x12\n\nquarantine\x18\n \x01(\x08\x12$\n\x07secrets\x18\x0b \x03(\x0b\x32\x13.servo.v1.SecretRef\x12\x12\n\nalso_makes\x18\x0c \x03(\t\x12\x14\n\x0c\x63ode_version\x18\r \x01(\t\"\x8b\x02\n\x0bPlannedTask\x12\x10\n\x08task_key\x18\x01 \x01(\t\x12\r\n\x05\x61sset\x18\x02 \x01(\r\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12&\n\toperation\x18\x04 \x01(\x0e\x32\x13.servo.v1.Operation\x12\x10\n\x08upstream\x18\x05 \x03(\r\x12&\n\x06inputs\x18\x06 \x03(\x0b\x32\x16.servo.v1.PlannedInput\x12\x18\n\x0bmapped_over\x18\x07 \x01(\rH\x00\x88\x01\x01\x12$\n\x06sensor\x18\x08 \x01(\x0b\x32\x14.servo.v1.SensorPoll\x12\x12\n\nup_to_date\x18\t \x01(\x08\x42\x0e\n\x0c_mapped_over\"^\n\x0cPlannedInput\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x11\n\tparameter\x18\x02 \x01(\t\x12\x16\n\x0epartition_keys\x18\x03 \x03(\t\x12\x10\n\x08optional\x18\x04 \x01(\x08\"<\n\x0cReusedOutput\x12\x10\n\x08task_key\x18\x01 \x01(\t\x12\x1a\n\x12materialization_id\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/plan.proto\x12\x08servo.v1\x1a\x13servo/v1/code.proto\x1a\x15servo/v1/common.proto\x1a\x16servo/v1/quality.proto\x1a\x17servo/v1/run_spec.proto\x1a\x14servo/v1/state.proto\"\xb4\x02\n\x04Plan\x12\x0f\n\x07plan_id\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x11\n\tworkspace\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\x12\x17\n\x0fmanifest_digest\x18\x06 \x01(\t\x12&\n\x06\x61ssets\x18\x07 \x03(\x0b\x32\x16.servo.v1.PlannedAsset\x12$\n\x05tasks\x18\x08 \x03(\x0b\x32\x15.servo.v1.PlannedTask\x12&\n\x06reused\x18\t \x03(\x0b\x32\x16.servo.v1.ReusedOutput\x12\x13\n\x0b\x63onfig_json\x18\n \x01(\t\x12(\n\x08\x61rtifact\x18\x0b \x01(\x0b\x32\x16.servo.v1.CodeArtifact\"\x8c\x03\n\x0cPlannedAsset\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x1f\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x11.servo.v1.CodeRef\x12\x13\n\x0b\x63onfig_json\x18\x03 \x01(\t\x12&\n\tresources\x18\x04 \x01(\x0b\x32\x13.servo.v1.Resources\x12$\n\x08timeouts\x18\x05 \x01(\x0b\x32\x12.servo.v1.Timeouts\x12$\n\x05retry\x18\x06 \x01(\x0b\x32\x15.servo.v1.RetryPolicy\x12\x0c\n\x04pool\x18\x07 \x01(\t\x12\x10\n\x08priority\x18\x08 \x01(\x11\x12)\n\x06\x63hecks\x18\t \x03(\x0b\x32\x19.servo.v1.CheckDefinition\x12\x12\n\nquarantine\x18\n \x01(\x08\x12$\n\x07secrets\x18\x0b \x03(\x0b\x32\x13.servo.v1.SecretRef\x12\x12\n\nalso_makes\x18\x0c \x03(\t\x12\x14\n\x0c\x63ode_version\x18\r \x01(\t\x12\x10\n\x08isolated\x18\x0e \x01(\x08\"\x8b\x02\n\x0bPlannedTask\x12\x10\n\x08task_key\x18\x01 \x01(\t\x12\r\n\x05\x61sset\x18\x02 \x01(\r\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12&\n\toperation\x18\x04 \x01(\x0e\x32\x13.servo.v1.Operation\x12\x10\n\x08upstream\x18\x05 \x03(\r\x12&\n\x06inputs\x18\x06 \x03(\x0b\x32\x16.servo.v1.PlannedInput\x12\x18\n\x0bmapped_over\x18\x07 \x01(\rH\x00\x88\x01\x01\x12$\n\x06sensor\x18\x08 \x01(\x0b\x32\x14.servo.v1.SensorPoll\x12\x12\n\nup_to_date\x18\t \x01(\x08\x42\x0e\n\x0c_mapped_over\"^\n\x0cPlannedInput\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x11\n\tparameter\x18\x02 \x01(\t\x12\x16\n\x0epartition_keys\x18\x03 \x03(\t\x12\x10\n\x08optional\x18\x04 \x01(\x08\"<\n\x0cReusedOutput\x12\x10\n\x08task_key\x18\x01 \x01(\t\x12\x1a\n\x12materialization_id\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,13 +37,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.plan_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PLAN']._serialized_start=149
-  _globals['_PLAN']._serialized_end=415
-  _globals['_PLANNEDASSET']._serialized_start=418
-  _globals['_PLANNEDASSET']._serialized_end=796
-  _globals['_PLANNEDTASK']._serialized_start=799
-  _globals['_PLANNEDTASK']._serialized_end=1066
-  _globals['_PLANNEDINPUT']._serialized_start=1068
-  _globals['_PLANNEDINPUT']._serialized_end=1162
-  _globals['_REUSEDOUTPUT']._serialized_start=1164
-  _globals['_REUSEDOUTPUT']._serialized_end=1224
+  _globals['_PLAN']._serialized_end=457
+  _globals['_PLANNEDASSET']._serialized_start=460
+  _globals['_PLANNEDASSET']._serialized_end=856
+  _globals['_PLANNEDTASK']._serialized_start=859
+  _globals['_PLANNEDTASK']._serialized_end=1126
+  _globals['_PLANNEDINPUT']._serialized_start=1128
+  _globals['_PLANNEDINPUT']._serialized_end=1222
+  _globals['_REUSEDOUTPUT']._serialized_start=1224
+  _globals['_REUSEDOUTPUT']._serialized_end=1284
 # @@protoc_insertion_point(module_scope)

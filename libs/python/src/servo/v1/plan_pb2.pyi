@@ -12,7 +12,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Plan(_message.Message):
-    __slots__ = ("plan_id", "fingerprint", "tenant", "workspace", "deployment_id", "manifest_digest", "assets", "tasks", "reused", "config_json")
+    __slots__ = ("plan_id", "fingerprint", "tenant", "workspace", "deployment_id", "manifest_digest", "assets", "tasks", "reused", "config_json", "artifact")
     PLAN_ID_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class Plan(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     REUSED_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     plan_id: str
     fingerprint: str
     tenant: str
@@ -33,10 +34,11 @@ class Plan(_message.Message):
     tasks: _containers.RepeatedCompositeFieldContainer[PlannedTask]
     reused: _containers.RepeatedCompositeFieldContainer[ReusedOutput]
     config_json: str
-    def __init__(self, plan_id: _Optional[str] = ..., fingerprint: _Optional[str] = ..., tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., deployment_id: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., assets: _Optional[_Iterable[_Union[PlannedAsset, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[PlannedTask, _Mapping]]] = ..., reused: _Optional[_Iterable[_Union[ReusedOutput, _Mapping]]] = ..., config_json: _Optional[str] = ...) -> None: ...
+    artifact: _code_pb2.CodeArtifact
+    def __init__(self, plan_id: _Optional[str] = ..., fingerprint: _Optional[str] = ..., tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., deployment_id: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., assets: _Optional[_Iterable[_Union[PlannedAsset, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[PlannedTask, _Mapping]]] = ..., reused: _Optional[_Iterable[_Union[ReusedOutput, _Mapping]]] = ..., config_json: _Optional[str] = ..., artifact: _Optional[_Union[_code_pb2.CodeArtifact, _Mapping]] = ...) -> None: ...
 
 class PlannedAsset(_message.Message):
-    __slots__ = ("asset_key", "code", "config_json", "resources", "timeouts", "retry", "pool", "priority", "checks", "quarantine", "secrets", "also_makes", "code_version")
+    __slots__ = ("asset_key", "code", "config_json", "resources", "timeouts", "retry", "pool", "priority", "checks", "quarantine", "secrets", "also_makes", "code_version", "isolated")
     ASSET_KEY_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +52,7 @@ class PlannedAsset(_message.Message):
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     ALSO_MAKES_FIELD_NUMBER: _ClassVar[int]
     CODE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ISOLATED_FIELD_NUMBER: _ClassVar[int]
     asset_key: str
     code: _code_pb2.CodeRef
     config_json: str
@@ -63,7 +66,8 @@ class PlannedAsset(_message.Message):
     secrets: _containers.RepeatedCompositeFieldContainer[_common_pb2.SecretRef]
     also_makes: _containers.RepeatedScalarFieldContainer[str]
     code_version: str
-    def __init__(self, asset_key: _Optional[str] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., also_makes: _Optional[_Iterable[str]] = ..., code_version: _Optional[str] = ...) -> None: ...
+    isolated: bool
+    def __init__(self, asset_key: _Optional[str] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., also_makes: _Optional[_Iterable[str]] = ..., code_version: _Optional[str] = ..., isolated: _Optional[bool] = ...) -> None: ...
 
 class PlannedTask(_message.Message):
     __slots__ = ("task_key", "asset", "partition_key", "operation", "upstream", "inputs", "mapped_over", "sensor", "up_to_date")

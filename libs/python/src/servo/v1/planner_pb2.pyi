@@ -1,12 +1,17 @@
+import datetime
+
 from google.api import annotations_pb2 as _annotations_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import code_pb2 as _code_pb2
 from servo.v1 import deployment_pb2 as _deployment_pb2
 from servo.v1 import error_pb2 as _error_pb2
 from servo.v1 import manifest_pb2 as _manifest_pb2
+from servo.v1 import materialization_pb2 as _materialization_pb2
 from servo.v1 import options_pb2 as _options_pb2
 from servo.v1 import partition_pb2 as _partition_pb2
 from servo.v1 import plan_pb2 as _plan_pb2
 from servo.v1 import run_spec_pb2 as _run_spec_pb2
+from servo.v1 import scheduler_data_pb2 as _scheduler_data_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -398,7 +403,7 @@ class PlanRefusal(_message.Message):
     def __init__(self, reason: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ..., field: _Optional[str] = ...) -> None: ...
 
 class ExpandPartitionsRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "selection", "partitions", "deployment_id", "page_size", "page_token", "newest_first", "count_only")
+    __slots__ = ("tenant", "workspace", "selection", "partitions", "deployment_id", "page_size", "page_token", "newest_first", "count_only", "with_staleness")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     SELECTION_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +413,7 @@ class ExpandPartitionsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    WITH_STALENESS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     selection: _containers.RepeatedScalarFieldContainer[str]
@@ -417,16 +423,87 @@ class ExpandPartitionsRequest(_message.Message):
     page_token: str
     newest_first: bool
     count_only: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., deployment_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., newest_first: _Optional[bool] = ..., count_only: _Optional[bool] = ...) -> None: ...
+    with_staleness: bool
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., deployment_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., newest_first: _Optional[bool] = ..., count_only: _Optional[bool] = ..., with_staleness: _Optional[bool] = ...) -> None: ...
 
 class ExpandPartitionsResponse(_message.Message):
-    __slots__ = ("partition_keys", "total", "deployment_id", "next_page_token")
+    __slots__ = ("partition_keys", "total", "deployment_id", "next_page_token", "staleness")
     PARTITION_KEYS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     DEPLOYMENT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
     partition_keys: _containers.RepeatedScalarFieldContainer[str]
     total: int
     deployment_id: str
     next_page_token: str
-    def __init__(self, partition_keys: _Optional[_Iterable[str]] = ..., total: _Optional[int] = ..., deployment_id: _Optional[str] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    staleness: _containers.RepeatedCompositeFieldContainer[PartitionStaleness]
+    def __init__(self, partition_keys: _Optional[_Iterable[str]] = ..., total: _Optional[int] = ..., deployment_id: _Optional[str] = ..., next_page_token: _Optional[str] = ..., staleness: _Optional[_Iterable[_Union[PartitionStaleness, _Mapping]]] = ...) -> None: ...
+
+class PartitionStaleness(_message.Message):
+    __slots__ = ("causes", "stale_since")
+    CAUSES_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    causes: _containers.RepeatedCompositeFieldContainer[_materialization_pb2.StaleCause]
+    stale_since: _timestamp_pb2.Timestamp
+    def __init__(self, causes: _Optional[_Iterable[_Union[_materialization_pb2.StaleCause, _Mapping]]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SummarizePartitionsRequest(_message.Message):
+    __slots__ = ("tenant", "workspace", "asset_key", "max_stretches", "in_progress")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    ASSET_KEY_FIELD_NUMBER: _ClassVar[int]
+    MAX_STRETCHES_FIELD_NUMBER: _ClassVar[int]
+    IN_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    workspace: str
+    asset_key: str
+    max_stretches: int
+    in_progress: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., asset_key: _Optional[str] = ..., max_stretches: _Optional[int] = ..., in_progress: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SummarizePartitionsResponse(_message.Message):
+    __slots__ = ("total", "counts", "stretches")
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    STRETCHES_FIELD_NUMBER: _ClassVar[int]
+    total: int
+    counts: _containers.RepeatedCompositeFieldContainer[_scheduler_data_pb2.PartitionStateCount]
+    stretches: _containers.RepeatedCompositeFieldContainer[_scheduler_data_pb2.PartitionStretch]
+    def __init__(self, total: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[_scheduler_data_pb2.PartitionStateCount, _Mapping]]] = ..., stretches: _Optional[_Iterable[_Union[_scheduler_data_pb2.PartitionStretch, _Mapping]]] = ...) -> None: ...
+
+class FindStalePartitionsRequest(_message.Message):
+    __slots__ = ("tenant", "workspace", "selection", "page_size", "page_token", "reason")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    SELECTION_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    workspace: str
+    selection: _containers.RepeatedScalarFieldContainer[str]
+    page_size: int
+    page_token: str
+    reason: _materialization_pb2.StaleReason
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., selection: _Optional[_Iterable[str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., reason: _Optional[_Union[_materialization_pb2.StaleReason, str]] = ...) -> None: ...
+
+class FindStalePartitionsResponse(_message.Message):
+    __slots__ = ("partitions", "next_page_token", "total")
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedCompositeFieldContainer[StalePartition]
+    next_page_token: str
+    total: int
+    def __init__(self, partitions: _Optional[_Iterable[_Union[StalePartition, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
+
+class StalePartition(_message.Message):
+    __slots__ = ("asset_key", "partition_key", "staleness")
+    ASSET_KEY_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
+    asset_key: str
+    partition_key: str
+    staleness: PartitionStaleness
+    def __init__(self, asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., staleness: _Optional[_Union[PartitionStaleness, _Mapping]] = ...) -> None: ...

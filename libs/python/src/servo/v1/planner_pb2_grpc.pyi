@@ -100,6 +100,15 @@ class PlannerServiceStub:
     repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
     DEPLOYMENT_NOT_FOUND.
     """
+    SummarizePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]
+    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
+    repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+    """
+    FindStalePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]
+    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND.
+    """
 
 @_typing.type_check_only
 class PlannerServiceAsyncStub(PlannerServiceStub):
@@ -171,6 +180,15 @@ class PlannerServiceAsyncStub(PlannerServiceStub):
     ExpandPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]  # type: ignore[assignment]
     """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
     repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND.
+    """
+    SummarizePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]  # type: ignore[assignment]
+    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
+    repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+    """
+    FindStalePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]  # type: ignore[assignment]
+    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
     DEPLOYMENT_NOT_FOUND.
     """
 
@@ -331,6 +349,27 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_planner_pb2.ExpandPartitionsResponse, _abc.Awaitable[_planner_pb2.ExpandPartitionsResponse]]:
         """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
         repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
+        DEPLOYMENT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def SummarizePartitions(
+        self,
+        request: _planner_pb2.SummarizePartitionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_planner_pb2.SummarizePartitionsResponse, _abc.Awaitable[_planner_pb2.SummarizePartitionsResponse]]:
+        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
+        repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def FindStalePartitions(
+        self,
+        request: _planner_pb2.FindStalePartitionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_planner_pb2.FindStalePartitionsResponse, _abc.Awaitable[_planner_pb2.FindStalePartitionsResponse]]:
+        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
         DEPLOYMENT_NOT_FOUND.
         """
 

@@ -42,7 +42,7 @@ class SignedEnvelope(_message.Message):
     def __init__(self, envelope: _Optional[bytes] = ..., key_id: _Optional[str] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class TaskEnvelope(_message.Message):
-    __slots__ = ("tenant", "workspace", "run_id", "task", "task_id", "task_key", "operation", "asset_key", "partition_key", "attempt", "attempt_id", "failures", "idempotency_key", "fencing_token", "mode", "code", "artifact", "asset_config_json", "run_config_json", "inputs", "inputs_uri", "output_uri", "output_asset_keys", "checks", "quarantine", "secrets", "resources", "timeouts", "deadline", "heartbeat_interval", "callbacks", "item_json", "sensor", "retry", "trace", "isolated", "code_version", "plan_id", "inputs_digest")
+    __slots__ = ("tenant", "workspace", "run_id", "task", "task_id", "task_key", "operation", "asset_key", "partition_key", "attempt", "attempt_id", "failures", "idempotency_key", "fencing_token", "mode", "code", "artifact", "asset_config_json", "run_config_json", "inputs", "inputs_uri", "output_uri", "output_asset_keys", "checks", "quarantine", "secrets", "resources", "timeouts", "deadline", "heartbeat_interval", "callbacks", "item_json", "sensor", "retry", "trace", "isolated", "code_version", "plan_id", "inputs_digest", "previous")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class TaskEnvelope(_message.Message):
     CODE_VERSION_FIELD_NUMBER: _ClassVar[int]
     PLAN_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     run_id: str
@@ -121,7 +122,18 @@ class TaskEnvelope(_message.Message):
     code_version: str
     plan_id: str
     inputs_digest: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., failures: _Optional[int] = ..., idempotency_key: _Optional[str] = ..., fencing_token: _Optional[int] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., artifact: _Optional[_Union[_code_pb2.CodeArtifact, _Mapping]] = ..., asset_config_json: _Optional[str] = ..., run_config_json: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[ResolvedInput, _Mapping]]] = ..., inputs_uri: _Optional[str] = ..., output_uri: _Optional[str] = ..., output_asset_keys: _Optional[_Iterable[str]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., callbacks: _Optional[_Union[CallbackPaths, _Mapping]] = ..., item_json: _Optional[str] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., isolated: _Optional[bool] = ..., code_version: _Optional[str] = ..., plan_id: _Optional[str] = ..., inputs_digest: _Optional[str] = ...) -> None: ...
+    previous: PreviousVersion
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., failures: _Optional[int] = ..., idempotency_key: _Optional[str] = ..., fencing_token: _Optional[int] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., artifact: _Optional[_Union[_code_pb2.CodeArtifact, _Mapping]] = ..., asset_config_json: _Optional[str] = ..., run_config_json: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[ResolvedInput, _Mapping]]] = ..., inputs_uri: _Optional[str] = ..., output_uri: _Optional[str] = ..., output_asset_keys: _Optional[_Iterable[str]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., callbacks: _Optional[_Union[CallbackPaths, _Mapping]] = ..., item_json: _Optional[str] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., isolated: _Optional[bool] = ..., code_version: _Optional[str] = ..., plan_id: _Optional[str] = ..., inputs_digest: _Optional[str] = ..., previous: _Optional[_Union[PreviousVersion, _Mapping]] = ...) -> None: ...
+
+class PreviousVersion(_message.Message):
+    __slots__ = ("materialization_id", "uri", "row_count")
+    MATERIALIZATION_ID_FIELD_NUMBER: _ClassVar[int]
+    URI_FIELD_NUMBER: _ClassVar[int]
+    ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    materialization_id: str
+    uri: str
+    row_count: int
+    def __init__(self, materialization_id: _Optional[str] = ..., uri: _Optional[str] = ..., row_count: _Optional[int] = ...) -> None: ...
 
 class CallbackPaths(_message.Message):
     __slots__ = ("base_url", "start", "heartbeat", "logs", "finished")
