@@ -102,7 +102,7 @@ def test_data_without_times_is_not_fresh() -> None:
 
 def pre(check: Check, **inputs: Read) -> CheckResult:
     check = check.on(phase="pre")
-    prepare([check], list(inputs), knows_previous=True)
+    prepare([check], list(inputs))
     return run_pre([check], inputs, NOW)[0]
 
 
@@ -135,7 +135,7 @@ def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
     remedy = rf"`sql` needs {package}, which is not installed: pip install 'servo-orchestrator\[data\]'"
     with pytest.raises(CannotCheck, match=remedy):
-        prepare([checks.sql("SELECT 1")], [], knows_previous=True)
+        prepare([checks.sql("SELECT 1")], [])
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def job(function: str, **more: Any) -> dict[str, Any]:
         "secrets": {},
         "quarantine": False,
         "checks": [],
-        "previous": None,
+        "previous": "",
         "trace": {},
         **more,
     }
@@ -359,10 +359,6 @@ def test_a_check_that_hangs_ends_and_its_child_is_worn(folder: Path) -> None:
         (definition("odd"), "`odd` is of a kind that this worker does not know; install a newer"),
         (definition("lost", code=code_check("ghost")), "`lost` is `work.ghost`, which is no function in this version"),
         (definition("early", phase="pre", row_count=ROWS), "`early` looks at inputs (phase pre), and the asset reads"),
-        (
-            definition("less", row_count=quality_pb2.RowCountCheck(min_share_of_previous_ppm=900_000)),
-            "`less` compares with the version before, which a worker is not told; use at_least",
-        ),
     ],
 )
 def test_a_check_that_cannot_run_fails_the_attempt_before_user_code(

@@ -16,7 +16,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from servo.define.checks import Check, Code, Phase, RowCount, Schema, Severity, Sql
+from servo.define.checks import Check, Code, Phase, Schema, Severity, Sql
 from servo.define.durations import read_duration
 from servo.define.results import CheckOutcome
 from servo.errors import ServoError
@@ -72,7 +72,7 @@ class Read:
         return [(str(key), value) for key, value in self.value.items()] if self.several else [("", self.value)]
 
 
-def prepare(checks: Iterable[Check], parameters: Sequence[str], *, knows_previous: bool) -> None:
+def prepare(checks: Iterable[Check], parameters: Sequence[str]) -> None:
     """Raises :class:`CannotCheck` for the first check that could not be run. ``parameters`` are what is read."""
     for check in checks:
         what = f"the check `{check.name}`"
@@ -83,8 +83,6 @@ def prepare(checks: Iterable[Check], parameters: Sequence[str], *, knows_previou
                 tables.require("duckdb", what)
         except tables.PackageMissing as error:
             raise CannotCheck(f"{error} where the code runs") from None
-        if isinstance(check.spec, RowCount) and check.spec.share_of_previous_ppm is not None and not knows_previous:
-            raise CannotCheck(f"{what} compares with the version before, which a worker is not told; use at_least")
         prepare_pre(check, parameters)
 
 

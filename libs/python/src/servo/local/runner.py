@@ -104,7 +104,7 @@ class Runner:
         attempted, checks = story.attempted, self._checks(asset)
         try:
             # There never is a version before.
-            prepare(checks, [each.parameter for each in planned.inputs], knows_previous=True)
+            prepare(checks, [each.parameter for each in planned.inputs])
             inputs, quarantine = self._inputs(slot, planned), asset.settings.quarantine
             carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
         except Skip as skip:

@@ -228,8 +228,8 @@ class Attempt:
             "secrets": secrets,
             "quarantine": envelope.quarantine,
             "checks": [checks.told(check) for check in envelope.checks],
-            # Where the version before lies; empty without one, None when the server does not tell.
-            "previous": None,
+            # Where the version before lies; empty without one, or when no check compares with it.
+            "previous": envelope.previous.uri,
             "trace": _trace(envelope.trace),
         }
 

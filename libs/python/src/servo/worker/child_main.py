@@ -88,7 +88,7 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         asset = _find(job["module"], job["function"])
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
-        prepare(wanted, data.parameters(job), knows_previous=job["previous"] is not None)
+        prepare(wanted, data.parameters(job))
         previous = data.previous_rows(job, wanted)
         inputs, read_bytes = data.read_inputs(asset, job)
         usage["read_bytes"] = read_bytes
