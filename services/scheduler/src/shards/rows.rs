@@ -21,6 +21,9 @@ use crate::core::{
 };
 use crate::wire;
 
+/// Tasks of an open run that whoever asks for them counts.
+const COUNTED_BY_READERS_MAX: u32 = 500;
+
 type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
 /// One run's changes, as the rows of a flush see them.
@@ -80,7 +83,7 @@ pub(super) fn statement<'q>(
     news: &'q [News],
 ) -> Statement<'q> {
     let (new_runs, runs): (Vec<_>, Vec<_>) =
-        changed.iter().filter(|c| c.changes.run || c.born.is_some()).partition(|c| c.born.is_some());
+        changed.iter().filter(|c| has_new_row(c)).partition(|c| c.born.is_some());
     let (new_tasks, tasks): (Vec<_>, Vec<_>) = task_lines(changed).into_iter().partition(|line| line.created);
     let made: Vec<_> =
         changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
@@ -111,6 +114,17 @@ pub(super) fn statement<'q>(
     let statement = if conflicts.is_empty() { statement } else { bind_conflicts(statement, conflicts) };
     let statement = if resolutions.is_empty() { statement } else { bind_resolutions(statement, resolutions) };
     if news.is_empty() { statement } else { bind_news(statement, news) }
+}
+
+fn has_new_row(changed: &Changed<'_>) -> bool {
+    let recounted = is_counted(changed.run) && !changed.changes.changed.is_empty();
+    changed.changes.run || changed.born.is_some() || recounted
+}
+
+/// Whether a run's row tells how many of its tasks are in which state. While it goes on that costs a row with every flush,
+/// which for a small run is dear, and for a large one cheaper than to let each reader count.
+fn is_counted(run: &Run) -> bool {
+    run.ended_at.is_some() || run.counts().total() > COUNTED_BY_READERS_MAX
 }
 
 /// What is not there has no part in the statement either.
@@ -150,7 +164,7 @@ fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q Changed<'q>]) -> Statemen
         .bind(sparse(runs, |c| plan_id(c.run)))
         .bind(sparse(runs, |c| c.plan_fingerprint))
         .bind(sparse(runs, |c| deployment(c.run)))
-        .bind(sparse(runs, |c| c.run.ended_at.map(|_| counts(c.run))))
+        .bind(sparse(runs, |c| is_counted(c.run).then(|| counts(c.run))))
         .bind(sparse(runs, |c| c.run.error.as_ref().map(|(_, error)| error.as_str())))
         .bind(sparse(runs, |c| c.run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
         .bind(column(runs, |c| time(c.run.changed_at)))

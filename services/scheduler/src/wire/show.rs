@@ -44,7 +44,7 @@ pub(crate) struct TaskRow {
     pub beat_at: Option<Timestamp>,
 }
 
-/// `counts` by state, for a run whose row does not hold them because it has not ended.
+/// `counts` by state, for a run whose row does not hold them: a small one that has not ended.
 pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
     let asked = match body_of(&row.request) {
         Ok((Body::RunRequested(asked), _)) => asked,
