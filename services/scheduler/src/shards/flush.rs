@@ -116,11 +116,12 @@ impl Lane {
         self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
         let good_versions = self.good_versions(works).await?;
         let resolvable = self.resolvable(works).await?;
-        let at = self.time_for(works.iter().map(|work| work.shard)).await?;
-        let (lock, in_use) = match self.count_runs(works).await? {
-            Some(counted) => (Some(counted.tx), counted.in_use),
-            None => (None, HashMap::new()),
-        };
+        let mut at = self.time_for(works.iter().map(|work| work.shard)).await?;
+        let (mut lock, mut in_use) = (None, HashMap::new());
+        if let Some(counted) = self.count_runs(works).await? {
+            at = at.max(counted.at);
+            (lock, in_use) = (Some(counted.tx), counted.in_use);
+        }
         let mut draft = Draft { claims_only: true, good_versions, resolvable, in_use, ..Draft::default() };
         let mut answers = Vec::with_capacity(works.len());
         for work in works {

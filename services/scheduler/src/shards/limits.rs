@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use servo_model::{RunId, Stream, TenantId};
-use servo_store::{LoopTx, StoreError, query};
+use servo_store::{LoopTx, StoreError, Timestamp, query};
 use uuid::Uuid;
 
 use super::flush::Draft;
@@ -63,6 +63,8 @@ impl Waiting {
 pub(super) struct Counted {
     pub(super) tx: LoopTx,
     pub(super) in_use: HashMap<TenantId, InUse>,
+    /// When, by the database. Whoever left a place did so before, whatever other instances think the time is.
+    pub(super) at: Time,
 }
 
 impl Lane {
@@ -92,14 +94,15 @@ impl Lane {
             .bind(&tenants)
             .bind(limited.values().copied().collect::<Vec<_>>())
             .bind(all_shards());
-        let rows: Vec<(String, i64, i64, i64)> = tx.all(count).await?;
+        let rows: Vec<(String, i64, i64, i64, Timestamp)> = tx.all(count).await?;
+        let at = rows.iter().map(|row| row.4.unix_us()).max().unwrap_or(0);
         let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_use = rows.into_iter().filter_map(|(tenant, under_way, waiting, today)| {
+        let in_use = rows.into_iter().filter_map(|(tenant, under_way, waiting, today, _)| {
             let in_use =
                 InUse { under_way: number(under_way), waiting: number(waiting), today: number(today) };
             Some((tenant.parse().ok()?, in_use))
         });
-        Ok(Some(Counted { tx, in_use: in_use.collect() }))
+        Ok(Some(Counted { tx, in_use: in_use.collect(), at }))
     }
 
     /// What becomes of a new run.

@@ -1,5 +1,6 @@
 -- Called by Lane::count_runs: what tenants use of their limits on runs. Open runs are found by shard and tenant, those of
--- today by workspace and age, as far as the daily limit goes.
+-- today by workspace and age, as far as the daily limit goes. The time is that of the count: what starts by it starts
+-- after everything it counted as ended.
 WITH RECURSIVE asked AS (
     SELECT tenant, daily FROM unnest($1::text[], $2::bigint[]) AS a (tenant, daily)
 ), workspaces (tenant, workspace) AS (
@@ -10,7 +11,7 @@ WITH RECURSIVE asked AS (
         WHERE r.tenant = w.tenant AND r.workspace > w.workspace)
     FROM workspaces w WHERE w.workspace IS NOT NULL
 )
-SELECT a.tenant, open.under_way, open.waiting, today.runs
+SELECT a.tenant, open.under_way, open.waiting, today.runs, clock_timestamp()
 FROM asked a
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL) AS under_way,
