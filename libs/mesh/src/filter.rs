@@ -93,6 +93,26 @@ fn value(text: &str) -> Result<(String, &str), String> {
     }
 }
 
+impl Term {
+    /// Whether it compares by `=` rather than `!=`; it may do nothing else.
+    pub fn is_equality(&self) -> Result<bool, Error> {
+        match self.operator {
+            Operator::Is => Ok(true),
+            Operator::IsNot => Ok(false),
+            _ => Err(bad_filter(&format!("`{}` takes = and != only", self.field))),
+        }
+    }
+
+    /// Its value as a time, in nanoseconds since 1970.
+    pub fn time(&self) -> Result<i128, Error> {
+        let at: jiff::Timestamp = self.value.parse().map_err(|_| {
+            let form = "2026-01-31T12:00:00Z";
+            bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", self.value, self.field))
+        })?;
+        Ok(at.as_nanosecond())
+    }
+}
+
 impl Operator {
     /// Whether `left` stands to `right` as the operator says.
     pub fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {

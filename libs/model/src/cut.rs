@@ -74,6 +74,9 @@ pub enum CutError {
     /// It fits, and lies before the start, after the end or in the future.
     #[error("{0}")]
     OutOfRange(String),
+    /// It means more partitions than anything may name at once.
+    #[error("{0}")]
+    TooMany(String),
 }
 
 impl Cut {

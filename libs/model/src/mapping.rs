@@ -17,6 +17,7 @@ pub use wanted::{MappingFault, Wanted, WantedRule};
 
 use crate::cut::{Cut, CutError, Dimension, Moment, Product, Values};
 use crate::grid::TimeGrid;
+use crate::limits::INPUT_KEYS_PER_PLAN_MAX;
 use crate::partition::{PartitionKey, PartitionValue};
 
 /// One rule per upstream dimension, in their order.
@@ -177,7 +178,15 @@ fn window_readers(
     Ok(candidates.into_iter().filter(reads).collect())
 }
 
+/// Counted before it is made: a small manifest can mean a hundred million keys.
 fn product(cut: &Cut, lists: Vec<Vec<PartitionValue>>) -> Result<Vec<PartitionKey>, CutError> {
-    let keys: Result<Vec<_>, _> = Product::of(cut, lists).keys().collect();
+    let product = Product::of(cut, lists);
+    if product.len() > INPUT_KEYS_PER_PLAN_MAX as u64 {
+        let count = product.len();
+        return Err(CutError::TooMany(format!(
+            "an input would name {count} partitions; at most {INPUT_KEYS_PER_PLAN_MAX} are allowed in a plan, so map fewer"
+        )));
+    }
+    let keys: Result<Vec<_>, _> = product.keys().collect();
     keys.map_err(|error| CutError::Invalid(error.to_string()))
 }

@@ -95,7 +95,18 @@ impl<'a> Wanted<'a> {
             }
             Some(Partitions::Latest(0)) => invalid("latest", "is 0; write at least 1".to_owned()),
             Some(Partitions::Latest(count)) => Ok(Some(Wanted::Latest(*count))),
-            Some(Partitions::Slices(slices)) => Ok(Some(Wanted::Slices(&slices.slices))),
+            Some(Partitions::Slices(slices)) => {
+                let both = |slice: &DimensionSlice| {
+                    !slice.values.is_empty() && !(slice.start.is_empty() && slice.end.is_empty())
+                };
+                match slices.slices.iter().position(both) {
+                    None => Ok(Some(Wanted::Slices(&slices.slices))),
+                    Some(index) => invalid(
+                        &format!("slices.slices[{index}]"),
+                        "has values and a start or end; give either".to_owned(),
+                    ),
+                }
+            }
             Some(Partitions::Keys(keys)) => read_keys(&keys.keys, field).map(|keys| Some(Wanted::Keys(keys))),
         }
     }
@@ -195,9 +206,14 @@ impl Chooser<'_> {
 
     fn by_products(&self, wanted: &Wanted<'_>) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
         let (mut chosen, mut refused) = (Keys::new(), BTreeMap::new());
+        let mut count = 0;
         for (asset, cut) in self.cuts() {
             match wanted.of(cut, self.moment) {
-                Ok(product) => drop(chosen.insert(asset, listed(&product)?)),
+                Ok(product) => {
+                    count += product.len();
+                    check_room(count)?;
+                    chosen.insert(asset, listed(&product)?);
+                }
                 Err(error) => {
                     let name = self.deployed.name(asset);
                     let mut refusal = Refusal::of_cut(FIELD, &error);
@@ -227,6 +243,7 @@ impl Chooser<'_> {
                     let keys = mapping.upstream(up, Some((down, key)), self.moment);
                     let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
                     read.extend(keys.into_iter().filter(|key| up.check(key, self.moment).is_ok()));
+                    check_room(read.len() as u64)?;
                 }
             }
         }
@@ -247,7 +264,9 @@ impl Chooser<'_> {
             for key in keys {
                 let found = mapping.downstream(up, down, key, self.moment);
                 if let Some(found) = found.map_err(|error| Refusal::of_cut(FIELD, &error))? {
-                    readers.get_or_insert_with(BTreeSet::new).extend(found);
+                    let readers = readers.get_or_insert_with(BTreeSet::new);
+                    readers.extend(found);
+                    check_room(readers.len() as u64)?;
                 }
             }
         }
@@ -267,15 +286,18 @@ impl Chooser<'_> {
     }
 }
 
-/// The keys of a product, when a run may have that many.
-fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
-    let count = product.len();
-    if count > TASKS_PER_RUN_MAX as u64 {
-        let sentence = format!(
-            "means {count} partitions, more than the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer"
-        );
-        return Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence));
+/// Whether a run may have that many tasks. Asked before keys are made, for a short request can mean millions of them.
+fn check_room(count: u64) -> Result<(), Refusal> {
+    if count <= TASKS_PER_RUN_MAX as u64 {
+        return Ok(());
     }
+    let sentence = format!(
+        "means {count} partitions or more, above the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer"
+    );
+    Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence))
+}
+
+fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
     let keys: Result<BTreeSet<PartitionKey>, _> = product.keys().collect();
     keys.map_err(|error| Refusal::of_field(Reason::PartitionInvalid, FIELD, error.to_string()))
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::json::Json;
-use servo_proto::v1::{ChangeKind, DefinitionChange, DefinitionKind, DeploymentDiff, FieldChange, Manifest};
+use servo_proto::v1::{
+    AssetDefinition, ChangeKind, DefinitionChange, DefinitionKind, DeploymentDiff, FieldChange, Manifest,
+};
 
 use crate::core::{canonical, settings};
 
@@ -25,6 +27,14 @@ pub(crate) fn diff(before: Option<&Manifest>, after: &Manifest) -> DeploymentDif
     writer.compare(DefinitionKind::Sensor, &sensors(before), &sensors(after));
     mark_stale(&mut writer.changes, before, after);
     DeploymentDiff { changes: writer.changes, stale_partitions: 0 }
+}
+
+/// The assets whose data becomes stale, each with the version that its data will have to be of.
+pub(crate) fn made_stale(diff: &DeploymentDiff, after: &Manifest) -> Vec<(String, String)> {
+    let stale: BTreeSet<&str> =
+        diff.changes.iter().filter(|change| change.makes_stale).map(|change| change.key.as_str()).collect();
+    let assets = after.assets.iter().filter(|asset| stale.contains(asset.key.as_str()));
+    assets.map(|asset| (asset.key.clone(), settings::code_version(asset, after))).collect()
 }
 
 fn by_name<T: prost::Message>(
@@ -96,25 +106,35 @@ impl Writer {
     }
 }
 
-/// An asset whose code is another one holds data of the old code.
-fn mark_stale(changes: &mut [DefinitionChange], before: &Manifest, after: &Manifest) {
+/// An asset whose code is another one holds data of the old code, also where its definition stayed the same.
+fn mark_stale(changes: &mut Vec<DefinitionChange>, before: &Manifest, after: &Manifest) {
     let versions = |manifest: &Manifest| -> BTreeMap<String, String> {
-        let version = |asset: &servo_proto::v1::AssetDefinition| settings::code_version(asset, manifest);
+        let version = |asset: &AssetDefinition| settings::code_version(asset, manifest);
         manifest.assets.iter().map(|asset| (asset.key.clone(), version(asset))).collect()
     };
     let (old, new) = (versions(before), versions(after));
-    let changed = |change: &&mut DefinitionChange| {
-        change.kind() == DefinitionKind::Asset && change.change() == ChangeKind::Changed
-    };
-    for change in changes.iter_mut().filter(changed) {
-        change.makes_stale = old.get(&change.key) != new.get(&change.key);
+    let is_new = |key: &String| old.get(key).is_some_and(|before| Some(before) != new.get(key));
+    let mut stale: BTreeSet<&String> = new.keys().filter(|key| is_new(key)).collect();
+    for change in changes.iter_mut().filter(|change| change.kind() == DefinitionKind::Asset) {
+        change.makes_stale = stale.remove(&change.key);
     }
+    let by_code_alone = |key: &String| DefinitionChange {
+        kind: DefinitionKind::Asset.into(),
+        key: key.clone(),
+        change: ChangeKind::Changed.into(),
+        fields: vec![FieldChange {
+            path: "code_version".to_owned(),
+            before_json: Json::Text(old[key].clone()).to_string(),
+            after_json: Json::Text(new[key].clone()).to_string(),
+        }],
+        makes_stale: true,
+    };
+    changes.extend(stale.into_iter().map(by_code_alone));
+    changes.sort_by(|a, b| (a.kind, &a.key).cmp(&(b.kind, &b.key)));
 }
 
 #[cfg(test)]
 mod tests {
-    use servo_proto::v1::AssetDefinition;
-
     use super::*;
 
     fn manifest(assets: &[(&str, &str, i32)]) -> Manifest {
@@ -149,6 +169,20 @@ mod tests {
         assert_eq!(changes[1].fields, [field("code_version", "\"1\"", "\"2\""), field("priority", "1", "3")]);
         assert!(diff(Some(&after), &after).changes.is_empty());
         assert_eq!(diff(None, &after).changes.len(), 3);
+    }
+
+    #[test]
+    fn other_code_under_the_same_definitions_makes_stale() {
+        let of = |version: &str| Manifest {
+            code_version: version.to_owned(),
+            ..manifest(&[("n/a", "", 0), ("n/own", "7", 0)])
+        };
+        let told = diff(Some(&of("1")), &of("2"));
+        let [change] = told.changes.as_slice() else { panic!("{:?}", told.changes) };
+        assert_eq!((change.key.as_str(), change.makes_stale), ("n/a", true));
+        let field = &change.fields[0];
+        assert_eq!((field.path.as_str(), field.after_json.as_str()), ("code_version", "\"2\""));
+        assert_eq!(made_stale(&told, &of("2")), [("n/a".to_owned(), "2".to_owned())]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl Refusal {
         let reason = match error {
             CutError::Invalid(_) => Reason::PartitionInvalid,
             CutError::OutOfRange(_) => Reason::PartitionOutOfRange,
+            CutError::TooMany(_) => Reason::QuotaExceeded,
         };
         Refusal::of_field(reason, field, error.to_string())
     }

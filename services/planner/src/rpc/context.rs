@@ -162,15 +162,6 @@ pub(crate) fn check_request_id(request_id: &str) -> Result<(), Error> {
     }
 }
 
-/// Lists do not filter yet; saying so is better than answering something else.
-pub(crate) fn no_filter(filter: &str) -> Result<(), Error> {
-    let sentence = "this list takes no filter yet; leave it empty";
-    match filter.is_empty() {
-        true => Ok(()),
-        false => Err(Error::new(Reason::InvalidFilter, sentence).and_bad_field("filter", sentence)),
-    }
-}
-
 pub(crate) fn actor(caller: &Caller, comment: &str) -> Actor {
     let principal = match caller.principal.is_empty() {
         true => caller.peer.to_string(),

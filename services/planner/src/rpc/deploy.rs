@@ -20,9 +20,9 @@ use super::context::{
 };
 use crate::core::canonical::parse_manifest;
 use crate::core::deployed::Deployed;
-use crate::core::diff::diff;
+use crate::core::diff::{diff, made_stale};
 use crate::store::deployments::{self, Current};
-use crate::store::{Scope, artifacts, requests};
+use crate::store::{Scope, artifacts, requests, statuses};
 
 const COMMENT_BYTES_MAX: usize = 1024;
 /// A manifest behind a URI.
@@ -232,8 +232,15 @@ async fn difference(
         Some(digest) => Some(planner.graph(tx, scope, digest).await?),
         None => None,
     };
-    let graph = graph.clone();
-    working(move || diff(before.as_deref().map(|before| &before.manifest), &graph.manifest)).await
+    let after = graph.clone();
+    let (mut diff, stale) = working(move || {
+        let diff = diff(before.as_deref().map(|before| &before.manifest), &after.manifest);
+        let stale = made_stale(&diff, &after.manifest);
+        (diff, stale)
+    })
+    .await?;
+    diff.stale_partitions = statuses::count_stale(tx, scope, stale).await.map_err(stored)?;
+    Ok(diff)
 }
 
 /// What a deployment says of itself before it has an id and a version.

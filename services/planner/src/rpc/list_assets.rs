@@ -5,7 +5,8 @@ use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListAssetsRequest, ListAssetsResponse};
 
-use super::context::{Planner, no_filter, scope};
+use super::context::{Planner, scope};
+use super::filters::Wanted;
 use crate::core::lineage;
 
 pub(super) async fn list_assets(
@@ -13,10 +14,11 @@ pub(super) async fn list_assets(
     request: ListAssetsRequest,
 ) -> Result<ListAssetsResponse, Error> {
     let scope = scope(&request)?;
-    no_filter(&request.filter)?;
+    let wanted = Wanted::assets(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let selection = request.selection.join("\n");
-    let list = ["assets", &scope.tenant, &scope.workspace, &request.deployment_id, &selection];
+    let list =
+        ["assets", &scope.tenant, &scope.workspace, &request.deployment_id, &selection, &request.filter];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     let mut tx = planner.begin(&scope).await?;
     let found = planner.deployment(&mut tx, &scope, &request.deployment_id).await?;
@@ -27,7 +29,8 @@ pub(super) async fn list_assets(
     };
     // By key rather than by place, so that a deployment in between loses nothing that stayed.
     let after = |asset: &u32| cursor.as_deref().is_none_or(|cursor| graph.name(*asset) > cursor);
-    let mut page: Vec<u32> = selected.into_iter().filter(after).take(size + 1).collect();
+    let fits = |asset: &u32| wanted.fits_asset(&graph.manifest.assets[*asset as usize]);
+    let mut page: Vec<u32> = selected.into_iter().filter(after).filter(fits).take(size + 1).collect();
     let more = page.len() > size;
     page.truncate(size);
     let moment = planner.moment(&mut tx, &scope, graph).await?;

@@ -5,7 +5,8 @@ use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListDeploymentsRequest, ListDeploymentsResponse};
 
-use super::context::{Planner, no_filter, scope, stored};
+use super::context::{Planner, scope, stored};
+use super::filters::{Page, Wanted};
 use crate::store::deployments;
 
 pub(super) async fn list_deployments(
@@ -13,21 +14,19 @@ pub(super) async fn list_deployments(
     request: ListDeploymentsRequest,
 ) -> Result<ListDeploymentsResponse, Error> {
     let scope = scope(&request)?;
-    no_filter(&request.filter)?;
+    let wanted = Wanted::deployments(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
-    let list = ["deployments", &scope.tenant, &scope.workspace];
+    let list = ["deployments", &scope.tenant, &scope.workspace, &request.filter];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     let below = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(i64::MAX);
     let mut tx = planner.begin(&scope).await?;
-    // One more than the page holds tells whether another follows.
-    let count = i64::try_from(size + 1).unwrap_or(i64::MAX);
-    let mut rows = deployments::list(&mut tx, &scope, below, count).await.map_err(stored)?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    let last = rows.last().filter(|_| more).map(|row| row.version.to_string());
-    let deployments: Result<Vec<_>, _> = rows.iter().map(|row| row.message()).collect();
-    Ok(ListDeploymentsResponse {
-        deployments: deployments.map_err(stored)?,
-        next_page_token: last.map(|cursor| planner.pages.write(&list, &cursor)).unwrap_or_default(),
-    })
+    let mut page = Page::new(size, below);
+    while page.wants_more() {
+        let rows = deployments::list(&mut tx, &scope, page.from, page.stretch()).await.map_err(stored)?;
+        let read: Result<Vec<_>, _> = rows.iter().map(|row| Ok((row.version, row.message()?))).collect();
+        page.add(read.map_err(stored)?, |deployment| wanted.fits_deployment(deployment));
+    }
+    let (deployments, last) = page.end();
+    let token = |last: i64| planner.pages.write(&list, &last.to_string());
+    Ok(ListDeploymentsResponse { deployments, next_page_token: last.map(token).unwrap_or_default() })
 }

@@ -5,6 +5,7 @@ mod context;
 mod deploy;
 mod download_artifact;
 mod expand_partitions;
+mod filters;
 mod find_stale_partitions;
 mod get_asset;
 mod get_deployment;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 
-use super::Scope;
+use super::{Scope, scoped};
 use crate::core::freshness::{Place, Status, Statuses, Version};
 use crate::core::survey::{Known, Made};
 
@@ -67,6 +67,20 @@ fn status((_, recorded_at, readable_at, code, attempt): Row) -> Status {
         code: code.unwrap_or_default(),
     };
     Status { made: recorded_at.zip(readable_at).map(version), failed: attempt == TaskState::Failed.code() }
+}
+
+/// How many partitions of these assets hold data of another code version than the one named with each.
+pub(crate) async fn count_stale(
+    tx: &mut Tx,
+    scope: &Scope,
+    assets: Vec<(String, String)>,
+) -> Result<u64, StoreError> {
+    if assets.is_empty() {
+        return Ok(0);
+    }
+    let (keys, versions): (Vec<String>, Vec<String>) = assets.into_iter().unzip();
+    let (count,): (i64,) = tx.one(scoped!("count_stale", scope).bind(keys).bind(versions)).await?;
+    Ok(count.unsigned_abs())
 }
 
 /// What one statement reads of an asset.

@@ -440,3 +440,36 @@ fn a_condition_needs_partitions_and_a_name() {
     let (reason, field, _) = refusal(world(), &run(&["n/a"], Some(unknown)));
     assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.only"));
 }
+
+#[test]
+fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
+    let many: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let wide = cut(asset("n/wide", &[]), vec![fixed("a", &many), fixed("b", &many)]);
+    let reader = manifest(vec![wide, asset("n/reader", &["n/wide"])]);
+    let (reason, field, message) = refusal(reader, &run(&["n/reader"], None));
+    assert_eq!((reason, field.as_str()), (Reason::QuotaExceeded, "spec.partitions"));
+    assert!(message.contains("100000000 partitions"), "{message}");
+    let daily = |n: usize| {
+        cut(asset(&format!("n/d{n}"), &[]), vec![time("day", TimeGrain::Day, "", "2000-01-01", "")])
+    };
+    let all = PartitionSelection { partitions: Some(Partitions::All(true)), ..Default::default() };
+    let (reason, ..) = refusal(manifest((0..1_000).map(daily).collect()), &run(&["*"], Some(all)));
+    assert_eq!(reason, Reason::QuotaExceeded);
+}
+
+#[test]
+fn a_slice_has_values_or_ends() {
+    use servo_proto::v1::{DimensionSlice, PartitionSlices};
+    let slice = DimensionSlice {
+        dimension: "day".to_owned(),
+        values: vec!["2026-01-01".to_owned()],
+        start: "2026-01-02".to_owned(),
+        ..Default::default()
+    };
+    let slices = Partitions::Slices(PartitionSlices { slices: vec![slice] });
+    let both = PartitionSelection { partitions: Some(slices), ..Default::default() };
+    let world = manifest(vec![cut(asset("n/a", &[]), vec![days()])]);
+    let (reason, field, _) = refusal(world, &run(&["n/a"], Some(both)));
+    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.slices.slices[0]"));
+}
