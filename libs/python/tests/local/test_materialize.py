@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from servo import (
     Retriable,
     Retry,
     RunFailed,
+    Skip,
     Slice,
     Slices,
     Static,
@@ -145,10 +147,17 @@ def test_whose_fault_it_is_decides_about_another_try(error: Exception, attempts:
     assert (result.succeeded, result.tasks[0].attempts) == (False, attempts)
 
 
-def test_skipping_skips_what_waits() -> None:
-    @asset(may_skip=True)
-    def maybe() -> int:
-        skip("nothing new")
+def raises_skip() -> int:
+    skip("nothing new")
+
+
+def answers_skip() -> Skip:
+    return Skip("nothing new")
+
+
+@pytest.mark.parametrize("function", [raises_skip, answers_skip])
+def test_skipping_skips_what_waits(function: Callable[[], Any]) -> None:
+    maybe = asset(name="maybe", may_skip=True)(function)
 
     @asset
     def after(maybe: int) -> int:

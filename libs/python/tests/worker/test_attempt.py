@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
 from servo.worker.attempt import Attempt
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
@@ -20,7 +20,7 @@ from servo.worker.reports import TakesAnswer
 
 CODE = """
 import os, time
-from servo import asset
+from servo import CheckOutcome, Skip, asset, check
 
 @asset
 def long(context):
@@ -43,6 +43,28 @@ def hungry():
     held = b"y" * 100_000_000
     while True:
         held.count(b"x")
+
+@asset
+def odd(context):
+    print("pri\\0nted")
+    context.log.info("lo\\0gged", extra={"fi\\0eld": "\\ud800"})
+    raise ValueError("bro\\0ken \\ud800")
+
+@asset
+def odd_checks():
+    return 1
+
+@check(odd_checks)
+def broken(value):
+    raise ValueError("bro\\0ken")
+
+@check(odd_checks)
+def strange(value):
+    return CheckOutcome(False, 3, "a\\0", "b\\0", {"k\\0": "v\\0"})
+
+@asset
+def skipping():
+    return Skip("nothing\\0new")
 
 @asset
 def chatty():
@@ -184,6 +206,34 @@ def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypat
     printed, repeated = (line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT)
     assert printed == "x" * 16_380 + "***"
     assert set(repeated) == {"*"}
+
+
+def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:
+    server = Server()
+    finish = carry_out(folder, server, envelope("odd", server))
+    assert finish.error.message.startswith("bro␀ken ")
+    assert "bro␀ken" in finish.error.traceback
+    lines = [line for logs in server.of("logs") for line in logs.lines]
+    assert {line.text for line in lines} == {"pri␀nted", "lo␀gged"}
+    assert [list(line.fields) for line in lines if line.fields] == [["fi␀eld"]]
+    assert b"\0bro" not in finish.SerializeToString()
+
+
+def test_what_a_check_says_is_text(folder: Path) -> None:
+    server = Server()
+    given = envelope("odd_checks", server, output_uri=f"file://{folder}/out/")
+    for name in ("broken", "strange"):
+        given.checks.add(name=name).code.CopyFrom(quality_pb2.CodeCheck(module="work", function=name))
+    broken, strange = carry_out(folder, server, given).checks
+    assert broken.message == "the check broke: ValueError: bro␀ken"
+    assert (strange.message, strange.actual, strange.expected) == ("3", "a␀", "b␀")
+    assert dict(strange.metadata) == {"k␀": "v␀"}
+
+
+def test_a_skip_that_is_answered_skips(folder: Path) -> None:
+    server = Server()
+    finish = carry_out(folder, server, envelope("skipping", server))
+    assert (finish.outcome, finish.skip_reason) == (state_pb2.OUTCOME_SKIPPED, "nothing␀new")
 
 
 def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:

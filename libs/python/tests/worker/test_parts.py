@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
 from servo.worker.logs import Kept, Lines
+from servo.worker.outcome import failed
+from servo.worker.plain import plain
+from servo.worker.redaction import Redactor
 from servo.worker.spool import Spool
 
 
@@ -69,6 +74,52 @@ def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
     spool.forget(current)
     spool.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_for_a_while_hides_no_later_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (callback_pb2.CallbackItem(presigned=name) for name in ("/first", "/second"))
+    spool = Spool(tmp_path)
+    path = spool.keep([first])
+    write = os.write
+
+    def half(file: int, content: bytes) -> int:
+        if len(content) < 8:
+            raise OSError(errno.ENOSPC, "the disk is full")
+        return write(file, content[: len(content) // 2])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        with pytest.raises(OSError, match="the disk is full"):
+            spool.keep([callback_pb2.CallbackItem(presigned="/lost")])
+    spool.keep([second])
+    assert list(Spool(tmp_path).left()) == [(path, [first, second])]
+
+
+def test_what_cannot_be_taken_back_has_nothing_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = callback_pb2.CallbackItem(presigned="/x")
+
+    def refused(*_: object) -> int:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    spool = Spool(tmp_path)
+    path = spool.keep([item])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", refused)
+        patched.setattr(os, "ftruncate", refused)
+        with pytest.raises(OSError, match="broken"):
+            spool.keep([item])
+    assert spool.keep([item]) != path
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [("a\0b", "a␀b"), ("a\ud800b\udfff", "a\ufffdb\ufffd"), ("wörd \U0001f389", "wörd \U0001f389"), ("", "")],
+)
+def test_texts_are_made_such_that_every_store_takes_them(text: str, sent: str) -> None:
+    assert plain(text) == Redactor()(text) == sent
+    assert failed("INPUT", text).error.message == sent
 
 
 def lines(*pieces: bytes) -> list[str]:

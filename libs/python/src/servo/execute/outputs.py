@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from servo.define.asset import Asset
-from servo.define.results import Items
+from servo.define.results import Items, Skip
 from servo.errors import InvalidValue
 from servo.model.limits import MAPPED_ITEMS_PER_TASK_MAX
 
@@ -21,6 +21,9 @@ class Outputs:
 
 
 def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
+    """Raises the :class:`Skip` that was answered: it means the same whichever way it leaves the function."""
+    if isinstance(answer, Skip):
+        raise answer
     if asset.settings.yields_items:
         items = _items(asset, answer)
         stored = answer.value if isinstance(answer, Items) and answer.value is not None else list(items)
