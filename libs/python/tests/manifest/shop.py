@@ -5,7 +5,13 @@ from __future__ import annotations
 import servo
 from servo import Daily, In, Latest, Partitions, Resources, Retry, Static, Window, asset, checks, conditions, mapped
 
-events = servo.source("events", namespace="raw", description="From the shop.", partitions=Daily("2026-01-01"))
+
+class Shop:
+    def load(self, partition: servo.PartitionKey | None) -> str:
+        return f"what the shop says of {partition}"
+
+
+events = servo.source("events", namespace="raw", description="From the shop.", partitions=Daily("2026-01-01"), io=Shop)
 
 
 @asset(

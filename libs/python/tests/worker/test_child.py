@@ -145,6 +145,47 @@ class Dying:
         with place.reading("data") as file:
             return int(file.read())
 
+class Feed:
+    def load(self, partition):
+        return f"the feed of {partition}"
+
+class Tables:
+    def load(self, partition):
+        import pyarrow
+        return pyarrow.table({"a": [1]})
+
+feed = servo.source("feed", io=Feed)
+table = servo.source("table", io="work.Tables")
+bare = servo.source("bare")
+
+@asset
+def fed(feed):
+    print(feed)
+
+@asset(deps={"days": servo.In("default/feed", mapping={"day": servo.Window(-1, 0)})})
+def fed_by_days(days):
+    for day, value in days.items():
+        print(day, "->", value)
+
+@asset
+def framed(table: "pandas.DataFrame"):
+    print(type(table).__name__, list(table["a"]))
+
+import pandas
+
+@asset
+def unfed(bare):
+    pass
+
+def plainly():
+    print("plainly")
+
+renamed = asset(name="renamed")(plainly)
+
+@asset(io=Dying)
+def stored_by_class():
+    return 2
+
 @asset(io="work.Dying")
 def stored(context):
     return context.attempt
@@ -251,6 +292,31 @@ def test_what_a_job_prints_last_is_its_own(folder: Path) -> None:
 
     for number, lines in enumerate(with_child(folder, use)):
         assert sorted(lines) == [f"hello day=d:2026-01-{number % 28 + 1:02} 0.5", "oops"]
+
+
+def test_a_source_is_loaded_by_its_io(folder: Path) -> None:
+    """The server names its partitions and no version."""
+    told = told_input("feed", ["day=d:2026-01-31", "", ""])
+    assert run(folder, job("fed", inputs=[told]))[1] == [("STDOUT", "the feed of day=d:2026-01-31")]
+    assert run(folder, job("fed", inputs=[told_input("feed")], partition=""))[1] == [("STDOUT", "the feed of None")]
+    days = told_input("days", ["day=d:2026-01-30", "", ""], ["day=d:2026-01-31", "", ""], asset="default/feed")
+    assert [line for _, line in run(folder, job("fed_by_days", inputs=[days]))[1]] == [
+        "day=d:2026-01-30 -> the feed of day=d:2026-01-30",
+        "day=d:2026-01-31 -> the feed of day=d:2026-01-31",
+    ]
+    assert run(folder, job("framed", inputs=[told_input("table")]))[1] == [("STDOUT", "DataFrame [1]")]
+    (answer, _) = run(folder, job("unfed", inputs=[told_input("bare")]))
+    assert answer["error"]["category"] == "INPUT"
+
+
+def test_an_asset_has_the_name_that_the_module_gives_it(folder: Path) -> None:
+    answer, lines = run(folder, job("renamed"))
+    assert (answer["outcome"], lines) == ("succeeded", [("STDOUT", "plainly")])
+
+
+def test_a_class_is_an_io(folder: Path) -> None:
+    (output,) = run(folder, job("stored_by_class"))[0]["outputs"]
+    assert output["metadata"] == {"format": "work.Dying"}
 
 
 def test_items_go_out_and_come_in(folder: Path) -> None:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, U
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
+from .functions import check_function
+from .io import Io
 from .location import Location, of_caller, of_function
 
 # What users say about an asset is imported by those who say it: the decorator alone stays quick to import.
@@ -57,8 +59,8 @@ class AssetOptions(TypedDict, total=False):
     freshness: Freshness | None
     # A change makes the data stale; empty: the packaged code decides.
     code_version: str
-    # How values are stored: "parquet", "json", a class of the user.
-    io: str
+    # How values are stored: "parquet", "json", "pickle", or a class of the user with store and load.
+    io: Io
     config: Mapping[str, Any]
     secrets: Sequence[Secret]
     automation: Condition | None
@@ -89,7 +91,7 @@ class Settings:
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
     code_version: str = ""
-    io: str = ""
+    io: Io = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     secrets: Sequence[Secret] = ()
     automation: Condition | None = None
@@ -105,7 +107,7 @@ class Output:
     key: AssetKey
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    io: str = ""
+    io: Io = ""
 
 
 class Asset(Generic[P, R]):
@@ -154,7 +156,8 @@ class Source:
     tags: Mapping[str, str] = field(default_factory=dict)
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
-    io: str = ""
+    # A class with load(partition), for functions that read it by a parameter.
+    io: Io = ""
     location: Location = field(default_factory=of_caller)
 
 
@@ -176,6 +179,7 @@ def asset(
     """Makes a function an asset called ``namespace/name``; the name is the function's unless given."""
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
+        check_function(function, "@asset")
         key = AssetKey(namespace, name or function.__name__)
         output = Output(
             key, description or inspect.getdoc(function) or "", options.get("tags", {}), options.get("io", "")
@@ -194,6 +198,7 @@ def multi_asset(
         raise InvalidValue("outputs is empty; name what the function makes")
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
+        check_function(function, "@multi_asset")
         return Asset(function, named, Settings(**options))
 
     return wrap
@@ -208,9 +213,10 @@ def source(
     tags: Mapping[str, str] | None = None,
     owners: Sequence[str] = (),
     freshness: Freshness | None = None,
-    io: str = "",
+    io: Io = "",
 ) -> Source:
-    """An asset that is made elsewhere."""
+    """An asset that is made elsewhere. What a parameter gets of it is what ``load(partition)`` of the class ``io``
+    answers."""
     return Source(AssetKey(namespace, name), description, partitions, tags or {}, owners, freshness, io)
 
 

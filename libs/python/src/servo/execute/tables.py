@@ -85,6 +85,29 @@ def arrow(value: Any) -> Any:
     raise InvalidValue(f"a {type(value).__name__} is no table; answer a frame, or a list of mappings")
 
 
+def as_kind(value: Any, wanted: Kind | None) -> Any:
+    """A frame or table as the kind that a function asks for; everything else stays what it is."""
+    found = kind_of(value)
+    if wanted is None or found is None or found == wanted:
+        return value
+    require("pyarrow", "turning one kind of frame into another")
+    return of_arrow(arrow(value), wanted)
+
+
+def of_arrow(table: Any, kind: Kind) -> Any:
+    match kind:
+        case "pandas":
+            require("pandas", "reading a pandas frame")
+            return table.to_pandas()
+        case "polars":
+            require("polars", "reading a polars frame")
+            import polars
+
+            return polars.from_arrow(table)
+        case "pyarrow":
+            return table
+
+
 def _frame_column(value: Any, kind: Kind, name: str) -> list[Any]:
     _check_name(name, value.column_names if kind == "pyarrow" else value.columns)
     series = value[name]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import os
 import signal
 import socket
@@ -114,7 +113,7 @@ def _succeeded(attempted: Attempted) -> dict[str, Any]:
         "outcome": "succeeded",
         "gating": attempted.gating.name,
         "blocking": blocking(attempted.checks),
-        "items": None if made is None or made.items is None else [json.dumps(item) for item in made.items],
+        "items": None if made is None or made.items is None else list(made.items),
     }
 
 
