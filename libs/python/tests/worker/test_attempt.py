@@ -250,7 +250,10 @@ def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("how", "outcome"),
-    [(Attempt.cancel, state_pb2.OUTCOME_CANCELLED), (Attempt.interrupt, state_pb2.OUTCOME_INTERRUPTED)],
+    [
+        (Attempt.cancel, state_pb2.OUTCOME_CANCELLED),
+        (lambda attempt: attempt.interrupt(0.0), state_pb2.OUTCOME_INTERRUPTED),
+    ],
 )
 def test_f17_what_waits_for_its_code_can_be_cut_short(
     folder: Path, how: Callable[[Attempt], None], outcome: state_pb2.Outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hmac
 import json
@@ -11,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from servo import checks
+from servo import AsyncClient, checks
 from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.envelopes import Seen, open_envelope
+from servo.worker.leaving import Leaving
 from servo.worker.logs import Kept, Lines
 from servo.worker.outcome import failed
 from servo.worker.plain import plain
 from servo.worker.redaction import Redactor
+from servo.worker.reports import Reports
 from servo.worker.spool import Spool
 
 
@@ -120,6 +123,39 @@ def test_what_cannot_be_taken_back_has_nothing_behind_it(tmp_path: Path, monkeyp
 def test_texts_are_made_such_that_every_store_takes_them(text: str, sent: str) -> None:
     assert plain(text) == Redactor()(text) == sent
     assert failed("INPUT", text).error.message == sent
+
+
+def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
+    """More than are written at once; some may stand there twice."""
+    attempts = {str(number) for number in range(600)}
+
+    async def leave() -> None:
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        reports = Reports(client, "t", Spool(tmp_path))
+        running = asyncio.create_task(reports.run())
+        await asyncio.sleep(0)
+        for attempt in attempts:
+            reports.send(callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt)))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(leave())
+    assert {each.finish.attempt_id for _, items in Spool(tmp_path).left() for each in items} == attempts
+
+
+@pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])
+def test_leaving_keeps_time_for_ending_and_telling(grace: float, finish: float, end: float) -> None:
+    async def story() -> None:
+        leaving = Leaving(grace, kill_grace=5.0)
+        leaving.begin()
+        ends = leaving._ends
+        leaving.begin()
+        assert leaving._ends == ends
+        assert leaving.seconds_to_finish <= finish
+        assert leaving.seconds_to_end <= end
+        assert leaving.kill_seconds == min(5.0, grace / 4)
+
+    asyncio.run(story())
 
 
 def lines(*pieces: bytes) -> list[str]:

@@ -72,8 +72,9 @@ class Attempt:
         """It was asked to stop."""
         self._cut_short(outcome.cancelled())
 
-    def interrupt(self) -> None:
-        """The worker leaves: it is given back."""
+    def interrupt(self, kill_grace: float) -> None:
+        """The worker leaves: it is given back. User code has so long after TERM."""
+        self._kill_grace = kill_grace
         self._cut_short(outcome.interrupted())
 
     def start_request(self) -> callback_pb2.StartAttemptRequest:

@@ -39,7 +39,7 @@ class Pull:
     async def serve(self) -> None:
         """Until the worker leaves. Raises when the server refuses it for good."""
         pause = _PAUSE_MIN
-        while not self._slots.leave.is_set():
+        while not self._slots.leaving.begun:
             began = time.monotonic()
             try:
                 await self._serve_once()
@@ -49,7 +49,7 @@ class Pull:
                 _log.info("the stream of envelopes broke: %s", error)
             pause = _PAUSE_MIN if time.monotonic() - began > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._slots.leave.wait(), pause * random.uniform(0.5, 1.0))
+                await asyncio.wait_for(self._slots.leaving.wait(), pause * random.uniform(0.5, 1.0))
 
     async def _serve_once(self) -> None:
         """Registers, opens a stream and works until it ends."""
@@ -72,7 +72,7 @@ class Pull:
             await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
                 # The server ends the stream when it has noted that we are gone.
-                await asyncio.wait([hearing], timeout=_PAUSE_MAX)
+                await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.leaving.seconds_left))
             elif hearing.exception() is not None:
                 await hearing
         finally:
@@ -102,7 +102,7 @@ class Pull:
             case "drain":
                 if message.drain.kill:
                     self._slots.interrupt_all()
-                self._slots.leave.set()
+                self._slots.leaving.begin()
             case "moved":
                 return False
         return True
@@ -125,12 +125,12 @@ class Pull:
 
     async def _say_leave(self) -> None:
         """Tells the server to send nothing more; cancels are still heard while the rest ends."""
-        await self._slots.leave.wait()
+        await self._slots.leaving.wait()
         self._say(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
         await self._slots.finish_running()
 
     def _grant(self, count: int) -> None:
-        if count > 0 and not self._slots.leave.is_set():
+        if count > 0 and not self._slots.leaving.begun:
             self._credits += count
             self._word.set()
 
