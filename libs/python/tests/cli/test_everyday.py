@@ -156,7 +156,8 @@ def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
     assert (code, "--partition latest" in told) == (2, True)
     assert ended("run", REVENUE, "-p", "latest", "--config", "[]")[0] == 2
     assert ended("run", REVENUE, "-p", "latest", "--label", "x")[0] == 2
-    assert ended("runs", "show", "run_" + "a" * 26)[0] == 3
+    for words in (["show"], ["watch"], ["watch", "--follow"], ["logs", "--follow"], ["cancel"], ["retry"], ["explain"]):
+        assert [ended("runs", words[0], run, *words[1:])[0] for run in ("run_" + "a" * 26, "nonsense")] == [3, 2], words
     code, told = ended("runs", "logs", "--task", "shop/raw_order")
     assert (code, "servo runs show" in told) == (3, True)
     code, told = ended("runs", "list", SERVO_API_KEY="servo_wrong")

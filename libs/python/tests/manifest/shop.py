@@ -49,7 +49,7 @@ def files() -> servo.Items[str]:
     return servo.Items(["a", "b"])
 
 
-@asset(namespace="marts", deps={"file": mapped(files)}, priority=-3, pool="slow", isolated=True)
+@asset(namespace="marts", deps={"file": mapped(files)}, priority=-3, pool="slow", isolation="fresh")
 def parsed(file: str) -> str:
     return file.upper()
 

@@ -86,6 +86,7 @@ def test_the_manifest_says_what_the_definitions_say() -> None:
         {"upstream": "marts/revenue", "mapping": {"dimensions": [{"upstream": "day", "latest": 3}]}}
     ]
     assert assets["marts/parsed"]["dependencies"] == [{"upstream": "marts/files", "parameter": "file", "mapped": True}]
+    assert (assets["marts/parsed"]["isolated"], "isolated" in revenue) == (True, False)
     assert assets["marts/high"] == {"key": "marts/high", "made_by": "marts/low"}
     assert manifest["schedules"] == [
         {

@@ -116,7 +116,7 @@ def reading(fine):
 
 @asset
 def joined(parsed):
-    pass
+    print(parsed)
 
 @asset
 def traced():
@@ -453,6 +453,18 @@ def test_one_of_many_items_is_not_taken_for_all(folder: Path) -> None:
     answer, _ = run(folder, job("joined", inputs=[told_input("parsed", version)]))
     assert answer["error"]["category"] == "INPUT"
     assert "`default/parsed` is made once per item" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(("own", "rest"), [("", ""), ("day=d:2026-01-31", ",day=d:2026-01-31")])
+def test_what_all_items_made_is_one_list(folder: Path, own: str, rest: str) -> None:
+    def version(item: int) -> list[str]:
+        about = About("r", str(item), "default/parsed", "")
+        made = commit(place(f"file://{folder}/{item}/"), f"made of {item}", "", about, [])
+        return [f"_map=i:{item}{rest}", str(item), made["uri"]]
+
+    versions = [version(item) for item in (10, 0, 2)]
+    answer, lines = run(folder, job("joined", inputs=[told_input("parsed", *versions)], partition=own))
+    assert (answer["outcome"], lines) == ("succeeded", [("STDOUT", "['made of 0', 'made of 2', 'made of 10']")])
 
 
 def test_tools_of_user_code_find_the_trace(folder: Path) -> None:

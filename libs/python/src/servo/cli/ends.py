@@ -12,7 +12,8 @@ WRONG_USE = 2
 NOT_FOUND = 3
 # A fault of the command itself, which no caller can do anything about.
 OWN_FAULT = 70
-INTERRUPTED = 130
+# By whoever called: Ctrl-C, or no to a question.
+STOPPED = 130
 
 
 class NothingFound(ServoError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import show
-from .ends import INTERRUPTED, RUN_FAILED
+from .ends import RUN_FAILED, STOPPED
 from .failures import tell_failures
 from .screen import Lines, screen
 
@@ -42,7 +42,7 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
             story.screen.line(
                 f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(STOPPED) from None
     run = client.run(run_id)
     tell_end(client, run)
     return run

@@ -78,7 +78,9 @@ class Reader:
             return tables.as_kind(load(PartitionKey.parse(piece.partition) if piece.partition else None), wanted)
         if not piece.mapped:
             return self._one(resolved, piece.versions[0], given, wanted)
-        return [self._one(resolved, version, given, wanted) for version in piece.versions]
+        # All items were done, or their reader would not run: one without a version made nothing.
+        made = (version if version.materialization_id else None for version in piece.versions)
+        return [each and self._one(resolved, each, given, wanted) for each in made]
 
     def _one(self, resolved: Resolved, version: Version, given: In, wanted: tables.Kind | None) -> Any:
         if not version.materialization_id:

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, get_args, overload
 
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Isolation = Literal["warm", "fresh"]
 # The parameter that gets a Context instead of data.
 CONTEXT = "context"
 DEFAULT_NAMESPACE = "default"
@@ -68,8 +69,8 @@ class AssetOptions(TypedDict, total=False):
     may_skip: bool
     # Gives items, over which downstream assets may be mapped.
     yields_items: bool
-    # A new process for every attempt.
-    isolated: bool
+    # "fresh" starts a new process for every attempt, "warm" goes on with one that did its last job well.
+    isolation: Isolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,11 @@ class Settings:
     automation: Condition | None = None
     may_skip: bool = False
     yields_items: bool = False
-    isolated: bool = False
+    isolation: Isolation = "warm"
+
+    def __post_init__(self) -> None:
+        if self.isolation not in get_args(Isolation):
+            raise InvalidValue(f'isolation is {self.isolation!r}; write "fresh" or "warm"')
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from servo.errors import InvalidValue, ServoError
 
 Kind = Literal["pyarrow", "pandas", "polars"]
-EXTRA = "pip install 'servo-orchestrator[data]'"
 _CLASSES: dict[tuple[str, str], Kind] = {
     ("pyarrow", "Table"): "pyarrow",
     ("pandas", "DataFrame"): "pandas",
@@ -27,7 +26,7 @@ class PackageMissing(ServoError):
 def require(package: str, what: str) -> None:
     """``what`` begins the sentence."""
     if importlib.util.find_spec(package) is None:
-        raise PackageMissing(f"{what} needs {package}, which is not installed: {EXTRA}")
+        raise PackageMissing(f"{what} needs {package}, which is not installed: pip install {package}")
 
 
 def kind_of(value: Any) -> Kind | None:

@@ -37,7 +37,7 @@ def maker(
     message.quarantine = settings.quarantine
     message.pool, message.priority = settings.pool, settings.priority
     message.may_skip, message.yields_items = settings.may_skip, settings.yields_items
-    message.isolated = settings.isolated
+    message.isolated = settings.isolation == "fresh"
     _set_limits(message, settings)
     if settings.automation is not None:
         message.automation.CopyFrom(_condition(settings.automation))
