@@ -7,13 +7,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy
 import pandas
 import polars
 import pyarrow
+import pyarrow.compute
 import pytest
 
 from servo import checks
 from servo.define.checks import Check, Severity
+from servo.execute import tables
 from servo.execute.quality import CannotCheck, CheckResult, Read, gating, prepare, run_post, run_pre
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -93,6 +96,34 @@ def test_rows_are_compared_with_the_version_before(rows: int, previous: int, pas
 def test_the_first_version_has_none_before_it() -> None:
     (found,) = run_post([checks.row_count(at_least=1, share_of_previous=0.9)], [1], NOW)
     assert (found.passed, found.outcome.message) == (True, "there is no version before to compare with")
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("pandas", 100_000), ("polars", 100_000), ("pyarrow", 10_000_000)])
+def test_many_rows_are_looked_at_without_an_object_for_each(
+    kind: tables.Kind, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> list[Any]:
+        raise AssertionError("every cell was made an object")
+
+    monkeypatch.setattr(tables, "column", refused)
+    ids = pyarrow.array(numpy.arange(rows))
+    table = pyarrow.table({"id": ids, "again": pyarrow.compute.divide(ids, 2)})
+    wanted = [checks.unique("again"), checks.unique("id", "again"), checks.not_null("id", "again")]
+    found = run_post(wanted, tables.as_kind(table, kind), NOW)
+    assert [each.outcome.actual for each in found] == [str(rows // 2), "0", "0"]
+
+
+def test_empty_and_odd_cells_are_counted_in_every_frame() -> None:
+    cells = [None, float("nan"), 1.0, 1.0]
+    wanted = [checks.not_null("a"), checks.unique("a")]
+    for frame, empty in [(pandas.DataFrame({"a": cells}), "2"), (pyarrow.table({"a": cells}), "1")]:
+        assert run_post(wanted, frame, NOW)[0].outcome.actual == empty
+    mixed = pandas.DataFrame({"a": [1, "x", None, None]})
+    assert [found.outcome.actual for found in run_post(wanted, mixed, NOW)] == ["2", "1"]
+    nested = pyarrow.table({"a": [[1], None]})
+    assert run_post(wanted[:1], nested, NOW)[0].outcome.actual == "1"
+    words = pyarrow.table({"a": ["x", "y", "x"]})
+    assert run_post(wanted[1:], words.set_column(0, "a", words["a"].dictionary_encode()), NOW)[0].outcome.actual == "1"
 
 
 def test_data_without_times_is_not_fresh() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from servo.worker.environments import Environments
 from servo.worker.reports import TakesAnswer
 
 CODE = """
-import os, time
+import os, subprocess, sys, time
 from servo import CheckOutcome, Skip, asset, check
 
 @asset
@@ -43,6 +44,31 @@ def hungry():
     held = b"y" * 100_000_000
     while True:
         held.count(b"x")
+
+@asset
+def small():
+    import duckdb, pyarrow
+    duckdb.sql("SELECT sum(range) FROM range(100000)").fetchall()
+    return None
+
+@asset
+def greedy_children():
+    code = "import time; held = bytearray(200_000_000); time.sleep(1000)"
+    for _ in range(2):
+        subprocess.Popen([sys.executable, "-c", code])
+    time.sleep(1000)
+
+@asset
+def sharing():
+    # Four processes with the same 100 MB in memory.
+    held = bytearray(b"y" * 100_000_000)
+    for _ in range(3):
+        if os.fork() == 0:
+            held.count(b"x")
+            time.sleep(1.0)
+            os._exit(0)
+    for _ in range(3):
+        os.wait()
 
 @asset
 def odd(context):
@@ -180,6 +206,32 @@ def test_what_was_killed_has_used_something(folder: Path) -> None:
     assert finish.usage.cpu_ms > 300
     assert finish.usage.memory_peak_bytes > 100_000_000
     assert finish.usage.memory_mb_ms > 10_000
+
+
+@pytest.mark.parametrize("function", ["hungry", "greedy_children"])
+def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str) -> None:
+    server = Server()
+    given = envelope(function, server)
+    given.resources.memory_bytes = 90_000_000 if function == "hungry" else 300_000_000
+    finish = carry_out(folder, server, given)
+    assert (finish.outcome, finish.error.category) == (
+        state_pb2.OUTCOME_FAILED,
+        state_pb2.ERROR_CATEGORY_INFRASTRUCTURE,
+    )
+    limit = f"the asset's limit is {given.resources.memory_bytes // 1_000_000} MB; raise it"
+    assert re.match(r"its processes had [0-9]+ MB in memory", finish.error.message)
+    assert limit in finish.error.message
+    assert finish.usage.memory_peak_bytes > given.resources.memory_bytes
+
+
+@pytest.mark.parametrize(("function", "limit"), [("small", 400_000_000), ("sharing", 300_000_000)])
+def test_a_limit_is_about_memory_that_is_there(folder: Path, function: str, limit: int) -> None:
+    """Neither addresses that libraries reserve nor pages that processes share count as much as they seem."""
+    server = Server()
+    given = envelope(function, server)
+    given.resources.memory_bytes = limit
+    finish = carry_out(folder, server, given)
+    assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED, finish.error
 
 
 def test_every_report_goes_on_with_the_trace(folder: Path) -> None:

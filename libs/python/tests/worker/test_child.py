@@ -81,10 +81,6 @@ def forking():
     os._exit(1)
 
 @asset
-def hungry():
-    return len(bytearray(8 * 1024 ** 3))
-
-@asset
 def unsendable():
     class Odd(Exception):
         def __reduce__(self):
@@ -234,9 +230,9 @@ def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[st
 FILE = told_input("file", asset="default/files")
 
 
-def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], memory_bytes: int = 0) -> T:
+def with_child(folder: Path, use: Callable[[Child], Awaitable[T]]) -> T:
     async def story() -> T:
-        child = await Child.start(folder, memory_bytes)
+        child = await Child.start(folder)
         try:
             return await asyncio.wait_for(use(child), 60)
         finally:
@@ -501,14 +497,6 @@ def test_a_hundred_megabytes_are_read_and_cut(folder: Path) -> None:
     answer, lines = run(folder, job("loud"))
     assert answer["outcome"] == "succeeded"
     assert [(stream, len(line)) for stream, line in lines] == [("STDOUT", 32 * 1024)] * 100
-
-
-def test_memory_is_limited(folder: Path) -> None:
-    async def use(child: Child) -> dict[str, Any]:
-        return await child.run(job("hungry"), silent)
-
-    answer = with_child(folder, use, memory_bytes=1024**3)
-    assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
 
 
 def test_what_dies_before_its_marker_has_made_nothing(folder: Path) -> None:
