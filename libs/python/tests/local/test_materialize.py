@@ -12,6 +12,7 @@ import pytest
 import servo
 from servo import (
     AllPartitions,
+    AssetKey,
     CheckOutcome,
     Context,
     Daily,
@@ -22,6 +23,7 @@ from servo import (
     Items,
     LatestPartitions,
     Monthly,
+    Output,
     PartitionKey,
     Partitions,
     Retriable,
@@ -41,6 +43,7 @@ from servo import (
     skip,
     source,
 )
+from servo.define.checks import Check
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -153,6 +156,42 @@ def raises_skip() -> int:
 
 def answers_skip() -> Skip:
     return Skip("nothing new")
+
+
+@pytest.mark.parametrize(("high", "ends"), [([3], "SUCCEEDED"), ([], "FAILED")])
+def test_every_output_has_its_checks(high: list[int], ends: str) -> None:
+    one, other = Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[checks.row_count(at_least=1)])
+
+    @multi_asset(outputs=[one, other], namespace="n", checks=[checks.row_count(at_most=0)])
+    def halves() -> dict[str, list[int]]:
+        return {"low": [], "high": high}
+
+    @check("n/high", severity="critical")
+    def is_there(value: list[int]) -> bool:
+        return bool(value)
+
+    result = materialize([halves, is_there], raise_on_error=False)
+    found = {each.name: each.passed for each in result.tasks[0].checks}
+    assert found == {"row_count": True, "high.row_count": bool(high), "high.is_there": bool(high)}
+    assert result.tasks[0].state.value == ends
+
+
+@pytest.mark.parametrize(
+    ("wanted", "part"),
+    [
+        (checks.row_count(at_least=1).on(phase="pre"), "name it in checks"),
+        (checks.row_count(share_of_previous=0.5), "only a task's first output does"),
+    ],
+)
+def test_what_a_further_output_cannot_check_is_refused(wanted: Check, part: str) -> None:
+    outputs = [Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[wanted])]
+
+    @multi_asset(outputs=outputs)
+    def halves() -> tuple[int, int]:
+        return 1, 2
+
+    with pytest.raises(servo.ManifestInvalid, match=part):
+        materialize([halves])
 
 
 @pytest.mark.parametrize("function", [raises_skip, answers_skip])

@@ -141,6 +141,10 @@ class Dying:
         with place.reading("data") as file:
             return int(file.read())
 
+@servo.multi_asset(outputs=["low", "high"])
+def halves():
+    return [1], []
+
 class Feed:
     def load(self, partition):
         return f"the feed of {partition}"
@@ -303,6 +307,15 @@ def test_a_source_is_loaded_by_its_io(folder: Path) -> None:
     assert run(folder, job("framed", inputs=[told_input("table")]))[1] == [("STDOUT", "DataFrame [1]")]
     (answer, _) = run(folder, job("unfed", inputs=[told_input("bare")]))
     assert answer["error"]["category"] == "INPUT"
+
+
+def test_a_check_of_a_further_output_looks_at_that(folder: Path) -> None:
+    rows = [quality_pb2.CheckDefinition(name=name, row_count={"min": 1}) for name in ("row_count", "high.row_count")]
+    answer, _ = run(folder, job("halves", checks=[told(each) for each in rows]))
+    assert [(each["name"], each["passed"]) for each in answer["checks"]] == [
+        ("row_count", True),
+        ("high.row_count", False),
+    ]
 
 
 def test_an_asset_has_the_name_that_the_module_gives_it(folder: Path) -> None:

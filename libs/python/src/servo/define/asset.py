@@ -113,6 +113,8 @@ class Output:
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     io: Io = ""
+    # Of this output; those in the options of a multi-asset are about the first.
+    checks: Sequence[Check | CheckFunction[..., Any]] = ()
 
 
 class Asset(Generic[P, R]):

@@ -109,8 +109,8 @@ def run_pre(checks: Iterable[Check], inputs: Mapping[str, Read], now: datetime) 
     return [_run(check, partial(_look_at_inputs, check, inputs, now)) for check in checks]
 
 
-def run_post(checks: Iterable[Check], value: Any, now: datetime, previous_rows: int | None = None) -> list[CheckResult]:
-    return [_run(check, partial(outcome, check, value, now, previous_rows)) for check in checks]
+def run_post(check: Check, value: Any, now: datetime, previous_rows: int | None = None) -> CheckResult:
+    return _run(check, partial(outcome, check, value, now, previous_rows))
 
 
 def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:

@@ -11,7 +11,6 @@ from typing import Any
 
 from servo.data.formats import custom
 from servo.define.asset import Asset
-from servo.define.checks import Check, CheckFunction
 from servo.define.context import Context
 from servo.define.durations import read_duration
 from servo.define.io import is_custom
@@ -19,6 +18,7 @@ from servo.define.results import Fatal, Skip
 from servo.define.settings import Retry
 from servo.execute.annotations import wanted_frame
 from servo.execute.carry_out import Attempted, carry_out
+from servo.execute.checks_of import attached, checks_of
 from servo.execute.deadline import within
 from servo.execute.errors import AttemptError, describe
 from servo.execute.outputs import Outputs
@@ -60,7 +60,7 @@ class Runner:
         sleep: Callable[[float], None] | None,
     ) -> None:
         self.assets = {str(asset.key): asset for asset in project.assets}
-        self.attached = _attached(project)
+        self.attached = attached(project.checks)
         self.tasks = tasks
         self.values = Values(given, _loads(project))
         self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
@@ -132,7 +132,7 @@ class Runner:
         self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: Attempted
     ) -> dict[str, Stored]:
         """What it made, as it would lie in a store; nothing of it counts before somebody keeps it."""
-        checks, quarantine = self._checks(asset), asset.settings.quarantine
+        checks, quarantine = checks_of(asset, self.attached), asset.settings.quarantine
         # There never is a version before.
         prepare(checks, [each.parameter for each in planned.inputs])
         inputs = self._inputs(slot, asset, planned)
@@ -152,11 +152,6 @@ class Runner:
                 value = self.values.read(each, wanted_frame(asset.function, each.parameter))
                 inputs[each.parameter] = Read(value, several=not each.single)
         return inputs
-
-    def _checks(self, asset: Asset[..., Any]) -> list[Check]:
-        own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
-        attached = self.attached.get(str(asset.key), [])
-        return [*own, *(each for each in attached if each not in own)]
 
     def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs, stored: Mapping[str, Stored]) -> None:
         for key, value in stored.items():
@@ -195,14 +190,6 @@ def _check_size(items: Sequence[str]) -> None:
 
 def _loads(project: Project) -> dict[str, Load]:
     return {str(each.key): custom(each.io, "load").load for each in project.sources if is_custom(each.io)}
-
-
-def _attached(project: Project) -> dict[str, list[Check]]:
-    attached: dict[str, list[Check]] = {}
-    for function in project.checks:
-        for target in function.targets:
-            attached.setdefault(target, []).append(function.check)
-    return attached
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from servo.define.asset import Asset, Source
-from servo.define.checks import Check, CheckFunction
+from servo.define.checks import Check
 from servo.define.location import Location
 from servo.errors import InvalidValue
+from servo.execute.checks_of import attached, checks_of
 from servo.execute.quality import CannotCheck, prepare_pre
 from servo.model.nearest import did_you_mean
 from servo.v1 import code_pb2, manifest_pb2
@@ -105,10 +106,7 @@ class _Writer:
 
     def _asset(self, asset: Asset[..., Any], names: Names, checks: Mapping[str, list[Check]]) -> Iterator[Any]:
         with self._telling(str(asset.key), asset.location):
-            own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
-            attached = checks.get(str(asset.key), [])
-            # One that is both listed and attached is one check.
-            every = [*own, *(each for each in attached if each not in own)]
+            every = checks_of(asset, checks)
             read = inputs(asset, names)
             for each in every:
                 prepare_pre(each, [parameter for parameter, _, _ in read if parameter])
@@ -124,15 +122,13 @@ class _Writer:
         return {str(source.key): source for source in self.project.sources}
 
     def _checks(self) -> dict[str, list[Check]]:
-        keys = {str(asset.key) for asset in self.project.assets}
-        attached: dict[str, list[Check]] = {}
+        keys = {str(output.key) for asset in self.project.assets for output in asset.outputs}
         for function in self.project.checks:
             for target in function.targets:
-                attached.setdefault(target, []).append(function.check)
                 if target not in keys:
                     sentence = f"there is no asset `{target}` to check{did_you_mean(target, keys)}"
                     self.faults.append(Fault("checks", sentence, function.check.name, function.location))
-        return attached
+        return attached(self.project.checks)
 
     def _is_new(self, key: str, location: Location) -> bool:
         first = self.subjects.get(("assets", key))
