@@ -28,6 +28,10 @@ class NotWorking(ServoError):
     """Something on this machine does not work, and nobody else can serve instead."""
 
 
+class OutOfTime(ServoError):
+    """What was waited for has not happened yet."""
+
+
 def exit_code(error: Exception) -> int:
     from servo.client import errors
 
@@ -35,7 +39,7 @@ def exit_code(error: Exception) -> int:
         ((errors.NotFound, NothingFound), NOT_FOUND),
         ((errors.NotAuthenticated, errors.NotAllowed), 4),
         ((errors.Conflict, AlreadyThere), 5),
-        (errors.TimedOut, 6),
+        ((errors.TimedOut, OutOfTime), 6),
         ((errors.Unavailable, errors.Exhausted, NotWorking), 7),
     ]
     return next((code for kinds, code in codes if isinstance(error, kinds)), WRONG_USE)

@@ -33,9 +33,9 @@ def tell_failure(run_id: str, task: run_pb2.Task) -> None:
     message = error.message.strip() or show.task_state(task)
     typer.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
     typer.echo(textwrap.indent(f"{error.type or 'failed'}: {message}", "    "))
-    where = place(error.location, error.traceback)
+    where, caller = place(error.location, error.traceback), _caller(error.traceback)
     if where:
-        typer.echo(f"    at {where}")
+        typer.echo(f"    at {where}{f', called at {caller}' if caller and caller != where else ''}")
     typer.echo(f"    hint: {hint(error, run_id)}")
     typer.echo(f"    log: servo runs logs {run_id} --task '{show.task_name(task.task_key)}'")
 
@@ -44,6 +44,12 @@ def place(location: str, traceback: str) -> str:
     """The innermost line of the reader's own files: a worker runs a copy of them, and names what it called there."""
     frames = [f"{file}:{line}" for file, line in _FRAME.findall(traceback)]
     return next((found for each in (location, *reversed(frames)) if (found := _own(each))), location)
+
+
+def _caller(traceback: str) -> str:
+    """The outermost line of the reader's own files: the asset's function, when a helper of it failed."""
+    frames = (f"{file}:{line}" for file, line in _FRAME.findall(traceback))
+    return next((found for each in frames if (found := _own(each))), "")
 
 
 def _own(location: str) -> str | None:

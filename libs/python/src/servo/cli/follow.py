@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
 from . import show
-from .ends import RUN_FAILED, STOPPED
+from .ends import RUN_FAILED, STOPPED, OutOfTime
 from .failures import tell_failures
 from .screen import Lines, screen
 
@@ -46,6 +47,21 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
     run = client.run(run_id)
     tell_end(client, run)
     return run
+
+
+@contextmanager
+def waiting(run_id: str, timeout: float | None) -> Iterator[None]:
+    """Says what it means that the time is over: nothing for the run."""
+    from servo.client.errors import TimedOut
+
+    try:
+        yield
+    except TimedOut as error:
+        if timeout is None:
+            raise
+        raise OutOfTime(
+            f"{run_id} has not ended within {timeout:g} s and goes on; `servo runs watch {run_id}` shows it"
+        ) from error
 
 
 def follow_as_json(client: Client, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
