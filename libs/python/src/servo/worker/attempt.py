@@ -164,12 +164,14 @@ class Attempt:
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
         self._child = child
         work = child.begin(self._job(secrets), self._take_line, self._take_record)
-        watching = asyncio.create_task(self._watch_memory(child, kind.memory_bytes))
+        limit = kind.memory_bytes
+        watching = asyncio.create_task(self._watch_memory(child, limit)) if limit else None
         try:
             ends: list[asyncio.Future[Any]] = [work, self._cut]
             await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            watching.cancel()
+            if watching:
+                watching.cancel()
             # An answer that comes before the end by force counts.
             if not work.done():
                 await child.stop(self._kill_grace)
@@ -195,14 +197,11 @@ class Attempt:
 
     async def _watch_memory(self, child: Child, limit: int) -> None:
         """Ends what has more than its limit, at once: who takes too much takes more while it is asked to stop."""
-        while limit:
+        while not (used := child.bytes_beyond(limit)):
             await asyncio.sleep(_MEMORY_LOOKS_EVERY)
-            used = child.bytes_beyond(limit)
-            if used:
-                self._memory.look(used, time.monotonic())
-                self._kill_grace = 0.0
-                self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit)))
-                return
+        self._memory.look(used, time.monotonic())
+        self._kill_grace = 0.0
+        self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit)))
 
     def _ended_early(self, how: str) -> Finish:
         if self._cut.done():
