@@ -370,7 +370,7 @@ def test_checks_gate_what_comes_after(
     assert (task.state.value, result.task("default/count").state.value, result.flagged) == (state, after, flagged)
     assert [found.name for found in task.checks] == ["unique_id", "not_null_id", "sql", "enough"]
     if state == "FAILED":
-        assert result.error == "default/rows:materialize: the check `enough` failed too few"
+        assert result.error == "default/rows:materialize: the check `enough` failed: too few"
 
 
 def test_a_check_of_the_inputs_comes_before_user_code() -> None:
@@ -386,7 +386,7 @@ def test_a_check_of_the_inputs_comes_before_user_code() -> None:
         return ran[0]
 
     result = materialize([orders, total], raise_on_error=False)
-    assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed has 0 rows", [])
+    assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed: has 0 rows", [])
 
 
 def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_scenario(scenario: dict[str, Any]) -> None:
     assert {name: task.state.value for name, task in tasks.items()} == expect["tasks"]
     assert result.state.value == expect["run"]
     # A check is named before what it found.
-    assert result.error.replace("the check `told` failed ", "") == expect.get("error", "")
+    assert result.error.replace("the check `told` failed: ", "") == expect.get("error", "")
     for name, count in expect.get("attempts", {}).items():
         assert tasks[name].attempts == count, name
 

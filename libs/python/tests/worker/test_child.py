@@ -405,7 +405,7 @@ def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder:
         ("is", True, "info", ""),
     ]
     assert (answer["outcome"], answer["gating"]) == ("succeeded", "BLOCK")
-    assert answer["blocking"] == "the check `rows` failed has 1 rows"
+    assert answer["blocking"] == "the check `rows` failed: has 1 rows"
     assert run(folder, job("checked", checks=given, quarantine=True))[0]["gating"] == "QUARANTINE"
 
 

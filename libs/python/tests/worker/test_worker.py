@@ -218,9 +218,9 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         # The worker's report or the server's own clock, whichever came first.
         assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
         for name, message in [
-            ("empty", "the check `row_count` failed has 0 rows"),
-            ("attached", "the check `never` failed not today"),
-            ("queried", "the check `sql` failed 1 rows, the first is (1,)"),
+            ("empty", "the check `row_count` failed: has 0 rows"),
+            ("attached", "the check `never` failed: not today"),
+            ("queried", "the check `sql` failed: 1 rows, the first is (1,)"),
         ]:
             task = found[f"bad/{name}:materialize"]
             assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
@@ -235,7 +235,7 @@ def test_rows_are_compared_with_the_version_that_readers_have(mesh: Mesh, built:
             states.append(state_pb2.RunState.Name(client.wait(run.run_id).state).removeprefix("RUN_STATE_"))
             if rows == 2:
                 (task,) = client.tasks(run.run_id)
-                assert task.error.message == "the check `row_count` failed has 2 rows, the version before 3"
+                assert task.error.message == "the check `row_count` failed: has 2 rows, the version before 3"
         assert states == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
 
 

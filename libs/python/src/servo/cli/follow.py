@@ -128,6 +128,8 @@ class _Story:
     def _details(self, task: run_pb2.Task, state: str) -> str:
         if state == "FAILED":
             return f"  {_error_words(task)}"
+        if state in ("SKIPPED", "CANCELLED"):
+            return f"  {show.task_reason(task)}"
         if state != "SUCCEEDED" or not task.attempt:
             return ""
         attempts = self._client.task(self._run_id, task.task_id).attempts

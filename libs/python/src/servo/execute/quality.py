@@ -127,7 +127,7 @@ def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
 def blocking(results: Iterable[CheckResult]) -> str:
     """The critical checks that failed, for people."""
     failed = [check for check in results if not check.passed and check.severity == "critical"]
-    return "; ".join(f"the check `{check.name}` failed {check.outcome.message}".rstrip() for check in failed)
+    return "; ".join(f"the check `{check.name}` failed: {check.outcome.message}".rstrip(": ") for check in failed)
 
 
 def _look_at_inputs(check: Check, inputs: Mapping[str, Read], now: datetime) -> CheckOutcome:
