@@ -7,8 +7,10 @@ import errno
 import hmac
 import json
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +20,16 @@ from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
+from servo.worker.config import WorkerConfig
 from servo.worker.envelopes import Seen, open_envelope
 from servo.worker.leaving import Leaving
 from servo.worker.logs import Kept, Lines
 from servo.worker.outcome import failed
 from servo.worker.plain import plain
+from servo.worker.pull import Pull
 from servo.worker.redaction import Redactor
 from servo.worker.reports import Reports
+from servo.worker.slots import Slots
 from servo.worker.spool import Spool
 
 
@@ -141,6 +146,32 @@ def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
 
     asyncio.run(leave())
     assert {each.finish.attempt_id for _, items in Spool(tmp_path).left() for each in items} == attempts
+
+
+def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
+    """gRPC goes on asking for what to send on a stream that failed by itself."""
+
+    async def story() -> None:
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        pull = Pull(Slots(client, WorkerConfig("t", tmp_path)))
+        reports = Reports(client, "t", Spool(tmp_path / "outcomes"))
+        says: list[tuple[Any, Callable[[], None]]] = [
+            (pull, pull._say),
+            (reports, lambda: reports.send(callback_pb2.CallbackItem())),
+        ]
+        for door, say in says:
+            door._stream = 1
+            stale = asyncio.ensure_future(anext(door._messages(1)))
+            await asyncio.sleep(0)
+            door._stream = 2
+            current = asyncio.ensure_future(anext(door._messages(2)))
+            await asyncio.sleep(0)
+            say()
+            await asyncio.wait([stale, current])
+            assert isinstance(stale.exception(), StopAsyncIteration)
+            assert current.exception() is None
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])

@@ -35,6 +35,8 @@ class Pull:
         # Granted and not said yet: while one message is under way they add up.
         self._credits = 0
         self._word = asyncio.Event()
+        # Which stream may speak: one that broke may still wait for a word, and must not take the next one's.
+        self._stream = 0
 
     async def serve(self) -> None:
         """Until the worker leaves. Raises when the server refuses it for good."""
@@ -57,6 +59,7 @@ class Pull:
         registered = await slots.register()
         client = slots.client.at(registered.address) if registered.address else slots.client
         self._says, self._credits = [], 0
+        self._stream += 1
         self._say(
             open=dispatcher_pb2.PullOpen(
                 session=slots.session,
@@ -64,7 +67,7 @@ class Pull:
                 credits=max(slots.config.slots - len(slots.running), 0),
             )
         )
-        call = client.dispatcher.PullTasks(self._messages())
+        call = client.dispatcher.PullTasks(self._messages(self._stream))
         hearing = asyncio.create_task(self._hear_all(call))
         leaving = asyncio.create_task(self._say_leave())
         beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._show_life())]
@@ -76,6 +79,7 @@ class Pull:
             elif hearing.exception() is not None:
                 await hearing
         finally:
+            self._stream += 1
             call.cancel()
             for task in (hearing, leaving, *beside):
                 task.cancel()
@@ -107,9 +111,11 @@ class Pull:
                 return False
         return True
 
-    async def _messages(self) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
+    async def _messages(self, stream: int) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
         while True:
             await self._word.wait()
+            if stream != self._stream:
+                return
             self._word.clear()
             said, self._says = self._says, []
             for message in said:
