@@ -29,8 +29,9 @@ dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it a
 	@$(BUILD)
 	@target/debug/servo-standalone dev
 
-test: ## all tests, with a sample of the long ones
+test: ## all tests, with a sample of the long ones, and what judges the Python code
 	@scripts/bootstrap test
+	@$(PYTHON_LINT)
 	@$(BUILD)
 	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
 	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
@@ -70,7 +71,7 @@ baseline: ## re-cut the baseline that breaking changes are measured against (in 
 	@scripts/bootstrap lint
 	$(BUF) build --exclude-source-info -o proto/baseline.binpb
 
-sim: ## property tests, model comparisons and 10,000 simulated worlds; SEED=n replays one, BUG=n plants a bug
+sim: ## property tests, model comparisons, 10,000 simulated worlds, Python against Rust; SEED=n replays one, BUG=n plants a bug
 ifneq ($(SEED)$(BUG),)
 	@cargo run --quiet --release -p servo-sim -- $(if $(SEED),--seed $(SEED)) $(if $(BUG),--bug $(BUG))
 else
@@ -78,6 +79,8 @@ else
 	@$(LONG) PROPTEST_CASES=$(CASES) $(WITH_POSTGRES) cargo nextest run --profile full --release \
 		-p servo-model -p servo-store -E 'package(servo-model) or binary(model)'
 	@cargo run --quiet --release -p servo-sim -- --seeds $(SEEDS)
+	@$(BUILD) --quiet
+	@$(IN_PYTHON) && SERVO_FULL=1 pytest --quiet -k planner_agrees
 endif
 
 chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotated certificates at full length

@@ -116,7 +116,9 @@ def test_every_command_of_the_guide_does_what_the_guide_says(stranger: Stranger,
     assert re.search(r"coffee +\d+ +\d", stranger.said["servo assets preview shop/daily_revenue"])
     failed = stranger.said["servo run '+shop/daily_revenue' --partition latest --wait"]
     for told in (failed, stranger.said["servo runs show"]):
-        assert re.search(r"    at src/shop/assets\.py:\d+\n    hint: correct the function", told), told
+        assert re.search(
+            r"    at src/shop/assets\.py:\d+, called at src/shop/assets\.py:\d+\n    hint: correct the function", told
+        ), told
     assert "the tills wrote" in stranger.said["servo runs logs"]
     assert "✓ shop/daily_revenue" in stranger.said["servo runs retry --wait"]
     states = [line.split()[1] for line in stranger.said["servo runs list"].splitlines()]

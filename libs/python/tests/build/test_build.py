@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from servo import ManifestInvalid
+from servo.build.build import Built, build
 from servo.build.requirements import lock
 from servo.manifest import canonical
 from servo.v1.manifest_pb2 import Manifest
@@ -105,7 +107,12 @@ def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: P
             "a.py": "from servo import asset\n\n@asset\ndef x(y):\n    return y\n",
             "b.py": "import servo\n\nservo.assset\n",
             "c.py": "from servo import asset\ndef (:\n",
-            "d.py": "from servo import asset\nhidden = asset(name='z')(lambda: 1)\n",
+            "d.py": "from functools import partial\nfrom servo import asset\nz = asset(name='z')(partial(print, 1))\n",
+            "e.py": "import sys\nimport servo\nsys.exit(3)\n",
+            "f.py": "from servo import asset\ndef io():\n    class Io:\n        store = load = print\n    return Io\n"
+            "\n@asset(io=io())\ndef stored():\n    return 1\n\n@asset(io='ghost.Io')\ndef unstored():\n    return 1\n",
+            "g.py": "from servo import asset, source\nevents = source('events')\n"
+            "@asset\ndef clean(events):\n    return 1\n\n@asset\ndef after(clean):\n    return 1\n",
         },
     )
     answer = servo("build", broken)
@@ -116,11 +123,52 @@ def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: P
         ("b.py:3", "cannot be imported: AttributeError"),
         ("c.py:2", "cannot be imported: SyntaxError"),
         ("a.py:3", "the parameter `y` names no asset"),
-        ("d.py:2", "is not at the top of its module"),
+        ("d.py:3", "d: cannot be imported: @asset takes a function, and this is a partial"),
+        ("e.py:3", "it ends the program (exit code 3); do that only if __name__"),
+        ("f.py:7", "io `f.io.<locals>.Io` cannot be imported"),
+        ("f.py:11", "io `ghost.Io` cannot be imported: No module named 'ghost'"),
+        ("g.py:3", "the parameter `events` reads the source `default/events`, of which Servo stores nothing; give"),
     ]:
         assert any(place in line and part in line for line in lines), (place, answer.stderr)
-    assert len(lines) == 5
+    assert len(lines) == 9
     assert not (tmp_path / ".servo").exists()
+
+
+def entry_points(built: Built) -> dict[str, tuple[str, str]]:
+    places = {each.key: each.code.entry_point for each in built.manifest.assets}
+    return {key: (place.module, place.function) for key, place in places.items()}
+
+
+def test_an_asset_is_found_under_the_name_it_was_given(tmp_path: Path) -> None:
+    code = (
+        "from servo import asset\nfrom lib import plain\nown = asset(name='a')(plain)\nb = asset(name='b')(lambda: 1)\n"
+    )
+    project(tmp_path, {"lib.py": "def plain():\n    return 1\n", "things.py": code})
+    assert entry_points(build(tmp_path)) == {"default/a": ("things", "own"), "default/b": ("things", "b")}
+
+
+def test_every_build_imports_anew(tmp_path: Path) -> None:
+    """What a process imported before, of this project or of another with the same names, does not count."""
+    code = "from servo import asset\nimport part\n\n@asset(name=part.NAME)\ndef x():\n    return 1\n"
+    for name in ("one", "other"):
+        project(tmp_path / name, {"things.py": code, "part.py": f"NAME = '{name}'\n"})
+    import_before = set(sys.modules)
+    assert list(entry_points(build(tmp_path / "one"))) == ["default/one"]
+    assert list(entry_points(build(tmp_path / "other"))) == ["default/other"]
+    project(tmp_path / "one", {"part.py": "NAME = 'two'\n"})
+    assert list(entry_points(build(tmp_path / "one"))) == ["default/two"]
+    assert not {"things", "part"} & (set(sys.modules) - import_before)
+
+
+def test_sources_are_loaded_by_what_a_worker_finds(tmp_path: Path) -> None:
+    load = "class Feed:\n    def load(self, partition):\n        return 1\n"
+    sources = f"from servo import source\n\n{load}\nfeed = source('feed', io=Feed)\n"
+    reader = "from servo import asset\n{more}\n@asset\ndef clean(feed):\n    return feed\n"
+    found = project(tmp_path / "found", {"a.py": sources, "b.py": reader.format(more="from a import feed")})
+    assert {each.key: each.io for each in build(found).manifest.assets}["default/feed"] == "a.Feed"
+    lost = project(tmp_path / "lost", {"a.py": sources, "b.py": reader.format(more="")})
+    with pytest.raises(ManifestInvalid, match=r"b.py:3: default/clean: .* worker looks for in `b`; import it there"):
+        build(lost)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ def deploy(mesh: Mesh, folder: Path, *options: str, **changed: str) -> subproces
 
 def test_a_project_is_deployed_with_its_difference(mesh: Mesh, tmp_path: Path) -> None:
     folder = shop(tmp_path)
-    refused = deploy(mesh, folder)
-    assert refused.returncode == 1
-    assert "+ raw/orders" in refused.stdout
-    assert "deployed" not in refused.stdout
+    for options in ([], ["--json"]):
+        refused = deploy(mesh, folder, *options)
+        assert (refused.returncode, "give --yes" in refused.stderr) == (2, True), refused
+        assert "+ raw/orders" in refused.stdout + refused.stderr
+        assert "deployed" not in refused.stdout
     first = deploy(mesh, folder, "--yes")
     assert (first.returncode, first.stdout.splitlines()[-1].split(":")[0]) == (0, "deployed version 1"), first.stderr
     assert "nothing changes" in deploy(mesh, folder, "--dry-run").stdout

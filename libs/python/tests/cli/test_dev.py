@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,6 +76,35 @@ def test_it_deploys_at_every_save_and_leaves_nothing_behind(tmp_path: Path, bina
         assert process.wait() == 0
     assert not (shop.folder / ".servo/dev.json").exists()
     assert processes_naming(shop.folder) == []
+
+
+STUBBORN = """
+import signal, time
+from pathlib import Path
+from servo import asset
+
+@asset(retry=1)
+def stubborn(context):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path("{begun}").touch()
+    while context.attempt == 1:
+        time.sleep(1)
+"""
+
+
+@pytest.mark.mesh
+def test_what_runs_when_it_is_stopped_goes_on_with_the_next(tmp_path: Path, binaries: Path) -> None:
+    shop, begun = new_shop(tmp_path / "shop"), tmp_path / "begun"
+    (shop.folder / "src/stubborn.py").write_text(STUBBORN.format(begun=begun))
+    with dev(shop, binaries) as process:
+        until(process, "deployed version 1")
+        shop.well("run", "default/stubborn")
+        while not begun.exists():
+            time.sleep(0.05)
+    # Whatever does not end was given back, which is no failure: the only try that is allowed is still there.
+    with dev(shop, binaries) as process:
+        until(process, "nothing changes")
+        assert "at try 2" in shop.well("runs", "watch", "--timeout", "300")
 
 
 @pytest.mark.mesh

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from servo import __version__
+from servo.cli.ask import ask
 from servo.cli.failures import hint, place
 from servo.cli.help import FILE, help_of, written
 from servo.cli.main import COMMANDS
@@ -110,6 +113,26 @@ def test_without_a_server_commands_say_how_to_get_one(tmp_path: Path) -> None:
     assert "SERVO_URL" in done.stderr
     half = servo("runs", "list", folder=tmp_path, SERVO_URL="https://localhost")
     assert (half.returncode, "SERVO_TENANT" in half.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [["watch"], ["watch", "--json"], ["logs", "--follow"], ["show"]])
+def test_a_server_that_was_never_there_is_missed_soon(tmp_path: Path, words: list[str]) -> None:
+    where = {"SERVO_URL": "https://127.0.0.1:1", "SERVO_TENANT": "t", "SERVO_WORKSPACE": "w", "SERVO_API_KEY": "k"}
+    done = servo("runs", words[0], "run_" + "a" * 26, *words[1:], folder=tmp_path, **where)
+    assert (done.returncode, "the server cannot be reached" in done.stderr) == (7, True), done.stderr
+
+
+def test_only_a_yes_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidValue, match="give --yes"):
+        ask("Really?")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\nn\n"))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    ask("Really?")
+    # No, and then the end of what is typed.
+    for _ in range(2):
+        with pytest.raises(typer.Exit) as ended:
+            ask("Really?")
+        assert ended.value.exit_code == 130
 
 
 def test_groups_know_what_was_meant(tmp_path: Path) -> None:

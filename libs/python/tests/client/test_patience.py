@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from servo import AsyncClient, Client
 from servo.client.address import Address
+from servo.client.errors import Unavailable
 from servo.client.methods import method, with_request_id
 from servo.client.patience import Patience
 from servo.errors import InvalidValue
@@ -44,6 +48,21 @@ def test_every_service_is_known_without_being_imported(service: str) -> None:
     module = importlib.import_module(f"servo.v1.{service.lower()}_pb2")
     name = module.DESCRIPTOR.services_by_name[f"{service}Service"].methods[0].name
     subprocess.run([sys.executable, "-c", code, f"/servo.v1.{service}Service/{name}"], check=True)
+
+
+def test_a_stream_that_never_began_is_given_up() -> None:
+    where: dict[str, Any] = {"url": "https://127.0.0.1:1", "api_key": "k", "tenant": "t", "workspace": "w"}
+    run_id = "run_" + "a" * 26
+
+    async def watch() -> None:
+        async with AsyncClient(**where) as client:
+            async for _ in client.watch(run_id):
+                pass
+
+    with pytest.raises(Unavailable):
+        asyncio.run(watch())
+    with Client(**where) as client, pytest.raises(Unavailable):
+        list(client.logs(run_id, follow=True))
 
 
 def test_addresses() -> None:

@@ -166,5 +166,5 @@ def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
 
 def test_without_pyarrow_frames_are_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install 'servo-orchestrator\[data\]'"):
+    with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install pyarrow"):
         commit(place(uri(tmp_path)), polars.DataFrame(COLUMNS), "", ABOUT, [])

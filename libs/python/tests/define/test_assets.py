@@ -104,6 +104,8 @@ def test_resources_in_units_of_people() -> None:
 def test_what_cannot_be_is_refused_where_it_is_written() -> None:
     with pytest.raises(InvalidValue, match="the name `Total` of an asset is refused"):
         asset(name="Total")(lambda: None)
+    with pytest.raises(InvalidValue, match='isolation is \'cold\'; write "fresh" or "warm"'):
+        asset(name="a", isolation="cold")(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(InvalidValue, match="are of several types"):
         servo.Static("a", 1)
     with pytest.raises(InvalidValue, match="must answer a Run"):
@@ -118,7 +120,7 @@ def test_every_public_name_is_there_and_typed() -> None:
 
 def test_defining_assets_imports_no_protobuf() -> None:
     names = "Daily, Retry, Run, asset, check, checks, schedule, sensor"
-    listed = "[m for m in sys.modules if m.split('.')[0] in ('grpc', 'google')]"
+    listed = "[m for m in sys.modules if m.split('.')[0] in ('grpc', 'google', 'pyarrow', 'duckdb')]"
     code = f"import sys; from servo import {names}; print({listed})"
     seen = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert seen.strip() == "[]"

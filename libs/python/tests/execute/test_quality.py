@@ -7,13 +7,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy
 import pandas
 import polars
 import pyarrow
+import pyarrow.compute
 import pytest
 
 from servo import checks
 from servo.define.checks import Check, Severity
+from servo.execute import tables
 from servo.execute.quality import CannotCheck, CheckResult, Read, gating, prepare, run_post, run_pre
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -51,7 +54,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     ],
 )
 def test_every_check_reads_every_form(form: str, check: Check, passed: bool, message: str) -> None:
-    (found,) = run_post([check], FORMS[form](), NOW)
+    found = run_post(check, FORMS[form](), NOW)
     assert (found.passed, found.outcome.message, found.errored) == (passed, message, False)
 
 
@@ -67,7 +70,7 @@ def test_every_check_reads_every_form(form: str, check: Check, passed: bool, mes
     ],
 )
 def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any, part: str) -> None:
-    (found,) = run_post([check], value, NOW)
+    found = run_post(check, value, NOW)
     assert (found.passed, found.errored) == (False, True)
     assert part in found.outcome.message
 
@@ -85,18 +88,47 @@ def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any
     ],
 )
 def test_rows_are_compared_with_the_version_before(rows: int, previous: int, passed: bool, expected: str) -> None:
-    (found,) = run_post([checks.row_count(share_of_previous=0.9)], [0] * rows, NOW, previous)
+    found = run_post(checks.row_count(share_of_previous=0.9), [0] * rows, NOW, previous)
     assert (found.passed, found.outcome.actual, found.outcome.expected) == (passed, str(rows), expected)
     assert found.outcome.message == ("" if passed else f"has {rows} rows, the version before {previous}")
 
 
 def test_the_first_version_has_none_before_it() -> None:
-    (found,) = run_post([checks.row_count(at_least=1, share_of_previous=0.9)], [1], NOW)
+    found = run_post(checks.row_count(at_least=1, share_of_previous=0.9), [1], NOW)
     assert (found.passed, found.outcome.message) == (True, "there is no version before to compare with")
 
 
+@pytest.mark.parametrize(("kind", "rows"), [("pandas", 100_000), ("polars", 100_000), ("pyarrow", 10_000_000)])
+def test_many_rows_are_looked_at_without_an_object_for_each(
+    kind: tables.Kind, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> list[Any]:
+        raise AssertionError("every cell was made an object")
+
+    monkeypatch.setattr(tables, "column", refused)
+    ids = pyarrow.array(numpy.arange(rows))
+    table = pyarrow.table({"id": ids, "again": pyarrow.compute.divide(ids, 2)})
+    wanted = [checks.unique("again"), checks.unique("id", "again"), checks.not_null("id", "again")]
+    value = tables.as_kind(table, kind)
+    assert [run_post(each, value, NOW).outcome.actual for each in wanted] == [str(rows // 2), "0", "0"]
+
+
+def test_empty_and_odd_cells_are_counted_in_every_frame() -> None:
+    cells = [None, float("nan"), 1.0, 1.0]
+    wanted = [checks.not_null("a"), checks.unique("a")]
+    for frame, empty in [(pandas.DataFrame({"a": cells}), "2"), (pyarrow.table({"a": cells}), "1")]:
+        assert run_post(wanted[0], frame, NOW).outcome.actual == empty
+    mixed = pandas.DataFrame({"a": [1, "x", None, None]})
+    assert [run_post(each, mixed, NOW).outcome.actual for each in wanted] == ["2", "1"]
+    nested = pyarrow.table({"a": [[1], None]})
+    assert run_post(wanted[0], nested, NOW).outcome.actual == "1"
+    words = pyarrow.table({"a": ["x", "y", "x"]})
+    encoded = words.set_column(0, "a", words["a"].dictionary_encode())
+    assert run_post(wanted[1], encoded, NOW).outcome.actual == "1"
+
+
 def test_data_without_times_is_not_fresh() -> None:
-    (found,) = run_post([checks.max_age("at", "1h")], [{"at": None}], NOW)
+    found = run_post(checks.max_age("at", "1h"), [{"at": None}], NOW)
     assert (found.passed, found.outcome.message) == (False, "has no times to tell its age by")
 
 
@@ -133,7 +165,7 @@ def test_inputs_are_checked_by_name_by_view_and_by_partition() -> None:
 def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
-    remedy = rf"`sql` needs {package}, which is not installed: pip install 'servo-orchestrator\[data\]'"
+    remedy = rf"`sql` needs {package}, which is not installed: pip install {package}"
     with pytest.raises(CannotCheck, match=remedy):
         prepare([checks.sql("SELECT 1")], [])
 
@@ -151,12 +183,13 @@ def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPat
 def test_the_worst_failure_decides(failed: list[Severity], quarantine: bool, meaning: str) -> None:
     broken = [Check(each, checks.Code(lambda _: False), each) for each in failed]
     fine = Check("fine", checks.Code(lambda _: True), "critical")
-    assert gating(run_post([fine, *broken], None, NOW), quarantine=quarantine).name == meaning
+    found = [run_post(each, None, NOW) for each in (fine, *broken)]
+    assert gating(found, quarantine=quarantine).name == meaning
 
 
 def test_what_a_check_raises_stays_its_own() -> None:
     def leaves(_: Any) -> bool:
         raise SystemExit(3)
 
-    (found,) = run_post([Check("leaves", checks.Code(leaves))], None, NOW)
+    found = run_post(Check("leaves", checks.Code(leaves)), None, NOW)
     assert (found.errored, found.outcome.message) == (True, "the check broke: SystemExit: 3")

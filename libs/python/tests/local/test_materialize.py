@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import servo
 from servo import (
     AllPartitions,
+    AssetKey,
     CheckOutcome,
     Context,
     Daily,
@@ -21,11 +23,13 @@ from servo import (
     Items,
     LatestPartitions,
     Monthly,
+    Output,
     PartitionKey,
     Partitions,
     Retriable,
     Retry,
     RunFailed,
+    Skip,
     Slice,
     Slices,
     Static,
@@ -39,6 +43,7 @@ from servo import (
     skip,
     source,
 )
+from servo.define.checks import Check
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -145,10 +150,53 @@ def test_whose_fault_it_is_decides_about_another_try(error: Exception, attempts:
     assert (result.succeeded, result.tasks[0].attempts) == (False, attempts)
 
 
-def test_skipping_skips_what_waits() -> None:
-    @asset(may_skip=True)
-    def maybe() -> int:
-        skip("nothing new")
+def raises_skip() -> int:
+    skip("nothing new")
+
+
+def answers_skip() -> Skip:
+    return Skip("nothing new")
+
+
+@pytest.mark.parametrize(("high", "ends"), [([3], "SUCCEEDED"), ([], "FAILED")])
+def test_every_output_has_its_checks(high: list[int], ends: str) -> None:
+    one, other = Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[checks.row_count(at_least=1)])
+
+    @multi_asset(outputs=[one, other], namespace="n", checks=[checks.row_count(at_most=0)])
+    def halves() -> dict[str, list[int]]:
+        return {"low": [], "high": high}
+
+    @check("n/high", severity="critical")
+    def is_there(value: list[int]) -> bool:
+        return bool(value)
+
+    result = materialize([halves, is_there], raise_on_error=False)
+    found = {each.name: each.passed for each in result.tasks[0].checks}
+    assert found == {"row_count": True, "high.row_count": bool(high), "high.is_there": bool(high)}
+    assert result.tasks[0].state.value == ends
+
+
+@pytest.mark.parametrize(
+    ("wanted", "part"),
+    [
+        (checks.row_count(at_least=1).on(phase="pre"), "name it in checks"),
+        (checks.row_count(share_of_previous=0.5), "only a task's first output does"),
+    ],
+)
+def test_what_a_further_output_cannot_check_is_refused(wanted: Check, part: str) -> None:
+    outputs = [Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[wanted])]
+
+    @multi_asset(outputs=outputs)
+    def halves() -> tuple[int, int]:
+        return 1, 2
+
+    with pytest.raises(servo.ManifestInvalid, match=part):
+        materialize([halves])
+
+
+@pytest.mark.parametrize("function", [raises_skip, answers_skip])
+def test_skipping_skips_what_waits(function: Callable[[], Any]) -> None:
+    maybe = asset(name="maybe", may_skip=True)(function)
 
     @asset
     def after(maybe: int) -> int:
@@ -322,7 +370,7 @@ def test_checks_gate_what_comes_after(
     assert (task.state.value, result.task("default/count").state.value, result.flagged) == (state, after, flagged)
     assert [found.name for found in task.checks] == ["unique_id", "not_null_id", "sql", "enough"]
     if state == "FAILED":
-        assert result.error == "default/rows:materialize: the check `enough` failed too few"
+        assert result.error == "default/rows:materialize: the check `enough` failed: too few"
 
 
 def test_a_check_of_the_inputs_comes_before_user_code() -> None:
@@ -338,7 +386,7 @@ def test_a_check_of_the_inputs_comes_before_user_code() -> None:
         return ran[0]
 
     result = materialize([orders, total], raise_on_error=False)
-    assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed has 0 rows", [])
+    assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed: has 0 rows", [])
 
 
 def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:

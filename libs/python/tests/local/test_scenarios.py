@@ -26,7 +26,7 @@ from servo.model.retry import RetryPolicy
 from servo.model.task_key import TaskKey
 
 _FILE = Path(__file__).resolve().parents[4] / "tests/scenarios/runs.json"
-_SCENARIOS = json.loads(_FILE.read_text())
+SCENARIOS: list[dict[str, Any]] = json.loads(_FILE.read_text())
 
 
 def outcome(told: dict[str, Any]) -> Outcome:
@@ -80,7 +80,7 @@ def slot_of(name: str, ordinals: dict[str, int]) -> Slot:
     return Slot(ordinals[parent], int(item.rstrip("]")) if bracket else None)
 
 
-@pytest.mark.parametrize("scenario", _SCENARIOS, ids=lambda scenario: scenario["name"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["name"])
 def test_scenario(scenario: dict[str, Any]) -> None:
     run, ordinals = begun(scenario)
     told = scenario.get("attempts", {})

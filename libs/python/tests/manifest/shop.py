@@ -5,7 +5,13 @@ from __future__ import annotations
 import servo
 from servo import Daily, In, Latest, Partitions, Resources, Retry, Static, Window, asset, checks, conditions, mapped
 
-events = servo.source("events", namespace="raw", description="From the shop.", partitions=Daily("2026-01-01"))
+
+class Shop:
+    def load(self, partition: servo.PartitionKey | None) -> str:
+        return f"what the shop says of {partition}"
+
+
+events = servo.source("events", namespace="raw", description="From the shop.", partitions=Daily("2026-01-01"), io=Shop)
 
 
 @asset(
@@ -43,7 +49,7 @@ def files() -> servo.Items[str]:
     return servo.Items(["a", "b"])
 
 
-@asset(namespace="marts", deps={"file": mapped(files)}, priority=-3, pool="slow", isolated=True)
+@asset(namespace="marts", deps={"file": mapped(files)}, priority=-3, pool="slow", isolation="fresh")
 def parsed(file: str) -> str:
     return file.upper()
 

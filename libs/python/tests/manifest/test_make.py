@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 import servo
-from servo import ManifestInvalid, asset
+from servo import InvalidValue, ManifestInvalid, asset
 from servo.manifest import canonical
 from servo.manifest.make import make
 from servo.manifest.project import KINDS, Definition, Project
@@ -85,6 +86,7 @@ def test_the_manifest_says_what_the_definitions_say() -> None:
         {"upstream": "marts/revenue", "mapping": {"dimensions": [{"upstream": "day", "latest": 3}]}}
     ]
     assert assets["marts/parsed"]["dependencies"] == [{"upstream": "marts/files", "parameter": "file", "mapped": True}]
+    assert (assets["marts/parsed"]["isolated"], "isolated" in revenue) == (True, False)
     assert assets["marts/high"] == {"key": "marts/high", "made_by": "marts/low"}
     assert manifest["schedules"] == [
         {
@@ -214,8 +216,17 @@ def test_functions_that_no_worker_finds_are_refused() -> None:
     def inside() -> int:
         return 1
 
+    hidden = [asset(name="hidden")(written)]
     shadowed = asset(name="other")(test_checks_of_nothing_are_told)
     shadowed.function = lambda: None
     shadowed.function.__qualname__, shadowed.function.__module__ = "line_of", __name__
-    sentences = [sentence for _, sentence, _ in faults(inside, shadowed, importable=True)]
-    assert ["is not at the top of its module" in sentences[0], "means something else" in sentences[1]] == [True, True]
+    sentences = [sentence for _, sentence, _ in faults(inside, shadowed, *hidden, importable=True)]
+    parts = ["is not at the top of its module", "means something else", "means something else"]
+    assert [part in sentence for part, sentence in zip(parts, sentences, strict=True)] == [True] * 3
+
+
+def test_what_is_no_function_is_refused_by_file_and_line() -> None:
+    odd: Any = functools.partial(print, 1)
+    for decorator in (asset, asset(), servo.multi_asset(outputs=["a"]), servo.check("n/a"), servo.sensor()):
+        with pytest.raises(InvalidValue, match=r"test_make.py:[0-9]+: @\w+ takes a function, and this is a partial"):
+            decorator(odd)

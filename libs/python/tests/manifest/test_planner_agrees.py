@@ -1,6 +1,6 @@
 """Python and the planner, asked the same: equal digests, equal refusals, equal plans.
 
-A sample in `make test`; SERVO_FULL=1 asks about a thousand manifests.
+A sample in `make test`; `make sim` asks about a thousand manifests and a thousand keys.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from servo.local.plan import PlannedTask, plan
 from servo.manifest import canonical
 from servo.manifest.check import Checked, check
 from servo.model.cut import Moment
+from servo.model.partition_key import PartitionKey
+from servo.model.partition_value import kind_of, plain_text
 from servo.model.plan import PlanResources, PlanTask, fingerprint
 from servo.v1 import manifest_pb2, partition_pb2, plan_pb2, planner_pb2, run_spec_pb2
 
 from ..mesh import TENANT, Mesh
-from .random_manifests import manifest
+from .random_keys import dimensions, spoiled
+from .random_manifests import ARTIFACT, manifest
 
 pytestmark = pytest.mark.mesh
 
@@ -35,6 +38,7 @@ WORKSPACE = "agree"
 def test_the_planner_says_the_same(mesh: Mesh) -> None:
     planned = refused = unplannable = 0
     with mesh.client(WORKSPACE) as client:
+        client.upload(ARTIFACT, "SOURCE_ARCHIVE")
         for seed in SEEDS:
             given = manifest(seed)
             canonical.normalise(given)
@@ -55,6 +59,41 @@ def test_the_planner_says_the_same(mesh: Mesh) -> None:
     assert min(planned, refused) > len(SEEDS) // 10, (planned, refused, unplannable)
 
 
+def test_partition_keys_are_understood_alike(mesh: Mesh) -> None:
+    """As Python writes them, and with a fault somewhere: the same task, or the same sentence."""
+    refused = 0
+    with mesh.client(WORKSPACE) as client:
+        for seed in SEEDS:
+            random = Random(seed)
+            key = PartitionKey(dimensions(random))
+            checked = _deployed_by(client, key)
+            tasks = _plan_one(client, checked, _keys(str(key)), f"seed {seed}, {key}") or []
+            assert [str(task.key) for task in tasks] == [f"n/keyed[{key}]:materialize"]
+            wrong = spoiled(str(key), random)
+            refused += _plan_one(client, checked, _keys(wrong), f"seed {seed}, {wrong}") is None
+    assert refused > len(SEEDS) // 2
+
+
+def _deployed_by(client: Client, key: PartitionKey) -> Checked:
+    """One asset that has this partition, and another value beside it."""
+    asset = manifest_pb2.AssetDefinition(key="n/keyed")
+    asset.code.handler.name = "noop"
+    for name, value in key.dimensions:
+        fixed = partition_pb2.StaticValues(type=f"VALUE_TYPE_{kind_of(value).name}", values=[plain_text(value)])
+        asset.partitions.dimensions.add(name=name, fixed=fixed)
+    given = manifest_pb2.Manifest(format=1, assets=[asset])
+    canonical.normalise(given)
+    checked, faults = check(given)
+    assert (faults, checked is None) == ([], False)
+    assert client.deploy(given).deployment.manifest_digest == canonical.digest(given)
+    assert checked is not None
+    return checked
+
+
+def _keys(key: str) -> tuple[partition_pb2.PartitionSelection, PartitionChoice]:
+    return partition_pb2.PartitionSelection(keys=partition_pb2.PartitionKeys(keys=[key])), Keys((key,))
+
+
 def _plan(client: Client, checked: Checked, seed: int) -> bool:
     """Everything, and then one partition with what leads to it and what follows from it."""
     assets = zip(checked.cuts, checked.manifest.assets, strict=True)
@@ -65,8 +104,7 @@ def _plan(client: Client, checked: Checked, seed: int) -> bool:
     keys = [str(task.key.partition) for task in tasks or () if task.key.partition]
     if keys:
         key = Random(seed).choice(keys)
-        single = partition_pb2.PartitionSelection(keys=partition_pb2.PartitionKeys(keys=[key]))
-        _plan_one(client, checked, (single, Keys((key,))), f"seed {seed}, {key}")
+        _plan_one(client, checked, _keys(key), f"seed {seed}, {key}")
     return tasks is not None
 
 
@@ -80,12 +118,13 @@ def _plan_one(
     asked, choice = partitions or (None, None)
     spec = run_spec_pb2.RunSpec(selection=["*"], partitions=asked)
     request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
-    moment = Moment(int(datetime.now(UTC).timestamp()))
-    try:
-        ours = plan(Deployed.of(checked), ["*"], choice, moment)
-    except InvalidValue:
-        with pytest.raises(CallFailed):
+    ours = _planned(checked, choice)
+    if isinstance(ours, InvalidValue):
+        with pytest.raises(CallFailed) as told:
             client.planner.PlanRun(request)
+        # Which of several wrong tasks is told is nobody's business.
+        if len(checked.manifest.assets) == 1:
+            assert str(ours) in [each.description for each in told.value.violations], which
         return None
     theirs = client.planner.PlanRun(request).plan
     assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], which
@@ -93,14 +132,22 @@ def _plan_one(
     return ours
 
 
+def _planned(checked: Checked, choice: PartitionChoice | None) -> list[PlannedTask] | InvalidValue:
+    try:
+        return plan(Deployed.of(checked), ["*"], choice, Moment(int(datetime.now(UTC).timestamp())))
+    except InvalidValue as refused:
+        return refused
+
+
 def _told(task: plan_pb2.PlannedTask) -> tuple[object, ...]:
     inputs = [(each.asset_key, each.parameter, list(each.partition_keys)) for each in task.inputs]
-    return task.task_key, task.partition_key, list(task.upstream), inputs
+    over = task.mapped_over if task.HasField("mapped_over") else None
+    return task.task_key, task.partition_key, list(task.upstream), inputs, over
 
 
 def _ours(task: PlannedTask) -> tuple[object, ...]:
     inputs = [(each.asset_key, each.parameter, [str(key) for key in each.partitions or ()]) for each in task.inputs]
-    return str(task.key), str(task.key.partition or ""), list(task.upstream), inputs
+    return str(task.key), str(task.key.partition or ""), list(task.upstream), inputs, task.mapped_over
 
 
 def _fingerprint(given: manifest_pb2.Manifest, tasks: list[PlannedTask]) -> str:

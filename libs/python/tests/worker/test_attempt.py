@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
 from servo.worker.attempt import Attempt
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
@@ -19,8 +20,8 @@ from servo.worker.environments import Environments
 from servo.worker.reports import TakesAnswer
 
 CODE = """
-import os, time
-from servo import asset
+import os, subprocess, sys, time
+from servo import CheckOutcome, Skip, asset, check
 
 @asset
 def long(context):
@@ -43,6 +44,53 @@ def hungry():
     held = b"y" * 100_000_000
     while True:
         held.count(b"x")
+
+@asset
+def small():
+    import duckdb, pyarrow
+    duckdb.sql("SELECT sum(range) FROM range(100000)").fetchall()
+    return None
+
+@asset
+def greedy_children():
+    code = "import time; held = bytearray(200_000_000); time.sleep(1000)"
+    for _ in range(2):
+        subprocess.Popen([sys.executable, "-c", code])
+    time.sleep(1000)
+
+@asset
+def sharing():
+    # Four processes with the same 100 MB in memory.
+    held = bytearray(b"y" * 100_000_000)
+    for _ in range(3):
+        if os.fork() == 0:
+            held.count(b"x")
+            time.sleep(1.0)
+            os._exit(0)
+    for _ in range(3):
+        os.wait()
+
+@asset
+def odd(context):
+    print("pri\\0nted")
+    context.log.info("lo\\0gged", extra={"fi\\0eld": "\\ud800"})
+    raise ValueError("bro\\0ken \\ud800")
+
+@asset
+def odd_checks():
+    return 1
+
+@check(odd_checks)
+def broken(value):
+    raise ValueError("bro\\0ken")
+
+@check(odd_checks)
+def strange(value):
+    return CheckOutcome(False, 3, "a\\0", "b\\0", {"k\\0": "v\\0"})
+
+@asset
+def skipping():
+    return Skip("nothing\\0new")
 
 @asset
 def chatty():
@@ -160,6 +208,32 @@ def test_what_was_killed_has_used_something(folder: Path) -> None:
     assert finish.usage.memory_mb_ms > 10_000
 
 
+@pytest.mark.parametrize("function", ["hungry", "greedy_children"])
+def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str) -> None:
+    server = Server()
+    given = envelope(function, server)
+    given.resources.memory_bytes = 90_000_000 if function == "hungry" else 300_000_000
+    finish = carry_out(folder, server, given)
+    assert (finish.outcome, finish.error.category) == (
+        state_pb2.OUTCOME_FAILED,
+        state_pb2.ERROR_CATEGORY_INFRASTRUCTURE,
+    )
+    limit = f"the asset's limit is {given.resources.memory_bytes // 1_000_000} MB; raise it"
+    assert re.match(r"its processes had [0-9]+ MB in memory", finish.error.message)
+    assert limit in finish.error.message
+    assert finish.usage.memory_peak_bytes > given.resources.memory_bytes
+
+
+@pytest.mark.parametrize(("function", "limit"), [("small", 400_000_000), ("sharing", 300_000_000)])
+def test_a_limit_is_about_memory_that_is_there(folder: Path, function: str, limit: int) -> None:
+    """Neither addresses that libraries reserve nor pages that processes share count as much as they seem."""
+    server = Server()
+    given = envelope(function, server)
+    given.resources.memory_bytes = limit
+    finish = carry_out(folder, server, given)
+    assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED, finish.error
+
+
 def test_every_report_goes_on_with_the_trace(folder: Path) -> None:
     server = Server()
     given = envelope("talking", server)
@@ -186,6 +260,34 @@ def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypat
     assert set(repeated) == {"*"}
 
 
+def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:
+    server = Server()
+    finish = carry_out(folder, server, envelope("odd", server))
+    assert finish.error.message.startswith("bro␀ken ")
+    assert "bro␀ken" in finish.error.traceback
+    lines = [line for logs in server.of("logs") for line in logs.lines]
+    assert {line.text for line in lines} == {"pri␀nted", "lo␀gged"}
+    assert [list(line.fields) for line in lines if line.fields] == [["fi␀eld"]]
+    assert b"\0bro" not in finish.SerializeToString()
+
+
+def test_what_a_check_says_is_text(folder: Path) -> None:
+    server = Server()
+    given = envelope("odd_checks", server, output_uri=f"file://{folder}/out/")
+    for name in ("broken", "strange"):
+        given.checks.add(name=name).code.CopyFrom(quality_pb2.CodeCheck(module="work", function=name))
+    broken, strange = carry_out(folder, server, given).checks
+    assert broken.message == "the check broke: ValueError: bro␀ken"
+    assert (strange.message, strange.actual, strange.expected) == ("3", "a␀", "b␀")
+    assert dict(strange.metadata) == {"k␀": "v␀"}
+
+
+def test_a_skip_that_is_answered_skips(folder: Path) -> None:
+    server = Server()
+    finish = carry_out(folder, server, envelope("skipping", server))
+    assert (finish.outcome, finish.skip_reason) == (state_pb2.OUTCOME_SKIPPED, "nothing␀new")
+
+
 def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
     server = Server()
     server.silent = True
@@ -200,7 +302,10 @@ def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("how", "outcome"),
-    [(Attempt.cancel, state_pb2.OUTCOME_CANCELLED), (Attempt.interrupt, state_pb2.OUTCOME_INTERRUPTED)],
+    [
+        (Attempt.cancel, state_pb2.OUTCOME_CANCELLED),
+        (lambda attempt: attempt.interrupt(0.0), state_pb2.OUTCOME_INTERRUPTED),
+    ],
 )
 def test_f17_what_waits_for_its_code_can_be_cut_short(
     folder: Path, how: Callable[[Attempt], None], outcome: state_pb2.Outcome

@@ -81,10 +81,6 @@ def forking():
     os._exit(1)
 
 @asset
-def hungry():
-    return len(bytearray(8 * 1024 ** 3))
-
-@asset
 def unsendable():
     class Odd(Exception):
         def __reduce__(self):
@@ -116,7 +112,7 @@ def reading(fine):
 
 @asset
 def joined(parsed):
-    pass
+    print(parsed)
 
 @asset
 def traced():
@@ -144,6 +140,51 @@ class Dying:
     def load(self, place):
         with place.reading("data") as file:
             return int(file.read())
+
+@servo.multi_asset(outputs=["low", "high"])
+def halves():
+    return [1], []
+
+class Feed:
+    def load(self, partition):
+        return f"the feed of {partition}"
+
+class Tables:
+    def load(self, partition):
+        import pyarrow
+        return pyarrow.table({"a": [1]})
+
+feed = servo.source("feed", io=Feed)
+table = servo.source("table", io="work.Tables")
+bare = servo.source("bare")
+
+@asset
+def fed(feed):
+    print(feed)
+
+@asset(deps={"days": servo.In("default/feed", mapping={"day": servo.Window(-1, 0)})})
+def fed_by_days(days):
+    for day, value in days.items():
+        print(day, "->", value)
+
+@asset
+def framed(table: "pandas.DataFrame"):
+    print(type(table).__name__, list(table["a"]))
+
+import pandas
+
+@asset
+def unfed(bare):
+    pass
+
+def plainly():
+    print("plainly")
+
+renamed = asset(name="renamed")(plainly)
+
+@asset(io=Dying)
+def stored_by_class():
+    return 2
 
 @asset(io="work.Dying")
 def stored(context):
@@ -193,9 +234,9 @@ def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[st
 FILE = told_input("file", asset="default/files")
 
 
-def with_child(folder: Path, use: Callable[[Child], Awaitable[T]], memory_bytes: int = 0) -> T:
+def with_child(folder: Path, use: Callable[[Child], Awaitable[T]]) -> T:
     async def story() -> T:
-        child = await Child.start(folder, memory_bytes)
+        child = await Child.start(folder)
         try:
             return await asyncio.wait_for(use(child), 60)
         finally:
@@ -251,6 +292,40 @@ def test_what_a_job_prints_last_is_its_own(folder: Path) -> None:
 
     for number, lines in enumerate(with_child(folder, use)):
         assert sorted(lines) == [f"hello day=d:2026-01-{number % 28 + 1:02} 0.5", "oops"]
+
+
+def test_a_source_is_loaded_by_its_io(folder: Path) -> None:
+    """The server names its partitions and no version."""
+    told = told_input("feed", ["day=d:2026-01-31", "", ""])
+    assert run(folder, job("fed", inputs=[told]))[1] == [("STDOUT", "the feed of day=d:2026-01-31")]
+    assert run(folder, job("fed", inputs=[told_input("feed")], partition=""))[1] == [("STDOUT", "the feed of None")]
+    days = told_input("days", ["day=d:2026-01-30", "", ""], ["day=d:2026-01-31", "", ""], asset="default/feed")
+    assert [line for _, line in run(folder, job("fed_by_days", inputs=[days]))[1]] == [
+        "day=d:2026-01-30 -> the feed of day=d:2026-01-30",
+        "day=d:2026-01-31 -> the feed of day=d:2026-01-31",
+    ]
+    assert run(folder, job("framed", inputs=[told_input("table")]))[1] == [("STDOUT", "DataFrame [1]")]
+    (answer, _) = run(folder, job("unfed", inputs=[told_input("bare")]))
+    assert answer["error"]["category"] == "INPUT"
+
+
+def test_a_check_of_a_further_output_looks_at_that(folder: Path) -> None:
+    rows = [quality_pb2.CheckDefinition(name=name, row_count={"min": 1}) for name in ("row_count", "high.row_count")]
+    answer, _ = run(folder, job("halves", checks=[told(each) for each in rows]))
+    assert [(each["name"], each["passed"]) for each in answer["checks"]] == [
+        ("row_count", True),
+        ("high.row_count", False),
+    ]
+
+
+def test_an_asset_has_the_name_that_the_module_gives_it(folder: Path) -> None:
+    answer, lines = run(folder, job("renamed"))
+    assert (answer["outcome"], lines) == ("succeeded", [("STDOUT", "plainly")])
+
+
+def test_a_class_is_an_io(folder: Path) -> None:
+    (output,) = run(folder, job("stored_by_class"))[0]["outputs"]
+    assert output["metadata"] == {"format": "work.Dying"}
 
 
 def test_items_go_out_and_come_in(folder: Path) -> None:
@@ -330,7 +405,7 @@ def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder:
         ("is", True, "info", ""),
     ]
     assert (answer["outcome"], answer["gating"]) == ("succeeded", "BLOCK")
-    assert answer["blocking"] == "the check `rows` failed has 1 rows"
+    assert answer["blocking"] == "the check `rows` failed: has 1 rows"
     assert run(folder, job("checked", checks=given, quarantine=True))[0]["gating"] == "QUARANTINE"
 
 
@@ -389,6 +464,18 @@ def test_one_of_many_items_is_not_taken_for_all(folder: Path) -> None:
     assert "`default/parsed` is made once per item" in answer["error"]["message"]
 
 
+@pytest.mark.parametrize(("own", "rest"), [("", ""), ("day=d:2026-01-31", ",day=d:2026-01-31")])
+def test_what_all_items_made_is_one_list(folder: Path, own: str, rest: str) -> None:
+    def version(item: int) -> list[str]:
+        about = About("r", str(item), "default/parsed", "")
+        made = commit(place(f"file://{folder}/{item}/"), f"made of {item}", "", about, [])
+        return [f"_map=i:{item}{rest}", str(item), made["uri"]]
+
+    versions = [version(item) for item in (10, 0, 2)]
+    answer, lines = run(folder, job("joined", inputs=[told_input("parsed", *versions)], partition=own))
+    assert (answer["outcome"], lines) == ("succeeded", [("STDOUT", "['made of 0', 'made of 2', 'made of 10']")])
+
+
 def test_tools_of_user_code_find_the_trace(folder: Path) -> None:
     async def use(child: Child) -> list[list[str]]:
         printed: list[list[str]] = [[], []]
@@ -423,14 +510,6 @@ def test_a_hundred_megabytes_are_read_and_cut(folder: Path) -> None:
     answer, lines = run(folder, job("loud"))
     assert answer["outcome"] == "succeeded"
     assert [(stream, len(line)) for stream, line in lines] == [("STDOUT", 32 * 1024)] * 100
-
-
-def test_memory_is_limited(folder: Path) -> None:
-    async def use(child: Child) -> dict[str, Any]:
-        return await child.run(job("hungry"), silent)
-
-    answer = with_child(folder, use, memory_bytes=1024**3)
-    assert (answer["outcome"], answer["error"]["category"]) == ("failed", "INFRASTRUCTURE")
 
 
 def test_what_dies_before_its_marker_has_made_nothing(folder: Path) -> None:

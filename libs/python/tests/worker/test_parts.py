@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import hmac
 import json
+import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from servo import checks
+from servo import AsyncClient, checks
 from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, worker_pb2
 from servo.worker.checks import read, told
+from servo.worker.config import WorkerConfig
 from servo.worker.envelopes import Seen, open_envelope
+from servo.worker.leaving import Leaving
 from servo.worker.logs import Kept, Lines
+from servo.worker.outcome import failed
+from servo.worker.plain import plain
+from servo.worker.pull import Pull
+from servo.worker.redaction import Redactor
+from servo.worker.reports import Reports
+from servo.worker.slots import Slots
 from servo.worker.spool import Spool
 
 
@@ -69,6 +82,111 @@ def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
     spool.forget(current)
     spool.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_for_a_while_hides_no_later_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (callback_pb2.CallbackItem(presigned=name) for name in ("/first", "/second"))
+    spool = Spool(tmp_path)
+    path = spool.keep([first])
+    write = os.write
+
+    def half(file: int, content: bytes) -> int:
+        if len(content) < 8:
+            raise OSError(errno.ENOSPC, "the disk is full")
+        return write(file, content[: len(content) // 2])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        with pytest.raises(OSError, match="the disk is full"):
+            spool.keep([callback_pb2.CallbackItem(presigned="/lost")])
+    spool.keep([second])
+    assert list(Spool(tmp_path).left()) == [(path, [first, second])]
+
+
+def test_what_cannot_be_taken_back_has_nothing_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = callback_pb2.CallbackItem(presigned="/x")
+
+    def refused(*_: object) -> int:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    spool = Spool(tmp_path)
+    path = spool.keep([item])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", refused)
+        patched.setattr(os, "ftruncate", refused)
+        with pytest.raises(OSError, match="broken"):
+            spool.keep([item])
+    assert spool.keep([item]) != path
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [("a\0b", "a␀b"), ("a\ud800b\udfff", "a\ufffdb\ufffd"), ("wörd \U0001f389", "wörd \U0001f389"), ("", "")],
+)
+def test_texts_are_made_such_that_every_store_takes_them(text: str, sent: str) -> None:
+    assert plain(text) == Redactor()(text) == sent
+    assert failed("INPUT", text).error.message == sent
+
+
+def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
+    """More than are written at once; some may stand there twice."""
+    attempts = {str(number) for number in range(600)}
+
+    async def leave() -> None:
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        reports = Reports(client, "t", Spool(tmp_path))
+        running = asyncio.create_task(reports.run())
+        await asyncio.sleep(0)
+        for attempt in attempts:
+            reports.send(callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt)))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(leave())
+    assert {each.finish.attempt_id for _, items in Spool(tmp_path).left() for each in items} == attempts
+
+
+def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
+    """gRPC goes on asking for what to send on a stream that failed by itself."""
+
+    async def story() -> None:
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        pull = Pull(Slots(client, WorkerConfig("t", tmp_path)))
+        reports = Reports(client, "t", Spool(tmp_path / "outcomes"))
+        says: list[tuple[Any, Callable[[], None]]] = [
+            (pull, pull._say),
+            (reports, lambda: reports.send(callback_pb2.CallbackItem())),
+        ]
+        for door, say in says:
+            door._stream = 1
+            stale = asyncio.ensure_future(anext(door._messages(1)))
+            await asyncio.sleep(0)
+            door._stream = 2
+            current = asyncio.ensure_future(anext(door._messages(2)))
+            await asyncio.sleep(0)
+            say()
+            await asyncio.wait([stale, current])
+            assert isinstance(stale.exception(), StopAsyncIteration)
+            assert current.exception() is None
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])
+def test_leaving_keeps_time_for_ending_and_telling(grace: float, finish: float, end: float) -> None:
+    async def story() -> None:
+        leaving = Leaving(grace, kill_grace=5.0)
+        leaving.begin()
+        ends = leaving._ends
+        leaving.begin()
+        assert leaving._ends == ends
+        assert leaving.seconds_to_finish <= finish
+        assert leaving.seconds_to_end <= end
+        assert leaving.kill_seconds == min(5.0, grace / 4)
+
+    asyncio.run(story())
 
 
 def lines(*pieces: bytes) -> list[str]:

@@ -108,7 +108,7 @@ def with_door(
         await asyncio.wait_for(use(door), 30)
         server.registers.set()
         server.may_answer.set()
-        slots.leave.set()
+        slots.leaving.begin()
         await asyncio.wait_for(serving, 30)
 
     asyncio.run(story())
@@ -177,7 +177,7 @@ def test_before_it_is_registered_and_after_it_leaves_nothing_is_taken(tmp_path: 
 
     async def after(door: Door) -> None:
         assert await door.post(envelope("A")) == 202
-        door.slots.leave.set()
+        door.slots.leaving.begin()
         # It still answers while what it has ends.
         assert await door.post(envelope("B")) == 503
 

@@ -84,9 +84,21 @@ def test_without_credentials_the_remedy_is_named(cloud: Google, monkeypatch: pyt
 
 
 def test_the_longest_is_taken_out_first() -> None:
-    redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "abc"})
-    assert redact("hunter2-long hunter2 abc") == "*** *** abc"
+    redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "ab"})
+    assert redact("hunter2-long hunter2 ab") == "*** *** ab"
     assert Redactor()("anything") == "anything"
+
+
+def test_short_secrets_and_short_lines_of_long_ones_are_taken_out() -> None:
+    """A secret of three characters, and lines of four; what is shorter stands in ordinary words."""
+    assert Redactor({"pin": "a1b"})("the pin is a1b") == "the pin is ***"
+    redact = Redactor({"lines": "user\npa55\nabc\n"})
+    assert redact("user, pa55 and abc") == "***, *** and abc"
+    assert redact(json.dumps("user\npa55\nabc\n")) == '"***"'
+
+
+def test_a_secret_with_what_cannot_be_sent_is_taken_out() -> None:
+    assert Redactor({"k": "se\0cret"})("it is se\0cret\0") == "it is ***␀"
 
 
 @pytest.mark.parametrize("secret", ["hunter2-long", PEM, ODD, "a.*b(c)"])

@@ -27,7 +27,7 @@ import os, signal, time
 from pathlib import Path
 import polars
 from servo import AllOf, CheckOutcome, In, Items, Partitions, Retry, Secret, Static
-from servo import asset, check, checks, mapped, multi_asset, skip
+from servo import asset, check, checks, mapped, multi_asset, skip, source
 
 EFFECTS = Path(os.environ["EFFECTS"])
 
@@ -55,6 +55,11 @@ def flaky(context):
 @asset(namespace="bad")
 def broken():
     return {}["ghost"]
+
+@asset(namespace="bad")
+def odd():
+    print("a nul \\0")
+    raise ValueError("a nul \\0 and half a pair \\ud800")
 
 @asset(namespace="bad", checks=[checks.row_count(at_least=1).on(severity="critical")])
 def empty():
@@ -111,8 +116,19 @@ def report(total, regions):
 def doubtful(total):
     return [total]
 
+class Rates:
+    def load(self, partition):
+        return {"eu": 2}
+
+rates = source("rates", namespace="fed", io=Rates)
+
+@asset(namespace="fed")
+def priced(rates):
+    EFFECTS.write_text(f"a price of {rates['eu']}")
+
 @asset(namespace="slow", retry=Retry(attempts=1))
 def slow(context):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     note(context)
     while not EFFECTS.with_name("go").exists():
         time.sleep(0.05)
@@ -122,7 +138,7 @@ def slow(context):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     folder = tmp_path_factory.mktemp("project")
-    project(folder, {"workshop.py": CODE.replace("\\\\n", "\\n")})
+    project(folder, {"workshop.py": CODE.replace("\\\\", "\\")})
     os.environ["EFFECTS"] = str(folder / "effects")
     yield build(folder)
     del os.environ["EFFECTS"]
@@ -192,17 +208,19 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
             "bad/empty:materialize": "FAILED",
             "bad/endless:materialize": "FAILED",
             "bad/nothing:materialize": "SKIPPED",
+            "bad/odd:materialize": "FAILED",
             "bad/queried:materialize": "FAILED",
         }
         found = {task.task_key: task for task in client.tasks(run.run_id)}
         broken = found["bad/broken:materialize"].error
         assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
+        assert found["bad/odd:materialize"].error.message == "a nul ␀ and half a pair ?"
         # The worker's report or the server's own clock, whichever came first.
         assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
         for name, message in [
-            ("empty", "the check `row_count` failed has 0 rows"),
-            ("attached", "the check `never` failed not today"),
-            ("queried", "the check `sql` failed 1 rows, the first is (1,)"),
+            ("empty", "the check `row_count` failed: has 0 rows"),
+            ("attached", "the check `never` failed: not today"),
+            ("queried", "the check `sql` failed: 1 rows, the first is (1,)"),
         ]:
             task = found[f"bad/{name}:materialize"]
             assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
@@ -217,7 +235,7 @@ def test_rows_are_compared_with_the_version_that_readers_have(mesh: Mesh, built:
             states.append(state_pb2.RunState.Name(client.wait(run.run_id).state).removeprefix("RUN_STATE_"))
             if rows == 2:
                 (task,) = client.tasks(run.run_id)
-                assert task.error.message == "the check `row_count` failed has 2 rows, the version before 3"
+                assert task.error.message == "the check `row_count` failed: has 2 rows, the version before 3"
         assert states == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
 
 
@@ -253,6 +271,13 @@ def test_data_flows_from_task_to_task(mesh: Mesh, built: Built, effects: Path) -
     assert ("flow/report", "") not in made
 
 
+def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-fed") as client, working(mesh, "work-fed", effects):
+        run = deployed(client, built).trigger(Run("fed.*"))
+        assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
+        assert effects.read_text() == "a price of 2"
+
+
 def until_written(effects: Path) -> None:
     """User code has begun."""
     while not (effects.exists() and effects.read_text()):
@@ -266,12 +291,13 @@ def line_of(text: str) -> int:
 def test_a_worker_that_leaves_gives_back_what_it_runs(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-leave") as client:
         run = deployed(client, built).trigger(Run("slow.*"))
-        with working(mesh, "work-leave", effects, "--leave-grace", "0") as first:
+        with working(mesh, "work-leave", effects, "--leave-grace", "4") as first:
             until_written(effects)
             first.send_signal(signal.SIGTERM)
             assert first.wait() == 0
         effects.with_name("go").touch()
-        with working(mesh, "work-leave", effects):
+        # The server knows it from the first: the second has another folder and nothing to tell.
+        with working(mesh, "work-leave", effects, "--state", str(effects.with_name("other"))):
             # An interruption is no failure: the only attempt that is allowed is still there.
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
         assert effects.read_text().splitlines() == ["slow/slow 1 1", "slow/slow 2 2"]

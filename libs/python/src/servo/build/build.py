@@ -18,7 +18,7 @@ from servo.v1 import code_pb2, manifest_pb2
 from .archive import archive
 from .files import name_of, packaged
 from .requirements import lock
-from .scan import import_all, module_names
+from .scan import import_all, importing, module_names
 from .settings import ProjectSettings
 
 # Where a worker finds the locked requirements in the archive.
@@ -77,7 +77,6 @@ def build(folder: Path, *, code_version: str = "") -> Built:
         raise InvalidValue(f"there is no folder {source}; name the one with your code in project.source of servo.toml")
     files = packaged(source, settings.exclude)
     requirements, faults = lock(folder / settings.requirements)
-    modules, broken = import_all(source, settings.modules or module_names(source, files))
     contents = {name_of(source, file): file.read_bytes() for file in files}
     zipped = archive({**contents, REQUIREMENTS_NAME: requirements.encode()})
     artifact = code_pb2.CodeArtifact(
@@ -85,7 +84,9 @@ def build(folder: Path, *, code_version: str = "") -> Built:
         kind="ARTIFACT_KIND_SOURCE_ARCHIVE",
         requirements_digest=hashlib.sha256(requirements.encode()).hexdigest(),
     )
-    manifest = _manifest(Project.of_modules(modules), artifact, code_version, [*faults, *broken])
+    with importing(source, files):
+        modules, broken = import_all(source, settings.modules or module_names(source, files))
+        manifest = _manifest(Project.of_modules(modules), artifact, code_version, [*faults, *broken])
     return Built(manifest, zipped, requirements.encode())
 
 

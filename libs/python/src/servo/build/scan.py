@@ -12,11 +12,14 @@ from pathlib import Path
 from types import ModuleType
 
 from servo.define.location import Location
+from servo.errors import InvalidValue
 from servo.manifest.faults import Fault
 
 from .files import name_of
 
 _MENTIONS = re.compile(rb"^\s*(from|import)\s+servo\b", re.MULTILINE)
+# Not the project's, whatever its files are called.
+_NEVER_ANEW = sys.stdlib_module_names | {"servo"}
 
 
 def module_names(source: Path, files: Sequence[Path]) -> list[str]:
@@ -25,17 +28,41 @@ def module_names(source: Path, files: Sequence[Path]) -> list[str]:
     return sorted(name for name in names if name is not None)
 
 
+@contextmanager
+def importing(source: Path, files: Sequence[Path]) -> Iterator[None]:
+    """As a worker has it: the sources first, and nothing left of what this process imported under their names, be it an
+    earlier state of the project or another one. Afterwards everything is as it was before."""
+    tops = {name_of(source, file).partition("/")[0].removesuffix(".py") for file in files} - _NEVER_ANEW
+    before = _take_out(tops)
+    wrote_bytecode = not sys.dont_write_bytecode
+    # Its times count seconds, and whoever saves twice in one would get the first state again.
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(source))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(source))
+        sys.dont_write_bytecode = not wrote_bytecode
+        _take_out(tops)
+        sys.modules.update(before)
+
+
 def import_all(source: Path, names: Sequence[str]) -> tuple[list[ModuleType], list[Fault]]:
     """Every module that can be imported, and why the others cannot."""
     modules: list[ModuleType] = []
     faults: list[Fault] = []
-    with _on_path(source):
-        for name in names:
-            try:
-                modules.append(importlib.import_module(name))
-            except Exception as error:
-                faults.append(_fault(name, source, error))
+    for name in names:
+        try:
+            modules.append(importlib.import_module(name))
+        except (Exception, SystemExit) as error:
+            faults.append(_fault(name, source, error))
     return modules, faults
+
+
+def _take_out(tops: set[str]) -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.partition(".")[0] in tops]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def _mentions_servo(file: Path) -> bool:
@@ -47,21 +74,25 @@ def _module_name(name: str) -> str | None:
     return ".".join(parts) if all(part.isidentifier() for part in parts) else None
 
 
-def _fault(name: str, source: Path, error: Exception) -> Fault:
-    sentence = f"cannot be imported: {type(error).__name__}: {error}"
+def _fault(name: str, source: Path, error: BaseException) -> Fault:
+    location = _location(source, error)
+    return Fault("modules", f"cannot be imported: {_words(error, location)}", name, location)
+
+
+def _words(error: BaseException, location: Location | None) -> str:
+    match error:
+        case SystemExit():
+            return f'it ends the program (exit code {error.code}); do that only if __name__ == "__main__"'
+        case InvalidValue():
+            # Some name their place themselves, for those who do not build.
+            return str(error).removeprefix(f"{location}: ")
+        case _:
+            return f"{type(error).__name__}: {error}"
+
+
+def _location(source: Path, error: BaseException) -> Location | None:
     if isinstance(error, SyntaxError) and error.filename:
-        return Fault("modules", sentence, name, Location(error.filename, error.lineno or 1))
+        return Location(error.filename, error.lineno or 1)
     frames = [Location(frame.filename, frame.lineno or 1) for frame in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames if Path(frame.file).is_relative_to(source)]
-    return Fault("modules", sentence, name, own[-1] if own else None)
-
-
-@contextmanager
-def _on_path(source: Path) -> Iterator[None]:
-    """As a worker has it: the sources first."""
-    sys.path.insert(0, str(source))
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.path.remove(str(source))
+    return own[-1] if own else None

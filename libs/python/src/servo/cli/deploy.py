@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .ask import ask
 from .build import CodeVersion, Folder, built_at
 from .server import Server, connected
 from .show import AsJson
@@ -39,11 +40,12 @@ def deploy_command(
     with server.client() as client:
         client.upload(built.archive, "SOURCE_ARCHIVE")
         answer = client.deploy(built.manifest, validate_only=True)
-        if not as_json:
-            _show(answer.diff, new_code=_artifact(client) != built.archive_digest)
+        asking = not (yes or dry_run)
+        if asking or not as_json:
+            _show(answer.diff, new_code=_artifact(client) != built.archive_digest, err=as_json)
+        if asking:
+            ask("Deploy this?")
         if not dry_run:
-            if not (yes or as_json):
-                typer.confirm("Deploy this?", abort=True)
             answer = client.deploy(built.manifest, comment=comment)
     if as_json:
         typer.echo(json.dumps(MessageToDict(answer, preserving_proto_field_name=True)))
@@ -61,7 +63,8 @@ def _artifact(client: Client) -> str:
         return ""
 
 
-def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool) -> None:
+def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool, err: bool) -> None:
+    """``err`` on stderr, where it is for the one who is asked."""
     from servo.v1 import deployment_pb2
 
     signs = {
@@ -72,6 +75,6 @@ def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool) -> None:
     for change in diff.changes:
         fields = ", ".join(field.path for field in change.fields)
         stale = "; its data becomes stale" if change.makes_stale else ""
-        typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}")
+        typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
     if not diff.changes:
-        typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes")
+        typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)

@@ -38,11 +38,14 @@ def dev_command(
 ) -> None:
     """Run everything on this machine: server, worker, and a new deployment whenever you save."""
     from servo.build.settings import ProjectSettings
+    from servo.dev.binary import standalone
     from servo.dev.mesh import MeshFailed, announce, running
     from servo.dev.worker import WorkerFailed, working
 
     folder = folder.resolve()
     ProjectSettings.read(folder)
+    # What is missing is told before anything is said to start.
+    standalone()
     own = folder / ".servo"
     stop = _stopped_by_signals()
     try:

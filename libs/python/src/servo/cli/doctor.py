@@ -48,7 +48,7 @@ def doctor_command(
     """Look whether everything is there that Servo needs, and say what to do about the rest."""
     from servo.errors import ServoError
 
-    found = [_python(), _tables(), _binary(), _postgres()]
+    found = [_python(), _binary(), _postgres()]
     given = {"url": url, "api_key": api_key, "token_file": token_file, "tenant": tenant, "workspace": workspace}
     given |= {"ca_file": ca_file, "server_name": server_name}
     if url or dev_server(Path.cwd()):
@@ -77,16 +77,6 @@ def _python() -> Finding:
     from servo import __version__
 
     return Finding("servo", f"{__version__} on Python {sys.version.split()[0]} at {sys.executable}")
-
-
-def _tables() -> Finding:
-    from importlib.util import find_spec
-
-    missing = [name for name in ("pyarrow", "duckdb") if find_spec(name) is None]
-    if missing:
-        told = f"{' and '.join(missing)} not installed: no Parquet, no checks of schemas and in SQL"
-        return Finding("tables", told, "pip install 'servo-orchestrator[data]'")
-    return Finding("tables", "pyarrow and duckdb are installed")
 
 
 def _binary() -> Finding:

@@ -12,7 +12,8 @@ WRONG_USE = 2
 NOT_FOUND = 3
 # A fault of the command itself, which no caller can do anything about.
 OWN_FAULT = 70
-INTERRUPTED = 130
+# By whoever called: Ctrl-C, or no to a question.
+STOPPED = 130
 
 
 class NothingFound(ServoError):
@@ -27,6 +28,10 @@ class NotWorking(ServoError):
     """Something on this machine does not work, and nobody else can serve instead."""
 
 
+class OutOfTime(ServoError):
+    """What was waited for has not happened yet."""
+
+
 def exit_code(error: Exception) -> int:
     from servo.client import errors
 
@@ -34,7 +39,7 @@ def exit_code(error: Exception) -> int:
         ((errors.NotFound, NothingFound), NOT_FOUND),
         ((errors.NotAuthenticated, errors.NotAllowed), 4),
         ((errors.Conflict, AlreadyThere), 5),
-        (errors.TimedOut, 6),
+        ((errors.TimedOut, OutOfTime), 6),
         ((errors.Unavailable, errors.Exhausted, NotWorking), 7),
     ]
     return next((code for kinds, code in codes if isinstance(error, kinds)), WRONG_USE)

@@ -32,18 +32,37 @@ def tell_failure(run_id: str, task: run_pb2.Task) -> None:
     error = task.error
     message = error.message.strip() or show.task_state(task)
     typer.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
-    typer.echo(textwrap.indent(f"{error.type or 'failed'}: {message}", "    "))
-    where = place(error.location, error.traceback)
+    typer.echo(textwrap.indent(f"{error.type}: {message}" if error.type else message, "    "))
+    where, caller = place(error.location, error.traceback), _caller(error.traceback)
     if where:
-        typer.echo(f"    at {where}")
-    typer.echo(f"    hint: {hint(error, run_id)}")
+        typer.echo(f"    at {where}{f', called at {caller}' if caller and caller != where else ''}")
+    typer.echo(f"    hint: {_check_hint(run_id) if _is_check(task) else hint(error, run_id)}")
     typer.echo(f"    log: servo runs logs {run_id} --task '{show.task_name(task.task_key)}'")
+
+
+def _is_check(task: run_pb2.Task) -> bool:
+    from servo.v1 import state_pb2
+
+    return task.reason == state_pb2.TRANSITION_REASON_CHECK_FAILED
+
+
+def _check_hint(run_id: str) -> str:
+    return (
+        "the data is not as the check wants it: correct the function or the check, deploy, then "
+        f"`servo runs retry {run_id}`"
+    )
 
 
 def place(location: str, traceback: str) -> str:
     """The innermost line of the reader's own files: a worker runs a copy of them, and names what it called there."""
     frames = [f"{file}:{line}" for file, line in _FRAME.findall(traceback)]
     return next((found for each in (location, *reversed(frames)) if (found := _own(each))), location)
+
+
+def _caller(traceback: str) -> str:
+    """The outermost line of the reader's own files: the asset's function, when a helper of it failed."""
+    frames = (f"{file}:{line}" for file, line in _FRAME.findall(traceback))
+    return next((found for each in frames if (found := _own(each))), "")
 
 
 def _own(location: str) -> str | None:

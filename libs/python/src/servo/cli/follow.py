@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
 from . import show
-from .ends import INTERRUPTED, RUN_FAILED
+from .ends import RUN_FAILED, STOPPED, OutOfTime
 from .failures import tell_failures
 from .screen import Lines, screen
 
@@ -42,10 +43,25 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
             story.screen.line(
                 f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(STOPPED) from None
     run = client.run(run_id)
     tell_end(client, run)
     return run
+
+
+@contextmanager
+def waiting(run_id: str, timeout: float | None) -> Iterator[None]:
+    """Says what it means that the time is over: nothing for the run."""
+    from servo.client.errors import TimedOut
+
+    try:
+        yield
+    except TimedOut as error:
+        if timeout is None:
+            raise
+        raise OutOfTime(
+            f"{run_id} has not ended within {timeout:g} s and goes on; `servo runs watch {run_id}` shows it"
+        ) from error
 
 
 def follow_as_json(client: Client, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
@@ -112,6 +128,8 @@ class _Story:
     def _details(self, task: run_pb2.Task, state: str) -> str:
         if state == "FAILED":
             return f"  {_error_words(task)}"
+        if state in ("SKIPPED", "CANCELLED"):
+            return f"  {show.task_reason(task)}"
         if state != "SUCCEEDED" or not task.attempt:
             return ""
         attempts = self._client.task(self._run_id, task.task_id).attempts

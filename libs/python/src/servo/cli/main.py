@@ -42,7 +42,7 @@ _OPTIONS = {
 }
 _EXIT_CODES = (
     "0 fine, 1 the run failed, 2 wrong use or a wrong project, 3 not found, 4 not authenticated or not allowed, "
-    "5 conflict, 6 out of time, 7 no server"
+    "5 conflict, 6 out of time, 7 no server, 70 a fault of servo itself, 130 stopped by Ctrl-C or by no to a question"
 )
 
 

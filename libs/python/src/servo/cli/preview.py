@@ -26,10 +26,8 @@ def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
 
 def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of columns, and at most this many rows."""
-    try:
-        import duckdb
-    except ImportError:
-        raise InvalidValue("tables need DuckDB: `pip install 'servo-orchestrator[data]'`") from None
+    import duckdb
+
     files = [f"{folder.removeprefix('file://').rstrip('/')}/data.parquet" for folder in folders]
     with duckdb.connect() as database:
         # Columns may come and go between versions; folders are named after partitions, which are no columns.

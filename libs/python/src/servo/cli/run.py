@@ -74,13 +74,14 @@ def run_command(
 
 def until_it_ends(client: Client, run_id: str, *, timeout: float | None, logs: bool, as_json: bool) -> None:
     """Shows the rest of a run, and ends as it does."""
-    from .follow import follow, leave_with
+    from .follow import follow, leave_with, waiting
 
-    if as_json:
-        run = client.wait(run_id, timeout=timeout)
-        show.print_message(run)
-    else:
-        run = follow(client, run_id, timeout=timeout, logs=logs)
+    with waiting(run_id, timeout):
+        if as_json:
+            run = client.wait(run_id, timeout=timeout)
+            show.print_message(run)
+        else:
+            run = follow(client, run_id, timeout=timeout, logs=logs)
     leave_with(run)
 
 

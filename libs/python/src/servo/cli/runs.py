@@ -77,12 +77,14 @@ def watch_command(
     as_json: AsJson = False,
 ) -> None:
     """Show a run until it has ended; exit 1 if it did not succeed."""
-    from .follow import follow_as_json, leave_with
+    from .follow import follow_as_json, leave_with, waiting
 
     with server.client() as client:
         run_id = chosen(client, run_id)
         if as_json:
-            return leave_with(follow_as_json(client, run_id, timeout=timeout))
+            with waiting(run_id, timeout):
+                run = follow_as_json(client, run_id, timeout=timeout)
+            return leave_with(run)
         return until_it_ends(client, run_id, timeout=timeout, logs=follow, as_json=False)
 
 

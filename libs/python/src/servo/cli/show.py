@@ -75,6 +75,12 @@ def task_state(task: run_pb2.Task) -> str:
     return state_pb2.TaskState.Name(task.state).removeprefix("TASK_STATE_")
 
 
+def task_reason(task: run_pb2.Task) -> str:
+    from servo.v1 import state_pb2
+
+    return state_pb2.TransitionReason.Name(task.reason).removeprefix("TRANSITION_REASON_").lower().replace("_", " ")
+
+
 def task_name(key: str) -> str:
     """Materialising is what tasks do, unless they say otherwise."""
     return key.removesuffix(":materialize")

@@ -15,7 +15,9 @@ OnlyWorkspace = Annotated[list[str] | None, typer.Option(help="Serve only this o
 Capability = Annotated[list[str] | None, typer.Option(help="What this worker offers; may be given again.")]
 Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may be given again.")]
 JsonLog = Annotated[bool, typer.Option("--json", help="Log as lines of JSON.")]
-Seconds = Annotated[float, typer.Option(min=0, help="Time for attempts to end when the worker is told to leave.")]
+Seconds = Annotated[
+    float, typer.Option(min=0, help="From being told to leave to the end; what runs by then is given back.")
+]
 
 
 @connected

@@ -41,7 +41,7 @@ from .pages import async_pages
 from .patience import DEADLINE_SECONDS, Patience
 from .requests import Requests, large_manifest
 from .status import is_unavailable, told
-from .sync import PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
+from .sync import FIRST_TRIES, PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
 _STUBS = ("planner", "scheduler", "callback", "dispatcher", "backfill", "automation", "quota", "access")
@@ -214,17 +214,18 @@ class AsyncClient:
                 yield line
 
     async def _resumed(self, call: Callable[..., Any], request: Any, timeout: float | None) -> AsyncIterator[Any]:
-        pause = PAUSE_MIN
+        pause, tries_left = PAUSE_MIN, FIRST_TRIES
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             try:
                 async for message in call(request, timeout=left):
-                    pause = PAUSE_MIN
+                    pause, tries_left = PAUSE_MIN, 0
                     request.resume_token = message.resume_token
                     yield message
             except grpc.aio.AioRpcError as error:
-                if not is_unavailable(error):
+                tries_left -= 1
+                if tries_left == 0 or not is_unavailable(error):
                     raise told(error) from error
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, PAUSE_MAX)

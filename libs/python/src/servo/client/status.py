@@ -48,6 +48,8 @@ def _details(code: str, message: str, raw: object) -> Details:
             each.Unpack(wanted)
     if info.domain != _DOMAIN and code == "UNAVAILABLE":
         message = f"the server cannot be reached: {message}"
+    if info.domain != _DOMAIN and code == "DEADLINE_EXCEEDED":
+        message = "there was no answer in time"
     return Details(
         code=code,
         message=message,

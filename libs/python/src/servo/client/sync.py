@@ -56,6 +56,8 @@ TERMINAL = (
 )
 PAUSE_MIN = 0.1
 PAUSE_MAX = 5.0
+# Of a stream that never began.
+FIRST_TRIES = 5
 _PAGE_SIZE = 100
 
 
@@ -197,17 +199,19 @@ class Client:
             yield from message.lines
 
     def _resumed(self, call: Callable[..., Any], request: Any, timeout: float | None) -> Iterator[Any]:
-        pause = PAUSE_MIN
+        """What was there once is waited for; a server that was never there is missed soon."""
+        pause, tries_left = PAUSE_MIN, FIRST_TRIES
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             try:
                 for message in call(request, timeout=left):
-                    pause = PAUSE_MIN
+                    pause, tries_left = PAUSE_MIN, 0
                     request.resume_token = message.resume_token
                     yield message
             except grpc.RpcError as error:
-                if not is_unavailable(error):
+                tries_left -= 1
+                if tries_left == 0 or not is_unavailable(error):
                     raise told(error) from error
                 time.sleep(pause)
                 pause = min(pause * 2, PAUSE_MAX)

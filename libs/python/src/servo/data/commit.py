@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from servo.define.io import Io
 from servo.errors import ServoError
 from servo.execute import tables
 from servo.execute.errors import InputMissing
@@ -33,7 +34,7 @@ class About:
     partition_key: str
 
 
-def commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     """What to report of it."""
     try:
         return _commit(folder, value, io, about, inputs)
@@ -70,7 +71,7 @@ def row_count(uri: str) -> int | None:
     return rows if isinstance(rows, int) else None
 
 
-def _commit(folder: Place, value: Any, io: str, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def _commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     stored = formats.store(folder, value, io)
     size = folder.size()
     facts = {**asdict(stored), "schema_hash": stored.schema_hash, "byte_size": size, "inputs": inputs}

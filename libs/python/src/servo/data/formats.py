@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from servo.define.io import Io, io_name
 from servo.errors import InvalidValue, ServoError
 from servo.execute import tables
 from servo.model.canonical import sha256_hex
@@ -44,17 +45,17 @@ class Stored:
         return sha256_hex([list(each) for each in self.schema])
 
 
-def store(place: Place, value: Any, io: str) -> Stored:
-    match io or _usual(value):
+def store(place: Place, value: Any, io: Io) -> Stored:
+    match io_name(io) or _usual(value):
         case "parquet":
             return _store_parquet(place, value)
         case "json":
             return _store_json(place, value)
         case "pickle":
             return _store_pickle(place, value)
-        case custom:
-            _io(custom).store(value, place)
-            return Stored(custom, row_count=_rows(value))
+        case name:
+            custom(io).store(value, place)
+            return Stored(name, row_count=_rows(value))
 
 
 def load(place: Place, stored: Mapping[str, Any], wanted: tables.Kind | None = None) -> Any:
@@ -69,8 +70,21 @@ def load(place: Place, stored: Mapping[str, Any], wanted: tables.Kind | None = N
             with place.reading("data.pickle") as file:
                 # Written by a task of the same workspace, whose code runs here anyway.
                 return pickle.load(file)
-        case custom:
-            return _io(custom).load(place)
+        case name:
+            return custom(name).load(place)
+
+
+def custom(io: Io, *needed: str) -> Any:
+    """An object of the user's class, which has what is ``needed``: store and load, unless said otherwise."""
+    found = _class(io) if isinstance(io, str) else io
+    needed = needed or ("store", "load")
+    if found is None or not all(hasattr(found, name) for name in needed):
+        name = io_name(io)
+        raise CannotStore(
+            f"io `{name}` is neither parquet, json nor pickle, nor a class package.module.Name with "
+            f"{' and '.join(needed)}"
+        )
+    return found()
 
 
 def _usual(value: Any) -> str:
@@ -143,14 +157,8 @@ def _load_parquet(place: Place, kind: str) -> Any:
     with place.reading("data.parquet") as file:
         table = pyarrow.parquet.read_table(file)
     match kind:
-        case "pandas":
-            tables.require("pandas", "reading a pandas frame")
-            return table.to_pandas()
-        case "polars":
-            tables.require("polars", "reading a polars frame")
-            import polars
-
-            return polars.from_arrow(table)
+        case "pandas" | "polars":
+            return tables.of_arrow(table, kind)
         case "rows":
             return table.to_pylist()
         case "columns":
@@ -159,14 +167,9 @@ def _load_parquet(place: Place, kind: str) -> Any:
             return table
 
 
-def _io(name: str) -> Any:
+def _class(name: str) -> Any:
     module, _, kind = name.rpartition(".")
-    found = getattr(importlib.import_module(module), kind, None) if module else None
-    if found is None or not hasattr(found, "store") or not hasattr(found, "load"):
-        raise CannotStore(
-            f"io `{name}` is neither parquet, json nor pickle, nor a class package.module.Name with store and load"
-        )
-    return found()
+    return getattr(importlib.import_module(module), kind, None) if module else None
 
 
 def _rows(value: Any) -> int | None:

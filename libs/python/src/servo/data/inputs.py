@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from servo.execute.quality import Read
 from servo.model.partition_key import MAP_DIMENSION, PartitionKey, parse_dimensions
 
 from . import commit
+
+Load = Callable[[PartitionKey | None], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +57,30 @@ class Reader:
         self._own = own
         self.read_bytes = 0
 
-    def read(self, resolved: Resolved, given: In, wanted: tables.Kind | None) -> Read:
-        """One value where partitions are paired one to one, else a mapping from partition key to value."""
+    def read(self, resolved: Resolved, given: In, wanted: tables.Kind | None, load: Load | None = None) -> Read:
+        """One value where partitions are paired one to one, else a mapping from partition key to value. ``load`` gives
+        what has no version here because it is made elsewhere."""
         pieces = _pieces(resolved.versions or [Version("", "", "")])
         if is_single(self._own, given.mapping, [Version(piece.partition, "", "") for piece in pieces]):
-            return Read(self._value(resolved, pieces[0], given, wanted))
+            return Read(self._value(resolved, pieces[0], given, wanted, load))
         found = {
-            PartitionKey.parse(piece.partition): self._value(resolved, piece, given, wanted)
+            PartitionKey.parse(piece.partition): self._value(resolved, piece, given, wanted, load)
             for piece in pieces
-            if piece.there or not given.optional
+            if piece.there or load or not given.optional
         }
         return Read(found, several=True)
 
-    def _value(self, resolved: Resolved, piece: _Piece, given: In, wanted: tables.Kind | None) -> Any:
+    def _value(
+        self, resolved: Resolved, piece: _Piece, given: In, wanted: tables.Kind | None, load: Load | None
+    ) -> Any:
         """Of what is made once per item, the list of what the items made."""
+        if load and not piece.there:
+            return tables.as_kind(load(PartitionKey.parse(piece.partition) if piece.partition else None), wanted)
         if not piece.mapped:
             return self._one(resolved, piece.versions[0], given, wanted)
-        return [self._one(resolved, version, given, wanted) for version in piece.versions]
+        # All items were done, or their reader would not run: one without a version made nothing.
+        made = (version if version.materialization_id else None for version in piece.versions)
+        return [each and self._one(resolved, each, given, wanted) for each in made]
 
     def _one(self, resolved: Resolved, version: Version, given: In, wanted: tables.Kind | None) -> Any:
         if not version.materialization_id:

@@ -10,11 +10,13 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, get_args, overload
 
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
+from .functions import check_function
+from .io import Io
 from .location import Location, of_caller, of_function
 
 # What users say about an asset is imported by those who say it: the decorator alone stays quick to import.
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Isolation = Literal["warm", "fresh"]
 # The parameter that gets a Context instead of data.
 CONTEXT = "context"
 DEFAULT_NAMESPACE = "default"
@@ -57,8 +60,8 @@ class AssetOptions(TypedDict, total=False):
     freshness: Freshness | None
     # A change makes the data stale; empty: the packaged code decides.
     code_version: str
-    # How values are stored: "parquet", "json", a class of the user.
-    io: str
+    # How values are stored: "parquet", "json", "pickle", or a class of the user with store and load.
+    io: Io
     config: Mapping[str, Any]
     secrets: Sequence[Secret]
     automation: Condition | None
@@ -66,8 +69,8 @@ class AssetOptions(TypedDict, total=False):
     may_skip: bool
     # Gives items, over which downstream assets may be mapped.
     yields_items: bool
-    # A new process for every attempt.
-    isolated: bool
+    # "fresh" starts a new process for every attempt, "warm" goes on with one that did its last job well.
+    isolation: Isolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +92,17 @@ class Settings:
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
     code_version: str = ""
-    io: str = ""
+    io: Io = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     secrets: Sequence[Secret] = ()
     automation: Condition | None = None
     may_skip: bool = False
     yields_items: bool = False
-    isolated: bool = False
+    isolation: Isolation = "warm"
+
+    def __post_init__(self) -> None:
+        if self.isolation not in get_args(Isolation):
+            raise InvalidValue(f'isolation is {self.isolation!r}; write "fresh" or "warm"')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +112,9 @@ class Output:
     key: AssetKey
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    io: str = ""
+    io: Io = ""
+    # Of this output; those in the options of a multi-asset are about the first.
+    checks: Sequence[Check | CheckFunction[..., Any]] = ()
 
 
 class Asset(Generic[P, R]):
@@ -154,7 +163,8 @@ class Source:
     tags: Mapping[str, str] = field(default_factory=dict)
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
-    io: str = ""
+    # A class with load(partition), for functions that read it by a parameter.
+    io: Io = ""
     location: Location = field(default_factory=of_caller)
 
 
@@ -176,6 +186,7 @@ def asset(
     """Makes a function an asset called ``namespace/name``; the name is the function's unless given."""
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
+        check_function(function, "@asset")
         key = AssetKey(namespace, name or function.__name__)
         output = Output(
             key, description or inspect.getdoc(function) or "", options.get("tags", {}), options.get("io", "")
@@ -194,6 +205,7 @@ def multi_asset(
         raise InvalidValue("outputs is empty; name what the function makes")
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
+        check_function(function, "@multi_asset")
         return Asset(function, named, Settings(**options))
 
     return wrap
@@ -208,9 +220,10 @@ def source(
     tags: Mapping[str, str] | None = None,
     owners: Sequence[str] = (),
     freshness: Freshness | None = None,
-    io: str = "",
+    io: Io = "",
 ) -> Source:
-    """An asset that is made elsewhere."""
+    """An asset that is made elsewhere. What a parameter gets of it is what ``load(partition)`` of the class ``io``
+    answers."""
     return Source(AssetKey(namespace, name), description, partitions, tags or {}, owners, freshness, io)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 from servo.errors import InvalidValue
 
 from .durations import Duration
+from .functions import check_function
 from .location import Location, of_caller, of_function
 from .run import Run
 from .settings import Secret
@@ -51,6 +52,7 @@ def schedule(
     """Over a function that answers the run; it is asked when the manifest is made, not at tick time."""
 
     def wrap(function: Callable[[], Run]) -> Schedule:
+        check_function(function, "@schedule")
         run = function()
         if not isinstance(run, Run):
             raise InvalidValue(f"{of_function(function)}: the schedule `{function.__name__}` must answer a Run")
@@ -127,6 +129,7 @@ def sensor(
     """Over a function that gets the cursor and answers a :class:`SensorResult`."""
 
     def wrap(function: Callable[P, R]) -> PollSensor[P, R]:
+        check_function(function, "@sensor")
         return PollSensor(function, name or function.__name__, interval, timeout, run, secrets, pool, max_runs)
 
     return wrap

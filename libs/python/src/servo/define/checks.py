@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from .durations import Duration, read_duration
+from .functions import check_function
 from .location import Location, of_function
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def check(
     """Makes a function a check of these assets; it answers a bool or a :class:`~servo.define.results.CheckOutcome`."""
 
     def wrap(function: Callable[P, R]) -> CheckFunction[P, R]:
+        check_function(function, "@check")
         made = Check(name or function.__name__, Code(function), severity, phase, timeout, _words(function))
         return CheckFunction(function, made, [each if isinstance(each, str) else str(each.key) for each in assets])
 

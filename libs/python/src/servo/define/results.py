@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Skip(Exception):
-    """Raised by an asset's function: there is nothing to do. What depends on it is skipped as well."""
+    """Raised or answered by an asset's function: there is nothing to do. What depends on it is skipped as well."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)

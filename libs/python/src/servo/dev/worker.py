@@ -14,7 +14,9 @@ from servo.errors import ServoError
 from . import process
 from .mesh import Mesh
 
-_LEAVE_SECONDS = 15.0
+# Whoever presses Ctrl-C does not wait for long tasks: they are given back, and go on with the next `servo dev`.
+_LEAVE_GRACE = 5.0
+_LEAVE_SECONDS_MAX = 3 * _LEAVE_GRACE
 
 
 class WorkerFailed(ServoError):
@@ -36,11 +38,11 @@ class RunningWorker:
 @contextmanager
 def working(mesh: Mesh, folder: Path, *, slots: int) -> Iterator[RunningWorker]:
     command = [sys.executable, "-m", "servo.cli", "worker", "--workspace", mesh.workspace]
-    command += ["--slots", str(slots), "--state", str(folder)]
+    command += ["--slots", str(slots), "--state", str(folder), "--leave-grace", str(_LEAVE_GRACE)]
     file = mesh.logs / "worker.log"
     with file.open("a") as log:
         started = process.start(command, environment=mesh.environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             yield RunningWorker(started, file)
         finally:
-            process.stop(started, _LEAVE_SECONDS)
+            process.stop(started, _LEAVE_SECONDS_MAX)

@@ -11,6 +11,7 @@ from servo.define.asset import CONTEXT, Asset
 from servo.define.checks import Check
 from servo.define.context import Context
 
+from .checks_of import looked_at
 from .outputs import Outputs, outputs
 from .quality import CheckResult, Gating, Read, gating, run_post, run_pre
 
@@ -45,6 +46,8 @@ def carry_out(
     if CONTEXT in asset.parameters:
         arguments[CONTEXT] = context
     attempted.made = outputs(asset, asset.function(**arguments))
-    value = attempted.made.values[str(asset.key)]
-    attempted.checks += run_post([check for check in checks if check.phase != "pre"], value, now, previous_rows)
+    for check in checks:
+        if check.phase != "pre":
+            value = attempted.made.values[looked_at(asset, check)]
+            attempted.checks.append(run_post(check, value, now, previous_rows))
     attempted.gating = gating(attempted.checks, quarantine=quarantine)

@@ -34,14 +34,13 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
         case RowCount(at_least, at_most, share):
             return _row_count(tables.row_count(value), at_least, at_most, share, previous_rows)
         case NotNull(columns):
-            empty = sum(1 for column in columns for cell in tables.column(value, column) if cell is None)
+            empty = sum(tables.null_count(value, column) for column in columns)
             return CheckOutcome(empty == 0, f"{empty} values are empty" if empty else "", str(empty), "0")
         case Unique(columns):
-            keys = list(zip(*(tables.column(value, column) for column in columns), strict=True))
-            again = len(keys) - len(set(keys))
+            again = tables.repeated_rows(value, columns)
             return CheckOutcome(again == 0, f"{again} rows repeat another" if again else "", str(again), "0")
         case MaxAge(column, max_age):
-            return _max_age(tables.column(value, column), max_age, now)
+            return _max_age(tables.newest_of(value, column), max_age, now)
         case Schema():
             return _schema(tables.arrow(value), check.spec)
         case Sql(query):

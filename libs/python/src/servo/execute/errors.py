@@ -13,6 +13,7 @@ from servo.define.settings import Retry
 from servo.errors import ServoError
 from servo.model.categories import ErrorCategory
 
+from .deadline import DeadlinePassed
 from .quality import CannotCheck
 from .tables import PackageMissing
 
@@ -65,6 +66,8 @@ def _category(error: BaseException) -> ErrorCategory:
             return ErrorCategory.INPUT
         case CannotCheck() | PackageMissing():
             return ErrorCategory.CONFIGURATION
+        case DeadlinePassed():
+            return ErrorCategory.TIMEOUT
         case ConnectionError() | TimeoutError():
             return ErrorCategory.TRANSIENT
         case MemoryError():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from servo.define.asset import Asset
-from servo.define.results import Items
+from servo.define.results import Items, Skip
 from servo.errors import InvalidValue
 from servo.model.limits import MAPPED_ITEMS_PER_TASK_MAX
 
@@ -16,15 +17,18 @@ from servo.model.limits import MAPPED_ITEMS_PER_TASK_MAX
 class Outputs:
     # By asset key.
     values: Mapping[str, Any]
-    # What a mapped downstream runs over; None when the asset yields no items.
-    items: tuple[Any, ...] | None = None
+    # What a mapped downstream runs over, as JSON texts; None when the asset yields no items.
+    items: tuple[str, ...] | None = None
 
 
 def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
+    """Raises the :class:`Skip` that was answered: it means the same whichever way it leaves the function."""
+    if isinstance(answer, Skip):
+        raise answer
     if asset.settings.yields_items:
         items = _items(asset, answer)
         stored = answer.value if isinstance(answer, Items) and answer.value is not None else list(items)
-        return Outputs({str(asset.key): stored}, items)
+        return Outputs({str(asset.key): stored}, tuple(json.dumps(item) for item in items))
     if isinstance(answer, Items):
         raise InvalidValue(f"`{asset.key}` answered items; say yields_items=True in its definition")
     if len(asset.outputs) == 1:

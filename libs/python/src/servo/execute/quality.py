@@ -7,7 +7,6 @@ hour for a package that was missing all the time.
 from __future__ import annotations
 
 import inspect
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from servo.errors import ServoError
 
 from . import tables
 from .check_kinds import answered, no_rows, outcome
+from .deadline import DeadlinePassed, within
 
 _TIMEOUT_SECONDS = 300.0
 
@@ -109,8 +109,8 @@ def run_pre(checks: Iterable[Check], inputs: Mapping[str, Read], now: datetime) 
     return [_run(check, partial(_look_at_inputs, check, inputs, now)) for check in checks]
 
 
-def run_post(checks: Iterable[Check], value: Any, now: datetime, previous_rows: int | None = None) -> list[CheckResult]:
-    return [_run(check, partial(outcome, check, value, now, previous_rows)) for check in checks]
+def run_post(check: Check, value: Any, now: datetime, previous_rows: int | None = None) -> CheckResult:
+    return _run(check, partial(outcome, check, value, now, previous_rows))
 
 
 def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
@@ -127,7 +127,7 @@ def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
 def blocking(results: Iterable[CheckResult]) -> str:
     """The critical checks that failed, for people."""
     failed = [check for check in results if not check.passed and check.severity == "critical"]
-    return "; ".join(f"the check `{check.name}` failed {check.outcome.message}".rstrip() for check in failed)
+    return "; ".join(f"the check `{check.name}` failed: {check.outcome.message}".rstrip(": ") for check in failed)
 
 
 def _look_at_inputs(check: Check, inputs: Mapping[str, Read], now: datetime) -> CheckOutcome:
@@ -162,29 +162,18 @@ def _arguments(function: Callable[..., Any], parameters: Sequence[str]) -> dict[
 
 
 def _run(check: Check, look: Callable[[], CheckOutcome]) -> CheckResult:
-    """In a thread, because only so can something that hangs be left behind."""
     severity: Severity = check.severity or "error"
     phase: Phase = check.phase or "post"
     seconds = _TIMEOUT_SECONDS if check.timeout is None else read_duration(check.timeout).total_seconds()
-    found: list[CheckOutcome | BaseException] = []
-
-    def work() -> None:
-        try:
-            found.append(look())
-        except BaseException as error:
-            found.append(error)
-
     began = time.monotonic()
-    thread = threading.Thread(target=work, name=f"servo-check-{check.name}", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    took = time.monotonic() - began
-    match found[0] if found else None:
-        case CheckOutcome() as told:
-            return CheckResult(check.name, told, severity, phase=phase, seconds=took)
-        case None:
-            told = CheckOutcome(False, f"took longer than {seconds:g} s", metadata={"timeout": "true"})
-            return CheckResult(check.name, told, severity, True, phase, took, timed_out=True)
-        case error:
-            told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {error}")
-            return CheckResult(check.name, told, severity, errored=True, phase=phase, seconds=took)
+    errored = timed_out = False
+    try:
+        told = within(seconds, look, f"check-{check.name}")
+    except DeadlinePassed as late:
+        errored = timed_out = True
+        told = CheckOutcome(False, str(late), metadata={"timeout": "true"})
+    # Whatever it is, a SystemExit too: it came from the check.
+    except BaseException as error:
+        errored = True
+        told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {error}")
+    return CheckResult(check.name, told, severity, errored, phase, time.monotonic() - began, timed_out)

@@ -6,13 +6,12 @@ None of those packages is imported here before a value of theirs is there, or a 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Literal
 
 from servo.errors import InvalidValue, ServoError
 
 Kind = Literal["pyarrow", "pandas", "polars"]
-EXTRA = "pip install 'servo-orchestrator[data]'"
 _CLASSES: dict[tuple[str, str], Kind] = {
     ("pyarrow", "Table"): "pyarrow",
     ("pandas", "DataFrame"): "pandas",
@@ -27,7 +26,7 @@ class PackageMissing(ServoError):
 def require(package: str, what: str) -> None:
     """``what`` begins the sentence."""
     if importlib.util.find_spec(package) is None:
-        raise PackageMissing(f"{what} needs {package}, which is not installed: {EXTRA}")
+        raise PackageMissing(f"{what} needs {package}, which is not installed: pip install {package}")
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -66,6 +65,35 @@ def column(value: Any, name: str) -> list[Any]:
     return [row.get(name) for row in value]
 
 
+def null_count(value: Any, name: str) -> int:
+    columns = _arrow_columns(value, [name])
+    if columns is None:
+        return sum(1 for cell in column(value, name) if cell is None)
+    return int(columns[name].null_count)
+
+
+def repeated_rows(value: Any, names: Sequence[str]) -> int:
+    """How many rows have the same in these columns as another before them."""
+    columns = _arrow_columns(value, names)
+    if columns is None:
+        keys = list(zip(*(column(value, name) for name in names), strict=True))
+        return len(keys) - len(set(keys))
+    # Merging what several threads found of mostly different rows takes longer than finding it.
+    return int(columns.num_rows - columns.group_by(list(names), use_threads=False).aggregate([]).num_rows)
+
+
+def newest_of(value: Any, name: str) -> list[Any]:
+    """Cells of a column, the newest among them. Of times in a frame it is the only one."""
+    columns = _arrow_columns(value, [name])
+    if columns is not None:
+        import pyarrow
+        import pyarrow.compute
+
+        if pyarrow.types.is_temporal(columns[name].type):
+            return [pyarrow.compute.max(columns[name]).as_py()]
+    return column(value, name)
+
+
 def arrow(value: Any) -> Any:
     """The value as an Arrow table."""
     import pyarrow
@@ -83,6 +111,47 @@ def arrow(value: Any) -> Any:
     if isinstance(value, Mapping):
         return pyarrow.table(dict(value))
     raise InvalidValue(f"a {type(value).__name__} is no table; answer a frame, or a list of mappings")
+
+
+def as_kind(value: Any, wanted: Kind | None) -> Any:
+    """A frame or table as the kind that a function asks for; everything else stays what it is."""
+    found = kind_of(value)
+    if wanted is None or found is None or found == wanted:
+        return value
+    require("pyarrow", "turning one kind of frame into another")
+    return of_arrow(arrow(value), wanted)
+
+
+def of_arrow(table: Any, kind: Kind) -> Any:
+    match kind:
+        case "pandas":
+            require("pandas", "reading a pandas frame")
+            return table.to_pandas()
+        case "polars":
+            require("polars", "reading a polars frame")
+            import polars
+
+            return polars.from_arrow(table)
+        case "pyarrow":
+            return table
+
+
+def _arrow_columns(value: Any, names: Sequence[str]) -> Any:
+    """Of a frame, to be counted without an object per cell; None for no frame, or what Arrow has no type for."""
+    kind = kind_of(value)
+    if kind is None:
+        return None
+    for name in names:
+        _check_name(name, value.column_names if kind == "pyarrow" else value.columns)
+    import pyarrow
+
+    try:
+        chosen = arrow(value.select(list(names)) if kind != "pandas" else value[list(names)])
+    except pyarrow.ArrowException:
+        return None
+    # Arrow groups by values only, not by lists of them.
+    nested = any(pyarrow.types.is_nested(field.type) for field in chosen.schema)
+    return None if nested else chosen
 
 
 def _frame_column(value: Any, kind: Kind, name: str) -> list[Any]:

@@ -109,7 +109,7 @@ class Run:
     run_id: str
     tasks: Sequence[FoldTask]
     cells: dict[Slot, Cell] = field(default_factory=dict)
-    # The message of the failed task that stands first in the plan.
+    # Of the failed task that stands first in the plan: its place, its key and what it said.
     error: tuple[int, str] | None = None
     _items: dict[int, int] = field(default_factory=dict)
     _quarantined: set[int] = field(default_factory=set)
@@ -198,8 +198,9 @@ class Run:
 
     def _fail(self, slot: Slot, reason: str, message: str) -> None:
         self._step(slot, TaskState.FAILED, reason)
-        if self.error is None or slot.ordinal < self.error[0]:
-            self.error = slot.ordinal, f"{self.tasks[slot.ordinal].key}: {message}"
+        error = slot.ordinal, f"{self.key(slot)}: {message}"
+        # Of several the least is told, so that the order in which tasks fail does not show.
+        self.error = error if self.error is None else min(error, self.error)
 
     def _wait(self, slot: Slot, reason: str, delay_ms: int) -> None:
         self._step(slot, TaskState.RETRY_WAIT, reason)

@@ -47,6 +47,10 @@ def materialize(
     ``inputs`` stand for what is not run here: a value, or a function from partition to value. Retries follow each other
     at once unless ``sleep`` is given. With ``raise_on_error`` a failed run raises
     :class:`~servo.local.result.RunFailed`; the result is in it.
+
+    Values go through the formats that a worker stores them in, and items through JSON: each reader has its own. A
+    function with a ``timeout`` runs in a thread; one that takes longer fails as on a worker, but cannot be ended: what
+    it still does, it does beside the rest. Memory limits and processes are a worker's alone.
     """
     listed = list(_flat(definitions))
     project = Project.of([*listed, *stand_ins(listed, inputs or ())])

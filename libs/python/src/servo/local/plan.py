@@ -128,7 +128,7 @@ class _Draft:
         upstream = self.deployed.name(link.upstream)
         if not before:
             raise InvalidValue(
-                f"`{self.key}` runs over the items of `{upstream}`, which must run with it; select it too"
+                f"`{self.key}` runs over the items of `{upstream}`, which must run with it; select `1+` of it"
             )
         if len(before) > 1:
             raise InvalidValue(f"`{self.key}` would run over the items of {len(before)} partitions of `{upstream}`")

@@ -6,27 +6,34 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from servo.data.formats import custom
 from servo.define.asset import Asset
-from servo.define.checks import Check, CheckFunction
 from servo.define.context import Context
-from servo.define.results import Skip
+from servo.define.durations import read_duration
+from servo.define.io import is_custom
+from servo.define.results import Fatal, Skip
 from servo.define.settings import Retry
+from servo.execute.annotations import wanted_frame
 from servo.execute.carry_out import Attempted, carry_out
+from servo.execute.checks_of import attached, checks_of
+from servo.execute.deadline import within
 from servo.execute.errors import AttemptError, describe
 from servo.execute.outputs import Outputs
 from servo.execute.quality import Gating, Read, blocking, prepare
 from servo.manifest.project import Project
 from servo.model.ids import run_id
 from servo.model.partition_key import PartitionKey
-from servo.v1 import manifest_pb2
+from servo.v1 import event_execution_pb2, manifest_pb2, state_pb2
+from servo.worker.fit import Finish, fit
 
 from .fold import CheckFailed, Failed, FoldTask, Outcome, Run, SkippedItself, Slot, Succeeded
 from .plan import PlannedTask
 from .result import MaterializeResult, TaskResult
 from .retries import retry_policy
-from .values import Values
+from .values import Load, Stored, Values
 
 # A run without a server belongs to nobody; its ids only have to be stable.
 _SECRET = bytes(32)
@@ -53,12 +60,13 @@ class Runner:
         sleep: Callable[[float], None] | None,
     ) -> None:
         self.assets = {str(asset.key): asset for asset in project.assets}
-        self.attached = _attached(project)
+        self.attached = attached(project.checks)
         self.tasks = tasks
-        self.values = Values(given)
+        self.values = Values(given, _loads(project))
         self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
         self.stories: dict[Slot, _Story] = {}
-        self.items: dict[int, tuple[Any, ...]] = {}
+        # As JSON texts, which is how they reach a worker.
+        self.items: dict[int, tuple[str, ...]] = {}
         folded = [
             FoldTask(task.key, task.upstream, task.mapped_over, retry_policy(manifest.assets[task.asset]))
             for task in tasks
@@ -101,44 +109,53 @@ class Runner:
     def _outcome(
         self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, story: _Story
     ) -> Outcome:
-        attempted, checks = story.attempted, self._checks(asset)
+        attempted = story.attempted
+        work = partial(self._carry_out, slot, asset, planned, context, attempted)
         try:
-            # There never is a version before.
-            prepare(checks, [each.parameter for each in planned.inputs])
-            inputs, quarantine = self._inputs(slot, planned), asset.settings.quarantine
-            carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
+            timeout = asset.settings.timeout
+            seconds = None if timeout is None else read_duration(timeout).total_seconds()
+            stored = work() if seconds is None else within(seconds, work, f"task-{asset.key}")
         except Skip as skip:
             return SkippedItself(skip.reason)
-        except Exception as error:
+        # What user code raises to end the program ends its task.
+        except (Exception, SystemExit) as error:
             story.error = describe(error, Retry.of(asset.settings.retry, tuple(asset.settings.retry_on)))
             return Failed(story.error.category, story.error.message, story.error.type, story.error.retriable)
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return CheckFailed(blocking(attempted.checks))
         quarantined = attempted.gating is Gating.QUARANTINE
         if not quarantined:
-            self._keep(slot, planned.key.partition, attempted.made)
+            self._keep(slot, planned.key.partition, attempted.made, stored)
         return Succeeded(len(attempted.made.items or ()), quarantined=quarantined)
 
-    def _inputs(self, slot: Slot, planned: PlannedTask) -> dict[str, Read]:
+    def _carry_out(
+        self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: Attempted
+    ) -> dict[str, Stored]:
+        """What it made, as it would lie in a store; nothing of it counts before somebody keeps it."""
+        checks, quarantine = checks_of(asset, self.attached), asset.settings.quarantine
+        # There never is a version before.
+        prepare(checks, [each.parameter for each in planned.inputs])
+        inputs = self._inputs(slot, asset, planned)
+        carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
+        if attempted.made is None or attempted.gating is Gating.BLOCK:
+            return {}
+        _check_size(attempted.made.items or ())
+        ios = {str(output.key): output.io or asset.settings.io for output in asset.outputs}
+        return {key: Stored.of(value, ios[key]) for key, value in attempted.made.values.items()}
+
+    def _inputs(self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask) -> dict[str, Read]:
         inputs: dict[str, Read] = {}
         for each in planned.inputs:
             if each.mapped and slot.item is not None and planned.mapped_over is not None:
-                inputs[each.parameter] = Read(self.items[planned.mapped_over][slot.item])
+                inputs[each.parameter] = Read(json.loads(self.items[planned.mapped_over][slot.item]))
             else:
-                inputs[each.parameter] = Read(self.values.read(each), several=not each.single)
+                value = self.values.read(each, wanted_frame(asset.function, each.parameter))
+                inputs[each.parameter] = Read(value, several=not each.single)
         return inputs
 
-    def _checks(self, asset: Asset[..., Any]) -> list[Check]:
-        own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
-        attached = self.attached.get(str(asset.key), [])
-        return [*own, *(each for each in attached if each not in own)]
-
-    def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs) -> None:
-        for key, value in made.values.items():
-            if slot.item is None:
-                self.values.made[key, partition] = value
-            else:
-                self.values.made[key, partition][slot.item] = value
+    def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs, stored: Mapping[str, Stored]) -> None:
+        for key, value in stored.items():
+            self.values.keep(key, partition, value, slot.item)
         if made.items is not None and slot.item is None:
             self.items[slot.ordinal] = made.items
             self._make_room(slot.ordinal, len(made.items))
@@ -148,7 +165,7 @@ class Runner:
         for task in self.tasks:
             if task.mapped_over == over:
                 for output in self.assets[str(task.key.asset)].outputs:
-                    self.values.made[str(output.key), task.key.partition] = [None] * count
+                    self.values.make_room(str(output.key), task.key.partition, count)
 
     def _result(self) -> MaterializeResult:
         run = self.run_state
@@ -160,15 +177,19 @@ class Runner:
         ]
         checks = [check for _, _, story in stories for check in story.attempted.checks]
         flagged = any(not check.passed and check.severity == "error" for check in checks)
-        return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made, flagged)
+        return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made(), flagged)
 
 
-def _attached(project: Project) -> dict[str, list[Check]]:
-    attached: dict[str, list[Check]] = {}
-    for function in project.checks:
-        for target in function.targets:
-            attached.setdefault(target, []).append(function.check)
-    return attached
+def _check_size(items: Sequence[str]) -> None:
+    """What a worker could not report fails here with the same words."""
+    mapped = event_execution_pb2.MappedItems(count=len(items), items_json=items)
+    finish = fit(Finish(outcome=state_pb2.OUTCOME_SUCCEEDED, items=mapped))
+    if finish.HasField("error"):
+        raise Fatal(finish.error.message)
+
+
+def _loads(project: Project) -> dict[str, Load]:
+    return {str(each.key): custom(each.io, "load").load for each in project.sources if is_custom(each.io)}
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

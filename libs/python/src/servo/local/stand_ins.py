@@ -22,8 +22,10 @@ def stand_ins(listed: Iterable[Definition], given: Iterable[str | Named]) -> Ite
         if str(upstream.key) not in known:
             known.add(str(upstream.key))
             partitions = upstream.settings.partitions if isinstance(upstream, Asset) else None
-            partitions = upstream.partitions if isinstance(upstream, Source) else partitions
-            yield Source(upstream.key, partitions=partitions, location=of_caller())
+            if isinstance(upstream, Source):
+                yield upstream
+            else:
+                yield Source(upstream.key, partitions=partitions, location=of_caller())
     for name in (each for each in given if isinstance(each, str)):
         key = AssetKey.parse(name) if "/" in name else AssetKey(DEFAULT_NAMESPACE, name)
         is_known = str(key) in known if "/" in name else name in names

@@ -1,11 +1,17 @@
-"""Values in memory: what a run made, and what it was given."""
+"""What a run made and what it was given. Readers get values of their own, as from a store: through the same formats,
+so that what a worker could not store fails here too, and what one reader does to its value no other sees."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from servo.data import formats
+from servo.data.memory import Memory
+from servo.define.io import Io
+from servo.execute import tables
 from servo.execute.errors import InputMissing
 from servo.model.partition_key import PartitionKey
 
@@ -13,28 +19,73 @@ from .plan import Input
 
 # A value for every partition, or a function from partition to value.
 Given = Any
+Load = Callable[[PartitionKey | None], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One value as it was made, and as it lies in the store."""
+
+    value: Any
+    place: Memory
+    # None when there is nothing to store.
+    facts: formats.Stored | None
+
+    @classmethod
+    def of(cls, value: Any, io: Io) -> Stored:
+        place = Memory()
+        return cls(value, place, None if value is None else formats.store(place, value, io))
+
+    def read(self, wanted: tables.Kind | None) -> Any:
+        return None if self.facts is None else formats.load(self.place, asdict(self.facts), wanted)
 
 
 @dataclass(slots=True)
 class Values:
     given: Mapping[str, Given]
-    made: dict[tuple[str, PartitionKey | None], Any] = field(default_factory=dict)
+    # Of sources that say how they are loaded.
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    # What a mapped asset makes is a list, with None where an item made nothing.
+    _made: dict[tuple[str, PartitionKey | None], Stored | list[Stored | None]] = field(default_factory=dict)
 
-    def read(self, wanted: Input) -> Any:
+    def keep(self, key: str, partition: PartitionKey | None, stored: Stored, item: int | None) -> None:
+        if item is None:
+            self._made[key, partition] = stored
+        else:
+            made = self._made[key, partition]
+            assert isinstance(made, list)
+            made[item] = stored
+
+    def make_room(self, key: str, partition: PartitionKey | None, items: int) -> None:
+        """For what will be made of the items, be there none."""
+        self._made[key, partition] = [None] * items
+
+    def made(self) -> dict[tuple[str, PartitionKey | None], Any]:
+        """As it was made."""
+        return {
+            key: [each and each.value for each in stored] if isinstance(stored, list) else stored.value
+            for key, stored in self._made.items()
+        }
+
+    def read(self, wanted: Input, kind: tables.Kind | None) -> Any:
         """One value, or one per partition when the definitions say that there may be several."""
         if wanted.single:
             (partition,) = wanted.partitions if wanted.partitions else (None,)
-            return self._one(wanted, partition)
-        found = {partition: self._one(wanted, partition) for partition in wanted.partitions or ()}
+            return self._one(wanted, partition, kind)
+        found = {partition: self._one(wanted, partition, kind) for partition in wanted.partitions or ()}
         return {partition: value for partition, value in found.items() if value is not None or not wanted.optional}
 
-    def _one(self, wanted: Input, partition: PartitionKey | None) -> Any:
+    def _one(self, wanted: Input, partition: PartitionKey | None, kind: tables.Kind | None) -> Any:
         key = wanted.asset_key
-        if (key, partition) in self.made:
-            return self.made[key, partition]
+        made = self._made.get((key, partition))
+        if isinstance(made, list):
+            return [each and each.read(kind) for each in made]
+        if made is not None:
+            return made.read(kind)
         if key in self.given:
-            given = self.given[key]
-            return given(partition) if callable(given) else given
+            return tables.as_kind(_given(self.given[key], partition), kind)
+        if key in self.loads:
+            return tables.as_kind(self.loads[key](partition), kind)
         if wanted.optional:
             return None
         which = f"the partition {partition} of `{key}`" if partition else f"`{key}`"
@@ -42,3 +93,13 @@ class Values:
             f"{which} is not there for the parameter `{wanted.parameter}`; materialize it in the same run, or give a "
             f"value: inputs={{{key!r}: …}}"
         )
+
+
+def _given(given: Given, partition: PartitionKey | None) -> Any:
+    if callable(given):
+        return given(partition)
+    try:
+        return copy.deepcopy(given)
+    # A connection, a lock: there is only the one.
+    except Exception:
+        return given

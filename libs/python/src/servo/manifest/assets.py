@@ -9,6 +9,7 @@ from servo.define.asset import Asset, Output, Settings, Source
 from servo.define.checks import Check
 from servo.define.conditions import AllOf, AnyOf, Condition, Cron, Is, Not
 from servo.define.dependencies import In
+from servo.define.io import io_name
 from servo.define.settings import Freshness, Resources, Retry
 from servo.errors import InvalidValue
 from servo.v1 import code_pb2, common_pb2, condition_pb2, manifest_pb2
@@ -26,8 +27,8 @@ def maker(
 ) -> manifest_pb2.AssetDefinition:
     """The output that has the task. ``inputs`` are parameter, upstream key and what is said about it."""
     settings = asset.settings
-    message = _described(asset.outputs[0], settings)
-    module, function = entry_points.of(asset.function)
+    message = _described(asset.outputs[0], settings, entry_points)
+    module, function = entry_points.of_definition(asset)
     message.code.CopyFrom(code_pb2.CodeRef(entry_point=code_pb2.EntryPoint(module=module, function=function)))
     message.dependencies.extend(_dependency(*given) for given in inputs)
     message.checks.extend(checks.definition(check, entry_points) for check in asset_checks)
@@ -36,16 +37,16 @@ def maker(
     message.quarantine = settings.quarantine
     message.pool, message.priority = settings.pool, settings.priority
     message.may_skip, message.yields_items = settings.may_skip, settings.yields_items
-    message.isolated = settings.isolated
+    message.isolated = settings.isolation == "fresh"
     _set_limits(message, settings)
     if settings.automation is not None:
         message.automation.CopyFrom(_condition(settings.automation))
     return message
 
 
-def also_made(asset: Asset[..., Any], output: Output) -> manifest_pb2.AssetDefinition:
+def also_made(asset: Asset[..., Any], output: Output, entry_points: EntryPoints) -> manifest_pb2.AssetDefinition:
     """A further output of the same task."""
-    message = _described(output, asset.settings)
+    message = _described(output, asset.settings, entry_points)
     message.made_by = str(asset.key)
     return message
 
@@ -59,11 +60,11 @@ def source(given: Source) -> manifest_pb2.AssetDefinition:
         source=True,
         partitions=partitions.definition(given.partitions),
         freshness=_freshness(given.freshness),
-        io=given.io,
+        io=io_name(given.io),
     )
 
 
-def _described(output: Output, settings: Settings) -> manifest_pb2.AssetDefinition:
+def _described(output: Output, settings: Settings, entry_points: EntryPoints) -> manifest_pb2.AssetDefinition:
     return manifest_pb2.AssetDefinition(
         key=str(output.key),
         description=output.description,
@@ -72,7 +73,7 @@ def _described(output: Output, settings: Settings) -> manifest_pb2.AssetDefiniti
         partitions=partitions.definition(settings.partitions),
         freshness=_freshness(settings.freshness),
         code_version=settings.code_version,
-        io=output.io or settings.io,
+        io=entry_points.io(output.io or settings.io),
     )
 
 

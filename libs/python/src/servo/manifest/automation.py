@@ -61,7 +61,7 @@ def run_spec(given: Run) -> run_spec_pb2.RunSpec:
 
 
 def _poll(given: PollSensor[..., Any], entry_points: EntryPoints) -> sensor_pb2.PollSource:
-    module, function = entry_points.of(given.function)
+    module, function = entry_points.of_definition(given)
     return sensor_pb2.PollSource(
         code=code_pb2.CodeRef(entry_point=code_pb2.EntryPoint(module=module, function=function)),
         interval=duration(given.interval),

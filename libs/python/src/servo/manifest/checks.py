@@ -33,7 +33,7 @@ def definition(check: Check, entry_points: EntryPoints) -> pb.CheckDefinition:
         case Sql(query):
             message.sql.CopyFrom(pb.SqlCheck(query=query))
         case Code(function):
-            module, name = entry_points.of(function)
+            module, name = entry_points.of_function(function)
             message.code.CopyFrom(pb.CodeCheck(module=module, function=name))
     return message
 

@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from servo.define.asset import Asset
-from servo.define.checks import Check, CheckFunction
+from servo.define.asset import Asset, Source
+from servo.define.checks import Check
 from servo.define.location import Location
 from servo.errors import InvalidValue
+from servo.execute.checks_of import attached, checks_of
 from servo.execute.quality import CannotCheck, prepare_pre
 from servo.model.nearest import did_you_mean
 from servo.v1 import code_pb2, manifest_pb2
 
-from . import assets, automation, canonical
+from . import assets, automation, canonical, sources
 from .check import Checked, check
 from .entry_points import EntryPoints
 from .faults import Fault, ManifestInvalid
@@ -44,14 +45,15 @@ def make(
     importable: bool = True,
 ) -> Made:
     """Raises :class:`ManifestInvalid` with every fault at once."""
-    writer = _Writer(project, EntryPoints(importable=importable))
+    writer = _Writer(project, EntryPoints(importable=importable, places=project.places))
     manifest = manifest_pb2.Manifest(format=_FORMAT, code_version=code_version, labels=labels or {}, artifact=artifact)
     manifest.assets.extend(writer.assets())
     manifest.schedules.extend(writer.schedules())
     manifest.sensors.extend(writer.sensors())
     canonical.normalise(manifest)
     checked, found = check(manifest)
-    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in found)]
+    told = [(path, sentence) for path, sentence in found if not writer.follows(path, sentence)]
+    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in told)]
     if faults or checked is None:
         raise ManifestInvalid(faults)
     return Made(manifest, checked)
@@ -87,6 +89,11 @@ class _Writer:
         for sensor in self.project.sensors:
             yield from self._named("sensors", sensor, lambda given: automation.sensor(given, self.entry_points))
 
+    def follows(self, path: str, sentence: str) -> bool:
+        """Whether it says that something is missing which is there, and was told to be wrong."""
+        broken = {fault.subject for fault in self.faults}
+        return path.endswith((".upstream", ".made_by")) and any(f"`{key}`" in sentence for key in broken)
+
     def placed(self, manifest: manifest_pb2.Manifest, path: str, sentence: str) -> Fault:
         """A fault of the manifest, with the definition it comes from."""
         heading, bracket, rest = path.partition("[")
@@ -99,28 +106,29 @@ class _Writer:
 
     def _asset(self, asset: Asset[..., Any], names: Names, checks: Mapping[str, list[Check]]) -> Iterator[Any]:
         with self._telling(str(asset.key), asset.location):
-            own = [each.check if isinstance(each, CheckFunction) else each for each in asset.settings.checks]
-            attached = checks.get(str(asset.key), [])
-            # One that is both listed and attached is one check.
-            every = [*own, *(each for each in attached if each not in own)]
+            every = checks_of(asset, checks)
             read = inputs(asset, names)
             for each in every:
                 prepare_pre(each, [parameter for parameter, _, _ in read if parameter])
+            if self.entry_points.importable:
+                sources.check(asset, read, self._sources, self.entry_points)
             yield assets.maker(asset, read, every, self.entry_points)
         for output in asset.outputs[1:]:
             with self._telling(str(output.key), asset.location):
-                yield assets.also_made(asset, output)
+                yield assets.also_made(asset, output, self.entry_points)
+
+    @property
+    def _sources(self) -> dict[str, Source]:
+        return {str(source.key): source for source in self.project.sources}
 
     def _checks(self) -> dict[str, list[Check]]:
-        keys = {str(asset.key) for asset in self.project.assets}
-        attached: dict[str, list[Check]] = {}
+        keys = {str(output.key) for asset in self.project.assets for output in asset.outputs}
         for function in self.project.checks:
             for target in function.targets:
-                attached.setdefault(target, []).append(function.check)
                 if target not in keys:
                     sentence = f"there is no asset `{target}` to check{did_you_mean(target, keys)}"
                     self.faults.append(Fault("checks", sentence, function.check.name, function.location))
-        return attached
+        return attached(self.project.checks)
 
     def _is_new(self, key: str, location: Location) -> bool:
         first = self.subjects.get(("assets", key))

@@ -22,6 +22,8 @@ class Project:
     schedules: list[Schedule] = field(default_factory=list)
     sensors: list[Sensor | PollSensor[..., Any]] = field(default_factory=list)
     checks: list[CheckFunction[..., Any]] = field(default_factory=list)
+    # Module and name of each definition, by its id, when it was found in modules.
+    places: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, definitions: Iterable[Definition]) -> Project:
@@ -37,7 +39,16 @@ class Project:
     @classmethod
     def of_modules(cls, modules: Iterable[ModuleType]) -> Project:
         """Every definition that stands at the top of one of these modules."""
-        return cls.of(value for module in modules for value in vars(module).values() if isinstance(value, KINDS))
+        found = [
+            (value, (module.__name__, name))
+            for module in modules
+            for name, value in vars(module).items()
+            if isinstance(value, KINDS)
+        ]
+        project = cls.of(value for value, _ in found)
+        for value, place in found:
+            project.places.setdefault(id(value), place)
+        return project
 
     def _add(self, definition: Definition) -> None:
         match definition:

@@ -74,7 +74,7 @@ def parse_dimensions(text: str) -> dict[str, Value]:
     last = ""
     for part in text.split(","):
         name, value = _parse_dimension(part)
-        if name in dimensions:
+        if name == last:
             raise InvalidValue(f"the dimension `{name}` stands twice; keep one")
         if name < last:
             raise InvalidValue(f"dimensions are sorted by name: write `{name}` before `{last}`")

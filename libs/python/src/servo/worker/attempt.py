@@ -29,6 +29,8 @@ from .secrets import NoSecret, SecretUnavailable, read_all
 # Attempts that end sooner are not reported as started: their outcome says it all.
 _START_REPORTED_AFTER = 0.1
 _LOGS_EVERY = 1.0
+# Of attempts that may have only so much memory.
+_MEMORY_LOOKS_EVERY = 0.1
 _OVER = (
     error_pb2.ERROR_REASON_STALE_ATTEMPT,
     error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
@@ -72,8 +74,9 @@ class Attempt:
         """It was asked to stop."""
         self._cut_short(outcome.cancelled())
 
-    def interrupt(self) -> None:
-        """The worker leaves: it is given back."""
+    def interrupt(self, kill_grace: float) -> None:
+        """The worker leaves: it is given back. User code has so long after TERM."""
+        self._kill_grace = kill_grace
         self._cut_short(outcome.interrupted())
 
     def start_request(self) -> callback_pb2.StartAttemptRequest:
@@ -161,10 +164,14 @@ class Attempt:
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
         self._child = child
         work = child.begin(self._job(secrets), self._take_line, self._take_record)
+        limit = kind.memory_bytes
+        watching = asyncio.create_task(self._watch_memory(child, limit)) if limit else None
         try:
             ends: list[asyncio.Future[Any]] = [work, self._cut]
             await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            if watching:
+                watching.cancel()
             # An answer that comes before the end by force counts.
             if not work.done():
                 await child.stop(self._kill_grace)
@@ -187,6 +194,14 @@ class Attempt:
         else:
             await child.stop()
         return finish
+
+    async def _watch_memory(self, child: Child, limit: int) -> None:
+        """Ends what has more than its limit, at once: who takes too much takes more while it is asked to stop."""
+        while not (used := child.bytes_beyond(limit)):
+            await asyncio.sleep(_MEMORY_LOOKS_EVERY)
+        self._memory.look(used, time.monotonic())
+        self._kill_grace = 0.0
+        self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit)))
 
     def _ended_early(self, how: str) -> Finish:
         if self._cut.done():
@@ -319,6 +334,14 @@ class Attempt:
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
+
+
+def _too_much(used: int, limit: int) -> str:
+    used_mb, limit_mb = used / 1_000_000, limit / 1_000_000
+    return (
+        f"its processes had {used_mb:,.0f} MB in memory, and the asset's limit is {limit_mb:,.0f} MB; "
+        "raise it with @asset(resources=Resources(memory=…)), or do the work in smaller pieces"
+    )
 
 
 def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:

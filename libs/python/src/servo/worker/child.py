@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from . import frames, orphans
+from . import frames, orphans, tree
 from .logs import Lines
 
 Stream = Literal["STDOUT", "STDERR"]
@@ -30,7 +29,7 @@ _READ_BYTES = 64 * 1024
 # Reads that take what a pipe can hold, with something to spare.
 _READS_AT_THE_END_MAX = 4
 _ENDING_SECONDS = 2.0
-_PAGE_BYTES, _TICKS_PER_SECOND = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class ChildDied(Exception):
@@ -56,8 +55,7 @@ class Child:
         self._cpu_told_ms = self.cpu_ms = 0
 
     @classmethod
-    async def start(cls, folder: Path, memory_bytes: int = 0, python: str = sys.executable) -> Child:
-        """``memory_bytes`` limits the process's address space; 0 does not."""
+    async def start(cls, folder: Path, python: str = sys.executable) -> Child:
         ours, theirs = socket.socketpair()
         # Our end closes when this process dies, however it dies.
         their_lifeline, lifeline = os.pipe()
@@ -73,8 +71,6 @@ class Child:
                 start_new_session=True,
             )
         os.close(their_lifeline)
-        if memory_bytes:
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         child = cls(process, lifeline)
         await child._listen(ours)
         return child
@@ -85,10 +81,11 @@ class Child:
 
     def resident_bytes(self) -> int:
         """Of the process itself, now."""
-        try:
-            return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
-        except (OSError, IndexError):
-            return 0
+        return tree.resident_bytes(self._process.pid)
+
+    def bytes_beyond(self, limit: int) -> int:
+        """What it has in memory with all it started, when that is more than the limit; else 0."""
+        return tree.bytes_beyond(self._process.pid, limit)
 
     def begin(
         self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None

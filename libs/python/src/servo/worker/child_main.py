@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import os
 import signal
 import socket
@@ -98,7 +97,7 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         answer["outputs"] = data.write_outputs(asset, attempted, job)
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
-        answer = {"outcome": "skipped", "reason": skip.reason}
+        answer = {"outcome": "skipped", "reason": str(skip.reason)}
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
         answer = {"outcome": "failed", "error": _error(error, retry)}
@@ -114,7 +113,7 @@ def _succeeded(attempted: Attempted) -> dict[str, Any]:
         "outcome": "succeeded",
         "gating": attempted.gating.name,
         "blocking": blocking(attempted.checks),
-        "items": None if made is None or made.items is None else [json.dumps(item) for item in made.items],
+        "items": None if made is None or made.items is None else list(made.items),
     }
 
 
@@ -142,18 +141,19 @@ def _context(job: dict[str, Any]) -> Context:
 
 
 def _told(result: CheckResult) -> dict[str, Any]:
+    """As texts, whatever the function put there."""
     outcome = result.outcome
     return {
         "name": result.name,
-        "passed": outcome.passed,
+        "passed": bool(outcome.passed),
         "severity": result.severity,
         "phase": result.phase,
-        "message": outcome.message,
-        "actual": outcome.actual,
-        "expected": outcome.expected,
+        "message": str(outcome.message),
+        "actual": str(outcome.actual),
+        "expected": str(outcome.expected),
         "errored": result.errored,
         "seconds": result.seconds,
-        "metadata": dict(outcome.metadata),
+        "metadata": {str(key): str(value) for key, value in outcome.metadata.items()},
     }
 
 

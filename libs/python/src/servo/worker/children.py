@@ -9,6 +9,8 @@ from typing import NamedTuple
 from .child import Child
 
 _JOBS_PER_CHILD_MAX = 1_000
+# Of its limit: the next job shall not fail for what this one kept.
+_MEMORY_LEFT_MAX = 0.5
 
 
 class Kind(NamedTuple):
@@ -17,6 +19,7 @@ class Kind(NamedTuple):
     folder: Path
     # The interpreter of its environment.
     python: str
+    # What a job may have in memory; what one leaves behind counts for the next.
     memory_bytes: int
 
 
@@ -32,11 +35,12 @@ class Children:
                 return child
             # It died of what user code left behind in it.
             self._end_soon(child)
-        return await Child.start(kind.folder, kind.memory_bytes, kind.python)
+        return await Child.start(kind.folder, kind.python)
 
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
         """One that did its job well. The oldest idle one makes room."""
-        if fresh or child.jobs >= _JOBS_PER_CHILD_MAX:
+        full = kind.memory_bytes and child.resident_bytes() > kind.memory_bytes * _MEMORY_LEFT_MAX
+        if fresh or full or child.jobs >= _JOBS_PER_CHILD_MAX:
             self._end_soon(child)
             return
         self._idle.append((kind, child))

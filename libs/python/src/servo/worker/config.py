@@ -56,8 +56,9 @@ class WorkerConfig:
     workspaces: Sequence[str] = ()
     capabilities: Sequence[str] = ()
     pools: Sequence[str] = ()
-    # How long attempts may take to end when the worker is told to leave, and user code after TERM.
+    # From being told to leave to the end of this process.
     leave_grace: float = 30.0
+    # For user code after TERM.
     kill_grace: float = 5.0
     push: PushConfig | None = field(default_factory=lambda: PushConfig.of(dict(os.environ)))
 

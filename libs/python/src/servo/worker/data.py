@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from servo.data.commit import About, commit, row_count
+from servo.data.formats import custom
 from servo.data.inputs import Reader, Resolved, Version, is_item
 from servo.data.places import place
-from servo.define.asset import Asset
+from servo.define.asset import Asset, Source
 from servo.define.checks import Check, RowCount
 from servo.define.dependencies import In
-from servo.execute import tables
+from servo.define.io import is_custom
+from servo.execute.annotations import wanted_frame
 from servo.execute.carry_out import Attempted
 from servo.execute.errors import InputMissing
 from servo.execute.quality import Gating, Read
 from servo.manifest.inputs import declared
+from servo.manifest.sources import upstream
 from servo.model.partition_key import PartitionKey
 
 Job = dict[str, Any]
@@ -47,8 +48,9 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
             inputs[parameter] = Read(json.loads(job["item_json"]))
         elif parameter:
             resolved = Resolved(each["asset_key"], parameter, [Version(*version) for version in each["versions"]])
-            _refuse_one_of_many(asset, said, resolved)
-            inputs[parameter] = reader.read(resolved, said, _wanted(asset, parameter))
+            read = upstream(job["module"], said, resolved.asset_key)
+            _refuse_one_of_many(read, resolved)
+            inputs[parameter] = reader.read(resolved, said, wanted_frame(asset.function, parameter), _load(read))
     return inputs, reader.read_bytes
 
 
@@ -68,33 +70,21 @@ def write_outputs(asset: Asset[..., Any], attempted: Attempted, job: Job) -> lis
     return told
 
 
-def _refuse_one_of_many(asset: Asset[..., Any], said: In, resolved: Resolved) -> None:
+def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | None], Any] | None:
+    """How a source gives what there is of it."""
+    if not isinstance(read, Source) or not is_custom(read.io):
+        return None
+    load: Callable[[PartitionKey | None], Any] = custom(read.io, "load").load
+    return load
+
+
+def _refuse_one_of_many(read: Asset[..., Any] | Source | None, resolved: Resolved) -> None:
     """A mapped asset is what all its items made; a server that names only the last of them would hand over a part."""
     made = [version for version in resolved.versions if version.materialization_id]
-    upstream = _upstream(asset, said, resolved.asset_key) if made else None
-    if upstream is None or all(is_item(version) for version in made):
+    if not isinstance(read, Asset) or all(is_item(version) for version in made):
         return
-    if any(each.each for each in declared(upstream)[0].values()):
+    if any(each.each for each in declared(read)[0].values()):
         raise InputMissing(
             f"`{resolved.asset_key}` is made once per item, and this server does not name the versions of all items; "
             "give the parameter another input, or let each item write where the function finds it"
         )
-
-
-def _upstream(asset: Asset[..., Any], said: In, key: str) -> Asset[..., Any] | None:
-    """Its definition, where this code has it at hand."""
-    if isinstance(said.asset, Asset):
-        return said.asset
-    module = sys.modules.get(asset.function.__module__)
-    known = vars(module).values() if module else ()
-    return next((each for each in known if isinstance(each, Asset) and str(each.key) == key), None)
-
-
-def _wanted(asset: Asset[..., Any], parameter: str) -> tables.Kind | None:
-    """The kind of frame that the function says it takes."""
-    try:
-        annotation = inspect.signature(asset.function, eval_str=True).parameters[parameter].annotation
-    # Annotations may name what only a type checker knows.
-    except Exception:
-        return None
-    return tables.kind_of_class(annotation)

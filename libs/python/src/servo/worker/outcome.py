@@ -9,13 +9,14 @@ from servo.execute.quality import Gating
 from servo.manifest.values import duration
 from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
 
+from .plain import plain
 from .redaction import Redactor
 
 Finish = callback_pb2.FinishAttemptRequest
 
 
 def failed(category: str, message: str) -> Finish:
-    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=message)
+    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=plain(message))
     return Finish(outcome="OUTCOME_FAILED", error=error)
 
 
@@ -97,5 +98,5 @@ def _check(told: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult
         expected=redact(told["expected"]),
         errored=told["errored"],
         duration=duration(told["seconds"]),
-        metadata={key: redact(str(value)) for key, value in told["metadata"].items()},
+        metadata={redact(key): redact(value) for key, value in told["metadata"].items()},
     )

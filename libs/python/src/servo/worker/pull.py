@@ -35,11 +35,13 @@ class Pull:
         # Granted and not said yet: while one message is under way they add up.
         self._credits = 0
         self._word = asyncio.Event()
+        # Which stream may speak: one that broke may still wait for a word, and must not take the next one's.
+        self._stream = 0
 
     async def serve(self) -> None:
         """Until the worker leaves. Raises when the server refuses it for good."""
         pause = _PAUSE_MIN
-        while not self._slots.leave.is_set():
+        while not self._slots.leaving.begun:
             began = time.monotonic()
             try:
                 await self._serve_once()
@@ -49,7 +51,7 @@ class Pull:
                 _log.info("the stream of envelopes broke: %s", error)
             pause = _PAUSE_MIN if time.monotonic() - began > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._slots.leave.wait(), pause * random.uniform(0.5, 1.0))
+                await asyncio.wait_for(self._slots.leaving.wait(), pause * random.uniform(0.5, 1.0))
 
     async def _serve_once(self) -> None:
         """Registers, opens a stream and works until it ends."""
@@ -57,6 +59,7 @@ class Pull:
         registered = await slots.register()
         client = slots.client.at(registered.address) if registered.address else slots.client
         self._says, self._credits = [], 0
+        self._stream += 1
         self._say(
             open=dispatcher_pb2.PullOpen(
                 session=slots.session,
@@ -64,7 +67,7 @@ class Pull:
                 credits=max(slots.config.slots - len(slots.running), 0),
             )
         )
-        call = client.dispatcher.PullTasks(self._messages())
+        call = client.dispatcher.PullTasks(self._messages(self._stream))
         hearing = asyncio.create_task(self._hear_all(call))
         leaving = asyncio.create_task(self._say_leave())
         beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._show_life())]
@@ -72,10 +75,11 @@ class Pull:
             await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
                 # The server ends the stream when it has noted that we are gone.
-                await asyncio.wait([hearing], timeout=_PAUSE_MAX)
+                await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.leaving.seconds_left))
             elif hearing.exception() is not None:
                 await hearing
         finally:
+            self._stream += 1
             call.cancel()
             for task in (hearing, leaving, *beside):
                 task.cancel()
@@ -102,14 +106,16 @@ class Pull:
             case "drain":
                 if message.drain.kill:
                     self._slots.interrupt_all()
-                self._slots.leave.set()
+                self._slots.leaving.begin()
             case "moved":
                 return False
         return True
 
-    async def _messages(self) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
+    async def _messages(self, stream: int) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
         while True:
             await self._word.wait()
+            if stream != self._stream:
+                return
             self._word.clear()
             said, self._says = self._says, []
             for message in said:
@@ -125,12 +131,12 @@ class Pull:
 
     async def _say_leave(self) -> None:
         """Tells the server to send nothing more; cancels are still heard while the rest ends."""
-        await self._slots.leave.wait()
+        await self._slots.leaving.wait()
         self._say(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
         await self._slots.finish_running()
 
     def _grant(self, count: int) -> None:
-        if count > 0 and not self._slots.leave.is_set():
+        if count > 0 and not self._slots.leaving.begun:
             self._credits += count
             self._word.set()
 

@@ -63,9 +63,9 @@ class Push:
         self._listens.set()
         staying: asyncio.Task[None] | None = None
         try:
-            while not self._slots.leave.is_set() and not self._registered:
+            while not self._slots.leaving.begun and not self._registered:
                 staying = await self._register()
-            await self._slots.leave.wait()
+            await self._slots.leaving.wait()
             # Cancels come with heartbeats; nothing new is taken.
             await self._slots.finish_running()
         finally:
@@ -81,7 +81,7 @@ class Push:
         except CallFailed as error:
             _log.info("not registered: %s", error)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._slots.leave.wait(), _PAUSE)
+                await asyncio.wait_for(self._slots.leaving.wait(), _PAUSE)
             return None
         self._registered = True
         return asyncio.create_task(self._slots.stay_registered(registered))
@@ -102,7 +102,7 @@ class Push:
         writer.close()
 
     def _take(self, body: bytes) -> HTTPStatus:
-        if not self._registered or self._slots.leave.is_set():
+        if not self._registered or self._slots.leaving.begun:
             return HTTPStatus.SERVICE_UNAVAILABLE
         try:
             signed = worker_pb2.SignedEnvelope.FromString(body)

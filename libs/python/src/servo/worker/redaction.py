@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
+from .plain import plain
+
 _REDACTED = "***"
-# Shorter secrets would turn ordinary words into stars; so would short pieces of long ones.
-_SECRET_CHARS_MIN = 4
-_PIECE_CHARS_MIN = 8
+# Shorter secrets would turn ordinary words into stars; so would shorter lines of one that has several.
+_SECRET_CHARS_MIN = 3
+_LINE_CHARS_MIN = 4
 
 
 class Redactor:
@@ -23,7 +25,8 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def __call__(self, text: str) -> str:
-        return self._pattern.sub(_REDACTED, text) if self._pattern else text
+        """Without secrets, and then as it can be sent: a secret is looked for as user code wrote it."""
+        return plain(self._pattern.sub(_REDACTED, text) if self._pattern else text)
 
     def cut_off(self, text: str) -> str:
         """Of a text that goes on where nobody looked: its end may be a secret's beginning."""
@@ -45,7 +48,7 @@ def _shapes(secret: str) -> Iterator[str]:
     # Of bytes, since the environment may hold what is no text.
     raw = secret.encode(errors="surrogateescape")
     encoded = [base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()]
-    pieces = [shape.rstrip("=") for shape in encoded]
-    pieces += [quote(raw, safe=""), quote(raw), quote_plus(raw)]
-    pieces += [line.strip() for line in secret.splitlines()]
-    yield from (piece for piece in pieces if len(piece) >= _PIECE_CHARS_MIN)
+    yield from (shape.rstrip("=") for shape in encoded)
+    yield from (quote(raw, safe=""), quote(raw), quote_plus(raw))
+    lines = (line.strip() for line in secret.splitlines())
+    yield from (line for line in lines if len(line) >= _LINE_CHARS_MIN)

@@ -56,6 +56,8 @@ class Reports:
         self._outcomes = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        # Which stream may speak: one that broke may still wait for news, and must not take what is the next one's.
+        self._stream = 0
 
     def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
         number = self._add(item, answered)
@@ -81,7 +83,8 @@ class Reports:
         finally:
             keeping.cancel()
             self._disk.shutdown()
-            self._write(self._answered_files(), [])
+            # Nothing is lost that nobody had the time to write; what is written twice is sent twice, which is once.
+            self._write(self._answered_files(), [self._open[number].item for number in self._unkept])
             self._spool.close()
 
     async def _speak_again_and_again(self) -> None:
@@ -145,20 +148,23 @@ class Reports:
 
     async def _speak(self) -> None:
         """One stream, until it breaks."""
-        call = self._client.callback.StreamCallbacks(self._messages())
+        self._stream += 1
+        call = self._client.callback.StreamCallbacks(self._messages(self._stream))
         try:
             async for answers in call:
                 for answer in answers.results:
                     self._take(answer)
         finally:
+            self._stream += 1
             call.cancel()
 
-    async def _messages(self) -> AsyncIterator[callback_pb2.StreamCallbacksRequest]:
-        while True:
-            while self._unsent:
+    async def _messages(self, stream: int) -> AsyncIterator[callback_pb2.StreamCallbacksRequest]:
+        while stream == self._stream:
+            while self._unsent and stream == self._stream:
                 yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=self._next_items())
-            self._news.clear()
-            await self._news.wait()
+            if stream == self._stream:
+                self._news.clear()
+                await self._news.wait()
 
     def _next_items(self) -> list[callback_pb2.CallbackItem]:
         items: list[callback_pb2.CallbackItem] = []

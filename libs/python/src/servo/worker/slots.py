@@ -20,13 +20,13 @@ from .code import CodeCache
 from .config import WorkerConfig
 from .envelopes import Seen, open_envelope
 from .environments import Environments
+from .leaving import Leaving
 from .reports import Reports
 from .spool import Spool
 
 _log = logging.getLogger("servo.worker")
 _RENEW_AHEAD = 60.0
 _RENEW_PAUSE_MIN = 2.0
-_ANSWERS_SECONDS = 10.0
 
 
 class Admission(Enum):
@@ -43,7 +43,7 @@ class Slots:
     def __init__(self, client: AsyncClient, config: WorkerConfig) -> None:
         self.client, self.config = client, config
         self.worker_id, self.session = _new_id(), _new_id()
-        self.leave = asyncio.Event()
+        self.leaving = Leaving(config.leave_grace, config.kill_grace)
         self.running: dict[str, tuple[Attempt, asyncio.Task[None]]] = {}
         self.reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
         self._code = CodeCache(config.folder / "code", self._download)
@@ -111,18 +111,21 @@ class Slots:
 
     def interrupt_all(self) -> None:
         for attempt, _ in self.running.values():
-            attempt.interrupt()
+            attempt.interrupt(self.leaving.kill_seconds)
 
     async def finish_running(self) -> None:
-        """Within the grace; what still runs then is given back."""
+        """What does not end by itself in time is given back."""
+        await self._ended_within(self.leaving.seconds_to_finish)
+        self.interrupt_all()
+        await self._ended_within(self.leaving.seconds_to_end)
+
+    async def _ended_within(self, seconds: float) -> None:
         tasks = [task for _, task in self.running.values()]
         if tasks:
-            await asyncio.wait(tasks, timeout=self.config.leave_grace)
-        self.interrupt_all()
-        await asyncio.gather(*(task for _, task in self.running.values()))
+            await asyncio.wait(tasks, timeout=seconds)
 
     async def all_answered(self) -> None:
-        if not await self.reports.all_answered(_ANSWERS_SECONDS):
+        if not await self.reports.all_answered(self.leaving.seconds_left):
             _log.warning("outcomes without an answer stay in %s", self.config.folder)
 
     async def close(self) -> None:

@@ -36,10 +36,11 @@ class Spool:
         body = callback_pb2.StreamCallbacksRequest(items=items).SerializeToString()
         if self._current is None or self._size > _FILE_BYTES_MAX:
             self._open(self._folder / f"{time.time_ns()}{_SUFFIX}")
-        written = _LENGTH.pack(len(body)) + body
-        while written:
-            written = written[os.write(self._file, written) :]
-        os.fdatasync(self._file)
+        try:
+            self._write(_LENGTH.pack(len(body)) + body)
+        except OSError:
+            self._take_back()
+            raise
         self._size += _LENGTH.size + len(body)
         assert self._current
         return self._current
@@ -68,6 +69,20 @@ class Spool:
                 yield path, items
             else:
                 path.unlink(missing_ok=True)
+
+    def _write(self, content: bytes) -> None:
+        while content:
+            content = content[os.write(self._file, content) :]
+        os.fdatasync(self._file)
+
+    def _take_back(self) -> None:
+        """What was begun and not finished would hide everything behind it."""
+        try:
+            os.ftruncate(self._file, self._size)
+        except OSError:
+            # Then nothing more goes behind it.
+            os.close(self._file)
+            self._current = None
 
     def _open(self, path: Path) -> None:
         self.close()

@@ -33,7 +33,7 @@ class Worker:
 
     def leave(self) -> None:
         """Take nothing more, finish what runs within the grace, give the rest back."""
-        self._slots.leave.set()
+        self._slots.leaving.begin()
 
     async def run(self) -> None:
         """Until it is told to leave. Raises when the server refuses the worker for good, or its folder is taken."""
@@ -47,10 +47,11 @@ class Worker:
         try:
             await self.door.serve()
             await self._slots.finish_running()
-            await self._slots.all_answered()
+            # Processes without work end while the server is told.
+            await asyncio.gather(self._slots.close(), self._slots.all_answered())
         finally:
             reporting.cancel()
-            await self._slots.close()
+            await asyncio.gather(self._slots.close(), reporting, return_exceptions=True)
 
 
 @contextlib.contextmanager

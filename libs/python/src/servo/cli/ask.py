@@ -1,0 +1,24 @@
+"""Questions before something is done that others will notice."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from servo.errors import InvalidValue
+
+from .ends import STOPPED
+
+
+def ask(question: str) -> None:
+    """Goes on only after a yes. The question stands on stderr: the answer on stdout may be for a program."""
+    if not sys.stdin.isatty():
+        raise InvalidValue("nobody is there to be asked; give --yes to do it without a question")
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        typer.echo("nothing was done", err=True)
+        raise typer.Exit(STOPPED)

@@ -1,0 +1,54 @@
+"""The checks of a task: those of its own asset, and those of what it makes besides.
+
+A task has one list. What looks at a further output carries the output's name before a dot, ``high.row_count``, and is
+found by it again wherever it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from servo.define.asset import Asset, Output
+from servo.define.checks import Check, CheckFunction, RowCount
+from servo.errors import InvalidValue
+
+
+def attached(functions: Iterable[CheckFunction[..., Any]]) -> dict[str, list[Check]]:
+    """By the asset that each names as its target."""
+    found: dict[str, list[Check]] = {}
+    for function in functions:
+        for target in function.targets:
+            found.setdefault(target, []).append(function.check)
+    return found
+
+
+def checks_of(asset: Asset[..., Any], others: Mapping[str, Sequence[Check]]) -> list[Check]:
+    """``others`` are the attached ones."""
+    own = _joined([*asset.settings.checks, *asset.outputs[0].checks], others.get(str(asset.key), ()))
+    for output in asset.outputs[1:]:
+        own += [_named(check, output) for check in _joined(output.checks, others.get(str(output.key), ()))]
+    return own
+
+
+def looked_at(asset: Asset[..., Any], check: Check) -> str:
+    """The key of the output that a check is about."""
+    name, dot, _ = check.name.partition(".")
+    further = {output.key.name: str(output.key) for output in asset.outputs[1:]}
+    return further.get(name, str(asset.key)) if dot else str(asset.key)
+
+
+def _joined(given: Iterable[Check | CheckFunction[..., Any]], others: Iterable[Check]) -> list[Check]:
+    """One that is both listed and attached is one check."""
+    own = [each.check if isinstance(each, CheckFunction) else each for each in given]
+    return [*own, *(each for each in others if each not in own)]
+
+
+def _named(check: Check, output: Output) -> Check:
+    what = f"the check `{check.name}` of the output `{output.key.name}`"
+    if check.phase == "pre":
+        raise InvalidValue(f"{what} looks at inputs (phase pre), which are the function's; name it in checks=[…] there")
+    if isinstance(check.spec, RowCount) and check.spec.share_of_previous_ppm is not None:
+        raise InvalidValue(f"{what} compares with the version before, which only a task's first output does")
+    return replace(check, name=f"{output.key.name}.{check.name}")

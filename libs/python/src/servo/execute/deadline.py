@@ -1,0 +1,39 @@
+"""Work that may take only so long, in a process that goes on afterwards."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from servo.errors import ServoError
+
+T = TypeVar("T")
+
+
+class DeadlinePassed(ServoError):
+    """It took too long."""
+
+
+def within(seconds: float, work: Callable[[], T], name: str) -> T:
+    """In a thread, because only so can something that hangs be left behind. Raises what the work raises, or
+    :class:`DeadlinePassed`."""
+    made: list[T] = []
+    raised: list[BaseException] = []
+
+    def carry_out() -> None:
+        try:
+            made.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(carry_out,), name=f"servo-{name}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    if not made:
+        raise DeadlinePassed(f"took longer than {seconds:g} s")
+    return made[0]

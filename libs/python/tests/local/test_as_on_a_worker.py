@@ -1,0 +1,142 @@
+"""What a function gets and answers without a server is what it would get and answer on a worker."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import pandas
+import pyarrow
+import pytest
+
+from servo import Context, Daily, In, Items, PartitionKey, Retry, Window, asset, mapped, materialize, source
+from servo.model.categories import ErrorCategory
+
+DAYS = Daily("2026-01-01")
+
+
+@asset
+def numbers() -> list[int]:
+    return [1, 2, 3]
+
+
+def test_readers_share_nothing() -> None:
+    @asset(deps={"read": numbers})
+    def greedy(read: list[int]) -> int:
+        read.clear()
+        return 0
+
+    @asset(deps={"read": numbers, "given": In("default/given")})
+    def zealous(read: list[int], given: list[int]) -> list[int]:
+        given.append(4)
+        return [*read, *given]
+
+    given = [9]
+    result = materialize([greedy, zealous, numbers], inputs={"default/given": given})
+    assert (result.value(zealous), result.value(numbers), given) == ([1, 2, 3, 9, 4], [1, 2, 3], [9])
+
+
+@asset
+def table() -> pyarrow.Table:
+    return pyarrow.table({"a": [1, 2]})
+
+
+@asset
+def frame_of(table: pandas.DataFrame, given: pandas.DataFrame) -> str:
+    return f"{type(table).__module__.partition('.')[0]} {list(table['a'])} {list(given['b'])}"
+
+
+def test_a_frame_comes_as_the_parameter_asks() -> None:
+    result = materialize([table, frame_of], inputs={"given": pyarrow.table({"b": [3]})})
+    assert result.value(frame_of) == "pandas [1, 2] [3]"
+
+
+def test_what_cannot_be_stored_fails() -> None:
+    @asset
+    def lock() -> Any:
+        return threading.Lock()
+
+    result = materialize([lock], raise_on_error=False)
+    (task,) = result.failed
+    assert task.error
+    assert (task.error.type, "a lock cannot be stored" in task.error.message) == ("CannotStore", True)
+
+
+@asset(yields_items=True)
+def pairs() -> Items[Any]:
+    return Items([("a", 1), {"b": 2}])
+
+
+@asset(deps={"pair": mapped(pairs)})
+def shown(pair: Any) -> str:
+    return repr(pair)
+
+
+def test_items_go_through_json() -> None:
+    assert materialize([pairs, shown]).value(shown) == ["['a', 1]", "{'b': 2}"]
+
+
+@pytest.mark.parametrize(
+    ("items", "part"), [([object()], "not JSON serializable"), (["x" * 1_000] * 100, "yield fewer or smaller items")]
+)
+def test_items_that_a_worker_could_not_report_fail(items: list[Any], part: str) -> None:
+    @asset(yields_items=True, retry=5)
+    def many() -> list[Any]:
+        return items
+
+    (task,) = materialize([many], raise_on_error=False).failed
+    assert task.error
+    assert part in task.error.message
+    assert (task.error.category, task.attempts) == (ErrorCategory.USER_CODE, 1)
+
+
+def test_a_function_has_only_its_time() -> None:
+    over = threading.Event()
+
+    @asset(timeout=0.05, retry=Retry(attempts=2))
+    def slow(context: Context) -> int:
+        if context.attempt == 1:
+            over.wait()
+        return context.attempt
+
+    @asset(timeout=0.05, retry=1)
+    def slower() -> None:
+        over.wait()
+
+    result = materialize([slow, slower], raise_on_error=False)
+    over.set()
+    assert (result.value(slow), result.task("default/slow").attempts) == (2, 2)
+    (task,) = result.failed
+    assert task.error
+    assert (task.error.category, task.reason) == (ErrorCategory.TIMEOUT, "TIMED_OUT")
+    assert task.error.message == "took longer than 0.05 s"
+
+
+def test_a_function_that_would_end_the_program_fails() -> None:
+    @asset
+    def leaving() -> None:
+        sys.exit(3)
+
+    (task,) = materialize([leaving], raise_on_error=False).failed
+    assert task.error
+    assert (task.error.type, task.error.category) == ("SystemExit", ErrorCategory.USER_CODE)
+
+
+class Feed:
+    def load(self, partition: PartitionKey | None) -> str:
+        return f"the feed of {partition}"
+
+
+def test_a_source_is_loaded_by_its_io_unless_it_is_given() -> None:
+    feed = source("feed", partitions=DAYS, io=Feed)
+
+    @asset(partitions=DAYS, deps={"feed": feed, "days": In(feed, mapping={"day": Window(-1, 0)})})
+    def fed(feed: str, days: dict[PartitionKey, str]) -> list[str]:
+        return [feed, *days.values()]
+
+    day = "day=d:2026-01-02"
+    yesterday, today = "the feed of day=d:2026-01-01", f"the feed of {day}"
+    assert materialize([feed, fed], partition=day).value(fed, day) == [today, yesterday, today]
+    assert materialize([fed], partition=day).value(fed, day) == [today, yesterday, today]
+    assert materialize([fed], partition=day, inputs={feed: "mine"}).value(fed, day) == ["mine"] * 3
