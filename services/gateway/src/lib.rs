@@ -6,6 +6,7 @@
 //!
 //! **Stays absent:** what a call means. That is the affair of the service behind.
 
+mod admitting;
 pub mod core;
 mod pass;
 mod rpc;
@@ -45,6 +46,6 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Gateway, &mesh.config().database)?;
     let keys = ApiKeys::new(&mesh.config().gateway.api_keys)
         .map_err(|bad| Fault::config(format!("gateway.api_keys[{}]", bad.index), bad.reason))?;
-    let pass = Pass::new(&mesh, Arc::new(keys), AccessServiceServer::new(Access));
+    let pass = Pass::new(&mesh, &store, Arc::new(keys), AccessServiceServer::new(Access));
     mesh.serve_public(pass.into_handler()).ready_when(store.readiness()).until_signal().await
 }

@@ -11,6 +11,7 @@ use servo_model::Service;
 use servo_proto::access::{self, Method};
 use servo_proto::scope::{self, Scope, ScopeKind};
 use servo_proto::v1::access_service_server::AccessServiceServer;
+use servo_store::Store;
 use tonic::Status;
 use tonic::body::Body;
 use tower::util::BoxCloneSyncService;
@@ -18,23 +19,33 @@ use tower::{ServiceExt, service_fn};
 use ulid::Ulid;
 
 use crate::Config;
+use crate::admitting::Admitting;
 use crate::core::door::{self, Shut, Ticket};
 use crate::core::keys::{ApiKeys, Principal};
 use crate::rpc::Access;
+
+/// Belongs to whoever admits the tenant's tasks.
+const WORKERS_STREAM: &str = "/servo.v1.DispatcherService/PullTasks";
 
 /// The way through the gateway.
 #[derive(Clone)]
 pub(crate) struct Pass {
     keys: Arc<ApiKeys>,
     peers: Arc<HashMap<Service, Peer>>,
+    admitting: Arc<Admitting>,
     access: AccessServiceServer<Access>,
 }
 
 impl Pass {
-    pub(crate) fn new(mesh: &Mesh<Config>, keys: Arc<ApiKeys>, access: AccessServiceServer<Access>) -> Pass {
+    pub(crate) fn new(
+        mesh: &Mesh<Config>,
+        store: &Store,
+        keys: Arc<ApiKeys>,
+        access: AccessServiceServer<Access>,
+    ) -> Pass {
         let peers = Service::ALL.into_iter().filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
-        Pass { keys, peers: Arc::new(peers), access }
+        Pass { keys, peers: Arc::new(peers), admitting: Arc::new(Admitting::new(mesh, store)), access }
     }
 
     pub(crate) fn into_handler(self) -> Handler {
@@ -53,8 +64,9 @@ impl Pass {
         let principal = self.principal(ticket, request.headers())?;
         let method = method.ok_or_else(|| refusal(Shut::Unknown, &path))?;
         let (request, scope) = read_scope(request, method).await?;
+        let tenant = scope.as_ref().map(|scope| scope.tenant.clone()).unwrap_or_default();
         let request = with_caller(request, principal, scope)?;
-        self.send(method, request).await
+        self.send(method, &tenant, request).await
     }
 
     /// Whom the ticket stands for; nobody in particular for signed and open calls.
@@ -69,7 +81,17 @@ impl Pass {
         principal.map(Some).ok_or_else(unknown)
     }
 
-    async fn send(&self, method: &Method, request: Request<Body>) -> Result<Response<Body>, Status> {
+    async fn send(
+        &self,
+        method: &Method,
+        tenant: &str,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Status> {
+        if method.path == WORKERS_STREAM
+            && let Some(holder) = self.admitting.peer_for(tenant).await
+        {
+            return holder.oneshot(request).await;
+        }
         match self.peers.get(&door::target(method)) {
             Some(peer) => peer.clone().oneshot(request).await,
             None => self.access.clone().oneshot(request).await.map_err(|never| match never {}),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prost::Message as _;
-use servo_mesh::{Caller, Error, Reason};
+use servo_mesh::{Caller, Error, PeerIdentity, Reason};
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::v1 as pb;
 
@@ -40,8 +40,10 @@ impl Dispatcher {
         if !info.push_url.is_empty() {
             self.reached.ring();
         }
+        // Who came through the gateway cannot reach us otherwise; the gateway finds the holder by itself.
+        let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
         let address = match &tenant {
-            Some(tenant) if !self.holds(tenant) => self.holder(tenant).await?.unwrap_or_default(),
+            Some(tenant) if direct && !self.holds(tenant) => self.holder(tenant).await?.unwrap_or_default(),
             _ => String::new(),
         };
         Ok(pb::RegisterWorkerResponse {
