@@ -43,6 +43,8 @@ pub(crate) enum Message {
     Drain(WorkerId, pb::PullDrain),
     /// The worker did not start these and does not want to.
     Returned(WorkerId, Vec<AttemptId>),
+    /// No envelope can be made for it, for this reason.
+    Undeliverable(AttemptId, String),
     Disconnected(WorkerId, u64),
     /// All workers that are reached by pushes, whoever admits for them.
     Reach(Vec<Reached>),
@@ -190,6 +192,7 @@ impl EngineLoop {
                 self.sessions.drain(worker, drain);
             }
             Message::Returned(worker, attempts) => self.returned(worker, &attempts, false),
+            Message::Undeliverable(attempt, why) => self.give_up(attempt, why),
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
                     self.admission.leave(worker);
@@ -262,13 +265,7 @@ impl EngineLoop {
         for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
             let own = live.worker == Some(worker) && live.pushed == pushed;
             if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
-                batches.entry(source).or_default().push(pb::ReturnedAttempt {
-                    tenant: live.tenant.to_string(),
-                    run_id: live.run.to_string(),
-                    task: Some(wire::task_ref(live.task)),
-                    attempt_id: live.attempt_id.to_string(),
-                    worker_id: worker.to_string(),
-                });
+                batches.entry(source).or_default().push(returned(live));
             }
         }
         for (source, mut entries) in batches {
@@ -279,6 +276,25 @@ impl EngineLoop {
                 let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
             }
         }
+    }
+
+    /// Tells the run's owner that the attempt has failed and why: to try again would end the same way.
+    fn give_up(&mut self, attempt: AttemptId, why: String) {
+        let Some(live) = self.admission.live(attempt) else { return };
+        error!(%attempt, tenant = %live.tenant, run = %live.run, why, "no envelope");
+        let error = pb::TaskError {
+            category: pb::ErrorCategory::Configuration.into(),
+            message: why,
+            r#type: "NoEnvelope".to_owned(),
+            ..pb::TaskError::default()
+        };
+        let entry = pb::ReturnedAttempt { error: Some(error), ..returned(live) };
+        let outlet = self.admission.source_of(live.run).and_then(|source| self.outlets.get(&source));
+        if let Some(outlet) = outlet {
+            let batch = pb::ReturnedBatch { entries: vec![entry] };
+            let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
+        }
+        self.admission.not_sent(attempt);
     }
 
     fn told(&mut self, source: SourceId, told: Told, now: f64) {
@@ -367,7 +383,10 @@ impl EngineLoop {
             "servo.dispatch_task",
             tenant_id = %live.tenant,
             run_id = %live.run,
-            attempt_id = %attempt
+            attempt_id = %attempt,
+            task_id = stored.shape.key(live.task).map(|key| tracing::field::display(key.id())),
+            asset_key = asset_key(&stored, ordinal),
+            partition_key = stored.plan.tasks.get(ordinal as usize).map(|task| task.partition_key.as_str())
         )
         .entered();
         let envelope = match self.signer.envelope(&stored, live, &found, &key, wire::now()) {
@@ -377,7 +396,8 @@ impl EngineLoop {
                 return self.reading.store(worker, attempt, uri, found);
             }
             Err(error) => {
-                return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
+                let why = error.to_string();
+                return self.give_up(attempt, why);
             }
         };
         match (target, dispatch_id(&self.admission, live)) {
@@ -448,6 +468,22 @@ impl EngineLoop {
 pub(crate) fn dispatch_id(admission: &Admission, live: &Live) -> Option<DispatchId> {
     let key = admission.task_key(&live.plan, live.task)?;
     Some(DispatchId::new(&live.run, &key, live.attempt))
+}
+
+fn asset_key(stored: &StoredPlan, ordinal: u32) -> Option<&str> {
+    let task = stored.plan.tasks.get(ordinal as usize)?;
+    stored.plan.assets.get(task.asset as usize).map(|asset| asset.asset_key.as_str())
+}
+
+fn returned(live: &Live) -> pb::ReturnedAttempt {
+    pb::ReturnedAttempt {
+        tenant: live.tenant.to_string(),
+        run_id: live.run.to_string(),
+        task: Some(wire::task_ref(live.task)),
+        attempt_id: live.attempt_id.to_string(),
+        worker_id: live.worker.map_or_else(String::new, |worker| worker.to_string()),
+        error: None,
+    }
 }
 
 fn claim(chosen: Chosen) -> pb::Claim {
