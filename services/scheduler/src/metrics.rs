@@ -51,8 +51,8 @@ struct TenantLabels {
 struct RunLabels {
     tenant_id: String,
     workspace_id: String,
-    trigger_type: &'static str,
     state: &'static str,
+    trigger_type: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

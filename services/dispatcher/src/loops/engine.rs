@@ -1,6 +1,8 @@
 //! The one task that owns admission. Everything that happens is a message to it; what gathered while it worked is
 //! taken together, and then it chooses.
 
+mod returns;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug_span, error};
+use tracing::debug_span;
 
 use super::inputs::Reading;
 use super::moves::Moves;
@@ -243,60 +245,6 @@ impl EngineLoop {
         }
     }
 
-    /// Nobody shall start what still waits in the queue for this worker. A killed one gives back what it runs as well: it
-    /// learns so from its next beat, which is refused.
-    fn take_back_pushed(&mut self, worker: WorkerId, kill: bool) {
-        let pushed = self.admission.attempts_of(worker).filter(|live| live.pushed);
-        let entries: Vec<_> =
-            pushed.map(|live| (live.attempt_id, dispatch_id(&self.admission, live))).collect();
-        for dispatch in entries.iter().filter_map(|(_, dispatch)| dispatch.as_ref()) {
-            self.pushes.drop_entry(dispatch);
-        }
-        if kill {
-            let attempts: Vec<AttemptId> = entries.into_iter().map(|(attempt, _)| attempt).collect();
-            self.returned(worker, &attempts, true);
-        }
-    }
-
-    /// Tells the runs' owners, of the worker's own attempts. One that is not told now frees them when nobody starts them
-    /// in time.
-    fn returned(&mut self, worker: WorkerId, attempts: &[AttemptId], pushed: bool) {
-        let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
-        for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
-            let own = live.worker == Some(worker) && live.pushed == pushed;
-            if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
-                batches.entry(source).or_default().push(returned(live));
-            }
-        }
-        for (source, mut entries) in batches {
-            let Some(outlet) = self.outlets.get(&source) else { continue };
-            while !entries.is_empty() {
-                let rest = entries.split_off(entries.len().min(CLAIMS_PER_BATCH_MAX));
-                let batch = pb::ReturnedBatch { entries: std::mem::replace(&mut entries, rest) };
-                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
-            }
-        }
-    }
-
-    /// Tells the run's owner that the attempt has failed and why: to try again would end the same way.
-    fn give_up(&mut self, attempt: AttemptId, why: String) {
-        let Some(live) = self.admission.live(attempt) else { return };
-        error!(%attempt, tenant = %live.tenant, run = %live.run, why, "no envelope");
-        let error = pb::TaskError {
-            category: pb::ErrorCategory::Configuration.into(),
-            message: why,
-            r#type: "NoEnvelope".to_owned(),
-            ..pb::TaskError::default()
-        };
-        let entry = pb::ReturnedAttempt { error: Some(error), ..returned(live) };
-        let outlet = self.admission.source_of(live.run).and_then(|source| self.outlets.get(&source));
-        if let Some(outlet) = outlet {
-            let batch = pb::ReturnedBatch { entries: vec![entry] };
-            let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
-        }
-        self.admission.not_sent(attempt);
-    }
-
     fn told(&mut self, source: SourceId, told: Told, now: f64) {
         match told {
             Told::Opened(shards, outlet) => {
@@ -473,17 +421,6 @@ pub(crate) fn dispatch_id(admission: &Admission, live: &Live) -> Option<Dispatch
 fn asset_key(stored: &StoredPlan, ordinal: u32) -> Option<&str> {
     let task = stored.plan.tasks.get(ordinal as usize)?;
     stored.plan.assets.get(task.asset as usize).map(|asset| asset.asset_key.as_str())
-}
-
-fn returned(live: &Live) -> pb::ReturnedAttempt {
-    pb::ReturnedAttempt {
-        tenant: live.tenant.to_string(),
-        run_id: live.run.to_string(),
-        task: Some(wire::task_ref(live.task)),
-        attempt_id: live.attempt_id.to_string(),
-        worker_id: live.worker.map_or_else(String::new, |worker| worker.to_string()),
-        error: None,
-    }
 }
 
 fn claim(chosen: Chosen) -> pb::Claim {
