@@ -3,6 +3,7 @@
 //! The number of a type is the field number of its body in `servo.v1.Event`, and what the ledger stores.
 //! Grants (`ledger.writers`), docs and the proto check are all derived from [`EventType::ALL`].
 
+use crate::limits::{EVENT_BYTES_MAX, RUN_REQUEST_BYTES_MAX};
 use crate::service::Service;
 
 /// An independent order of events. Positions are dense per (stream, shard).
@@ -131,6 +132,14 @@ event_types! {
 }
 
 impl EventType {
+    /// How large its encoded body may be; the ledger's table holds the same limits.
+    pub const fn bytes_max(self) -> usize {
+        match self {
+            EventType::RunRequested => RUN_REQUEST_BYTES_MAX,
+            _ => EVENT_BYTES_MAX,
+        }
+    }
+
     pub const fn code(self) -> i16 {
         self as i16
     }

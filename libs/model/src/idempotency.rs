@@ -61,6 +61,11 @@ impl IdempotencyKey {
         IdempotencyKey(format!("control:{run}:{version}"))
     }
 
+    /// The same of a call that names itself, so that a repeat of it is found; the fold keeps the versions apart.
+    pub fn run_control_by(request_id: &str) -> IdempotencyKey {
+        IdempotencyKey(format!("control_by:{request_id}"))
+    }
+
     /// DispatchPaused and DispatchResumed of one pause, by its versions.
     pub fn dispatch_pause(pause: &str, version: u64) -> IdempotencyKey {
         IdempotencyKey(format!("dispatch_pause:{pause}:{version}"))

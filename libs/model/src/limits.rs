@@ -8,6 +8,8 @@ use std::time::Duration;
 pub const TASKS_PER_RUN_MAX: usize = 50_000;
 pub const EDGES_PER_PLAN_MAX: usize = 500_000;
 pub const MAPPED_ITEMS_PER_TASK_MAX: usize = 10_000;
+/// What the checks of one attempt may find.
+pub const CHECKS_PER_ATTEMPT_MAX: usize = 1_000;
 
 /// Partitions that all inputs of a plan name together.
 pub const INPUT_KEYS_PER_PLAN_MAX: usize = 500_000;
@@ -30,6 +32,10 @@ pub const EVENTS_PER_BATCH_MAX: usize = 512;
 pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;
 /// The encoded body of an event; the ledger's table holds the same limit.
 pub const EVENT_BYTES_MAX: usize = 64 * KIB;
+/// The same of a RunRequested, which names partitions one by one.
+pub const RUN_REQUEST_BYTES_MAX: usize = MIB;
+/// What somebody says about a call of theirs.
+pub const COMMENT_BYTES_MAX: usize = 4 * KIB;
 /// A signed envelope, all in all.
 pub const ENVELOPE_BYTES_MAX: usize = 64 * KIB;
 /// Larger resolved inputs go into a blob that the envelope names.
@@ -76,11 +82,14 @@ const HOUR_SECONDS: u64 = 3600;
 
 const _: () = assert!(TASKS_PER_RUN_MAX <= u32::MAX as usize, "a plan's ordinals are u32");
 const _: () = assert!(MAPPED_ITEMS_PER_TASK_MAX <= TASKS_PER_RUN_MAX);
+const _: () = assert!(CHECKS_PER_ATTEMPT_MAX <= i16::MAX as usize, "rows number them by i16");
 const _: () = assert!(EVENTS_PER_BATCH_MAX <= TASKS_PER_RUN_MAX);
 const _: () =
     assert!(ENVELOPES_PER_MESSAGE_MAX <= EVENTS_PER_BATCH_MAX, "one message's outcomes fit one batch");
 const _: () = assert!(ENVELOPE_INPUT_BYTES_MAX < ENVELOPE_BYTES_MAX);
 const _: () = assert!(ENVELOPE_BYTES_MAX < MESSAGE_BYTES_MAX && EVENT_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(EVENT_BYTES_MAX < RUN_REQUEST_BYTES_MAX && RUN_REQUEST_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(2 * CONFIG_BYTES_MAX < RUN_REQUEST_BYTES_MAX && COMMENT_BYTES_MAX < EVENT_BYTES_MAX);
 const _: () = assert!(MANIFEST_INLINE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX);
 const _: () =

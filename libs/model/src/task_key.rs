@@ -86,16 +86,25 @@ impl TaskKey {
     }
 }
 
+/// What a mapped child made of a partition: its dimensions and the reserved one that numbers the child. No partition key,
+/// for it names a part of one.
+pub fn child_partition(partition: Option<&PartitionKey>, index: u32) -> String {
+    dimensions(partition, Some(index))
+}
+
 fn brackets(partition: Option<&PartitionKey>, map_index: Option<u32>) -> String {
+    match dimensions(partition, map_index) {
+        none if none.is_empty() => none,
+        text => format!("[{text}]"),
+    }
+}
+
+fn dimensions(partition: Option<&PartitionKey>, map_index: Option<u32>) -> String {
     let mut dimensions = partition.map(|key| key.as_dimensions().clone()).unwrap_or_default();
     dimensions
         .extend(map_index.map(|index| (MAP_DIMENSION.to_owned(), PartitionValue::Integer(index.into()))));
-    if dimensions.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("[");
+    let mut text = String::new();
     write_dimensions(&mut text, &dimensions).expect("a string takes everything");
-    text.push(']');
     text
 }
 

@@ -49,6 +49,18 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::Raced(_))
     }
+
+    /// Whether the values of a statement are to blame, so that repeating it is in vain and doing without them is not:
+    /// a value that does not encode, data exceptions, violated constraints, values beyond a limit.
+    pub fn is_about_values(&self) -> bool {
+        match self {
+            StoreError::Database(sqlx::Error::Encode(_)) => true,
+            StoreError::Database(sqlx::Error::Database(error)) => error
+                .code()
+                .is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.starts_with(class))),
+            _ => false,
+        }
+    }
 }
 
 impl From<sqlx::Error> for StoreError {

@@ -28,6 +28,9 @@ pub(crate) struct Beat {
     pub(crate) attempt: AttemptId,
     pub(crate) ordinal: i32,
     pub(crate) item: i32,
+    /// In millionths, if user code says so.
+    pub(crate) progress_ppm: Option<i32>,
+    pub(crate) progress_message: Option<String>,
 }
 
 type Reply = oneshot::Sender<Result<Standing, String>>;
@@ -94,7 +97,9 @@ async fn store(loops: &LoopStore, beats: &[Beat]) -> Result<Vec<Standing>, Store
         .bind(beats.iter().map(|beat| Uuid::from_bytes(*beat.run.as_bytes())).collect::<Vec<_>>())
         .bind(beats.iter().map(attempt).collect::<Vec<_>>())
         .bind(beats.iter().map(|beat| beat.ordinal).collect::<Vec<_>>())
-        .bind(beats.iter().map(|beat| beat.item).collect::<Vec<_>>());
+        .bind(beats.iter().map(|beat| beat.item).collect::<Vec<_>>())
+        .bind(beats.iter().map(|beat| beat.progress_ppm).collect::<Vec<_>>())
+        .bind(beats.iter().map(|beat| beat.progress_message.as_deref()).collect::<Vec<_>>());
     let rows: Vec<Row> = loops.all(statement).await?;
     Ok(rows.into_iter().map(standing).collect())
 }

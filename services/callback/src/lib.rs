@@ -16,6 +16,7 @@ mod logs;
 mod metrics;
 mod outputs;
 mod rpc;
+mod sweep;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -61,6 +62,9 @@ pub struct Reports {
     /// What output folders begin with, as the dispatcher has it; without it no outputs are accepted.
     #[serde(default)]
     pub output_base: String,
+    /// How long lines of logs are kept.
+    #[serde(default = "logs_kept", deserialize_with = "servo_mesh::config::duration")]
+    pub logs_kept: Duration,
 }
 
 impl Reports {
@@ -68,6 +72,10 @@ impl Reports {
         let port = Service::Callback.default_port() + HTTP_PORT_OFFSET;
         self.http_listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
+}
+
+fn logs_kept() -> Duration {
+    Duration::from_secs(30 * 24 * 3_600)
 }
 
 fn heartbeat_interval() -> Duration {
@@ -100,7 +108,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         store: store.clone(),
         metrics,
     };
-    let noting = health.clone();
+    let (noting, loops, logs_kept) = (health.clone(), store.loops().clone(), reports.logs_kept);
     mesh.serve(CallbackServiceServer::new(callback.clone()))
         .and_publicly(reports.http_address(), "callback.http_listen", http::handler(callback))
         .ready_when(store.readiness())
@@ -108,6 +116,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
             let health = noting.clone();
             async move { health.note().await }
         })
+        .with_loop("sweep", Pace::every(sweep::EVERY), move || sweep::sweep(loops.clone(), logs_kept))
         .until_signal()
         .await?;
     if let Err(error) = health.leave().await {

@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use servo_model::RunId;
+use servo_model::{AttemptId, RunId};
 use servo_store::{LoopStore, Store, query};
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 const BATCHES_PER_FLUSH_MAX: usize = 256;
+/// What one attempt may write to this instance.
+const LINES_PER_ATTEMPT_MAX: usize = 1_000_000;
+const BYTES_PER_ATTEMPT_MAX: usize = 256 << 20;
+/// Attempts that are counted for at once; beyond it counting begins anew.
+const ATTEMPTS_COUNTED_MAX: usize = 50_000;
 
 /// Lines of one call, encoded as `servo.v1.AppendLogsRequest` without its names.
 #[derive(Debug)]
@@ -29,6 +34,26 @@ type Reply = oneshot::Sender<Result<(), String>>;
 pub(crate) struct Logs {
     inbox: mpsc::UnboundedSender<(Lines, Reply)>,
     bells: Bells,
+    written: Arc<Mutex<HashMap<AttemptId, Written>>>,
+}
+
+/// What an attempt has written so far.
+#[derive(Debug, Default, Clone, Copy)]
+struct Written {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Written {
+    /// Counts it in if there is room.
+    fn take(&mut self, lines: usize, bytes: usize) -> bool {
+        let more = Written { lines: self.lines + lines, bytes: self.bytes + bytes };
+        let fits = more.lines <= LINES_PER_ATTEMPT_MAX && more.bytes <= BYTES_PER_ATTEMPT_MAX;
+        if fits {
+            *self = more;
+        }
+        fits
+    }
 }
 
 /// Rings for those who follow a run.
@@ -52,7 +77,17 @@ impl Logs {
         let (inbox, lines) = mpsc::unbounded_channel();
         let bells = Bells::default();
         tokio::spawn(run(store.loops().clone(), lines, bells.clone()));
-        Logs { inbox, bells }
+        Logs { inbox, bells, written: Arc::default() }
+    }
+
+    /// Whether the attempt may write so much more. A repeated call counts twice; that is as good as exact for a limit
+    /// that keeps one attempt from filling the store.
+    pub(crate) fn has_room(&self, attempt: AttemptId, lines: usize, bytes: usize) -> bool {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.len() >= ATTEMPTS_COUNTED_MAX {
+            written.clear();
+        }
+        written.entry(attempt).or_default().take(lines, bytes)
     }
 
     /// Rings whenever this instance has stored lines of the run; bells of those who left are taken down.
@@ -95,5 +130,19 @@ async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Lines, Reply)
         for reply in replies {
             let _ = reply.send(stored.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_writes_so_much_and_no_more() {
+        let mut written = Written::default();
+        assert!(written.take(1, BYTES_PER_ATTEMPT_MAX));
+        assert!(!written.take(1, 1), "too many bytes");
+        assert!(written.take(LINES_PER_ATTEMPT_MAX - 1, 0));
+        assert!(!written.take(1, 0), "too many lines");
     }
 }

@@ -51,7 +51,9 @@ pub(crate) struct Signer {
 pub(crate) enum NoEnvelope {
     #[error("the plan has no task {0}")]
     NoSuchTask(u32),
-    #[error("the envelope has {0} bytes, {ENVELOPE_BYTES_MAX} are allowed; shorten the configuration")]
+    #[error(
+        "its envelope would have {0} bytes, and {ENVELOPE_BYTES_MAX} are allowed; shorten the configuration of the asset or the run"
+    )]
     TooLarge(usize),
 }
 

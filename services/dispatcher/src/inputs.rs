@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use prost::Message as _;
-use servo_model::{AttemptId, TaskKey};
+use servo_model::task_key::child_partition;
+use servo_model::{AttemptId, PartitionKey, TaskKey};
 use servo_proto::json::{self, BadJson};
 use servo_proto::v1 as pb;
 use servo_store::{LoopStore, StoreError};
@@ -30,6 +31,8 @@ pub(crate) struct Version {
     /// Empty when its attempt wrote nothing.
     pub(crate) uri: String,
     pub(crate) rows: Option<u64>,
+    /// Which mapped child made it.
+    pub(crate) item: Option<u32>,
 }
 
 /// What was looked up for an envelope.
@@ -99,7 +102,7 @@ fn compares(check: &pb::CheckDefinition) -> bool {
 }
 
 pub(crate) fn previous(version: Version) -> pb::PreviousVersion {
-    let Version { materialization_id, uri, rows } = version;
+    let Version { materialization_id, uri, rows, .. } = version;
     pb::PreviousVersion { materialization_id, uri, row_count: rows }
 }
 
@@ -117,10 +120,10 @@ pub(crate) fn wanted(plan: &pb::Plan, taken_over: &TakenOver, inputs: &[pb::Plan
 
 /// The versions found, in the order of [`wanted`], as the envelope tells them. A partition without a version is named
 /// all the same: sources have none, and user code must know what of them is meant.
-pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Option<Version>>) -> Vec<pb::ResolvedInput> {
+pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) -> Vec<pb::ResolvedInput> {
     let mut found = found.into_iter();
     let resolve = |input: &pb::PlannedInput| {
-        let versions = partitions(input).filter_map(|key| version(key, found.next().flatten()));
+        let versions = partitions(input).flat_map(|key| versions(key, found.next().unwrap_or_default()));
         pb::ResolvedInput {
             versions: versions.collect(),
             asset_key: input.asset_key.clone(),
@@ -130,13 +133,22 @@ pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Option<Version>>)
     inputs.iter().map(resolve).collect()
 }
 
-fn version(partition_key: &str, found: Option<Version>) -> Option<pb::ResolvedVersion> {
-    if found.is_none() && partition_key.is_empty() {
-        return None;
+fn versions(partition_key: &str, found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
+    if found.is_empty() && !partition_key.is_empty() {
+        return vec![pb::ResolvedVersion { partition_key: partition_key.to_owned(), ..Default::default() }];
     }
-    let (materialization_id, uri) =
-        found.map(|found| (found.materialization_id, found.uri)).unwrap_or_default();
-    Some(pb::ResolvedVersion { partition_key: partition_key.to_owned(), materialization_id, uri })
+    let told = |Version { materialization_id, uri, item, .. }| pb::ResolvedVersion {
+        partition_key: with_item(partition_key, item),
+        materialization_id,
+        uri,
+    };
+    found.into_iter().map(told).collect()
+}
+
+/// A child's key has the reserved dimension that numbers it.
+fn with_item(partition_key: &str, item: Option<u32>) -> String {
+    let partition: Option<PartitionKey> = partition_key.parse().ok();
+    item.map_or_else(|| partition_key.to_owned(), |item| child_partition(partition.as_ref(), item))
 }
 
 /// An asset in one piece has one partition without a name.
@@ -164,17 +176,17 @@ pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson
 }
 
 /// Finds all of these by one statement.
-pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Option<Version>>, StoreError> {
-    let mut found = vec![None; wanted.len()];
-    for (place, attempt, output) in store::latest_versions(loops, wanted).await? {
+pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
+    let mut found = vec![Vec::new(); wanted.len()];
+    for (place, attempt, output, item) in store::latest_versions(loops, wanted).await? {
         let output = output.and_then(|output| pb::Output::decode(&*output).ok()).unwrap_or_default();
-        let version = attempt.map(|attempt| Version {
-            materialization_id: AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
-            uri: output.uri,
-            rows: output.row_count,
-        });
-        if let Some(slot) = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index)) {
-            *slot = version;
+        if let Some(versions) = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index)) {
+            versions.push(Version {
+                materialization_id: AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
+                uri: output.uri,
+                rows: output.row_count,
+                item: u32::try_from(item).ok(),
+            });
         }
     }
     Ok(found)
@@ -216,10 +228,11 @@ mod tests {
     #[test]
     fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
         let found = |id: &str| {
-            Some(Version { materialization_id: id.to_owned(), uri: format!("file:///{id}"), rows: None })
+            let (materialization_id, uri) = (id.to_owned(), format!("file:///{id}"));
+            vec![Version { materialization_id, uri, rows: None, item: None }]
         };
         let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &[]), input("n/c", &[])];
-        let resolved = resolved(&inputs, vec![found("x"), None, None, found("y")]);
+        let resolved = resolved(&inputs, vec![found("x"), vec![], vec![], found("y")]);
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {
             input
                 .versions
@@ -231,5 +244,43 @@ mod tests {
         assert_eq!(told[0], ["k=s:1 file:///x", "k=s:2 "]);
         assert!(told[1].is_empty());
         assert_eq!(told[2], [" file:///y"]);
+    }
+
+    /// A version of `n/a` for every child, and one in one piece of `n/b`.
+    const ROWS: &str = "
+        INSERT INTO scheduler.materializations (attempt_id, asset_key, partition_key, tenant, workspace, run_number,
+            ordinal, item, state, recorded_at, promoted_at, output)
+        SELECT lpad(to_hex(n), 32, '0')::uuid, CASE WHEN n < 9 THEN 'n/a' ELSE 'n/b' END, 'k=s:1', 'acme', 'prod', 5, 2,
+            CASE WHEN n < 9 THEN n ELSE -1 END, CASE WHEN n = 3 THEN 4 ELSE 3 END, now(), now(), ''
+        FROM unnest(ARRAY[0, 1, 2, 3, 9]) n;
+        INSERT INTO scheduler.tasks (tenant, run_number, ordinal, item, attempt, failures, state, reason, cancelling,
+            pushed, changed_at, attempt_id)
+        SELECT 'acme', 5, 2, n, 1, 0, 7, 1, false, false, now(), lpad(to_hex(greatest(n, 0)), 32, '0')::uuid
+        FROM generate_series(-1, 3) n;
+        INSERT INTO scheduler.partitions (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
+            attempt_run, attempt_state, materialization_id, materialized_at, materialized_run)
+        SELECT 'acme', 'prod', asset, 'k=s:1', id, now(), 5, 7, id, now(), 5
+        FROM (VALUES ('n/a', lpad('0', 32, '0')::uuid), ('n/b', lpad('9', 32, '0')::uuid)) AS v (asset, id)";
+
+    #[tokio::test]
+    async fn a_version_of_a_mapped_asset_is_what_all_its_children_made() {
+        use sqlx::{Connection, Executor};
+        let database = servo_local::TestDatabase::create().await.unwrap();
+        let mut admin = sqlx::PgConnection::connect(&database.admin_url()).await.unwrap();
+        admin.execute(sqlx::raw_sql(ROWS)).await.unwrap();
+        let config = servo_store::DatabaseConfig::new(database.service_url(), database.password());
+        let store = servo_store::Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
+        let plan = pb::Plan { tenant: "acme".to_owned(), workspace: "prod".to_owned(), ..Default::default() };
+        let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &["k=s:1"])];
+        let wanted = wanted(&plan, &TakenOver::new(), &inputs);
+        let resolved = resolved(&inputs, find(store.loops(), &wanted).await.unwrap());
+        let keys = |input: &pb::ResolvedInput| {
+            let keys = input.versions.iter().map(|version| version.partition_key.clone());
+            keys.collect::<Vec<_>>()
+        };
+        // The last child's version waits for a decision.
+        assert_eq!(keys(&resolved[0]), ["_map=i:0,k=s:1", "_map=i:1,k=s:1", "_map=i:2,k=s:1", "k=s:2"]);
+        assert_eq!(keys(&resolved[1]), ["k=s:1"]);
+        assert_eq!(with_item("", Some(7)), "_map=i:7");
     }
 }

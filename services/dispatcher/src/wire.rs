@@ -77,7 +77,6 @@ fn offered(run: pb::ReadyRun) -> Result<OfferedRun, BadMessage> {
     Ok(OfferedRun {
         plan: plan_ref(&run.tenant, &run.workspace, &run.plan_id)?,
         run: run.run_id.parse().map_err(bad("run_id"))?,
-        priority: run.priority,
         backfill: run.backfill,
         trace: (trace.traceparent, trace.tracestate),
         tasks: run.tasks.into_iter().map(offered_task).collect::<Result<_, _>>()?,
@@ -199,6 +198,7 @@ pub(crate) fn limits(told: &pb::TenantLimits) -> TenantLimits {
     let (limits, default) = (told.limits.unwrap_or_default(), TenantLimits::default());
     TenantLimits {
         max_concurrent_tasks: limits.max_concurrent_tasks,
+        max_queued_tasks: limits.max_queued_tasks,
         weight_millis: limits.weight_millis.unwrap_or(default.weight_millis),
         backfill_floor_ppm: limits.backfill_floor_ppm.unwrap_or(default.backfill_floor_ppm),
         backfill_cap_ppm: limits.backfill_cap_ppm.unwrap_or(default.backfill_cap_ppm),

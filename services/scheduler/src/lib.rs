@@ -29,7 +29,7 @@ use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
-use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError};
+use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError, query};
 use tokio::sync::{mpsc, watch};
 use ulid::Ulid;
 
@@ -76,6 +76,27 @@ const SWEEP_BUS_EVERY: Duration = Duration::from_secs(10);
 /// Messages that everybody has passed are kept for this long.
 const MESSAGES_KEPT: Duration = Duration::from_secs(3_600);
 const MESSAGES_PER_DELETE: i32 = 1_000;
+
+/// How often what has become old is looked for; it is all made long before it is needed, and deleted long after.
+const SWEEP_LEDGER_EVERY: Duration = Duration::from_secs(3_600);
+/// Days whose partitions are made ahead, so that an outage of this loop of a week costs nothing.
+const DAYS_AHEAD: i32 = 8;
+const KEYS_PER_DELETE: i32 = 5_000;
+
+/// Makes the ledger's next days and lets old keys go, in steps that hold nobody up. Answers how many went.
+async fn sweep_ledger(loops: LoopStore) -> Result<u64, StoreError> {
+    loops.execute(query("SELECT ledger.make_partitions($1)").bind(DAYS_AHEAD)).await?;
+    let mut gone = 0;
+    loop {
+        let expire = query("SELECT ledger.expire_keys($1)").bind(KEYS_PER_DELETE);
+        let rows: Vec<(i64,)> = loops.all(expire).await?;
+        let some = rows.first().map_or(0, |(count,)| *count);
+        gone += some.unsigned_abs();
+        if some < i64::from(KEYS_PER_DELETE) {
+            return Ok(gone);
+        }
+    }
+}
 
 async fn sweep_bus(listeners: Listeners, loops: LoopStore) -> Result<u64, StoreError> {
     listeners.look(&loops).await?;
@@ -140,7 +161,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         dispatcher,
         limits,
     };
-    let (round, bus) = (keeper.clone(), store.loops().clone());
+    let (round, bus, ledger) = (keeper.clone(), store.loops().clone(), store.loops().clone());
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
@@ -149,6 +170,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop("sweep bus", Pace::every(SWEEP_BUS_EVERY), move || {
             sweep_bus(listeners.clone(), bus.clone())
         })
+        .with_loop("sweep ledger", Pace::every(SWEEP_LEDGER_EVERY), move || sweep_ledger(ledger.clone()))
         .until_signal()
         .await;
     keeper.leave().await;

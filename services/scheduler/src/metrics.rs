@@ -25,6 +25,7 @@ struct TaskLabels {
     workspace_id: String,
     asset_key: String,
     state: &'static str,
+    outcome: &'static str,
     reason: &'static str,
 }
 
@@ -51,6 +52,7 @@ struct RunLabels {
     tenant_id: String,
     workspace_id: String,
     state: &'static str,
+    trigger_type: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -71,6 +73,8 @@ pub(crate) struct Metrics {
     pub(crate) flush_seconds: Histogram,
     pub(crate) flush_events: Histogram,
     pub(crate) shards: Gauge,
+    pub(crate) set_aside: Counter,
+    pub(crate) lane_panics: Counter,
 }
 
 impl Default for Metrics {
@@ -85,6 +89,8 @@ impl Default for Metrics {
             flush_seconds: Histogram::new(FLUSH_SECONDS),
             flush_events: Histogram::new(FLUSH_EVENTS),
             shards: Gauge::default(),
+            set_aside: Counter::default(),
+            lane_panics: Counter::default(),
         }
     }
 }
@@ -106,6 +112,10 @@ impl Metrics {
         registry.register("scheduler_flush_seconds", help, self.flush_seconds.clone());
         registry.register("scheduler_flush_events", "Events per flush", self.flush_events.clone());
         registry.register("scheduler_shards_held", "Shards that this instance folds", self.shards.clone());
+        let help = "Runs of which an event could not be folded; any is worth an alert";
+        registry.register("scheduler_runs_set_aside", help, self.set_aside.clone());
+        let help = "Panics that made an instance load its shards anew; any is worth an alert";
+        registry.register("scheduler_lane_panics", help, self.lane_panics.clone());
     }
 
     /// Counts what a flush changed in a run.
@@ -116,6 +126,7 @@ impl Metrics {
             let labels = RunLabels {
                 tenant_id: tenant_id.clone(),
                 workspace_id: workspace_id.clone(),
+                trigger_type: run.header.trigger.name(),
                 state: state.name(),
             };
             self.runs.get_or_create(&labels).inc();
@@ -136,6 +147,7 @@ impl Metrics {
                 workspace_id: workspace_id.to_owned(),
                 asset_key: asset_key.clone(),
                 state: change.to.name(),
+                outcome: outcome(change.to),
                 reason: change.reason.name(),
             };
             self.tasks.get_or_create(&labels).inc();
@@ -164,6 +176,17 @@ impl Metrics {
     fn note_attempt(&self, AssetLabels { tenant_id, asset_key }: AssetLabels, attempt: u32) {
         let attempt_number = attempt.min(ATTEMPTS_NAMED_MAX);
         self.attempts.get_or_create(&AttemptLabels { tenant_id, asset_key, attempt_number }).inc();
+    }
+}
+
+/// How a task ended; nothing while it has not.
+fn outcome(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Succeeded => "success",
+        TaskState::Failed => "failure",
+        TaskState::Skipped => "skipped",
+        TaskState::Cancelled => "cancelled",
+        _ => "",
     }
 }
 

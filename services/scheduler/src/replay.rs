@@ -42,9 +42,9 @@ impl Replay {
         Replay { number, graph, begun: None }
     }
 
-    /// Folds the next event. What comes before the request, and what no fold takes, did nothing.
+    /// Folds the next event. What comes before the request, and what no fold takes or can read, did nothing.
     pub(crate) fn fold(&mut self, event: &Event) -> Result<Option<Step>, String> {
-        let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
+        let Ok((body, trace)) = wire::body_of(&event.payload) else { return Ok(None) };
         let at = event.recorded_at.unix_us();
         let Some(begun) = &mut self.begun else {
             let Body::RunRequested(asked) = &body else { return Ok(None) };

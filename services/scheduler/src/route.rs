@@ -104,6 +104,9 @@ impl Route {
     }
 }
 
+/// What is told of a run whose events are no longer folded.
+pub(crate) const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason says why";
+
 /// Why nothing came of it, as callers are told.
 pub(crate) fn not_done(why: &NotDone) -> Error {
     match why {
@@ -144,7 +147,9 @@ pub(crate) fn applied(done: &Done) -> v1::AppliedEvent {
         DoneAs::StaleAdmission => refused(Reason::StaleAttempt, "the claim's lease is not the newest"),
         DoneAs::Refused(excess) => refused(Reason::QuotaExceeded, &excess.to_string()),
         DoneAs::NoRoom => refused(Reason::InvalidState, "there is no place for the run yet"),
+        DoneAs::SetAside => refused(Reason::InvalidState, SET_ASIDE),
         DoneAs::Bad(why) => refused(Reason::InvalidField, why),
+        DoneAs::TooLarge(why) => refused(Reason::MessageTooLarge, why),
     }
 }
 

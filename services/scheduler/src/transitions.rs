@@ -2,13 +2,16 @@
 //! whoever asks for level debug, and cost nothing otherwise.
 
 use servo_model::states::TaskState;
-use tracing::{Level, debug, enabled};
+use tracing::{Level, debug, enabled, info_span};
 
 use crate::core::{Changes, Run, TaskChange};
 use crate::wire;
 
 /// What a flush changed in a run.
 pub(crate) fn log(run: &Run, changes: &Changes) {
+    if run.ended_at.is_some() && changes.run {
+        finalized(run);
+    }
     if !enabled!(Level::DEBUG) {
         return;
     }
@@ -30,6 +33,20 @@ pub(crate) fn log(run: &Run, changes: &Changes) {
             "run state transition"
         );
     }
+}
+
+/// The last span of a run's trace.
+fn finalized(run: &Run) {
+    let (header, counts) = (&run.header, run.counts());
+    let _span = info_span!(
+        "servo.finalize_run",
+        tenant_id = %header.tenant,
+        run_id = %header.run_id,
+        outcome = run.state.name(),
+        tasks_succeeded = counts.of(TaskState::Succeeded),
+        tasks_failed = counts.of(TaskState::Failed)
+    )
+    .entered();
 }
 
 fn log_task(run: &Run, change: &TaskChange) {

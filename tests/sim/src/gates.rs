@@ -162,7 +162,6 @@ fn ready_run(run: &Run, slots: &[Slot], plan: &Plan) -> Option<OfferedRun> {
     (!slots.is_empty()).then(|| OfferedRun {
         run: run.header.run_id,
         plan: plan.plan.clone(),
-        priority: run.header.priority,
         backfill: run.header.backfill,
         trace: Default::default(),
         tasks: slots.iter().filter_map(task).collect(),

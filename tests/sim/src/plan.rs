@@ -82,6 +82,7 @@ fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
         deadline: Some(duration),
         priority: dice.between(0, 2) as i32,
         backfill: dice.percent(20),
+        trigger: servo_scheduler::core::TriggerType::Manual,
         traceparent: "".into(),
     }
 }

@@ -8,14 +8,11 @@ use super::NewEvent;
 
 /// Stands for (tenant, workspace, idempotency key).
 pub(super) fn key(event: &NewEvent) -> Uuid {
-    let NewEvent { tenant, workspace, idempotency_key, .. } = event;
-    Uuid::from_bytes(first_half([
-        tenant.as_bytes(),
-        b"\0",
-        workspace.as_bytes(),
-        b"\0",
-        idempotency_key.as_bytes(),
-    ]))
+    key_of(&event.tenant, &event.workspace, &event.idempotency_key)
+}
+
+pub(super) fn key_of(tenant: &str, workspace: &str, key: &str) -> Uuid {
+    Uuid::from_bytes(first_half([tenant.as_bytes(), b"\0", workspace.as_bytes(), b"\0", key.as_bytes()]))
 }
 
 /// What two events must share to be the same.

@@ -17,7 +17,8 @@ pub use held::HeldBatch;
 pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
 
-/// Larger values belong into a blob that the event names. The same number stands in the table's constraint.
+/// Larger values belong into a blob that the event names; a RunRequested alone may be larger (`EventType::bytes_max`). The
+/// same numbers stand in the table's constraint.
 pub const EVENT_PAYLOAD_BYTES_MAX: usize = servo_model::limits::EVENT_BYTES_MAX;
 /// The same number stands in the table's constraint.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 1_024;
@@ -130,11 +131,12 @@ fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
             format!("has {key} bytes; 1 to {IDEMPOTENCY_KEY_BYTES_MAX} are allowed"),
         ));
     }
-    let payload = event.payload.len();
-    if payload > EVENT_PAYLOAD_BYTES_MAX {
-        let fault =
-            format!("has {payload} bytes, above {EVENT_PAYLOAD_BYTES_MAX}; put it into a blob and name that");
-        return Some(("payload", fault));
+    let (payload, most) = (event.payload.len(), event.kind.bytes_max());
+    if payload > most {
+        return Some((
+            "payload",
+            format!("has {payload} bytes, above {most}; put it into a blob and name that"),
+        ));
     }
     None
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use servo_model::{EventType, Stream};
 use uuid::Uuid;
 
+use super::hash;
 use crate::error::StoreError;
 use crate::generation::Generation;
 use crate::store::LoopStore;
@@ -91,6 +92,18 @@ impl LedgerReader {
             self.lock().insert((stream, shard), (generation, last.position, last.recorded_at));
         }
         Ok(events)
+    }
+
+    /// The event that stands under a key, if its key is still known.
+    pub async fn by_key(
+        &self,
+        tenant: &str,
+        workspace: &str,
+        key: &str,
+    ) -> Result<Option<Event>, StoreError> {
+        let select =
+            sqlx::query(include_str!("../sql/by_key.sql")).bind(hash::key_of(tenant, workspace, key));
+        Ok(self.loops.all(select).await?.into_iter().next())
     }
 
     /// A time that is not after that of any event behind `after`.

@@ -48,6 +48,10 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0023_scheduler_quality",
     "0024_scheduler_runs_open",
     "0025_bus_unheard",
+    "0026_scheduler_set_aside",
+    "0027_ledger_large_requests",
+    "0028_ledger_starts",
+    "0029_callback_ages",
 ];
 
 #[cfg(test)]

@@ -172,8 +172,8 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "ledger.keys",
-        columns: &["event_id", "position", "recorded_at", "stream", "shard"],
-        why: "to tell whether an event that a reader waits for is folded",
+        columns: &["hash", "event_id", "position", "recorded_at", "stream", "shard"],
+        why: "to tell whether an event that a reader waits for is folded, and whether a call was made before",
     },
     fold(Reader::Loops(Service::Planner), "rebuilds deployments"),
     fold(Reader::Loops(Service::Dispatcher), "folds pauses and worker commands"),
@@ -213,8 +213,8 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "callback.heartbeats",
-        columns: &["attempt_id", "tenant", "beat_at"],
-        why: "liveness is judged on the last beat",
+        columns: &["attempt_id", "tenant", "beat_at", "progress_ppm", "progress_message"],
+        why: "liveness is judged on the last beat, which also tells how far an attempt is",
     },
     Read {
         reader: Reader::Loops(Service::Scheduler),
@@ -298,8 +298,14 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "scheduler.materializations",
-        columns: &["tenant", "attempt_id", "asset_key", "state", "output"],
+        columns: &["tenant", "attempt_id", "asset_key", "state", "output", "run_number", "ordinal", "item"],
         why: "an envelope carries the versions that its task reads",
+    },
+    Read {
+        reader: Reader::Loops(Service::Dispatcher),
+        table: "scheduler.tasks",
+        columns: &["tenant", "run_number", "ordinal", "item", "attempt_id"],
+        why: "a version of a mapped asset is what all its children made",
     },
     Read {
         reader: Reader::Loops(Service::Quota),
@@ -410,7 +416,18 @@ pub const FUNCTIONS: &[Function] = &[
     function("ledger.partition_of", Role::Owner, &[], "names a day's partition"),
     function("ledger.note_archived", Role::Owner, RETENTION, "notes that a day is archived"),
     function("ledger.drop_partition", Role::Owner, RETENTION, "drops a day that is archived and folded"),
-    function("ledger.expire_keys", Role::Owner, RETENTION, "deletes idempotency keys older than seven days"),
+    function(
+        "ledger.expire_keys",
+        Role::Owner,
+        &[Caller::One(Role::Retention), Caller::One(Role::Loops(Service::Scheduler))],
+        "deletes idempotency keys older than seven days",
+    ),
+    function(
+        "ledger.note_start",
+        Role::Definer,
+        &[Caller::One(Role::Loops(Service::Scheduler))],
+        "notes since when Postgres runs, and tells all its starts",
+    ),
     function(
         "bus.publish",
         Role::Definer,
@@ -449,6 +466,7 @@ pub const DEFINER_GRANTS: &[(&str, &str)] = &[
     ("ledger.shards", "SELECT, UPDATE"),
     ("ledger.writers", "SELECT"),
     ("ledger.lessees", "SELECT"),
+    ("ledger.starts", "SELECT, INSERT"),
     ("bus.messages", "SELECT, INSERT, DELETE"),
     ("bus.cursors", "SELECT, INSERT, UPDATE"),
     ("bus.parked", "SELECT, INSERT, UPDATE, DELETE"),

@@ -10,13 +10,18 @@ use servo_proto::v1;
 use servo_proto::v1::attempt_report::Report;
 use uuid::Uuid;
 
-use super::Callback;
+use super::{Callback, outcome};
 use crate::beats::{Beat, Standing};
 use crate::core::{Names, Refused};
 use crate::logs::Lines;
 
 const LINES_MAX: usize = 1_000;
 const LINES_BYTES_MAX: usize = 1 << 20;
+/// As `LogLine.text` promises.
+const LINE_BYTES_MAX: usize = 16 << 10;
+/// All of it, in millionths.
+const WHOLE_PPM: u32 = 1_000_000;
+const PROGRESS_BYTES_MAX: usize = 512;
 /// Time for user code to stop before it is ended.
 const CANCEL_GRACE_SECONDS: i64 = 30;
 
@@ -29,6 +34,8 @@ impl Callback {
     ) -> Result<v1::StartAttemptResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
         let path = self.admit(presigned, CallbackVerb::Start, names)?;
+        outcome::attempt(asked.task.as_ref(), &asked.worker_id)?;
+        outcome::time("start_time", asked.start_time.as_ref())?;
         let renewed = Some(self.renewed(&path));
         let started = v1::TaskStarted {
             run_id: asked.run_id,
@@ -57,12 +64,7 @@ impl Callback {
         if asked.outcome() == v1::Outcome::Unspecified {
             return Err(Error::bad_field("outcome", "is not given; say how the attempt ended"));
         }
-        if asked.outcome() == v1::Outcome::Succeeded && !asked.outputs.is_empty() {
-            self.outputs.check(&path, &asked.outputs).await?;
-        }
-        let checked = (!asked.checks.is_empty()).then(|| asked.checks.clone());
-        let asset_key = asked.outputs.first().map(|output| output.asset_key.clone()).unwrap_or_default();
-        let finished = v1::TaskFinished {
+        let mut finished = v1::TaskFinished {
             run_id: asked.run_id,
             task: asked.task,
             attempt_id: asked.attempt_id,
@@ -82,6 +84,12 @@ impl Callback {
             // Whoever holds the run's shard looks.
             has_good_version: false,
         };
+        outcome::check(&mut finished)?;
+        if finished.outcome() == v1::Outcome::Succeeded && !finished.outputs.is_empty() {
+            self.outputs.check(&path, &finished.outputs).await?;
+        }
+        let checked = (!finished.checks.is_empty()).then(|| finished.checks.clone());
+        let asset_key = finished.outputs.first().map(|output| output.asset_key.clone()).unwrap_or_default();
         let verdict = self.forward(&path, Report::Finished(finished), trace).await?;
         if let (Some(checks), v1::Acceptance::Folded | v1::Acceptance::Recorded) =
             (checked, verdict.acceptance())
@@ -109,6 +117,8 @@ impl Callback {
             attempt: path.attempt,
             ordinal: small(task.ordinal, "task.ordinal")?,
             item: task.map_index.map_or(Ok(-1), |item| small(item, "task.map_index"))?,
+            progress_ppm: asked.progress_ppm.map(|ppm| ppm.min(WHOLE_PPM).cast_signed()),
+            progress_message: outcome::short(&asked.progress_message, PROGRESS_BYTES_MAX),
         };
         let standing = self.beats.beat(beat).await.map_err(|why| Error::new(Reason::NotReady, why))?;
         let should_cancel = match standing {
@@ -143,11 +153,9 @@ impl Callback {
     ) -> Result<v1::AppendLogsResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
         let path = self.admit(presigned, CallbackVerb::Logs, names)?;
-        let kept = v1::AppendLogsRequest {
-            lines: asked.lines,
-            dropped_lines: asked.dropped_lines,
-            ..Default::default()
-        };
+        let mut lines = asked.lines;
+        lines.iter_mut().for_each(|line| outcome::cut(&mut line.text, LINE_BYTES_MAX));
+        let kept = v1::AppendLogsRequest { lines, dropped_lines: asked.dropped_lines, ..Default::default() };
         let (count, lines) = (kept.lines.len(), kept.encode_to_vec());
         if count > LINES_MAX || lines.len() > LINES_BYTES_MAX {
             let message = format!(
@@ -155,6 +163,9 @@ impl Callback {
                 lines.len()
             );
             return Err(Error::new(Reason::MessageTooLarge, message));
+        }
+        if !self.logs.has_room(path.attempt, count, lines.len()) {
+            return Ok(v1::AppendLogsResponse { rejected_lines: count as u64 });
         }
         let session = Digest::of(&asked.session);
         let session = i64::from_be_bytes(*session.as_bytes().first_chunk().expect("32 bytes have 8"));

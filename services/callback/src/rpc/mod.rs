@@ -1,6 +1,7 @@
 //! `servo.v1.CallbackService`. Every call, alone or on a stream, takes the same way: signature, then the deed.
 
 mod deeds;
+mod outcome;
 mod stream;
 mod tail_logs;
 

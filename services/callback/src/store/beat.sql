@@ -1,11 +1,15 @@
 -- Called by Beats: notes who lives, and answers in order how each attempt stands.
 WITH beats AS (
-    SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[])
-        WITH ORDINALITY AS b (tenant, run_id, attempt_id, ordinal, item, place)
+    SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[],
+            $6::integer[], $7::text[])
+        WITH ORDINALITY AS b (tenant, run_id, attempt_id, ordinal, item, progress_ppm, progress_message, place)
 ), noted AS (
-    INSERT INTO callback.heartbeats (attempt_id, tenant, beat_at)
-    SELECT DISTINCT attempt_id, tenant, clock_timestamp() FROM beats ORDER BY attempt_id
-    ON CONFLICT (attempt_id) DO UPDATE SET beat_at = excluded.beat_at
+    INSERT INTO callback.heartbeats AS h (attempt_id, tenant, beat_at, progress_ppm, progress_message)
+    SELECT DISTINCT ON (attempt_id) attempt_id, tenant, clock_timestamp(), progress_ppm, progress_message
+    FROM beats ORDER BY attempt_id, place DESC
+    ON CONFLICT (attempt_id) DO UPDATE SET beat_at = excluded.beat_at,
+        progress_ppm = coalesce(excluded.progress_ppm, h.progress_ppm),
+        progress_message = coalesce(excluded.progress_message, h.progress_message)
 )
 SELECT b.attempt_id, t.attempt_id, t.state, t.cancelling
 FROM beats b

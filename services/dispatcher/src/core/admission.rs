@@ -39,6 +39,8 @@ pub struct Admission {
     /// Tenants for whom something changed since the last choice found nothing more.
     pub(super) stirred: BTreeSet<TenantId>,
     pub(super) shapes: HashMap<PlanRef, Weak<Shape>>,
+    /// How many were in use when they were last looked through.
+    pub(super) shapes_used: usize,
     pub(super) unread: HashMap<PlanRef, Unread>,
     pub(super) effects: Vec<Effect>,
 }
@@ -214,6 +216,13 @@ impl Admission {
         let Some(worker) = live.worker.filter(|worker| self.workers.get(*worker).is_some()) else { return };
         live.phase = Phase::Sent;
         self.effects.push(Effect::Deliver { worker, attempt });
+    }
+
+    /// It never left: its worker keeps the credit.
+    pub(crate) fn not_sent(&mut self, attempt: AttemptId) {
+        if let Some(live) = self.live.get_mut(&attempt) {
+            live.phase = Phase::Accepted;
+        }
     }
 
     /// An attempt holds its slot no more. What was not handed over gives its worker the credit back.

@@ -85,7 +85,7 @@ impl Admission {
         let task = lane.first_of(run)?;
         let source = self.streams.source_of(run.shard())?;
         let task_key = tenant.runs.get(&run)?.shape.as_ref()?.key(task)?;
-        let worker = self.workers.take(id, &key.demand)?;
+        let worker = self.workers.take(id, &key.demand, tenant.may_push(&limits))?;
         let ready = self.tenants.get_mut(id)?.take(run, task)?;
         let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
         let attempt = ready.attempt;
@@ -160,6 +160,6 @@ impl Admission {
         demand.pool.as_ref().is_none_or(pool_is_free)
             && self.pauses.in_the_way(id, &demand.workspace, demand.pool.as_ref()).is_none()
             && limits.spent_budget(&demand.workspace).is_none()
-            && self.workers.find(id, demand).is_some()
+            && self.workers.find(id, demand, tenant.may_push(limits)).is_some()
     }
 }

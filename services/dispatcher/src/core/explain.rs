@@ -33,6 +33,11 @@ pub(crate) enum Wait {
         limit: u32,
         used: u32,
     },
+    /// The queue holds as many as it may, and nobody who can run it pulls.
+    QueueLimit {
+        limit: u32,
+        used: u32,
+    },
     PoolFull {
         pool: Arc<str>,
         limit: u32,
@@ -70,6 +75,7 @@ impl Admission {
         self.forbidden(id, limits, &key.demand)
             .or_else(|| self.at_limit(tenant, limits, &key.demand))
             .or_else(|| self.without_worker(id, &key.demand))
+            .or_else(|| self.queue_full(id, tenant, limits, &key.demand))
             .or_else(|| self.backfill_cap(id, tenant, limits, key))
             .unwrap_or_else(|| Wait::FairShare { before: before(tenant, key, run, waiting.share, task) })
     }
@@ -120,6 +126,19 @@ impl Admission {
         Some(Wait::NoCapableWorker {
             missing: wanted.filter(|name| !offered.contains(name)).cloned().collect(),
         })
+    }
+
+    fn queue_full(
+        &self,
+        id: &TenantId,
+        tenant: &Tenant,
+        limits: &TenantLimits,
+        demand: &Demand,
+    ) -> Option<Wait> {
+        let limit = limits.max_queued_tasks.filter(|_| !tenant.may_push(limits))?;
+        let only_pushed = self.workers.find(id, demand, false).is_none()
+            && self.workers.serving(id).any(|worker| worker.pushed && worker.can_run(demand));
+        only_pushed.then_some(Wait::QueueLimit { limit, used: tenant.live_pushed })
     }
 
     fn backfill_cap(

@@ -15,6 +15,8 @@ pub type Limits = PerTenant<TenantLimits>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantLimits {
     pub max_concurrent_tasks: Option<u32>,
+    /// Attempts that travel through the queue.
+    pub max_queued_tasks: Option<u32>,
     pub weight_millis: u32,
     pub backfill_floor_ppm: u32,
     pub backfill_cap_ppm: u32,
@@ -29,6 +31,7 @@ impl Default for TenantLimits {
     fn default() -> TenantLimits {
         TenantLimits {
             max_concurrent_tasks: None,
+            max_queued_tasks: None,
             weight_millis: 1_000,
             backfill_floor_ppm: 100_000,
             backfill_cap_ppm: 500_000,

@@ -10,7 +10,6 @@ use super::demand::{PlanRef, Task};
 pub struct OfferedRun {
     pub run: RunId,
     pub plan: PlanRef,
-    pub priority: i32,
     pub backfill: bool,
     /// W3C traceparent and tracestate.
     pub trace: (String, String),

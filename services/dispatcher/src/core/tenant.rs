@@ -10,6 +10,7 @@ use super::Seconds;
 use super::demand::{PlanRef, Shape, Task};
 use super::fairness::{Share, Usage};
 use super::lanes::{LaneKey, Lanes, Ready};
+use super::limits::TenantLimits;
 use super::live::{Live, Pool};
 use super::offers::OfferedRun;
 
@@ -21,6 +22,7 @@ pub(crate) struct Tenant {
     pub(crate) usage: Usage,
     pub(crate) live: u32,
     pub(crate) live_backfill: u32,
+    pub(crate) live_pushed: u32,
     /// Who holds slots of which pool.
     pub(crate) pools: BTreeMap<Arc<str>, BTreeSet<AttemptId>>,
     /// Live attempts whose pool is not known yet.
@@ -33,7 +35,6 @@ pub(crate) struct Run {
     pub(crate) plan: PlanRef,
     /// `None` until the plan was read.
     pub(crate) shape: Option<Arc<Shape>>,
-    pub(crate) priority: i32,
     pub(crate) backfill: bool,
     pub(crate) trace: Arc<(String, String)>,
     /// Worker-seconds it had. Unlike a tenant's they do not decay and live attempts count their mean only: that keeps
@@ -55,6 +56,7 @@ impl Tenant {
             usage: Usage::default(),
             live: 0,
             live_backfill: 0,
+            live_pushed: 0,
             pools: BTreeMap::new(),
             unplaced: 0,
         }
@@ -62,6 +64,11 @@ impl Tenant {
 
     pub(crate) fn is_active(&self) -> bool {
         self.live > 0 || self.lanes.len() > 0
+    }
+
+    /// Whether one more attempt may go through the queue.
+    pub(crate) fn may_push(&self, limits: &TenantLimits) -> bool {
+        limits.max_queued_tasks.is_none_or(|max| self.live_pushed < max)
     }
 
     /// Slots of a pool that are taken, or may be.
@@ -75,7 +82,6 @@ impl Tenant {
         let run = self.runs.entry(offer.run).or_insert_with(|| Run {
             plan: offer.plan.clone(),
             shape: None,
-            priority: offer.priority,
             backfill: offer.backfill,
             trace: Arc::new(offer.trace.clone()),
             share: Share(0.0),
@@ -101,7 +107,8 @@ impl Tenant {
             run.share = run.share.max(self.lanes.least_share().unwrap_or(run.share));
         }
         let key = LaneKey {
-            priority: Reverse(priority.saturating_add(run.priority)),
+            // The plan has added the run's to the asset's.
+            priority: Reverse(priority),
             backfill: run.backfill,
             demand: demand.clone(),
         };
@@ -150,6 +157,7 @@ impl Tenant {
     pub(crate) fn began(&mut self, live: &Live) {
         self.live += 1;
         self.live_backfill += u32::from(live.backfill);
+        self.live_pushed += u32::from(live.pushed);
         self.usage.began(live.since);
         self.hold(live);
         self.charge(live.run, live.charged);
@@ -161,6 +169,7 @@ impl Tenant {
     pub(crate) fn ended(&mut self, live: &Live, held: Seconds, now: Seconds) {
         self.live -= 1;
         self.live_backfill -= u32::from(live.backfill);
+        self.live_pushed -= u32::from(live.pushed);
         self.usage.ended(live.since, held, now);
         match &live.pool {
             Pool::Unknown => self.unplaced -= 1,

@@ -14,6 +14,9 @@ use super::offers::{Ended, LiveTask, OfferedRun, Snapshot, Update, Withdrawn};
 use super::streams::SourceId;
 use super::tenant::Tenant;
 
+/// Fewer are not worth looking through.
+const SHAPES_LOOKED_THROUGH_MIN: usize = 64;
+
 impl Admission {
     /// A stream was opened for these admission shards.
     pub fn opened(&mut self, source: SourceId, shards: impl IntoIterator<Item = i16>) {
@@ -130,6 +133,7 @@ impl Admission {
 
     /// The shape of a plan that was to be read.
     pub fn read(&mut self, plan: &PlanRef, shape: &Arc<Shape>, now: Seconds) {
+        self.forget_unused_shapes();
         self.shapes.insert(plan.clone(), Arc::downgrade(shape));
         let Some(waiting) = self.unread.remove(plan) else { return };
         self.note_return(&plan.tenant, now);
@@ -159,6 +163,14 @@ impl Admission {
 }
 
 impl Admission {
+    /// A plan that nobody runs any more leaves its name behind; once most are such they go.
+    fn forget_unused_shapes(&mut self) {
+        if self.shapes.len() > 2 * self.shapes_used.max(SHAPES_LOOKED_THROUGH_MIN) {
+            self.shapes.retain(|_, shape| shape.strong_count() > 0);
+            self.shapes_used = self.shapes.len();
+        }
+    }
+
     fn forget_ready(&mut self, shard: i16) {
         for tenant in self.tenants.values_mut() {
             let runs: Vec<RunId> = tenant.runs.keys().filter(|run| run.shard() == shard).copied().collect();

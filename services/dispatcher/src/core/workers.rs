@@ -93,17 +93,19 @@ impl Workers {
     }
 
     /// Takes a credit of the worker that has most of those that can run it, own ones before shared ones.
-    pub(crate) fn take(&mut self, tenant: &TenantId, demand: &Demand) -> Option<WorkerId> {
-        let id = self.find(tenant, demand)?;
+    pub(crate) fn take(&mut self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerId> {
+        let id = self.find(tenant, demand, may_push)?;
         self.spend_credit(id);
         Some(id)
     }
 
-    pub(crate) fn find(&self, tenant: &TenantId, demand: &Demand) -> Option<WorkerId> {
+    /// Who is pushed to is left out unless one more attempt may go through the queue.
+    pub(crate) fn find(&self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerId> {
+        let fits = |worker: &Worker| worker.can_run(demand) && (may_push || !worker.pushed);
         self.open_to(tenant)
             .flat_map(|scope| self.free.get(&scope).into_iter().flatten())
             .map(|(_, id)| *id)
-            .find(|id| self.all.get(id).is_some_and(|worker| worker.can_run(demand)))
+            .find(|id| self.all.get(id).is_some_and(fits))
     }
 
     /// Connected workers that would serve this tenant.

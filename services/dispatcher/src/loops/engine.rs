@@ -1,6 +1,8 @@
 //! The one task that owns admission. Everything that happens is a message to it; what gathered while it worked is
 //! taken together, and then it chooses.
 
+mod returns;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug_span, error};
+use tracing::debug_span;
 
 use super::inputs::Reading;
 use super::moves::Moves;
@@ -43,6 +45,8 @@ pub(crate) enum Message {
     Drain(WorkerId, pb::PullDrain),
     /// The worker did not start these and does not want to.
     Returned(WorkerId, Vec<AttemptId>),
+    /// No envelope can be made for it, for this reason.
+    Undeliverable(AttemptId, String),
     Disconnected(WorkerId, u64),
     /// All workers that are reached by pushes, whoever admits for them.
     Reach(Vec<Reached>),
@@ -190,6 +194,7 @@ impl EngineLoop {
                 self.sessions.drain(worker, drain);
             }
             Message::Returned(worker, attempts) => self.returned(worker, &attempts, false),
+            Message::Undeliverable(attempt, why) => self.give_up(attempt, why),
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
                     self.admission.leave(worker);
@@ -236,47 +241,6 @@ impl EngineLoop {
             if let Some(outlet) = self.outlets.get(&source) {
                 let batch = pb::EnqueuedBatch { entries };
                 let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Enqueued(batch)) });
-            }
-        }
-    }
-
-    /// Nobody shall start what still waits in the queue for this worker. A killed one gives back what it runs as well: it
-    /// learns so from its next beat, which is refused.
-    fn take_back_pushed(&mut self, worker: WorkerId, kill: bool) {
-        let pushed = self.admission.attempts_of(worker).filter(|live| live.pushed);
-        let entries: Vec<_> =
-            pushed.map(|live| (live.attempt_id, dispatch_id(&self.admission, live))).collect();
-        for dispatch in entries.iter().filter_map(|(_, dispatch)| dispatch.as_ref()) {
-            self.pushes.drop_entry(dispatch);
-        }
-        if kill {
-            let attempts: Vec<AttemptId> = entries.into_iter().map(|(attempt, _)| attempt).collect();
-            self.returned(worker, &attempts, true);
-        }
-    }
-
-    /// Tells the runs' owners, of the worker's own attempts. One that is not told now frees them when nobody starts them
-    /// in time.
-    fn returned(&mut self, worker: WorkerId, attempts: &[AttemptId], pushed: bool) {
-        let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
-        for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
-            let own = live.worker == Some(worker) && live.pushed == pushed;
-            if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
-                batches.entry(source).or_default().push(pb::ReturnedAttempt {
-                    tenant: live.tenant.to_string(),
-                    run_id: live.run.to_string(),
-                    task: Some(wire::task_ref(live.task)),
-                    attempt_id: live.attempt_id.to_string(),
-                    worker_id: worker.to_string(),
-                });
-            }
-        }
-        for (source, mut entries) in batches {
-            let Some(outlet) = self.outlets.get(&source) else { continue };
-            while !entries.is_empty() {
-                let rest = entries.split_off(entries.len().min(CLAIMS_PER_BATCH_MAX));
-                let batch = pb::ReturnedBatch { entries: std::mem::replace(&mut entries, rest) };
-                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Returned(batch)) });
             }
         }
     }
@@ -367,7 +331,10 @@ impl EngineLoop {
             "servo.dispatch_task",
             tenant_id = %live.tenant,
             run_id = %live.run,
-            attempt_id = %attempt
+            attempt_id = %attempt,
+            task_id = stored.shape.key(live.task).map(|key| tracing::field::display(key.id())),
+            asset_key = asset_key(&stored, ordinal),
+            partition_key = stored.plan.tasks.get(ordinal as usize).map(|task| task.partition_key.as_str())
         )
         .entered();
         let envelope = match self.signer.envelope(&stored, live, &found, &key, wire::now()) {
@@ -377,7 +344,8 @@ impl EngineLoop {
                 return self.reading.store(worker, attempt, uri, found);
             }
             Err(error) => {
-                return error!(%attempt, tenant = %live.tenant, run = %live.run, %error, "no envelope");
+                let why = error.to_string();
+                return self.give_up(attempt, why);
             }
         };
         match (target, dispatch_id(&self.admission, live)) {
@@ -448,6 +416,11 @@ impl EngineLoop {
 pub(crate) fn dispatch_id(admission: &Admission, live: &Live) -> Option<DispatchId> {
     let key = admission.task_key(&live.plan, live.task)?;
     Some(DispatchId::new(&live.run, &key, live.attempt))
+}
+
+fn asset_key(stored: &StoredPlan, ordinal: u32) -> Option<&str> {
+    let task = stored.plan.tasks.get(ordinal as usize)?;
+    stored.plan.assets.get(task.asset as usize).map(|asset| asset.asset_key.as_str())
 }
 
 fn claim(chosen: Chosen) -> pb::Claim {

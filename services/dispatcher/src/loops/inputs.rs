@@ -133,7 +133,9 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
         let versions = found.by_ref().take(count).collect();
         let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
         let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
-        (attempt, Found { inputs, previous: compared.flatten().map(inputs::previous) })
+        // What children made together is no version that one of them could be compared with.
+        let whole = compared.into_iter().flatten().find(|version| version.item.is_none());
+        (attempt, Found { inputs, previous: whole.map(inputs::previous) })
     };
     engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));
 }
@@ -141,11 +143,16 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
 async fn keep(engine: &Engine, attempt: AttemptId, uri: String, found: Found) {
     let Found { inputs, previous } = found;
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
-        return error!(uri, "inputs are too many for an envelope and can only be kept below a file:// base");
+        let why = "what it reads is too much for an envelope, and lists of inputs are kept below a file:// base only: set \
+                   dispatcher.output_base to one, or read fewer partitions at once";
+        return engine.tell(Message::Undeliverable(attempt, why.to_owned()));
     };
     let lines = match inputs::json_lines(&inputs.into_list()) {
         Ok(lines) => lines,
-        Err(error) => return error!(%error, uri, "inputs cannot be written down"),
+        Err(error) => {
+            let why = format!("what it reads cannot be written down: {error}");
+            return engine.tell(Message::Undeliverable(attempt, why));
+        }
     };
     let digest = Digest::of(&lines).to_string();
     match write(&path, lines).await {

@@ -92,6 +92,11 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             let message = format!("{used} of {limit} attempts of the tenant are live");
             within(say(Why::TaskLimit, message), limit, used)
         }
+        Wait::QueueLimit { limit, used } => {
+            let message =
+                format!("max_queued_tasks is {limit}: {used} attempts of the tenant are in the queue");
+            within(say(Why::TaskLimit, message), limit, used)
+        }
         Wait::PoolFull { pool, limit, used, holders } => {
             let message = format!("pool {pool} has {used} of {limit} slots taken");
             let mut full = within(say(Why::PoolFull, message), limit, used);

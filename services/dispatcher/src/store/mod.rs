@@ -54,11 +54,15 @@ pub(crate) async fn entries_of(
     tx.all(query(include_str!("entries_of.sql")).bind(queues).bind(names)).await
 }
 
-/// For each of these that is found its place, counted from 1, with the version and the encoded output of its attempt.
+/// A place among those wanted, counted from 1, with a version found there: its attempt, the encoded output, and which mapped
+/// child made it, -1 for none.
+pub(crate) type VersionRow = (i64, Uuid, Option<Vec<u8>>, i32);
+
+/// What is found of these; of a mapped asset several in one place.
 pub(crate) async fn latest_versions(
     loops: &LoopStore,
     wanted: &[Wanted],
-) -> Result<Vec<(i64, Option<Uuid>, Option<Vec<u8>>)>, StoreError> {
+) -> Result<Vec<VersionRow>, StoreError> {
     let column = |field: fn(&Wanted) -> &str| wanted.iter().map(field).collect::<Vec<_>>();
     let select = query(include_str!("latest_versions.sql"))
         .bind(column(|wanted| &wanted.tenant))

@@ -167,3 +167,14 @@ async fn a_long_attempt_is_reported_as_started() {
     held.let_go.add_permits(1);
     until("it ended", async || world.reports.finished() == 1).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_envelope_is_too_large_fails_with_the_reason() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    world.worker(&dispatcher, TENANT, slots(3), Noop);
+    let config_json = format!("\"{}\"", "x".repeat(70_000));
+    world.run(1, 1, api::PlannedAsset { config_json, ..api::PlannedAsset::default() }).await;
+    until("its run's owner is told", async || !world.owner.failed().is_empty()).await;
+    assert!(world.owner.failed()[0].contains("65536 are allowed"), "{:?}", world.owner.failed());
+}

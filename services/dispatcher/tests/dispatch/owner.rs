@@ -30,6 +30,7 @@ struct State {
     live_max: usize,
     claims: usize,
     refuse_next: usize,
+    failed: Vec<String>,
 }
 
 struct Run {
@@ -90,6 +91,11 @@ impl Owner {
     /// Breaks every stream, as a crash would.
     pub(crate) fn break_streams(&self) {
         self.with(|state| state.streams.clear());
+    }
+
+    /// Why attempts failed for which no envelope could be made.
+    pub(crate) fn failed(&self) -> Vec<String> {
+        self.with(|state| state.failed.clone())
     }
 
     pub(crate) fn live(&self) -> usize {
@@ -227,6 +233,10 @@ impl SchedulerService for Owner {
                         let refused = claims.filter_map(|(index, claim)| state.claim(index, claim)).collect();
                         let results = pb::ClaimResults { number: batch.number, refused };
                         let _ = out.send(Ok(response(Tell::Results(results))));
+                    }
+                    Some(Said::Returned(batch)) => {
+                        let failed = batch.entries.into_iter().filter_map(|entry| entry.error);
+                        state.failed.extend(failed.map(|error| error.message));
                     }
                     _ => {}
                 });

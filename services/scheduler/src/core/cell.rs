@@ -71,6 +71,13 @@ impl Cell {
         }
     }
 
+    /// The number of its next attempt. A start of Postgres since it became ready may have erased a claim whose worker has
+    /// begun, so its number is not given out again: `starts` are all that are known.
+    pub fn next_attempt(&self, starts: &[Time]) -> u32 {
+        let since = starts.iter().filter(|start| **start > self.changed_at).count();
+        self.attempt.saturating_add(1).saturating_add(u32::try_from(since).unwrap_or(u32::MAX))
+    }
+
     /// What its end means for those who wait for it; `None` before.
     pub const fn resolution(&self) -> Option<EdgeResolution> {
         EdgeResolution::of(self.state, self.reason)
@@ -79,5 +86,22 @@ impl Cell {
     /// Whether this attempt is the one whose events count.
     pub fn is_active(&self, attempt: &AttemptId) -> bool {
         self.state.has_attempt() && self.attempt_id.as_ref() == Some(attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f23_an_attempt_that_a_crash_may_have_erased_is_not_given_out_again() {
+        let ready = Cell { state: TaskState::Ready, attempt: 2, ..Cell::planned(1_000) };
+        assert_eq!(ready.next_attempt(&[]), 3);
+        assert_eq!(
+            ready.next_attempt(&[500, 1_000]),
+            3,
+            "what was before it became ready erased nothing of it"
+        );
+        assert_eq!(ready.next_attempt(&[500, 1_001, 2_000]), 5);
     }
 }

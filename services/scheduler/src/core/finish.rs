@@ -171,18 +171,31 @@ impl Fold<'_> {
         }));
     }
 
-    /// Children are left out: their parent's partition is whole when all of them are. So are checks, which make
-    /// nothing.
+    /// Children are left out: their parent's partition is whole when all of them are.
     fn note_partitions(&mut self, task: Slot, promoted: bool) {
+        if let (Some(attempt_id), None) = (self.cell(task).attempt_id, task.item) {
+            self.note_partition(task, attempt_id, promoted);
+        }
+    }
+
+    /// A mapped task has ended with its last child. It had no attempt of its own, so its first child's stands for all: a
+    /// reader that finds it reads what all of them made.
+    pub(super) fn note_mapped(&mut self, parent: u32) {
+        let children = self.run.children.get(&parent).into_iter().flat_map(|children| &children.cells);
+        let Some(attempt_id) = children.filter_map(|cell| cell.attempt_id).next() else { return };
+        let task = Slot::planned(parent);
+        let succeeded = self.cell(task).state == TaskState::Succeeded;
+        self.note_partition(task, attempt_id, succeeded);
+    }
+
+    /// Checks make nothing.
+    fn note_partition(&mut self, task: Slot, attempt_id: AttemptId, promoted: bool) {
         let graph = self.graph();
         let (planned, settings) = (graph.task(task.ordinal), graph.settings(task.ordinal));
-        if planned.key.operation() != Operation::Materialize {
+        let cell = self.cell(task);
+        if planned.key.operation() != Operation::Materialize || !cell.state.is_terminal() {
             return;
         }
-        let cell = self.cell(task);
-        let (Some(attempt_id), true, None) = (cell.attempt_id, cell.state.is_terminal(), task.item) else {
-            return;
-        };
         let (state, at) = (cell.state, cell.changed_at);
         let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
         self.changes.partitions.extend(assets.map(|asset_key| PartitionNews {

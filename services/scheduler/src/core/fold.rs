@@ -101,7 +101,8 @@ impl Fold<'_> {
         if !self.run.admits() {
             return Err(Refusal::RunIs(self.run.state));
         }
-        if cell.state != TaskState::Ready || cell.attempt + 1 != attempt {
+        // Numbers may be left out, see `Cell::next_attempt`.
+        if cell.state != TaskState::Ready || attempt <= cell.attempt {
             return Err(Refusal::NotReady(attempt));
         }
         let at = self.at;
@@ -109,7 +110,7 @@ impl Fold<'_> {
         (cell.attempt, cell.attempt_id, cell.worker, cell.pushed) =
             (attempt, Some(attempt_id), worker, pushed);
         (cell.session, cell.started_at, cell.claimed_at) = (None, None, Some(at));
-        cell.due_at = Some(at + ack_us);
+        cell.due_at = Some(at.saturating_add(ack_us));
         self.step(task, TaskCause::Claimed);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
@@ -145,14 +146,15 @@ impl Fold<'_> {
         let execution_us = self.graph().settings(task.ordinal).execution_us;
         let cell = self.cell(task);
         (cell.session, cell.worker) = (Some(session), worker.or(cell.worker));
-        (cell.started_at, cell.due_at) = (Some(at), Some(at + execution_us));
+        (cell.started_at, cell.due_at) = (Some(at), Some(at.saturating_add(execution_us)));
         self.step(task, TaskCause::Started);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
     }
 
     fn cancel(&mut self, version: u64, by_system: bool) -> Folded {
-        if self.run.state == RunState::Cancelling && version <= self.run.version {
+        // A second cancel changes nothing more, whichever version it was meant for.
+        if self.run.state == RunState::Cancelling {
             return Ok(Verdict::Duplicate);
         }
         self.expect_version(version)?;

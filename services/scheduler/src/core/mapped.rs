@@ -34,6 +34,7 @@ impl Fold<'_> {
         children.tally.resolve(resolution);
         let Some(cause) = children.tally.as_children() else { return };
         if self.step(Slot::planned(parent), cause) {
+            self.note_mapped(parent);
             ended.push(Slot::planned(parent));
         }
     }

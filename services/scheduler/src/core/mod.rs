@@ -28,7 +28,7 @@ pub use fold::fold;
 pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
 pub use resolve::{Resolvable, resolve};
 pub use retry::{RetryScope, repeated};
-pub use run::{Counts, Run, RunHeader, StoppedBy};
+pub use run::{Counts, Run, RunHeader, StoppedBy, TriggerType};
 pub use run_keys::{Decision, KeyPolicy, decide, probes};
 pub use run_limits::{Entry, Excess, InUse, Limits, RunLimits, enter, take_place};
 pub use timers::{Due, due_of, force_from};

@@ -11,6 +11,28 @@ use super::Time;
 use super::cell::{Cell, Slot};
 use super::graph::Graph;
 
+/// How a run came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriggerType {
+    Manual,
+    Schedule,
+    Sensor,
+    Backfill,
+    Condition,
+}
+
+impl TriggerType {
+    pub const fn name(self) -> &'static str {
+        match self {
+            TriggerType::Manual => "manual",
+            TriggerType::Schedule => "schedule",
+            TriggerType::Sensor => "sensor",
+            TriggerType::Backfill => "backfill",
+            TriggerType::Condition => "condition",
+        }
+    }
+}
+
 /// What a run was born with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeader {
@@ -27,6 +49,7 @@ pub struct RunHeader {
     /// Added to every task's priority.
     pub priority: i32,
     pub backfill: bool,
+    pub trigger: TriggerType,
     /// The trace that asked for it, for envelopes.
     pub traceparent: Arc<str>,
 }

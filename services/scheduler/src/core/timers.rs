@@ -29,7 +29,7 @@ pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) ->
         TaskState::Queued | TaskState::Dispatched => Some(Due { kind: TimerKind::DispatchAck, at: due_at }),
         TaskState::Running => {
             let heard = last_beat.max(cell.started_at).unwrap_or(cell.changed_at);
-            let silence = heard + settings.heartbeat_us;
+            let silence = heard.saturating_add(settings.heartbeat_us);
             match silence < due_at {
                 true => Some(Due { kind: TimerKind::Heartbeat, at: silence }),
                 false => Some(Due { kind: TimerKind::Execution, at: due_at }),

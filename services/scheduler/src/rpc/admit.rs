@@ -123,7 +123,7 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
     }
 }
 
-/// What a worker gave back was interrupted before it began. Nobody waits for an answer: what is lost is free again when
+/// What a worker gave back was interrupted before it began; what no envelope can be made for has failed. Nobody waits for an answer: what is lost is free again when
 /// nobody starts it in time.
 async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
@@ -136,7 +136,11 @@ async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
             task: entry.task,
             attempt_id: entry.attempt_id,
             worker_id: entry.worker_id,
-            outcome: v1::Outcome::Interrupted.into(),
+            outcome: match entry.error {
+                Some(_) => v1::Outcome::Failed.into(),
+                None => v1::Outcome::Interrupted.into(),
+            },
+            error: entry.error,
             ..v1::TaskFinished::default()
         };
         let event = RunEvent {
@@ -177,6 +181,7 @@ fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
         DoneAs::StaleAdmission => {
             Some(refuse(index, Reason::NotHolder, "another dispatcher admits for this tenant now"))
         }
+        DoneAs::SetAside => Some(refuse(index, Reason::InvalidState, route::SET_ASIDE)),
         DoneAs::RunUnknown => Some(refuse(index, Reason::RunNotFound, "the run is not known")),
         other => Some(refuse(index, Reason::Internal, &format!("the shard answered {other:?}"))),
     }

@@ -2,12 +2,17 @@
 
 use servo_mesh::filter::{Operator, Term, bad_filter};
 use servo_mesh::{Error, Reason};
+use servo_model::limits::COMMENT_BYTES_MAX;
 use servo_model::{RunId, TenantId, WorkspaceId};
-use servo_store::StoreError;
+use servo_store::{StoreError, Timestamp};
 
 pub(super) const PAGE_DEFAULT: usize = 20;
 pub(super) const PAGE_MAX: usize = 100;
 const REQUEST_ID_BYTES_MAX: usize = 128;
+/// Later than everything: the year 9999.
+pub(super) const NEWEST: i64 = 253_370_764_800_000_000;
+/// Earlier than everything: 1970.
+const OLDEST: i64 = 0;
 
 pub(super) fn store(error: StoreError) -> Error {
     match error {
@@ -45,6 +50,15 @@ pub(super) fn request_id(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// What is said about a call stands in an event.
+pub(super) fn comment(text: &str) -> Result<(), Error> {
+    if text.len() > COMMENT_BYTES_MAX {
+        let told = format!("has {} bytes, and {COMMENT_BYTES_MAX} are allowed; shorten it", text.len());
+        return Err(Error::bad_field("comment", told));
+    }
+    Ok(())
+}
+
 /// A malformed run id names a run that cannot exist.
 pub(super) fn run_id(text: &str) -> Result<RunId, Error> {
     text.parse().map_err(|_| run_not_found(text))
@@ -77,4 +91,35 @@ pub(super) fn time(term: &Term) -> Result<i128, Error> {
         bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", term.value, term.field))
     })?;
     Ok(at.as_nanosecond())
+}
+
+/// What a field is asked to be.
+pub(super) fn is(terms: &[Term], field: &str) -> Result<Option<String>, Error> {
+    let Some(term) = terms.iter().find(|term| term.field == field) else { return Ok(None) };
+    match term.operator {
+        Operator::Is => Ok(Some(term.value.clone())),
+        _ => Err(bad_filter(&format!("`{field}` is compared with = only"))),
+    }
+}
+
+/// From when, and before when, by the terms about a time: the narrowest that all of them allow.
+pub(super) fn within(terms: &[Term], field: &str) -> Result<(Timestamp, Timestamp), Error> {
+    let (mut from, mut until) = (OLDEST, NEWEST);
+    for term in terms.iter().filter(|term| term.field == field) {
+        // Rows bear microseconds: what is later than a time begins with the next one.
+        let nanos = time(term)?;
+        let (floor, ceiling) = (micros(nanos.div_euclid(1_000)), micros((nanos + 999).div_euclid(1_000)));
+        match term.operator {
+            Operator::AtLeast => from = from.max(ceiling),
+            Operator::Greater => from = from.max(floor + 1),
+            Operator::Less => until = until.min(ceiling),
+            Operator::AtMost => until = until.min(floor + 1),
+            _ => return Err(bad_filter(&format!("`{field}` is compared with <, <=, > and >= only"))),
+        }
+    }
+    Ok((Timestamp::from_unix_us(from), Timestamp::from_unix_us(until)))
+}
+
+fn micros(micros: i128) -> i64 {
+    i64::try_from(micros).unwrap_or(NEWEST).clamp(OLDEST, NEWEST)
 }

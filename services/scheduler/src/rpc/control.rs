@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::RunId;
-use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 
-use super::{Scheduler, answer, get_run};
+use super::{Scheduler, answer, get_run, repeats};
 use crate::shards::{Ask, RunEvent, event_id};
 
 /// How often a change is tried again that another one overtook.
@@ -28,11 +27,36 @@ pub(super) struct Order {
     /// 0 takes any.
     expected_version: u64,
     comment: String,
+    request_id: String,
 }
 
 impl Order {
-    pub(super) fn new(deed: Deed, run_id: &str, expected_version: u64, comment: &str) -> Order {
-        Order { deed, run_id: run_id.to_owned(), expected_version, comment: comment.to_owned() }
+    pub(super) fn new(
+        deed: Deed,
+        request_id: &str,
+        run_id: &str,
+        expected_version: u64,
+        comment: &str,
+    ) -> Result<Order, Error> {
+        answer::request_id(request_id)?;
+        answer::comment(comment)?;
+        let (run_id, comment, request_id) = (run_id.to_owned(), comment.to_owned(), request_id.to_owned());
+        Ok(Order { deed, run_id, expected_version, comment, request_id })
+    }
+
+    /// Whether an event records this very order.
+    fn is_told_by(&self, body: &Body) -> bool {
+        let (deed, run_id, version, by) = match body {
+            Body::RunCancelRequested(told) => (Deed::Cancel, &told.run_id, told.version, &told.requested_by),
+            Body::RunPaused(told) => (Deed::Pause, &told.run_id, told.version, &told.requested_by),
+            Body::RunResumed(told) => (Deed::Resume, &told.run_id, told.version, &told.requested_by),
+            _ => return false,
+        };
+        let comment = by.as_ref().map_or("", |actor| actor.comment.as_str());
+        deed == self.deed
+            && *run_id == self.run_id
+            && comment == self.comment
+            && (self.expected_version == 0 || version == self.expected_version + 1)
     }
 }
 
@@ -48,11 +72,26 @@ pub(super) async fn control(
     let actor = v1::Actor { principal: caller.principal.clone(), comment: order.comment.clone() };
     for _ in 0..RACES_MAX {
         let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
+        let told = |body: &Body| order.is_told_by(body);
+        if let Some(event_id) =
+            repeats::first(scheduler, (tenant, workspace), &order.request_id, told).await?
+        {
+            return Ok((run, event_id));
+        }
+        if !run.set_aside_reason.is_empty() {
+            let told = format!("run {} is set aside: {}", order.run_id, run.set_aside_reason);
+            return Err(Error::new(Reason::InvalidState, told));
+        }
         if order.expected_version != 0 && order.expected_version != run.version {
             return Err(stale(&order, run.version));
         }
         let event = event(&order, run_id, tenant, run.version + 1, actor.clone());
-        let applied = scheduler.route.submit_one(Ask::Event(event)).await?.applied;
+        let applied = match scheduler.route.submit_one(Ask::Event(event)).await {
+            Ok(submitted) => submitted.applied,
+            // A repeat of this very call was faster.
+            Err(error) if error.reason() == Reason::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
         match (applied.acceptance(), applied.refusal()) {
             (v1::Acceptance::Folded, _) => {
                 let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
@@ -112,7 +151,7 @@ fn event(order: &Order, run_id: RunId, tenant: &str, version: u64, actor: v1::Ac
         tenant: tenant.to_owned(),
         run_id,
         event_id: event_id(),
-        idempotency_key: IdempotencyKey::run_control(&run_id, version).to_string(),
+        idempotency_key: repeats::key(&order.request_id, &run_id, version),
         body,
         trace: None,
     })

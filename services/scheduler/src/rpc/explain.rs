@@ -31,6 +31,9 @@ pub(super) async fn explain(
     let state = RunState::from_code(row.state).ok_or_else(|| {
         Error::new(Reason::Internal, "the run is in a state that this version does not know")
     })?;
+    if let Some(reason) = &row.set_aside {
+        return Ok(v1::ExplainResponse { explanations: vec![set_aside(reason)], ..Default::default() });
+    }
     let Some(graph) = graph else {
         return match asked.task_id.as_str() {
             "" => {
@@ -142,6 +145,12 @@ async fn ask_dispatcher(
         **explanation = v1::Explanation { task_id: key.id().to_string(), task_key: key.to_string(), ..told };
     }
     Ok(())
+}
+
+fn set_aside(reason: &str) -> v1::Explanation {
+    let message =
+        format!("the run is set aside and nothing of it goes on: {reason}; an operator must look at it");
+    v1::Explanation { reason: v1::WaitReason::SetAside.into(), message, ..Default::default() }
 }
 
 pub(super) fn of_run(state: RunState) -> v1::Explanation {

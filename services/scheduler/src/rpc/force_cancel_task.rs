@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::idempotency::IdempotencyKey;
 use servo_model::{AttemptId, RunId};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use servo_store::{Timestamp, query};
 use uuid::Uuid;
 
-use super::{Scheduler, answer, get_run, tasks};
+use super::{Scheduler, answer, get_run, repeats, tasks};
 use crate::core::{Cell, Graph, Slot, Time, force_from};
 use crate::shards::{Ask, RunEvent, event_id};
 use crate::wire::{self, TaskRow};
@@ -22,17 +21,30 @@ pub(super) async fn force_cancel_task(
     caller: &Caller,
     asked: v1::ForceCancelTaskRequest,
 ) -> Result<v1::ForceCancelTaskResponse, Error> {
+    answer::request_id(&asked.request_id)?;
+    answer::comment(&asked.comment)?;
     let run_id = answer::run_id(&asked.run_id)?;
     let actor = v1::Actor { principal: caller.principal.clone(), comment: asked.comment.clone() };
     for _ in 0..RACES_MAX {
         let target = Target::find(scheduler, &asked).await?;
+        let scope = (asked.tenant.as_str(), asked.workspace.as_str());
+        let told = |body: &Body| target.is_told_by(body, &asked);
+        if let Some(accepted_event_id) = repeats::first(scheduler, scope, &asked.request_id, told).await? {
+            let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
+            return Ok(v1::ForceCancelTaskResponse { task, accepted_event_id });
+        }
         if target.cell.reason == servo_model::states::TransitionReason::ForceCancelled {
             return repeated(scheduler, &asked).await;
         }
         let attempt_id = target.active(&asked)?;
         let beat = quiet_since(scheduler, &target, &attempt_id).await?;
         let event = target.event(&asked, run_id, attempt_id, beat, actor.clone());
-        let applied = scheduler.route.submit_one(Ask::Event(event)).await?.applied;
+        let applied = match scheduler.route.submit_one(Ask::Event(event)).await {
+            Ok(submitted) => submitted.applied,
+            // A repeat of this very call was faster.
+            Err(error) if error.reason() == Reason::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
         match (applied.acceptance(), applied.refusal()) {
             (v1::Acceptance::Folded, _) => {
                 let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
@@ -68,6 +80,15 @@ impl Target {
         Ok(Target { version: u64::try_from(run.version).unwrap_or(0), graph, slot, cell })
     }
 
+    /// Whether an event records this very order.
+    fn is_told_by(&self, body: &Body, asked: &v1::ForceCancelTaskRequest) -> bool {
+        let Body::TaskForceCancelled(told) = body else { return false };
+        let comment = told.requested_by.as_ref().map_or("", |actor| actor.comment.as_str());
+        told.run_id == asked.run_id
+            && told.task.map(wire::slot) == Some(self.slot)
+            && comment == asked.comment
+    }
+
     fn active(&self, asked: &v1::ForceCancelTaskRequest) -> Result<AttemptId, Error> {
         let active = self.cell.attempt_id.filter(|_| self.cell.state.has_attempt());
         active.ok_or_else(|| {
@@ -101,7 +122,7 @@ impl Target {
             tenant: asked.tenant.clone(),
             run_id,
             event_id: event_id(),
-            idempotency_key: IdempotencyKey::run_control(&run_id, version).to_string(),
+            idempotency_key: repeats::key(&asked.request_id, &run_id, version),
             body,
             trace: None,
         })

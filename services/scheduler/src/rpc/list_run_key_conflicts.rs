@@ -1,7 +1,9 @@
 //! ListRunKeyConflicts: requests that came under the key of another, newest first.
 
+use servo_mesh::filter;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
+use servo_model::RunId;
 use servo_proto::v1::event::Body;
 use servo_proto::{spec_difference, v1};
 use servo_store::{Timestamp, query};
@@ -13,23 +15,21 @@ use crate::wire;
 /// The event, the run, its request, when, and the run's own request.
 type Row = (Uuid, Uuid, Vec<u8>, Timestamp, Vec<u8>);
 
-/// Later than every conflict: the year 9999.
-const NEWEST: i64 = 253_370_764_800_000_000;
+const FIELDS: [&str; 3] = ["run_key", "run_id", "detect_time"];
+const NOBODYS: RunId = RunId::from_bytes([0; 16]);
 
 pub(super) async fn list_run_key_conflicts(
     scheduler: &Scheduler,
     asked: v1::ListRunKeyConflictsRequest,
 ) -> Result<v1::ListRunKeyConflictsResponse, Error> {
-    if !asked.filter.is_empty() {
-        return Err(Error::new(
-            Reason::InvalidFilter,
-            "filters over conflicts are not supported yet; leave filter empty",
-        ));
-    }
+    let wanted = filter::parse(&asked.filter, &FIELDS)?;
+    let (from, until) = answer::within(&wanted, "detect_time")?;
+    // A malformed run id names a run that cannot exist.
+    let run_id = answer::is(&wanted, "run_id")?.map(|id| id.parse::<RunId>().unwrap_or(NOBODYS));
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["run key conflicts", &asked.tenant, &asked.workspace];
+    let list = ["run key conflicts", &asked.tenant, &asked.workspace, &asked.filter];
     let (at, event_id) = match scheduler.tokens.read(&list, &asked.page_token)? {
-        None => (NEWEST, Uuid::max()),
+        None => (answer::NEWEST, Uuid::max()),
         Some(cursor) => place(&cursor)?,
     };
     let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
@@ -38,7 +38,11 @@ pub(super) async fn list_run_key_conflicts(
         .bind(&asked.workspace)
         .bind(Timestamp::from_unix_us(at))
         .bind(event_id)
-        .bind(size as i64 + 1);
+        .bind(size as i64 + 1)
+        .bind(run_id.map(|id| Uuid::from_bytes(*id.as_bytes())))
+        .bind(answer::is(&wanted, "run_key")?)
+        .bind(from)
+        .bind(until);
     let mut rows: Vec<Row> = tx.all(select).await.map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
     let more = rows.len() > size;

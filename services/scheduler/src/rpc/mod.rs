@@ -22,6 +22,7 @@ mod partition_filter;
 mod partition_summary;
 mod poison_messages;
 mod projections;
+mod repeats;
 mod report_attempts;
 mod resolve_quarantine;
 mod retry_run;
@@ -124,8 +125,13 @@ impl SchedulerService for Scheduler {
     ) -> Result<Response<v1::CancelRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         let asked = request.into_inner();
-        let order =
-            control::Order::new(control::Deed::Cancel, &asked.run_id, asked.expected_version, &asked.comment);
+        let order = control::Order::new(
+            control::Deed::Cancel,
+            &asked.request_id,
+            &asked.run_id,
+            asked.expected_version,
+            &asked.comment,
+        )?;
         let (run, accepted_event_id) =
             control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
         Ok(Response::new(v1::CancelRunResponse { run: Some(run), accepted_event_id }))
@@ -137,8 +143,13 @@ impl SchedulerService for Scheduler {
     ) -> Result<Response<v1::PauseRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         let asked = request.into_inner();
-        let order =
-            control::Order::new(control::Deed::Pause, &asked.run_id, asked.expected_version, &asked.comment);
+        let order = control::Order::new(
+            control::Deed::Pause,
+            &asked.request_id,
+            &asked.run_id,
+            asked.expected_version,
+            &asked.comment,
+        )?;
         let (run, accepted_event_id) =
             control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
         Ok(Response::new(v1::PauseRunResponse { run: Some(run), accepted_event_id }))
@@ -150,8 +161,13 @@ impl SchedulerService for Scheduler {
     ) -> Result<Response<v1::ResumeRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         let asked = request.into_inner();
-        let order =
-            control::Order::new(control::Deed::Resume, &asked.run_id, asked.expected_version, &asked.comment);
+        let order = control::Order::new(
+            control::Deed::Resume,
+            &asked.request_id,
+            &asked.run_id,
+            asked.expected_version,
+            &asked.comment,
+        )?;
         let (run, accepted_event_id) =
             control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
         Ok(Response::new(v1::ResumeRunResponse { run: Some(run), accepted_event_id }))

@@ -1,7 +1,7 @@
 //! ListPoisonMessages and ReplayMessage: what consumers of the bus could not digest, and giving it to them again.
 
 use servo_bus::{Subscription, Topic, Version};
-use servo_mesh::filter::{self, Operator, Term};
+use servo_mesh::filter;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_proto::v1;
@@ -12,10 +12,6 @@ use crate::wire;
 
 const FIELDS: [&str; 4] = ["consumer", "topic", "tenant", "fail_time"];
 const PAYLOAD_BYTES_MAX: usize = 4 * 1024;
-/// Later than every message: the year 9999.
-const NEWEST: i64 = 253_370_764_800_000_000;
-/// Earlier than every message: 1970.
-const OLDEST: i64 = 0;
 
 /// subscription, topic, shard, position, place, tenant, error, tries, failed at, payload
 type Row = (String, i16, i16, i64, i32, String, String, i32, Timestamp, Vec<u8>);
@@ -26,16 +22,16 @@ pub(super) async fn list_poison_messages(
 ) -> Result<v1::ListPoisonMessagesResponse, Error> {
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let wanted = filter::parse(&asked.filter, &FIELDS)?;
-    let (from, until) = failed_within(&wanted)?;
+    let (from, until) = answer::within(&wanted, "fail_time")?;
     let list = ["poison", &asked.filter];
     let cursor = scheduler.tokens.read(&list, &asked.page_token)?;
     let (at, after) = cursor.as_deref().and_then(|cursor| cursor.split_once(' ')).unwrap_or_default();
     let select = query(include_str!("../store/list_poison.sql"))
-        .bind(Timestamp::from_unix_us(at.parse().unwrap_or(NEWEST)))
+        .bind(Timestamp::from_unix_us(at.parse().unwrap_or(answer::NEWEST)))
         .bind(after)
-        .bind(is(&wanted, "consumer")?)
-        .bind(topic(is(&wanted, "topic")?.as_deref())?)
-        .bind(is(&wanted, "tenant")?)
+        .bind(answer::is(&wanted, "consumer")?)
+        .bind(topic(answer::is(&wanted, "topic")?.as_deref())?)
+        .bind(answer::is(&wanted, "tenant")?)
         .bind(size as i64 + 1)
         .bind(from)
         .bind(until);
@@ -93,37 +89,6 @@ fn show(row: &Row) -> v1::PoisonMessage {
     }
 }
 
-/// What a field is asked to be.
-fn is(terms: &[Term], field: &str) -> Result<Option<String>, Error> {
-    let Some(term) = terms.iter().find(|term| term.field == field) else { return Ok(None) };
-    match term.operator {
-        Operator::Is => Ok(Some(term.value.clone())),
-        _ => Err(filter::bad_filter(&format!("`{field}` is compared with = only"))),
-    }
-}
-
-/// From when, and before when, messages were set aside: the narrowest that all terms allow.
-fn failed_within(terms: &[Term]) -> Result<(Timestamp, Timestamp), Error> {
-    let (mut from, mut until) = (OLDEST, NEWEST);
-    for term in terms.iter().filter(|term| term.field == "fail_time") {
-        // Messages bear microseconds: what is later than a time begins with the next one.
-        let nanos = answer::time(term)?;
-        let (floor, ceiling) = (micros(nanos.div_euclid(1_000)), micros((nanos + 999).div_euclid(1_000)));
-        match term.operator {
-            Operator::AtLeast => from = from.max(ceiling),
-            Operator::Greater => from = from.max(floor + 1),
-            Operator::Less => until = until.min(ceiling),
-            Operator::AtMost => until = until.min(floor + 1),
-            _ => return Err(filter::bad_filter("`fail_time` is compared with <, <=, > and >= only")),
-        }
-    }
-    Ok((Timestamp::from_unix_us(from), Timestamp::from_unix_us(until)))
-}
-
-fn micros(micros: i128) -> i64 {
-    i64::try_from(micros).unwrap_or(NEWEST).clamp(OLDEST, NEWEST)
-}
-
 fn topic(name: Option<&str>) -> Result<Option<i16>, Error> {
     let Some(name) = name else { return Ok(None) };
     let known = Topic::ALL.into_iter().find(|topic| topic.name() == name);
@@ -139,11 +104,11 @@ mod tests {
     #[test]
     fn fail_times_narrow_each_other_down() {
         let within = |filter: &str| {
-            let (from, until) = failed_within(&filter::parse(filter, &FIELDS).unwrap())?;
+            let (from, until) = answer::within(&filter::parse(filter, &FIELDS).unwrap(), "fail_time")?;
             Ok::<_, Error>((from.unix_us(), until.unix_us()))
         };
         let second = 1_767_225_600_000_000;
-        assert_eq!(within("tenant = acme").unwrap(), (OLDEST, NEWEST));
+        assert_eq!(within("tenant = acme").unwrap(), (0, answer::NEWEST));
         let day = "fail_time >= 2026-01-01T00:00:00Z AND fail_time < 2026-01-01T00:00:01Z";
         assert_eq!(within(day).unwrap(), (second, second + 1_000_000));
         let edges = "fail_time > 2026-01-01T00:00:00Z AND fail_time <= 2026-01-01T00:00:01Z";

@@ -127,6 +127,10 @@ async fn both_ways(scheduler: &Scheduler, number: i64) -> Result<Option<(Run, Ru
         let before = watermark(scheduler, number).await?;
         let select = query(include_str!("../store/run_by_number.sql")).bind(number);
         let Some(row) = loops.all::<StoredRun>(select).await.map_err(answer::store)?.pop() else { break };
+        // Its rows stand still on purpose.
+        if row.set_aside.is_some() {
+            break;
+        }
         let folded = fold_events(scheduler, &row, before).await?;
         let live = restore(loops, &scheduler.plans, vec![row]).await.map_err(answer::store)?.pop();
         let Some((live, folded)) = live.zip(folded) else { break };

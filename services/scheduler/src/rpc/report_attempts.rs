@@ -95,7 +95,10 @@ fn verdict(done: Done) -> v1::AttemptVerdict {
         DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
         DoneAs::Core(Verdict::Refused(refusal)) => refused(route::reason(&refusal), &refusal.to_string()),
         DoneAs::RunUnknown => refused(Reason::AttemptUnknown, "the attempt's run is not known"),
+        // Who hears this records it: a rebuild that can fold the run will find the outcome.
+        DoneAs::SetAside => refused(Reason::NotReady, route::SET_ASIDE),
         DoneAs::Bad(why) => refused(Reason::InvalidField, &why),
+        DoneAs::TooLarge(why) => refused(Reason::MessageTooLarge, &why),
         other => refused(Reason::Internal, &format!("the shard answered {other:?}")),
     }
 }

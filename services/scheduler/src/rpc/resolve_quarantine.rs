@@ -25,6 +25,7 @@ pub(super) async fn resolve_quarantine(
     asked: v1::ResolveQuarantineRequest,
 ) -> Result<v1::ResolveQuarantineResponse, Error> {
     answer::request_id(&asked.request_id)?;
+    answer::comment(&asked.comment)?;
     let decided = match asked.decision() {
         v1::QuarantineDecision::Approve => MaterializationState::Promoted,
         v1::QuarantineDecision::Reject => MaterializationState::Rejected,

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::AttemptId;
+use servo_model::limits::PARTITION_KEYS_PER_CALL_MAX;
 use servo_model::states::{Machine, TaskState};
+use servo_model::{AttemptId, TaskKey};
 use servo_proto::v1;
+use servo_proto::v1::partition_selection::Partitions;
 
 use super::start::{Call, Start, Started, start};
 use super::{Scheduler, answer, generations, get_run, tasks};
@@ -122,7 +124,7 @@ pub(super) async fn order(
     scope: &Scope,
     spec: v1::RunSpec,
 ) -> Result<v1::PlanOrder, Error> {
-    let whole = v1::PlanOrder { spec: Some(spec), ..Default::default() };
+    let whole = v1::PlanOrder { spec: Some(spec.clone()), ..Default::default() };
     let Some(plan_id) = parent.plan_id.filter(|_| !matches!(scope, Scope::All)) else {
         return match scope {
             Scope::From(names) => Err(answer::task_not_found(&parent.asked.run_id, &names.join(", "))),
@@ -146,8 +148,27 @@ pub(super) async fn order(
         return Err(Error::new(Reason::InvalidState, message).with("state", parent.state.name()));
     }
     let only_task_keys = again.iter().map(|ordinal| graph.task(*ordinal).key.to_string()).collect();
+    let spec = Some(as_planned(spec, &plan));
     let reused = plan.reused.into_iter().chain(ended.reused(&graph, &again)).collect();
-    Ok(v1::PlanOrder { only_task_keys, reused, ..whole })
+    Ok(v1::PlanOrder { spec, only_task_keys, reused, ..whole })
+}
+
+/// The partitions that the first plan had, by name: which are the newest, or in some condition, changes with time.
+fn as_planned(spec: v1::RunSpec, plan: &v1::Plan) -> v1::RunSpec {
+    let changes = |selection: &v1::PartitionSelection| {
+        selection.only != 0 || matches!(selection.partitions, Some(Partitions::Latest(_)))
+    };
+    let reused = plan.reused.iter().filter_map(|reused| reused.task_key.parse::<TaskKey>().ok());
+    let reused = reused.filter_map(|key| key.partition().map(ToString::to_string));
+    let planned = plan.tasks.iter().map(|task| task.partition_key.clone()).filter(|key| !key.is_empty());
+    let keys: BTreeSet<String> = planned.chain(reused).collect();
+    if !spec.partitions.as_ref().is_some_and(changes)
+        || !(1..=PARTITION_KEYS_PER_CALL_MAX).contains(&keys.len())
+    {
+        return spec;
+    }
+    let partitions = Some(Partitions::Keys(v1::PartitionKeys { keys: keys.into_iter().collect() }));
+    v1::RunSpec { partitions: Some(v1::PartitionSelection { partitions, only: 0 }), ..spec }
 }
 
 /// How a run's tasks ended.
@@ -191,5 +212,35 @@ impl Ended {
             Some(v1::ReusedOutput { task_key: graph.task(*ordinal).key.to_string(), materialization_id })
         };
         kept.filter_map(output).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_names_the_partitions_that_the_first_plan_had() {
+        let task = |key: &str| v1::PlannedTask { partition_key: key.to_owned(), ..Default::default() };
+        let plan = v1::Plan {
+            tasks: vec![task("day=d:2026-01-30"), task("day=d:2026-01-31"), task("")],
+            reused: vec![v1::ReusedOutput {
+                task_key: "n/a[day=d:2026-01-29]:materialize".to_owned(),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let spec = |partitions| v1::RunSpec {
+            partitions: Some(v1::PartitionSelection { partitions: Some(partitions), only: 0 }),
+            ..Default::default()
+        };
+        let keys = ["day=d:2026-01-29", "day=d:2026-01-30", "day=d:2026-01-31"].map(str::to_owned).to_vec();
+        let named = spec(Partitions::Keys(v1::PartitionKeys { keys }));
+        assert_eq!(as_planned(spec(Partitions::Latest(2)), &plan), named);
+        assert_eq!(as_planned(spec(Partitions::All(true)), &plan), spec(Partitions::All(true)));
+        assert_eq!(
+            as_planned(spec(Partitions::Latest(2)), &v1::Plan::default()),
+            spec(Partitions::Latest(2))
+        );
     }
 }

@@ -3,15 +3,15 @@
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term, bad_filter};
 use servo_proto::v1;
-use servo_proto::v1::trigger::Source;
 
 use super::answer;
+use crate::wire;
 
 const FIELDS: [&str; 7] =
     ["state", "run_key", "labels.*", "trigger", "deployment_id", "create_time", "end_time"];
 
 /// How runs come to be, by the names that a filter uses.
-const TRIGGERS: [&str; 4] = ["manual", "schedule", "sensor", "backfill"];
+const TRIGGERS: [&str; 5] = ["manual", "schedule", "sensor", "backfill", "condition"];
 
 /// All of its conditions must hold.
 #[derive(Debug)]
@@ -95,20 +95,11 @@ impl Condition {
                 let labels = run.spec.as_ref().map(|spec| &spec.labels);
                 holds(labels.and_then(|labels| labels.get(key)).map_or("", String::as_str), value)
             }
-            Field::Trigger(name) => holds(trigger(run), name),
+            Field::Trigger(name) => holds(wire::trigger_type(run.trigger.as_ref()).name(), name),
             Field::Deployment(id) => holds(&run.deployment_id, id),
             Field::Created(than) => at(run.create_time, *than),
             Field::Ended(than) => at(run.end_time, *than),
         }
-    }
-}
-
-fn trigger(run: &v1::Run) -> &'static str {
-    match run.trigger.as_ref().and_then(|trigger| trigger.source.as_ref()) {
-        Some(Source::Schedule(_)) => "schedule",
-        Some(Source::Sensor(_)) => "sensor",
-        Some(Source::Backfill(_)) => "backfill",
-        _ => "manual",
     }
 }
 
@@ -145,7 +136,7 @@ mod tests {
         assert!(fault("state = DONE").contains("`DONE` is no state"));
         assert!(fault("state > FAILED").contains("`state` takes = and != only"));
         assert!(fault("create_time > yesterday").contains("`yesterday` is no time"));
-        assert!(fault("trigger = cron").contains("there are manual, schedule, sensor, backfill"));
+        assert!(fault("trigger = cron").contains("there are manual, schedule, sensor, backfill, condition"));
         assert!(fault("owner = me").contains("`owner` cannot be filtered by"));
     }
 }

@@ -51,7 +51,8 @@ pub(super) async fn of_run(
         "max_concurrent_runs is {max}: {under_way} runs are under way and {before} wait before this one; it starts \
          when they have ended, or when the limit is raised"
     );
-    Ok(v1::Explanation { blockers, ..waits(message) })
+    let used = u64::try_from(under_way).unwrap_or(0);
+    Ok(v1::Explanation { blockers, limit: max.into(), used, ..waits(message) })
 }
 
 fn waits(message: String) -> v1::Explanation {

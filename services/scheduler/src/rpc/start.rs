@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use prost::Message as _;
 use servo_mesh::{Caller, Error, Reason, current_trace};
 use servo_model::json::to_canonical;
+use servo_model::limits::RUN_REQUEST_BYTES_MAX;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
 use servo_proto::v1;
@@ -13,6 +15,9 @@ use super::{Scheduler, answer, get_run};
 use crate::core::Graph;
 use crate::shards::{Ask, NewPlan, NewRun, event_id};
 use crate::wire;
+
+/// What the event holds beside the request: a trace, its frame.
+const FRAME_BYTES_MAX: usize = 1_024;
 
 /// A call that asks for a run.
 #[derive(Debug, Clone)]
@@ -35,6 +40,7 @@ impl Call {
         said: &[&str],
     ) -> Result<Call, Error> {
         answer::request_id(request_id)?;
+        answer::comment(comment)?;
         let said: Vec<&str> = said.iter().copied().chain([comment]).collect();
         let said = to_canonical(&said).map_err(|error| Error::bad_field("comment", error.to_string()))?;
         Ok(Call {
@@ -103,6 +109,7 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
     let tasks_count = graph.tasks.len();
     let plan = NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph };
     let new = Arc::new(request(scheduler, call, start, Some(plan)));
+    check_size(&new.asked)?;
     let span = info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
     let done = scheduler.route.submit_one(Ask::Run(new.clone())).instrument(span).await?;
     match (done.applied.acceptance(), done.applied.refusal()) {
@@ -123,6 +130,18 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
         (v1::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
         (_, reason) => Err(over_quota(call, Error::new(reason, done.applied.message))),
     }
+}
+
+/// A request is one event of the ledger.
+fn check_size(asked: &v1::RunRequested) -> Result<(), Error> {
+    let (bytes, most) = (asked.encoded_len(), RUN_REQUEST_BYTES_MAX - FRAME_BYTES_MAX);
+    if bytes <= most {
+        return Ok(());
+    }
+    let told = format!(
+        "makes a request of {bytes} bytes, and {most} are allowed; name fewer partitions, or give a range of them"
+    );
+    Err(Error::new(Reason::MessageTooLarge, format!("spec: {told}")).and_bad_field("spec", told))
 }
 
 /// Says whose limit it is.

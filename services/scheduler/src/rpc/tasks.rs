@@ -5,7 +5,8 @@ use servo_mesh::paging::{PageTokens, page_size};
 use servo_mesh::{Error, Reason};
 use servo_model::TaskId;
 use servo_proto::v1;
-use servo_store::{TenantTx, query};
+use servo_store::{TenantTx, Timestamp, query};
+use uuid::Uuid;
 
 use super::{Scheduler, answer, get_run, story, wait};
 use crate::core::{Graph, Slot};
@@ -131,8 +132,24 @@ pub(super) async fn get_task(
     let (slot, row) = find(&mut tx, &run, &graph, &asked.task_id).await?.ok_or_else(missing)?;
     let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
     tx.commit().await.map_err(answer::store)?;
-    let task = wire::task_to_proto(&asked.run_id, &row, &graph, &children);
+    let mut task = wire::task_to_proto(&asked.run_id, &row, &graph, &children);
+    if let (Some(task), Some(attempt)) = (&mut task, row.task.attempt_id) {
+        add_beat(scheduler, task, attempt).await?;
+    }
     Ok(v1::GetTaskResponse { task, attempts: told.attempts, history: told.task })
+}
+
+/// The last sign of life of its attempt, and how far that said it was.
+async fn add_beat(scheduler: &Scheduler, task: &mut v1::Task, attempt: Uuid) -> Result<(), Error> {
+    let select = query(include_str!("../store/last_beat.sql")).bind(attempt);
+    let rows: Vec<(Timestamp, Option<i32>, Option<String>)> =
+        scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    if let Some((beat_at, ppm, message)) = rows.into_iter().next() {
+        task.heartbeat_time = Some(wire::timestamp(beat_at.unix_us()));
+        task.progress_ppm = ppm.map(i32::unsigned_abs);
+        task.progress_message = message.unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// One task of a run.

@@ -1,7 +1,9 @@
 //! What dispatchers are told, and whose claims count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use prost::Message;
 use servo_model::TenantId;
 use servo_model::states::TaskState;
 use servo_proto::v1;
@@ -9,7 +11,7 @@ use servo_proto::v1::admit_response::Message as Told;
 use tokio::sync::mpsc;
 
 use super::lane::Lane;
-use crate::core::{Cell, Changes, Run, Slot};
+use crate::core::{Cell, Changes, Run, Slot, Time};
 use crate::wire;
 
 /// What one message carries at most.
@@ -36,6 +38,8 @@ pub(super) struct Gates {
     epochs: BTreeMap<i16, u64>,
     /// Gathered for the flush under way, by gate and shard of runs.
     updates: BTreeMap<(GateId, i16), v1::AdmitUpdate>,
+    /// When Postgres was started, as far as that is known.
+    starts: Vec<Time>,
 }
 
 impl Gates {
@@ -57,6 +61,15 @@ impl Gates {
         *newest = (*newest).max(epoch);
     }
 
+    pub(super) fn learn_starts(&mut self, starts: Vec<Time>) {
+        self.starts = starts;
+    }
+
+    /// The attempt under which a ready task is given out.
+    pub(super) fn next_attempt(&self, cell: &Cell) -> u32 {
+        cell.next_attempt(&self.starts)
+    }
+
     pub(super) fn close(&mut self, gate: GateId) {
         self.open.retain(|open| open.id != gate);
     }
@@ -64,12 +77,14 @@ impl Gates {
     /// Notes what changed in a run, for the gate of its tenant.
     pub(super) fn tell(&mut self, run: &Run, changes: &Changes) {
         let Some(gate) = self.of(&run.header.tenant) else { return };
+        let mut items = Items::of(run);
         let key = (gate.id, run.header.run_id.shard());
         let ready: Vec<Slot> = if run.admits() { still_ready(run, &changes.ready) } else { Vec::new() };
         if ready.is_empty() && !changes.withdrawn && changes.ended.is_empty() && changes.cancelled.is_empty()
         {
             return;
         }
+        let offers = ready_runs(run, &ready, &mut items, &self.starts);
         let update = self.updates.entry(key).or_default();
         update.shard = u32::from(key.1.unsigned_abs());
         if changes.withdrawn {
@@ -84,10 +99,10 @@ impl Gates {
             attempt_id: attempt_id.to_string(),
             slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
         }));
-        update
-            .cancelled
-            .extend(changes.cancelled.iter().filter_map(|slot| live(run, *slot, run.cell(*slot)?)));
-        update.ready.extend(ready_runs(run, &ready));
+        update.cancelled.extend(
+            changes.cancelled.iter().filter_map(|slot| live(run, *slot, run.cell(*slot)?, &mut items)),
+        );
+        update.ready.extend(offers);
     }
 
     /// Sends what was noted.
@@ -95,6 +110,11 @@ impl Gates {
         for ((gate, _), update) in std::mem::take(&mut self.updates) {
             self.send_to(gate, Told::Update(update));
         }
+    }
+
+    /// What was noted of a flush that did not come to its end.
+    pub(super) fn forget_news(&mut self) {
+        self.updates.clear();
     }
 
     /// The shard is no longer held here.
@@ -155,13 +175,15 @@ impl Lane {
         };
         let mut parts = Vec::new();
         for run in mine {
+            let mut items = Items::of(run);
             let all: Vec<Slot> = run
                 .cells()
                 .filter(|(_, cell)| cell.state == TaskState::Ready)
                 .map(|(slot, _)| slot)
                 .collect();
-            let ready = if run.admits() { ready_runs(run, &all) } else { Vec::new() };
-            part.live.extend(run.cells().filter_map(|(slot, cell)| live(run, slot, cell)));
+            let starts = &self.gates.starts;
+            let ready = if run.admits() { ready_runs(run, &all, &mut items, starts) } else { Vec::new() };
+            part.live.extend(run.cells().filter_map(|(slot, cell)| live(run, slot, cell, &mut items)));
             for some in ready {
                 part.ready.push(some);
                 if part.ready.iter().map(|run| run.tasks.len()).sum::<usize>() >= TASKS_PER_MESSAGE_MAX {
@@ -193,10 +215,10 @@ fn still_ready(run: &Run, slots: &[Slot]) -> Vec<Slot> {
     ready
 }
 
-fn ready_runs(run: &Run, slots: &[Slot]) -> Vec<v1::ReadyRun> {
+fn ready_runs(run: &Run, slots: &[Slot], items: &mut Items<'_>, starts: &[Time]) -> Vec<v1::ReadyRun> {
     let Some(graph) = &run.graph else { return Vec::new() };
     let plan_id = servo_model::Digest::from_bytes(graph.plan_id).to_string();
-    let some = |slots: &[Slot]| v1::ReadyRun {
+    let mut some = |slots: &[Slot]| v1::ReadyRun {
         tenant: run.header.tenant.to_string(),
         workspace: run.header.workspace.to_string(),
         run_id: run.header.run_id.to_string(),
@@ -204,32 +226,50 @@ fn ready_runs(run: &Run, slots: &[Slot]) -> Vec<v1::ReadyRun> {
         priority: run.header.priority,
         backfill: run.header.backfill,
         trace: trace(run),
-        tasks: slots.iter().filter_map(|slot| ready_task(run, *slot)).collect(),
+        tasks: slots.iter().filter_map(|slot| ready_task(run, *slot, items, starts)).collect(),
     };
-    slots.chunks(TASKS_PER_MESSAGE_MAX).map(some).collect()
+    slots.chunks(TASKS_PER_MESSAGE_MAX).map(&mut some).collect()
 }
 
-fn ready_task(run: &Run, slot: Slot) -> Option<v1::ReadyTask> {
+fn ready_task(run: &Run, slot: Slot, items: &mut Items<'_>, starts: &[Time]) -> Option<v1::ReadyTask> {
     let cell = run.cell(slot)?;
     Some(v1::ReadyTask {
         task: Some(wire::task_ref(slot)),
-        attempt: cell.attempt + 1,
+        attempt: cell.next_attempt(starts),
         failures: cell.failures,
         ready_time: cell.ready_at.map(wire::timestamp),
-        item_json: item(run, slot).unwrap_or_default(),
+        item_json: items.take(slot).unwrap_or_default(),
     })
 }
 
-/// A mapped child's item, when the items are small enough to travel with the event.
-fn item(run: &Run, slot: Slot) -> Option<String> {
-    use prost::Message;
-    let over = run.graph.as_ref()?.task(slot.ordinal).mapped_over?;
-    let (_, encoded) = run.items(over)?;
-    let items = v1::MappedItems::decode(&**encoded).ok()?;
-    items.items_json.into_iter().nth(slot.item? as usize)
+/// The items that tasks of a run are mapped over, decoded once however many of their children are told of.
+struct Items<'a> {
+    run: &'a Run,
+    decoded: HashMap<u32, Vec<String>>,
 }
 
-fn live(run: &Run, slot: Slot, cell: &Cell) -> Option<v1::LiveAttempt> {
+impl<'a> Items<'a> {
+    fn of(run: &'a Run) -> Items<'a> {
+        Items { run, decoded: HashMap::new() }
+    }
+
+    /// A child's item. A child is told of once, so it need not be kept.
+    fn take(&mut self, slot: Slot) -> Option<String> {
+        let over = self.run.graph.as_ref()?.task(slot.ordinal).mapped_over?;
+        let item = slot.item?;
+        let decoded = self
+            .decoded
+            .entry(slot.ordinal)
+            .or_insert_with(|| self.run.items(over).map_or_else(Vec::new, decode));
+        decoded.get_mut(item as usize).map(std::mem::take)
+    }
+}
+
+fn decode((_, encoded): &(u32, Arc<[u8]>)) -> Vec<String> {
+    v1::MappedItems::decode(&**encoded).map_or_else(|_| Vec::new(), |items| items.items_json)
+}
+
+fn live(run: &Run, slot: Slot, cell: &Cell, items: &mut Items<'_>) -> Option<v1::LiveAttempt> {
     if !cell.state.has_attempt() {
         return None;
     }
@@ -251,7 +291,7 @@ fn live(run: &Run, slot: Slot, cell: &Cell) -> Option<v1::LiveAttempt> {
         backfill: run.header.backfill,
         waiting: waits(cell).then(|| v1::PushOrder {
             failures: cell.failures,
-            item_json: item(run, slot).unwrap_or_default(),
+            item_json: items.take(slot).unwrap_or_default(),
             trace: trace(run),
         }),
     })

@@ -2,6 +2,7 @@
 
 use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
+use servo_model::states::TaskState;
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 
@@ -19,6 +20,10 @@ impl Lane {
         }
         let run = self.shards.get(&shard).and_then(|held| held.runs.get(&claim.run_id));
         let Some(run) = run else { return done(DoneAs::RunUnknown) };
+        let offered = |cell| self.gates.next_attempt(cell) == claim.claim.attempt;
+        if run.cell(claim.task).is_some_and(|cell| cell.state == TaskState::Ready && !offered(cell)) {
+            return done(Refusal::NotReady(claim.claim.attempt).into());
+        }
         match event(run, claim) {
             Ok(event) => self.fold_event(shard, &event, at, draft),
             Err(refusal) => done(refusal.into()),

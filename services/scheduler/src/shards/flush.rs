@@ -12,6 +12,7 @@ use servo_store::sqlx::Postgres;
 use servo_store::sqlx::postgres::PgArguments;
 use servo_store::sqlx::query::Query;
 use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError, Timestamp};
+use tracing::{Instrument, debug_span};
 use uuid::Uuid;
 
 use super::lane::{Lane, refuse};
@@ -21,7 +22,7 @@ use super::resolutions::Resolution;
 use super::rows::{self, Born, Changed, Conflict};
 use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
 use crate::core::{Changes, InUse, Resolvable, Run, Verdict, fold};
-use crate::store::runs_by_id;
+use crate::store::{StoredRun, runs_by_id};
 use crate::transitions;
 use crate::wire;
 
@@ -70,14 +71,15 @@ impl Lane {
             if works.is_empty() {
                 return;
             }
-            let error = match self.try_flush(&works).await {
+            let tick = debug_span!("servo.scheduler_tick", works = works.len());
+            let error = match self.try_flush(&works).instrument(tick).await {
                 Ok(answers) => {
                     works.into_iter().zip(answers).for_each(|(work, done)| drop(work.reply.send(Ok(done))));
                     return;
                 }
                 Err(error) => error,
             };
-            if matches!(error, StoreError::KeyTaken(_)) && works.len() > 1 {
+            if matches!(error, StoreError::KeyTaken(_) | StoreError::Database(_)) && works.len() > 1 {
                 return Box::pin(self.flush_one_by_one(works)).await;
             }
             self.recover(&works, &error).await;
@@ -103,7 +105,7 @@ impl Lane {
         }
     }
 
-    /// Finds out whose event the ledger refuses, without keeping the others from their answer.
+    /// Finds out whose event the store refuses, without keeping the others from their answer.
     async fn flush_one_by_one(&mut self, works: Vec<Work>) {
         self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
         for work in works {
@@ -148,8 +150,7 @@ impl Lane {
         &mut self,
         runs: impl Iterator<Item = (RunId, &'a str)>,
     ) -> Result<(), StoreError> {
-        let known =
-            |run: &RunId| self.shards.get(&run.shard()).is_some_and(|shard| shard.runs.contains_key(run));
+        let known = |run: &RunId| self.shards.get(&run.shard()).is_some_and(|shard| shard.knows(run));
         let missing: HashMap<RunId, &str> = runs.filter(|(run, _)| !known(run)).collect();
         if missing.is_empty() {
             return Ok(());
@@ -157,6 +158,12 @@ impl Lane {
         let wanted: Vec<(&str, Uuid)> =
             missing.iter().map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes()))).collect();
         let rows = runs_by_id(&self.loops, &wanted).await?;
+        let (set_aside, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.set_aside.is_some());
+        for run in set_aside.iter().map(StoredRun::id) {
+            if let Some(held) = self.shards.get_mut(&run.shard()) {
+                held.set_aside.insert(run);
+            }
+        }
         let runs = load::restore(&self.loops, &self.plans, rows).await?;
         self.keep_runs(runs);
         Ok(())
@@ -172,6 +179,9 @@ impl Lane {
     }
 
     fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
+        if self.shards.get(&shard).is_some_and(|held| held.set_aside.contains(&ask.run_id())) {
+            return Done { verdict: DoneAs::SetAside, event_id: ask.event_id(), run: None };
+        }
         match ask {
             Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
             Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
@@ -192,6 +202,10 @@ impl Lane {
         let run = held.runs.get_mut(&event.run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
         let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
         let body = with_good_version(event, &draft.good_versions);
+        let stored = new_event(event, &body, run.header.workspace.as_str(), shard);
+        if let Some(too_large) = too_large(&stored) {
+            return done(too_large, None);
+        }
         let happened = match wire::from_body(&body, None) {
             Ok(happened) => happened,
             Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
@@ -204,7 +218,7 @@ impl Lane {
         // What goes to a queue must not outlive its claim.
         draft.claims_only &=
             matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
-        draft.events.push(new_event(event, &body, run.header.workspace.as_str(), shard));
+        draft.events.push(stored);
         draft.marks.insert(shard, mark + 1);
         done(DoneAs::Core(verdict), Some(RunView::of(run)))
     }
@@ -333,6 +347,7 @@ impl Lane {
             }
         }
         left.iter().for_each(|tenant| self.leave_place(tenant));
+        self.prune_timers();
         self.gates.send();
     }
 }
@@ -345,6 +360,14 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
         }
         body => Cow::Borrowed(body),
     }
+}
+
+/// What the ledger would refuse, and with it everything else of the flush.
+pub(super) fn too_large(event: &NewEvent) -> Option<DoneAs> {
+    let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
+    (bytes > most).then(|| {
+        DoneAs::TooLarge(format!("{} has {bytes} bytes and may have {most}; shorten it", event.kind.name()))
+    })
 }
 
 pub(super) fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i16) -> NewEvent {

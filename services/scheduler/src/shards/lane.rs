@@ -1,8 +1,10 @@
 //! One lane: the memory of its shards, and one flush after the other.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures::FutureExt;
 use servo_bus::Listeners;
 use servo_model::RunId;
 use servo_store::{LedgerReader, LoopStore, Store};
@@ -42,6 +44,8 @@ pub(super) enum Message {
     Room,
     OpenGate(Gate),
     CloseGate(GateId),
+    #[cfg(test)]
+    Panic,
 }
 
 pub(super) struct Lane {
@@ -89,13 +93,22 @@ impl Lane {
         }
     }
 
-    /// Ends when the last handle is dropped.
+    /// Ends when the last handle is dropped. After a panic it goes on with nothing but its streams: the keeper renews the
+    /// leases, and with each the shard is loaded anew.
     pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+        while AssertUnwindSafe(self.serve(&mut inbox)).catch_unwind().await.is_err() {
+            tracing::error!("a lane panicked; its shards are loaded anew");
+            self.metrics.lane_panics.inc();
+            self.forget_everything();
+        }
+    }
+
+    async fn serve(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         loop {
             let due = self.next_due();
             tokio::select! {
                 message = inbox.recv() => match message {
-                    Some(message) => self.handle(message, &mut inbox).await,
+                    Some(message) => self.handle(message, inbox).await,
                     None => return,
                 },
                 () = sleep_until(due) => self.fire_timers().await,
@@ -133,6 +146,8 @@ impl Lane {
             Message::Room => self.let_in().await,
             Message::OpenGate(gate) => self.open_gate(gate),
             Message::CloseGate(gate) => self.gates.close(gate),
+            #[cfg(test)]
+            Message::Panic => panic!("as the test asks"),
         }
     }
 
@@ -150,6 +165,13 @@ impl Lane {
             self.waiting.forget_shard(shard);
             self.gates.gone(shard);
         }
+    }
+
+    fn forget_everything(&mut self) {
+        let shards: Vec<i16> = self.shards.keys().copied().collect();
+        shards.into_iter().for_each(|shard| self.forget_shard(shard));
+        self.gates.forget_news();
+        (self.timers, self.waiting, self.clock) = (Timers::default(), Waiting::default(), None);
     }
 
     /// What is not sure is read again when it is next needed.

@@ -91,7 +91,7 @@ fn with_tasks(run: Run, graph: Arc<Graph>, tasks: &[StoredTask]) -> Result<Run, 
         }
         if let Some(encoded) = &task.items {
             let named = v1::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
-            items.insert(slot.ordinal, (named.count, Arc::from(encoded.as_slice())));
+            items.insert(slot.ordinal, (wire::item_count(&named), Arc::from(encoded.as_slice())));
         }
         cells.push((slot, task.cell().ok_or("a task is in a state that this version does not know")?));
     }

@@ -21,6 +21,7 @@ mod rebuild;
 mod resolutions;
 mod room;
 mod rows;
+mod set_aside;
 mod shard;
 mod statement;
 mod tail;

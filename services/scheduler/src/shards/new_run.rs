@@ -12,13 +12,15 @@ use servo_proto::{kind_of, v1};
 use servo_store::NewEvent;
 use uuid::Uuid;
 
-use super::flush::Draft;
+use super::flush::{Draft, too_large};
 use super::lane::Lane;
 use super::rows::{Born, Conflict};
 use super::shard::run_number;
 use super::work::{Done, DoneAs, MadePlan, NewPlan, NewRun, NoPlan, RunPlan, RunView, Unplanned};
 use crate::core::{Changes, Entry, Event, Run, RunHeader, Verdict, fold};
 use crate::wire;
+
+const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
 
 impl Lane {
     pub(super) fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
@@ -47,6 +49,9 @@ impl Lane {
         let mut changes = Changes { run: true, ..Changes::default() };
         let asked = with_plan(new, plan.is_none());
         let request = request_event(new, &asked, shard);
+        if let Some(too_large) = too_large(&request) {
+            return done(too_large, None);
+        }
         draft.born.insert(new.run_id, Born::new(new.event_id, &asked, request.payload.clone()));
         draft.events.push(request);
         match plan {
@@ -73,6 +78,9 @@ impl Lane {
     /// The request is kept, the run stays what it is.
     fn record_conflict(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> DoneAs {
         let event = request_event(new, &new.asked, shard);
+        if let Some(too_large) = too_large(&event) {
+            return too_large;
+        }
         draft.conflicts.push(Conflict {
             tenant: new.tenant.clone(),
             workspace: new.workspace.clone(),
@@ -96,10 +104,7 @@ impl Lane {
     }
 
     pub(super) fn fold_plan(&mut self, shard: i16, plan: &RunPlan, at: i64, draft: &mut Draft) -> Done {
-        let event_id = match &plan.made {
-            Ok(made) => made.event_id,
-            Err(failed) => failed.event_id,
-        };
+        let event_id = plan.event_id();
         let done = |verdict, run| Done { verdict, event_id, run };
         let has_place = self.has_place(shard, plan, draft);
         let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
@@ -115,7 +120,7 @@ impl Lane {
                 (Event::PlanCreated { graph: made.graph.clone() }, plan_event(&run.header, made, None, None))
             }
             Err(failed) => {
-                (Event::PlanFailed { message: failed.message.clone() }, failed_event(&run.header, failed))
+                (Event::PlanFailed { message: cut(&failed.message) }, failed_event(&run.header, failed))
             }
         };
         let verdict = fold(run, &happened, at, draft.changes.entry(plan.run_id).or_default());
@@ -195,10 +200,15 @@ fn failed_event(header: &RunHeader, failed: &NoPlan) -> NewEvent {
         run_id: header.run_id.to_string(),
         request_fingerprint: fingerprint.to_string(),
         reason: failed.reason.into(),
-        message: failed.message.clone(),
+        message: cut(&failed.message),
     });
     let key = IdempotencyKey::plan_failed(&header.run_id, &fingerprint);
     event_of(header, failed.event_id, &key, None, None, body)
+}
+
+/// Every fault of a plan at once may be more than an event can hold.
+fn cut(message: &str) -> String {
+    message[..message.floor_char_boundary(PLAN_FAULT_BYTES_MAX)].to_owned()
 }
 
 fn fingerprint(header: &RunHeader) -> RequestFingerprint {

@@ -1,6 +1,7 @@
 //! What others appended, and what to do when a flush did not get through.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use servo_model::request::RequestFingerprint;
 use servo_model::{EventType, RunId, Stream};
@@ -18,7 +19,7 @@ use super::rows::{Born, Conflict};
 use super::shard::{Shard, run_number};
 use super::work::{Ask, Work};
 use crate::core::{Changes, Run, Verdict, fold};
-use crate::store::open_runs;
+use crate::store::{StoredRun, open_runs};
 use crate::wire;
 
 /// What one pass over a shard folds at most.
@@ -44,7 +45,9 @@ impl Lane {
         let (_, _, watermark, _, recorded_at, _) =
             *marks.iter().find(|(_, _, _, epoch, ..)| *epoch == lease.epoch()).ok_or_else(lost)?;
         self.learn_epochs().await?;
-        let rows = open_runs(&self.loops, number).await?;
+        self.learn_starts().await?;
+        let (set_aside, rows): (Vec<_>, Vec<_>) =
+            open_runs(&self.loops, number).await?.into_iter().partition(|row| row.set_aside.is_some());
         let requests: HashMap<RunId, Vec<u8>> = rows
             .iter()
             .filter(|row| row.plan_id.is_none())
@@ -54,7 +57,13 @@ impl Lane {
         for (run, request) in runs.iter().filter_map(|run| Some((run, requests.get(&run.header.run_id)?))) {
             self.plan_again(run, request);
         }
-        let shard = Shard { lease, watermark, recorded_at: recorded_at.unix_us(), runs: Default::default() };
+        let shard = Shard {
+            lease,
+            watermark,
+            recorded_at: recorded_at.unix_us(),
+            runs: Default::default(),
+            set_aside: set_aside.iter().map(StoredRun::id).collect(),
+        };
         self.shards.insert(number, shard);
         self.keep_runs(runs);
         self.catch_up(number).await?;
@@ -79,6 +88,13 @@ impl Lane {
         for (admission_shard, epoch) in epochs {
             self.gates.learn(admission_shard, u64::try_from(epoch).unwrap_or(0));
         }
+        Ok(())
+    }
+
+    /// Which attempts may have been erased together with their claims.
+    async fn learn_starts(&mut self) -> Result<(), StoreError> {
+        let starts: Vec<(Timestamp,)> = self.loops.all(query("SELECT ledger.note_start()")).await?;
+        self.gates.learn_starts(starts.into_iter().map(|(start,)| start.unix_us()).collect());
         Ok(())
     }
 
@@ -184,17 +200,45 @@ impl Lane {
         }
     }
 
+    /// Folds these. A run of which one cannot be folded, or stored, is set aside, and the others go on.
     async fn fold_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
+        let Err(stuck) = self.try_foreign(shard, events).await else { return Ok(()) };
+        // What was folded in vain is read again.
+        self.forget_runs(events.iter().filter_map(run_of));
+        match (stuck, events) {
+            (Stuck::Event(at, fault), _) => {
+                Box::pin(self.fold_foreign(shard, &events[..at])).await?;
+                self.set_aside(shard, &events[at], &fault).await?;
+                Box::pin(self.fold_foreign(shard, &events[at + 1..])).await
+            }
+            (Stuck::Store(error), [only]) if error.is_about_values() => {
+                self.set_aside(shard, only, &error.to_string()).await
+            }
+            (Stuck::Store(error), _) if error.is_about_values() => {
+                let (first, second) = events.split_at(events.len() / 2);
+                Box::pin(self.fold_foreign(shard, first)).await?;
+                Box::pin(self.fold_foreign(shard, second)).await
+            }
+            (Stuck::Store(error), _) => Err(error),
+        }
+    }
+
+    async fn try_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), Stuck> {
+        if events.is_empty() {
+            return Ok(());
+        }
         let runs = events.iter().filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
         self.load_missing(runs).await?;
         self.plans.load(&self.loops, events.iter().filter_map(plan_of).collect()).await?;
         let at = self.time_for(std::iter::once(shard)).await?;
         let mut draft = Draft::default();
-        for event in events {
+        for (index, event) in events.iter().enumerate() {
             draft.marks.insert(shard, event.position);
-            if let Err(fault) = self.fold_one(shard, event, &mut draft) {
-                tracing::error!(fault, event = %event.event_id, shard, "an event cannot be folded and is passed over");
-            }
+            // Memory that a panic left half changed is forgotten with the rest of this batch.
+            let folded = catch_unwind(AssertUnwindSafe(|| self.fold_one(shard, event, &mut draft)));
+            folded
+                .unwrap_or_else(|_| Err("folding it panics".to_owned()))
+                .map_err(|fault| Stuck::Event(index, fault))?;
         }
         self.store(&draft, at, None).await?;
         if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
@@ -209,6 +253,9 @@ impl Lane {
         let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
         let at = event.recorded_at.unix_us();
         let held = self.shards.get_mut(&shard).ok_or("its shard is not held")?;
+        if held.set_aside.contains(&run_id) {
+            return Ok(());
+        }
         let known = held.runs.get_mut(&run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
         match (body, known) {
             (Body::RunRequested(asked), Some(run)) => {
@@ -247,8 +294,25 @@ impl Lane {
                 }
                 Ok(())
             }
-            (_, None) => Err("its run is not known".to_owned()),
+            (body, None) => {
+                let kind = servo_proto::kind_of(&body).name();
+                tracing::error!(kind, event = %event.event_id, shard, "the run of an event is not known; it is passed over");
+                Ok(())
+            }
         }
+    }
+}
+
+/// Why events could not be folded.
+enum Stuck {
+    /// The one at this place, for what it says.
+    Event(usize, String),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stuck {
+    fn from(error: StoreError) -> Stuck {
+        Stuck::Store(error)
     }
 }
 
@@ -264,7 +328,7 @@ fn conflict(event: &Event, run_id: RunId, fingerprint: RequestFingerprint) -> Co
     }
 }
 
-fn run_of(event: &Event) -> Option<RunId> {
+pub(super) fn run_of(event: &Event) -> Option<RunId> {
     event.correlation_id.map(|id| RunId::from_bytes(id.into_bytes()))
 }
 

@@ -20,6 +20,8 @@ use crate::wire;
 
 /// How many verdicts one flush carries.
 const FIRED_PER_FLUSH_MAX: usize = 1_024;
+/// Fewer are not worth looking through.
+const ENTRIES_LOOKED_THROUGH_MIN: usize = 4_096;
 /// When beats could not be read.
 const LOOK_AGAIN_US: Time = 1_000_000;
 
@@ -27,9 +29,22 @@ const LOOK_AGAIN_US: Time = 1_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     due: BinaryHeap<Reverse<(Time, RunId, Option<Slot>)>>,
+    /// How many were wanted when it was last looked through.
+    wanted: usize,
 }
 
 impl Timers {
+    /// Whether it may hold mostly what nobody waits for any more: a run that ended leaves its deadline behind.
+    fn is_overgrown(&self) -> bool {
+        self.due.len() > 2 * self.wanted.max(ENTRIES_LOOKED_THROUGH_MIN)
+    }
+
+    fn keep_only(&mut self, is_wanted: impl Fn(RunId, Option<Slot>) -> bool) {
+        self.due.retain(|Reverse((_, run, slot))| is_wanted(*run, *slot));
+        self.due.shrink_to(2 * self.due.len());
+        self.wanted = self.due.len();
+    }
+
     pub(super) fn arm(&mut self, at: Time, run: RunId, slot: Option<Slot>) {
         self.due.push(Reverse((at, run, slot)));
     }
@@ -73,6 +88,19 @@ impl Evidence {
 }
 
 impl Lane {
+    /// Forgets what was armed for runs and tasks that have ended, once that is most of it.
+    pub(super) fn prune_timers(&mut self) {
+        if self.timers.is_overgrown() {
+            let shards = &self.shards;
+            self.timers.keep_only(|run, slot| {
+                let run = shards.get(&run.shard()).and_then(|held| held.runs.get(&run));
+                run.is_some_and(|run| {
+                    slot.is_none_or(|slot| run.cell(slot).is_some_and(|cell| cell.due_at.is_some()))
+                })
+            });
+        }
+    }
+
     /// Arms everything of a run that was just loaded or begun.
     pub(super) fn arm_run(&mut self, run: &Run) {
         let id = run.header.run_id;
@@ -232,5 +260,19 @@ mod tests {
         assert_eq!(timers.next(), Some(7));
         assert_eq!(timers.pop(500), Some((run(20_000), Some(Slot::planned(3)))));
         assert_eq!(timers.pop(500), None, "nobody is judged before its time");
+    }
+
+    #[test]
+    fn what_has_ended_leaves_nothing_behind() {
+        let mut timers = Timers::default();
+        let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
+        for n in 0..50_000 {
+            timers.arm(1_000 + Time::from(n), run(n), None);
+            if timers.is_overgrown() {
+                timers.keep_only(|id, _| id == run(7) || id == run(n));
+            }
+        }
+        assert!(timers.due.len() <= 2 * ENTRIES_LOOKED_THROUGH_MIN + 1, "{}", timers.due.len());
+        assert_eq!(timers.next(), Some(1_007));
     }
 }

@@ -90,6 +90,15 @@ pub(crate) struct RunPlan {
     pub made: Result<NewPlan, NoPlan>,
 }
 
+impl RunPlan {
+    pub(crate) fn event_id(&self) -> Uuid {
+        match &self.made {
+            Ok(made) => made.event_id,
+            Err(failed) => failed.event_id,
+        }
+    }
+}
+
 /// Why a run has no plan and never will.
 #[derive(Debug)]
 pub(crate) struct NoPlan {
@@ -143,6 +152,17 @@ impl Ask {
         }
     }
 
+    /// The event that records it.
+    pub(crate) fn event_id(&self) -> Uuid {
+        match self {
+            Ask::Run(run) => run.event_id,
+            Ask::Plan(plan) => plan.event_id(),
+            Ask::Event(event) => event.event_id,
+            Ask::Claim(claim) => claim.event_id,
+            Ask::Enqueued(enqueued) => enqueued.event_id,
+        }
+    }
+
     pub(crate) fn tenant(&self) -> &str {
         match self {
             Ask::Run(run) => &run.tenant,
@@ -179,7 +199,11 @@ pub(crate) enum DoneAs {
     Refused(Excess),
     /// There is no place for the run yet; it waits.
     NoRoom,
+    /// An event of the run could not be folded; an operator must look at it.
+    SetAside,
     Bad(String),
+    /// Larger than an event may be.
+    TooLarge(String),
 }
 
 impl From<Refusal> for DoneAs {

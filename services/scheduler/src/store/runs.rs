@@ -26,6 +26,8 @@ pub(crate) struct StoredRun {
     pub changed_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
+    /// Why its events are no longer folded.
+    pub set_aside: Option<String>,
 }
 
 #[derive(Debug, FromRow)]

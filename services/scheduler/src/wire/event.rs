@@ -1,8 +1,10 @@
 //! Events of a run that exists.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prost::Message;
+use servo_model::limits::{CHECKS_PER_ATTEMPT_MAX, MAPPED_ITEMS_PER_TASK_MAX};
 use servo_model::retry::ErrorCategory;
 use servo_model::{AttemptId, Digest, WorkerId};
 use servo_proto::v1;
@@ -10,7 +12,7 @@ use servo_proto::v1::event::Body;
 
 use super::request::micros;
 use super::task_ref::slot;
-use crate::core::{CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, TimerKind};
+use crate::core::{CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, Time, TimerKind};
 
 /// Why an event of the ledger cannot be folded. Its run is set aside for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +39,12 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
             let missing = || bad("PlanCreated", format!("plan {} is not stored", created.plan_id));
             Event::PlanCreated { graph: graph.ok_or_else(missing)?.clone() }
         }
-        Body::PlanFailed(failed) => Event::PlanFailed { message: failed.message.clone() },
+        Body::PlanFailed(failed) => Event::PlanFailed { message: storable(&failed.message) },
         Body::DispatchRequested(claim) => Event::Claimed {
             task: task(claim.task, "DispatchRequested")?,
             attempt: claim.attempt,
             attempt_id: attempt(&claim.attempt_id, "DispatchRequested")?,
-            worker: worker(&claim.worker_id, "DispatchRequested")?,
+            worker: worker(&claim.worker_id),
             pushed: claim.mode() == v1::DispatchMode::Push,
             ack_us: claim.ack_timeout.as_ref().map_or(0, micros),
         },
@@ -53,7 +55,7 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
         Body::TaskStarted(started) => Event::Started {
             task: task(started.task, "TaskStarted")?,
             attempt_id: attempt(&started.attempt_id, "TaskStarted")?,
-            worker: worker(&started.worker_id, "TaskStarted")?,
+            worker: worker(&started.worker_id),
             session: session(&started.session),
         },
         Body::TaskFinished(finished) => Event::Finished(Box::new(from_finished(finished)?)),
@@ -79,21 +81,49 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
     })
 }
 
+/// Takes whatever stands in the ledger: the callback refuses what is out of bounds, and what it did not refuse once is
+/// brought within them here.
 fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
     let error = finished.error.clone().unwrap_or_default();
     Ok(Finished {
         task: task(finished.task, "TaskFinished")?,
         attempt_id: attempt(&finished.attempt_id, "TaskFinished")?,
-        worker: worker(&finished.worker_id, "TaskFinished")?,
+        worker: worker(&finished.worker_id),
         session: session(&finished.session),
-        started_at: finished.start_time.map(|time| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000),
+        started_at: finished.start_time.map(|time| time_within(&time)),
         outcome: outcome(finished, &error)?,
-        outputs: finished.outputs.iter().map(|output| made(output, finished.gating)).collect(),
-        items: finished.items.as_ref().map(|items| (items.count, items.encode_to_vec().into())),
-        checks: finished.checks.iter().map(check_found).collect(),
+        outputs: outputs(finished),
+        items: finished.items.as_ref().map(|items| (item_count(items), items.encode_to_vec().into())),
+        checks: finished.checks.iter().take(CHECKS_PER_ATTEMPT_MAX).map(check_found).collect(),
         error: finished.error.as_ref().map_or_else(Vec::new, Message::encode_to_vec),
-        message: if error.message.is_empty() { "it failed without a word".to_owned() } else { error.message },
+        message: match error.message.is_empty() {
+            true => "it failed without a word".to_owned(),
+            false => storable(&error.message),
+        },
     })
+}
+
+/// In microseconds since 1970, within the years that rows can hold.
+fn time_within(time: &prost_types::Timestamp) -> Time {
+    const LAST_SECOND: i64 = 253_402_300_799;
+    time.seconds.clamp(0, LAST_SECOND) * 1_000_000 + i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000
+}
+
+/// How many children are made for them.
+pub(crate) fn item_count(items: &v1::MappedItems) -> u32 {
+    items.count.min(MAPPED_ITEMS_PER_TASK_MAX as u32)
+}
+
+/// A text that a row can hold.
+fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// One of each asset, as rows have it.
+fn outputs(finished: &v1::TaskFinished) -> Vec<Made> {
+    let mut seen = BTreeSet::new();
+    let first = finished.outputs.iter().filter(|output| seen.insert(output.asset_key.as_str()));
+    first.map(|output| made(output, finished.gating)).collect()
 }
 
 fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome, BadEvent> {
@@ -123,9 +153,9 @@ fn category(category: v1::ErrorCategory) -> ErrorCategory {
 fn made(output: &v1::Output, gating: i32) -> Made {
     let gating = if gating == 0 { v1::Gating::Allow.into() } else { gating };
     Made {
-        asset_key: output.asset_key.clone(),
-        partition_key: output.partition_key.clone(),
-        code_version: output.code_version.clone(),
+        asset_key: storable(&output.asset_key),
+        partition_key: storable(&output.partition_key),
+        code_version: storable(&output.code_version),
         output: v1::Output { gating, ..output.clone() }.encode_to_vec(),
     }
 }
@@ -137,7 +167,7 @@ fn check_found(check: &v1::CheckResult) -> CheckFound {
         given => given,
     };
     CheckFound {
-        name: check.name.clone(),
+        name: storable(&check.name),
         passed: check.passed,
         severity: severity as i16,
         result: v1::CheckResult { severity: severity.into(), ..check.clone() }.encode_to_vec(),
@@ -163,12 +193,9 @@ fn attempt(text: &str, event: &'static str) -> Result<AttemptId, BadEvent> {
     text.parse().map_err(|e| bad(event, format!("attempt_id: {e}")))
 }
 
-fn worker(text: &str, event: &'static str) -> Result<Option<[u8; 16]>, BadEvent> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let id: WorkerId = text.parse().map_err(|e| bad(event, format!("worker_id: {e}")))?;
-    Ok(Some(*id.as_bytes()))
+/// Who did it is told and decides nothing: a name that is none counts as not given.
+fn worker(text: &str) -> Option<[u8; 16]> {
+    text.parse::<WorkerId>().ok().map(|id| *id.as_bytes())
 }
 
 /// Only compared, never shown: a hash is as good as the name.
@@ -179,4 +206,37 @@ fn session(name: &str) -> Session {
 
 fn bad(event: &'static str, fault: impl ToString) -> BadEvent {
     BadEvent { event, fault: fault.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lies that stood in a ledger before the callback refused them.
+    #[test]
+    fn whatever_an_outcome_says_it_can_be_folded_and_stored() {
+        let output = |key: &str| v1::Output { asset_key: key.to_owned(), ..Default::default() };
+        let finished = v1::TaskFinished {
+            task: Some(v1::TaskRef::default()),
+            attempt_id: AttemptId::from_bytes([7; 16]).to_string(),
+            worker_id: "nobody".to_owned(),
+            start_time: Some(prost_types::Timestamp { seconds: i64::MIN, nanos: i32::MIN }),
+            outcome: v1::Outcome::Failed.into(),
+            error: Some(v1::TaskError { message: "a\0b".to_owned(), ..Default::default() }),
+            outputs: vec![output("n/a"), output("n/a"), output("n/\0")],
+            items: Some(v1::MappedItems { count: u32::MAX, ..Default::default() }),
+            checks: vec![v1::CheckResult { name: "\0".to_owned(), ..Default::default() }; 40_000],
+            ..Default::default()
+        };
+        let told = from_finished(&finished).unwrap();
+        assert_eq!((told.started_at, told.worker, told.message.as_str()), (Some(0), None, "a\u{fffd}b"));
+        assert_eq!(
+            told.outputs.iter().map(|made| &*made.asset_key).collect::<Vec<_>>(),
+            ["n/a", "n/\u{fffd}"]
+        );
+        assert_eq!((told.items.unwrap().0, told.checks.len()), (10_000, CHECKS_PER_ATTEMPT_MAX));
+        assert_eq!(told.checks[0].name, "\u{fffd}");
+        let late = prost_types::Timestamp { seconds: i64::MAX, nanos: i32::MAX };
+        assert!(time_within(&late) < 253_402_300_800_000_000);
+    }
 }

@@ -9,12 +9,12 @@ mod request;
 mod show;
 mod task_ref;
 
-pub(crate) use event::{body_of, from_body};
+pub(crate) use event::{body_of, from_body, item_count};
 pub(crate) use event_record::event_record;
 pub(crate) use limits::run_limits;
 pub(crate) use plan::graph;
 pub(crate) use record::{plan_created, records};
-pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id};
+pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id, trigger_type};
 pub(crate) use show::{
     Beside, RunRow, TaskRow, run_from_view, run_to_proto, task_from_cell, task_key, task_to_proto, timestamp,
     ulid,

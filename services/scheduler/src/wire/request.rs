@@ -5,8 +5,9 @@ use std::sync::Arc;
 use servo_model::RunId;
 use servo_model::request::RequestFingerprint;
 use servo_proto::v1;
+use servo_proto::v1::trigger::Source;
 
-use crate::core::{RunHeader, Time};
+use crate::core::{RunHeader, Time, TriggerType};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{field}: {fault}")]
@@ -41,9 +42,20 @@ pub(crate) fn header(
         created_at: at,
         deadline: asked.max_duration.as_ref().map(|duration| at.saturating_add(micros(duration))),
         priority: asked.spec.as_ref().map_or(0, |spec| spec.priority),
-        backfill: matches!(source, Some(v1::trigger::Source::Backfill(_))),
+        backfill: matches!(source, Some(Source::Backfill(_))),
+        trigger: trigger_type(asked.trigger.as_ref()),
         traceparent: Arc::from(trace.map_or("", |trace| trace.traceparent.as_str())),
     })
+}
+
+pub(crate) fn trigger_type(trigger: Option<&v1::Trigger>) -> TriggerType {
+    match trigger.and_then(|trigger| trigger.source.as_ref()) {
+        Some(Source::Schedule(_)) => TriggerType::Schedule,
+        Some(Source::Sensor(_)) => TriggerType::Sensor,
+        Some(Source::Backfill(_)) => TriggerType::Backfill,
+        Some(Source::Condition(_)) => TriggerType::Condition,
+        Some(Source::Manual(_)) | None => TriggerType::Manual,
+    }
 }
 
 /// What the request comes down to.

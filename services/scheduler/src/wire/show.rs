@@ -33,6 +33,9 @@ pub(crate) struct RunRow {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub deadline: Option<Timestamp>,
+    pub set_aside: Option<String>,
+    /// A check of severity ERROR failed.
+    pub flagged: bool,
 }
 
 /// A task's row.
@@ -69,9 +72,9 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
         plan_fingerprint: row.plan_fingerprint.clone().unwrap_or_default(),
         deployment_id: row.deployment_id.clone().unwrap_or_default(),
         tasks: Some(task_counts(&own)),
-        flagged: false,
+        flagged: row.flagged,
         error: row.error.clone().unwrap_or_default(),
-        set_aside_reason: String::new(),
+        set_aside_reason: row.set_aside.clone().unwrap_or_default(),
         version: u64::try_from(row.version).unwrap_or(0),
         create_time: Some(timestamp(row.created_at.unix_us())),
         start_time: row.started_at.map(|at| timestamp(at.unix_us())),
@@ -180,6 +183,9 @@ pub(crate) fn task_from_cell(
         heartbeat_time: beside.beat_at.map(|at| timestamp(at.unix_us())),
         pool: settings.pool.to_string(),
         priority: settings.priority,
+        // Who asks for one task looks.
+        progress_ppm: None,
+        progress_message: String::new(),
     })
 }
 

@@ -77,18 +77,20 @@ class ReturnedBatch(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[ReturnedAttempt, _Mapping]]] = ...) -> None: ...
 
 class ReturnedAttempt(_message.Message):
-    __slots__ = ("tenant", "run_id", "task", "attempt_id", "worker_id")
+    __slots__ = ("tenant", "run_id", "task", "attempt_id", "worker_id", "error")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     run_id: str
     task: _common_pb2.TaskRef
     attempt_id: str
     worker_id: str
-    def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ...) -> None: ...
+    error: _common_pb2.TaskError
+    def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
     __slots__ = ("snapshot", "update", "results", "gone", "idle")

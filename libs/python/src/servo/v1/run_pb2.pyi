@@ -117,7 +117,7 @@ class Run(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., run_key: _Optional[str] = ..., generation: _Optional[int] = ..., retry_of: _Optional[str] = ..., state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., spec: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., trigger: _Optional[_Union[Trigger, _Mapping]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ..., request_fingerprint: _Optional[str] = ..., plan_id: _Optional[str] = ..., plan_fingerprint: _Optional[str] = ..., deployment_id: _Optional[str] = ..., tasks: _Optional[_Union[_common_pb2.TaskCounts, _Mapping]] = ..., flagged: _Optional[bool] = ..., error: _Optional[str] = ..., set_aside_reason: _Optional[str] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Task(_message.Message):
-    __slots__ = ("task_id", "task_key", "run_id", "ref", "asset_key", "partition_key", "operation", "state", "reason", "attempt", "failures", "attempt_id", "worker_id", "cancelling", "upstream_task_ids", "error", "materialization_id", "mapped_count", "ready_time", "start_time", "end_time", "retry_time", "heartbeat_time", "pool", "priority")
+    __slots__ = ("task_id", "task_key", "run_id", "ref", "asset_key", "partition_key", "operation", "state", "reason", "attempt", "failures", "attempt_id", "worker_id", "cancelling", "upstream_task_ids", "error", "materialization_id", "mapped_count", "ready_time", "start_time", "end_time", "retry_time", "heartbeat_time", "pool", "priority", "progress_ppm", "progress_message")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_KEY_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +143,8 @@ class Task(_message.Message):
     HEARTBEAT_TIME_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_PPM_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_MESSAGE_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     task_key: str
     run_id: str
@@ -168,7 +170,9 @@ class Task(_message.Message):
     heartbeat_time: _timestamp_pb2.Timestamp
     pool: str
     priority: int
-    def __init__(self, task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., run_id: _Optional[str] = ..., ref: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., state: _Optional[_Union[_state_pb2.TaskState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., cancelling: _Optional[bool] = ..., upstream_task_ids: _Optional[_Iterable[str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., materialization_id: _Optional[str] = ..., mapped_count: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ...) -> None: ...
+    progress_ppm: int
+    progress_message: str
+    def __init__(self, task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., run_id: _Optional[str] = ..., ref: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., state: _Optional[_Union[_state_pb2.TaskState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., cancelling: _Optional[bool] = ..., upstream_task_ids: _Optional[_Iterable[str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., materialization_id: _Optional[str] = ..., mapped_count: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., progress_ppm: _Optional[int] = ..., progress_message: _Optional[str] = ...) -> None: ...
 
 class Attempt(_message.Message):
     __slots__ = ("attempt_id", "attempt", "worker_id", "session", "outcome", "reason", "error", "usage", "outputs", "checks", "dispatch_time", "start_time", "end_time", "late")

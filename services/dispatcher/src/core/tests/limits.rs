@@ -206,7 +206,6 @@ fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
     let ready = |name: &str| OfferedRun {
         run,
         plan: plan_of(name, run),
-        priority: 0,
         backfill: false,
         trace: Default::default(),
         tasks: vec![offered(0, 1), offered(1, 1)],

@@ -108,3 +108,20 @@ fn what_an_owner_did_not_hear_of_is_told_again() {
     world.snapshot(claim.run.shard(), vec![], vec![LiveTask { waiting: None, ..waiting(&claim) }]);
     assert_eq!(deliveries(&mut world), [], "the queue is known to have it");
 }
+
+#[test]
+fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
+    let mut world = World::new();
+    reach(&mut world, 10);
+    world.limit("acme", TenantLimits { max_queued_tasks: Some(2), ..TenantLimits::default() });
+    let run = world.offer("acme", 5, plain());
+    let chosen = world.admit_all();
+    assert_eq!(chosen.len(), 2);
+    let (acme, task) = ("acme".parse().unwrap(), Task { ordinal: 4, map_index: None });
+    assert_eq!(world.admission.explain(&acme, run, task), Wait::QueueLimit { limit: 2, used: 2 });
+    // Who pulls is not in the queue.
+    world.worker(2, Some("acme"), 1);
+    assert_eq!(world.admit_all().len(), 1);
+    ended(&mut world, &chosen[0]);
+    assert_eq!(world.admit_all().len(), 1);
+}

@@ -93,7 +93,6 @@ fn tasks_of_half_a_snapshot_are_not_claimed() {
         ready: vec![OfferedRun {
             run,
             plan: plan_of("acme", run),
-            priority: 0,
             backfill: false,
             trace: Default::default(),
             tasks: vec![offered(ordinal, 1)],

@@ -91,10 +91,9 @@ impl World {
 
     pub(super) fn offer_run(&mut self, tenant: &str, run: RunId, tasks: std::ops::Range<u32>, kind: Kind) {
         let plan = plan_of(tenant, run);
-        let (priority, backfill) = (0, kind.backfill);
+        let backfill = kind.backfill;
         let tasks = tasks.map(|ordinal| offered(ordinal, 1)).collect();
-        let run =
-            OfferedRun { run, plan: plan.clone(), priority, backfill, trace: Default::default(), tasks };
+        let run = OfferedRun { run, plan: plan.clone(), backfill, trace: Default::default(), tasks };
         let update = Update { shard: run.run.shard(), ready: vec![run], ..Update::default() };
         self.admission.update(SOURCE, update, self.now);
         self.read_plans(&kind);

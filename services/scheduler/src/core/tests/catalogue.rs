@@ -103,8 +103,8 @@ fn f12_what_contradicts_the_state_of_a_task_is_refused() {
     let mut world = World::begun(graph(&[&[], &[0]]));
     let early = claimed(&world.graph.clone(), p(1), 1);
     assert_eq!(world.fold(&early), Verdict::Refused(Refusal::NotReady(1)));
-    let ahead = claimed(&world.graph.clone(), p(0), 2);
-    assert_eq!(world.fold(&ahead), Verdict::Refused(Refusal::NotReady(2)));
+    let behind = claimed(&world.graph.clone(), p(0), 0);
+    assert_eq!(world.fold(&behind), Verdict::Refused(Refusal::NotReady(0)));
     let unknown = attempt_id(&world.graph.clone(), p(0), 1);
     let nobodys = finished(p(0), unknown, Outcome::Succeeded);
     assert_eq!(world.fold(&nobodys), Verdict::Refused(Refusal::AttemptUnknown));

@@ -4,4 +4,5 @@ mod catalogue;
 mod invariance;
 mod retry;
 mod scenarios;
+mod shared;
 mod world;

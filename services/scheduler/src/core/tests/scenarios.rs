@@ -306,3 +306,47 @@ fn what_is_up_to_date_succeeds_without_an_attempt() {
     let all = World::begun(whole_graph(&[&[], &[0]], &[], &[0, 1]));
     assert_eq!((all.run.state, all.run.reason), (RunState::Succeeded, TransitionReason::AllTasksSucceeded));
 }
+
+#[test]
+fn a_second_cancel_changes_nothing_more() {
+    let mut world = diamond();
+    world.claim(p(0));
+    let cancel = |version| Event::CancelRequested { version, by_system: false };
+    assert_eq!(world.fold(&cancel(1)), Verdict::Folded);
+    for version in [1, 2] {
+        assert_eq!(world.fold(&cancel(version)), Verdict::Duplicate);
+    }
+    assert_eq!((world.run.state, world.run.version), (RunState::Cancelling, 1));
+}
+
+#[test]
+fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
+    let mut world = World::begun(graph(&[&[]]));
+    let (erased, next) = (claimed(&world.graph, p(0), 1), claimed(&world.graph, p(0), 3));
+    assert_eq!(world.fold(&next), Verdict::Folded);
+    let Event::Claimed { attempt_id, .. } = erased else { unreachable!() };
+    let late = finished(p(0), attempt_id, Outcome::Succeeded);
+    assert_eq!(world.fold(&late), Verdict::Refused(Refusal::StaleAttempt));
+    assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
+    assert_eq!(world.fold(&next), Verdict::Refused(Refusal::NotReady(3)));
+}
+
+#[test]
+fn a_mapped_partition_is_whole_when_all_its_children_are() {
+    let mut world = World::begun(mapped_graph(&[&[], &[0]], &[(1, 0)]));
+    world.claim(p(0));
+    let Event::Finished(mut named) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
+        unreachable!()
+    };
+    named.items = Some((2, [].as_slice().into()));
+    world.fold(&Event::Finished(named));
+    let told =
+        |world: &World| world.changes.partitions.iter().filter(|news| news.asset_key == "t/a1").count();
+    for item in [1, 0] {
+        assert_eq!(told(&world), 0);
+        world.claim(Slot::child(1, item));
+        world.finish(Slot::child(1, item), Outcome::Succeeded);
+    }
+    let news = world.changes.partitions.iter().find(|news| news.asset_key == "t/a1").unwrap();
+    assert_eq!((news.attempt_id, news.promoted, told(&world)), (world.active(Slot::child(1, 0)), true, 1));
+}

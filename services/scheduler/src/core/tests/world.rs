@@ -9,7 +9,7 @@ use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey};
 
 use crate::core::{
     AssetSettings, Changes, Event, Finished, Graph, Outcome, PlannedTask, Run, RunHeader, Slot, Time,
-    TimerKind, Verdict, fold,
+    TimerKind, TriggerType, Verdict, fold,
 };
 
 pub(super) const RUN: RunId = RunId::from_bytes([7; 16]);
@@ -71,6 +71,7 @@ pub(super) fn requested() -> Run {
         deadline: Some(86_400_000_000),
         priority: 0,
         backfill: false,
+        trigger: TriggerType::Manual,
         traceparent: "".into(),
     })
 }

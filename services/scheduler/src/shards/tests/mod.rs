@@ -5,6 +5,8 @@ mod limits;
 mod quarantine;
 mod rebuild;
 mod requests;
+mod set_aside;
+mod sizes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -280,8 +282,12 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
 
 /// Appends the outcome of the first task's first attempt as the callback does when no owner answers.
 async fn record_finish(database: &TestDatabase, id: RunId) {
-    let callback = store(database, Service::Callback);
     let body = Body::TaskFinished(finished(id, 0, 1));
+    record(database, id, v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec()).await;
+}
+
+async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) {
+    let callback = store(database, Service::Callback);
     let event = NewEvent {
         event_id: event_id(),
         kind: EventType::TaskFinished,
@@ -292,7 +298,7 @@ async fn record_finish(database: &TestDatabase, id: RunId) {
         idempotency_key: format!("finished:{}", attempt_id(id, 0, 1)),
         correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
         causation_id: None,
-        payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
+        payload,
     };
     callback.ledger().append(vec![event]).await.unwrap();
 }
