@@ -18,8 +18,6 @@ pub enum Bug {
     RetryWithoutDelay,
     ShardKeptUnloaded,
     RunForgotten,
-    StreamStillWide,
-    EpochsForgotten,
 }
 
 impl Bug {
@@ -41,14 +39,11 @@ impl Bug {
         Bug::RunForgotten,
     ];
 
-    /// Too rare for a thousand seeds; they follow the others in number.
-    pub const RARE: [Bug; 2] = [Bug::StreamStillWide, Bug::EpochsForgotten];
-
     /// The bug of this number; 0 is none.
     pub fn numbered(number: usize) -> Option<Bug> {
         match number {
             0 => Some(Bug::None),
-            number => Bug::ALL.iter().chain(&Bug::RARE).nth(number - 1).copied(),
+            number => Bug::ALL.get(number - 1).copied(),
         }
     }
 
@@ -69,8 +64,6 @@ impl Bug {
             Bug::RetryWithoutDelay => "a retry does not wait",
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
-            Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
-            Bug::EpochsForgotten => "who takes a shard over does not know which dispatchers were replaced",
         }
     }
 }
