@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use prost::Message;
 use servo_mesh::{Caller, Error, Reason, current_trace};
 use servo_model::json::to_canonical;
+use servo_model::limits::EVENT_BYTES_MAX;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
 use servo_proto::v1;
@@ -81,8 +83,25 @@ pub(super) enum Started {
     Taken,
 }
 
+/// What a run is asked for, encoded: its event also bears its key, who asked and why.
+const RUN_SPEC_BYTES_MAX: usize = EVENT_BYTES_MAX - 4 * 1024;
+
+/// What no event can hold is refused here: the ledger would refuse it with all that shares its flush.
+fn check_size(spec: &v1::RunSpec) -> Result<(), Error> {
+    match spec.encoded_len() {
+        0..=RUN_SPEC_BYTES_MAX => Ok(()),
+        bytes => Err(Error::bad_field(
+            "spec",
+            format!(
+                "has {bytes} bytes; at most {RUN_SPEC_BYTES_MAX} are allowed, most of them for config_json"
+            ),
+        )),
+    }
+}
+
 /// Plans it and has it begun.
 pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> Result<Started, Error> {
+    check_size(&start.spec)?;
     let limits = scheduler.limits_of(&call.tenant).unwrap_or_default();
     limits.check_any().map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
     let order = v1::PlanOrder {
