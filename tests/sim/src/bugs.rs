@@ -18,11 +18,12 @@ pub enum Bug {
     RetryWithoutDelay,
     ShardKeptUnloaded,
     RunForgotten,
+    KeyNotCompared,
 }
 
 impl Bug {
     /// In the order of their numbers, from 1.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AttemptGuardOff,
         Bug::FenceOff,
         Bug::EventSkipped,
@@ -37,6 +38,7 @@ impl Bug {
         Bug::RetryWithoutDelay,
         Bug::ShardKeptUnloaded,
         Bug::RunForgotten,
+        Bug::KeyNotCompared,
     ];
 
     /// The bug of this number; 0 is none.
@@ -63,6 +65,7 @@ impl Bug {
             Bug::SlotFreedTwice => "an attempt gives its slot back when it starts, and again when it ends",
             Bug::RetryWithoutDelay => "a retry does not wait",
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
+            Bug::KeyNotCompared => "another request under a run key is answered as if it were the first",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
         }
     }

@@ -88,10 +88,14 @@ impl Judge {
         let run_id = recorded.event.run;
         let event = match &recorded.event.body {
             Body::Requested(header) => {
+                if let Some(known) = self.runs.get(&run_id) {
+                    let same = known.header.fingerprint == header.fingerprint;
+                    return deny(same, "a request was recorded twice (12)");
+                }
                 let run = Run::requested(born(header, shard, position, recorded.at));
                 self.reasons.push(run.reason);
-                self.doubled.entry(run_id).or_insert_with(|| run.clone());
-                self.runs.entry(run_id).or_insert(run);
+                self.doubled.insert(run_id, run.clone());
+                self.runs.insert(run_id, run);
                 return Ok(());
             }
             Body::Core(event) => event,
@@ -133,8 +137,12 @@ impl Judge {
     /// A process begins an attempt's body once, and one that needs permission begins in the process that got it.
     fn began(&self, env: &Env) -> Check {
         for (attempt, sessions) in &env.begun {
-            let once: BTreeSet<&u64> = sessions.iter().collect();
+            let once: BTreeSet<u64> = sessions.iter().map(|(session, _)| *session).collect();
             deny(once.len() < sessions.len(), &format!("{attempt} began twice in one process (4)"))?;
+            let asked = sessions.iter().any(|(_, asked)| *asked);
+            deny(asked && once.len() > 1, &format!("two processes were permitted to begin {attempt} (4)"))?;
+            let other = self.sessions.get(attempt).is_some_and(|session| !once.contains(session));
+            deny(asked && other, &format!("another process than the one that began {attempt} counts (I2)"))?;
         }
         for ((run, ..), (slot, attempt)) in &self.made {
             let cell = self.runs.get(run).and_then(|run| run.cell(*slot));

@@ -98,8 +98,8 @@ pub struct Env {
     pub bug: Bug,
     /// Messages get lost and doubled, workers misbehave.
     pub rough: bool,
-    /// Which sessions began each attempt's body.
-    pub begun: BTreeMap<AttemptId, Vec<u64>>,
+    /// Which sessions began each attempt's body, and whether they had to ask before.
+    pub begun: BTreeMap<AttemptId, Vec<(u64, bool)>>,
     /// When each attempt's beats were stored.
     pub beats: BTreeMap<AttemptId, Vec<Time>>,
     /// What somebody was told to be stored.

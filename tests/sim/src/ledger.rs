@@ -23,6 +23,8 @@ pub type Holder = (usize, u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     Requested(RunId),
+    /// Another request under its key.
+    Rival(RunId),
     Planned(RunId),
     Dispatch(AttemptId),
     Enqueued(AttemptId),

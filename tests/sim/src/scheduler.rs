@@ -84,6 +84,8 @@ pub enum Reply {
 pub enum Done {
     Core(Verdict),
     Exists,
+    /// The run exists by another request; this one is on record as a conflict.
+    Conflict,
     RunUnknown,
     StaleAdmission,
     NotHeld,

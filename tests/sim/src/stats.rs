@@ -23,6 +23,8 @@ pub struct Stats {
     pub admission_moved: u64,
     pub stale_claims: u64,
     pub lost_commits: u64,
+    /// Requests under the key of another run.
+    pub conflicts: u64,
     /// Those that made a difference.
     pub faults: BTreeMap<Fault, u64>,
     /// In how many seeds each kind struck.
@@ -49,6 +51,7 @@ impl Stats {
         self.admission_moved += seed.admission_moved;
         self.stale_claims += seed.stale_claims;
         self.lost_commits += seed.lost_commits;
+        self.conflicts += seed.conflicts;
         for (fault, count) in &seed.faults {
             *self.faults.entry(*fault).or_default() += count;
             *self.seeds_with.entry(*fault).or_default() += 1;

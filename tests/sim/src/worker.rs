@@ -179,7 +179,7 @@ impl Worker {
     fn begin(&mut self, id: AttemptId, env: &mut Env) {
         let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.begun) else { return };
         attempt.begun = true;
-        env.begun.entry(id).or_default().push(self.session);
+        env.begun.entry(id).or_default().push((self.session, attempt.envelope.pushed));
         let (lasts, silent) = (attempt.fate.lasts, attempt.fate.silent);
         self.myself(lasts, ToWorker::Done(id), env);
         if !silent {

@@ -96,6 +96,10 @@ impl World {
             let at = self.env.dice.between(10 * MS, 6 * SECOND);
             self.env.plan(at, Message::User(ToUser::Trigger(run)));
             self.plan_deeds(run, at);
+            if self.env.dice.percent(30) {
+                let when = at + self.env.dice.between(5 * MS, 9 * SECOND);
+                self.env.plan(when, Message::User(ToUser::Rival(run)));
+            }
         }
         (self.env.stats.runs, self.env.stats.tasks) = (runs, tasks);
         faults::schedule(&mut self.env);

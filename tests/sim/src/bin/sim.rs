@@ -106,13 +106,14 @@ fn play(seeds: u64, mut counts: Value) -> ExitCode {
     let (total, failed) = on_all_cores(seeds, Bug::None, false);
     println!(
         "simulation: {seeds} seeds in {:.1} s, {} recorded, {} shards lost, {} changes of admission, \
-         {} stale claims refused, {} lost commits",
+         {} stale claims refused, {} lost commits, {} conflicts of run keys",
         begun.elapsed().as_secs_f64(),
         total.recorded,
         total.shards_moved,
         total.admission_moved,
         total.stale_claims,
-        total.lost_commits
+        total.lost_commits,
+        total.conflicts
     );
     let rare = total.rare(seeds);
     if !rare.is_empty() {
