@@ -101,7 +101,6 @@ fn check_size(spec: &v1::RunSpec) -> Result<(), Error> {
 
 /// Plans it and has it begun.
 pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> Result<Started, Error> {
-    check_size(&start.spec)?;
     let limits = scheduler.limits_of(&call.tenant).unwrap_or_default();
     limits.check_any().map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
     let order = v1::PlanOrder {
@@ -118,6 +117,7 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
     );
     let stored = scheduler.planning.plan(order).instrument(span).await;
     let stored = stored.map_err(|error| over_quota(call, error))?;
+    check_size(&start.spec)?;
     let graph = graph(scheduler, call, &stored).await?;
     let tasks_count = graph.tasks.len();
     let plan = NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph };

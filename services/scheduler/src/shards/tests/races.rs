@@ -104,17 +104,19 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
     assert_eq!(deadlocks(&database, &[&one.store, &callback]).await, 0);
 }
 
-/// From now on two of three statements that write to the table end as if a lock had been lost.
+/// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.
 async fn race_at(database: &TestDatabase, table: &str, code: &str) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
-    // A sequence counts on although its statement fails.
+    // A sequence counts on although its statement fails. Chance decides, so that several in a row get through some day.
     let harm = format!(
         "CREATE SCHEMA harm;
          GRANT USAGE ON SCHEMA harm TO PUBLIC;
          CREATE SEQUENCE harm.tries;
          CREATE FUNCTION harm.race() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
          BEGIN
-             IF nextval('harm.tries') % 3 <> 0 THEN RAISE 'lost a race' USING ERRCODE = '{code}'; END IF;
+             IF nextval('harm.tries') = 1 OR random() < 0.5 THEN
+                 RAISE 'lost a race' USING ERRCODE = '{code}';
+             END IF;
              RETURN NULL;
          END $$;
          CREATE TRIGGER race AFTER INSERT OR UPDATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION harm.race();"
@@ -150,6 +152,6 @@ async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
         let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
         let tries: i64 =
             sqlx::query_scalar("SELECT last_value FROM harm.tries").fetch_one(&mut admin).await.unwrap();
-        assert!(tries >= 3, "{table}: nothing was lost");
+        assert!(tries >= 2, "{table}: nothing was lost");
     }
 }
