@@ -29,6 +29,9 @@ dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it a
 	@$(BUILD)
 	@target/debug/servo-standalone dev
 
+# Of cases a property test tries 1 % of what `make sim` does.
+test: export PROPTEST_CASES ?= 1000
+
 test: ## all tests, with a sample of the long ones, and what judges the Python code
 	@scripts/bootstrap test
 	@$(PYTHON_LINT)
@@ -87,7 +90,8 @@ chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotat
 	@scripts/bootstrap test
 	@cargo build --quiet --release --workspace --bins
 	@$(LONG) $(WITH_POSTGRES) cargo nextest run --profile full --release --no-fail-fast \
-		-p servo-store -p servo-mesh -p servo-tests -E 'test(/f09|f22|f23|f24|acknowledged|rotation|chaos/)'
+		-p servo-store -p servo-bus -p servo-scheduler -p servo-mesh -p servo-tests \
+		-E 'test(/f09|f11|f16|f18|f22|f23|f24|acknowledged|rotation|chaos/)'
 	@$(IN_PYTHON) && SERVO_FULL=1 SERVO_BIN_DIR="$(CURDIR)/target/release" pytest --quiet -k chaos
 
 bench: ## speed and memory, ending with one line of JSON

@@ -2,15 +2,23 @@
 //!
 //! Each invariant is a query that finds what breaks it; its number is that of the failure catalogue.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use prost::Message;
+use servo_client::api;
 use servo_local::LocalMesh;
 use servo_model::Service;
 use servo_store::sqlx::{self, Connection, PgConnection};
 
-const INVARIANTS: [(&str, &str); 14] = [
+/// The newest runs whose plans are read again.
+const RUNS_LOOKED_AT: i64 = 200;
+/// The state of a task that others may wait for.
+const SUCCEEDED: i16 = 8;
+
+const INVARIANTS: [(&str, &str); 17] = [
     (
         "I1, I14: a key is appended once",
         "SELECT tenant || '/' || workspace || ': ' || idempotency_key FROM ledger.events
@@ -28,6 +36,26 @@ const INVARIANTS: [(&str, &str); 14] = [
              AND t.attempt_id = m.attempt_id AND t.state = 8
          WHERE m.state IN (3, 4)
          GROUP BY m.run_number, m.asset_key, m.partition_key HAVING count(*) > 1 OR count(t.run_number) = 0",
+    ),
+    (
+        "I6: what the bus was told is folded, and of a run that is there",
+        "SELECT 'shard ' || m.shard || ', position ' || m.position FROM bus.messages m
+         LEFT JOIN ledger.shards s ON s.stream = 1 AND s.shard = m.shard
+         LEFT JOIN scheduler.runs r ON r.run_id = m.key AND r.tenant = m.tenant
+         WHERE m.topic = 1 AND (m.position > coalesce(s.watermark, 0) OR r.run_id IS NULL)",
+    ),
+    (
+        "I13: nothing is claimed or started behind an accepted cancel",
+        "SELECT 'run ' || t.run_number || ', task ' || t.ordinal FROM scheduler.tasks t
+         JOIN scheduler.runs r ON r.run_number = t.run_number
+         JOIN ledger.events e ON e.stream = 1 AND e.shard = r.shard AND e.correlation_id = r.run_id AND e.type = 28
+         WHERE t.claimed_at > e.recorded_at OR t.ready_at > e.recorded_at",
+    ),
+    (
+        "I13: a cancelled run ends",
+        "SELECT 'run ' || r.run_id || ' is in state ' || r.state FROM scheduler.runs r
+         JOIN ledger.events e ON e.stream = 1 AND e.shard = r.shard AND e.correlation_id = r.run_id AND e.type = 28
+         WHERE r.ended_at IS NULL OR r.ended_at < e.recorded_at",
     ),
     (
         "I7: positions have no gap and no repeat, and all of them are folded",
@@ -114,7 +142,54 @@ pub async fn violations(admin_url: &str) -> Result<Vec<String>> {
             .with_context(|| format!("check `{name}`"))?;
         found.extend(rows.into_iter().map(|(what,)| format!("{name}: {what}")));
     }
+    found.extend(too_early(&mut connection).await?);
+    found.extend(deadlocks(&mut connection).await?);
     Ok(found)
+}
+
+/// I8: what was claimed before something it waits for had ended well. Edges are no rows, so the plans tell.
+async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
+    let runs: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "SELECT r.run_number, p.plan FROM scheduler.runs r
+         JOIN planner.plans p ON (p.tenant, p.workspace, p.plan_id) = (r.tenant, r.workspace, r.plan_id)
+         ORDER BY r.run_number DESC LIMIT $1",
+    )
+    .bind(RUNS_LOOKED_AT)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut found = Vec::new();
+    for (number, plan) in runs {
+        let plan = api::Plan::decode(&*plan).context("read a plan")?;
+        let tasks: Vec<(i32, i16, Option<i64>, Option<i64>)> = sqlx::query_as(
+            "SELECT ordinal, state, (extract(epoch FROM claimed_at) * 1000000)::bigint,
+                 (extract(epoch FROM ended_at) * 1000000)::bigint
+             FROM scheduler.tasks WHERE run_number = $1 AND item = -1",
+        )
+        .bind(number)
+        .fetch_all(&mut *connection)
+        .await?;
+        let by_ordinal: HashMap<i32, _> = tasks.iter().map(|task| (task.0, (task.1, task.3))).collect();
+        for (ordinal, _, claimed_at, _) in tasks.iter().filter(|task| task.2.is_some()) {
+            let Some(task) = plan.tasks.get(usize::try_from(*ordinal)?) else { continue };
+            let held_back = |up: &&u32| match by_ordinal.get(&up.cast_signed()) {
+                Some((SUCCEEDED, ended_at)) => ended_at > claimed_at,
+                _ => true,
+            };
+            let early = task.upstream.iter().find(held_back);
+            found.extend(early.map(|up| format!("I8: run {number}, task {ordinal} did not wait for {up}")));
+        }
+    }
+    found.truncate(3);
+    Ok(found)
+}
+
+/// F18. Backends tell of them when they are idle, so those of the last moments may be missing.
+async fn deadlocks(connection: &mut PgConnection) -> Result<Option<String>> {
+    let count: i64 =
+        sqlx::query_scalar("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+            .fetch_one(connection)
+            .await?;
+    Ok((count > 0).then(|| format!("F18: {count} transactions locked each other out")))
 }
 
 /// All invariants hold; and with the schedulers stopped, every table folded anew is what it was.

@@ -2,10 +2,12 @@
 //!
 //! The journal is a file outside of Servo with one line per attempt that began. An attempt whose outcome counted has
 //! exactly one line. A line whose attempt did not count must be explained: its worker was not heard of, it was not
-//! started in time, it was cancelled, or the Postgres that had not stored its claim yet was killed.
+//! started in time, it was cancelled, or the Postgres that had not stored its claim yet was killed just then. However
+//! often an envelope is delivered, a process begins an attempt once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -14,6 +16,31 @@ use servo_client::api::{self, Outcome, TransitionReason};
 use crate::user::User;
 
 const READERS: usize = 16;
+/// How far from a kill of Postgres a line may stand that it explains. A claim is on disk a few hundred milliseconds after
+/// it was made; one that is not may still be on its way to its worker when Postgres dies.
+const KILL_EXPLAINS: Duration = Duration::from_secs(2);
+
+/// A process began an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub attempt: String,
+    pub session: String,
+    pub at: SystemTime,
+}
+
+impl Line {
+    fn parse(text: &str) -> Option<Line> {
+        let mut words = text.split_whitespace().skip(1);
+        let (attempt, session) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let at = UNIX_EPOCH + Duration::from_micros(words.next()?.parse().ok()?);
+        Some(Line { attempt, session, at })
+    }
+
+    fn is_near(&self, kill: &SystemTime) -> bool {
+        let apart = self.at.duration_since(*kill).unwrap_or_else(|before| before.duration());
+        apart <= KILL_EXPLAINS
+    }
+}
 
 /// What became of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +62,9 @@ pub struct Tally {
     pub faults: Vec<String>,
 }
 
-/// The attempt ids of the journal, one per line.
-pub fn read(path: &Path) -> Result<Vec<String>> {
+pub fn read(path: &Path) -> Result<Vec<Line>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let attempt = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
-    text.lines().map(|line| attempt(line).with_context(|| format!("read the line `{line}`"))).collect()
+    text.lines().map(|line| Line::parse(line).with_context(|| format!("read the line `{line}`"))).collect()
 }
 
 /// The fates of all attempts of these runs.
@@ -83,57 +108,108 @@ fn explains(reason: TransitionReason) -> bool {
     )
 }
 
-/// Holds the journal's lines against the fates of all attempts.
-pub fn compare(lines: &[String], fates: &HashMap<String, Fate>, postgres_was_killed: bool) -> Tally {
+/// Holds the journal's lines against the fates of all attempts, and against when Postgres was killed.
+pub fn compare(lines: &[Line], fates: &HashMap<String, Fate>, kills: &[SystemTime]) -> Tally {
     let mut tally = Tally::default();
-    let mut count: HashMap<&str, usize> = HashMap::new();
+    let mut of_attempt: HashMap<&str, Vec<&Line>> = HashMap::new();
     for line in lines {
-        *count.entry(line).or_default() += 1;
+        of_attempt.entry(&line.attempt).or_default().push(line);
+    }
+    for (attempt, lines) in &of_attempt {
+        tally.check_sessions(attempt, lines);
+        if !fates.contains_key(*attempt) {
+            tally.unknown(lines, kills);
+        }
     }
     for (attempt, fate) in fates {
-        match (fate, count.get(attempt.as_str()).copied().unwrap_or(0)) {
-            (Fate::Counted, 1) => tally.counted += 1,
-            (Fate::Counted, lines) => tally.faults.push(format!("{attempt} counts and has {lines} lines")),
+        let count = of_attempt.get(attempt.as_str()).map_or(0, Vec::len);
+        tally.known(attempt, *fate, count);
+    }
+    tally
+}
+
+impl Tally {
+    /// A process that begins an attempt twice did not know it again.
+    fn check_sessions(&mut self, attempt: &str, lines: &[&Line]) {
+        let mut sessions: Vec<&str> = lines.iter().map(|line| line.session.as_str()).collect();
+        sessions.sort_unstable();
+        if let Some(pair) = sessions.windows(2).find(|pair| pair[0] == pair[1]) {
+            self.faults.push(format!("{attempt} began twice in session {}", pair[0]));
+        }
+    }
+
+    fn known(&mut self, attempt: &str, fate: Fate, lines: usize) {
+        match (fate, lines) {
+            (Fate::Counted, 1) => self.counted += 1,
+            (Fate::Counted, lines) => self.faults.push(format!("{attempt} counts and has {lines} lines")),
             (Fate::Open, 1..) => {
-                tally.faults.push(format!("{attempt} began, and nothing says what became of it"))
+                self.faults.push(format!("{attempt} began, and nothing says what became of it"));
             }
             (Fate::GivenUp(reason), lines @ 1..) => {
-                *tally.explained.entry(reason.as_str_name()).or_default() += lines;
+                *self.explained.entry(reason.as_str_name()).or_default() += lines;
             }
             (Fate::Open | Fate::GivenUp(_), 0) => {}
         }
     }
-    for attempt in count.keys().filter(|attempt| !fates.contains_key(**attempt)) {
-        match postgres_was_killed {
-            true => *tally.explained.entry("POSTGRES_KILLED").or_default() += 1,
-            false => tally.faults.push(format!("{attempt} began, and Servo knows nothing about it")),
+
+    fn unknown(&mut self, lines: &[&Line], kills: &[SystemTime]) {
+        for line in lines {
+            match kills.iter().any(|kill| line.is_near(kill)) {
+                true => *self.explained.entry("POSTGRES_KILLED").or_default() += 1,
+                false => self.faults.push(format!("Servo knows nothing about what began as {line:?}")),
+            }
         }
     }
-    tally
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn second(n: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(n)
+    }
+
+    /// Lines as attempt, session and second; Postgres was killed in second 100, if at all.
     #[track_caller]
-    fn check(lines: &[&str], fates: &[(&str, Fate)], killed: bool, faults: usize) {
-        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    fn check(lines: &[(&str, &str, u64)], fates: &[(&str, Fate)], killed: bool, faults: usize) {
+        let line = |(attempt, session, at): &(&str, &str, u64)| {
+            Line::parse(&format!("task {attempt} {session} {}", at * 1_000_000)).unwrap()
+        };
+        let lines: Vec<Line> = lines.iter().map(line).collect();
         let fates = fates.iter().map(|(attempt, fate)| ((*attempt).to_owned(), *fate)).collect();
-        let tally = compare(&lines, &fates, killed);
+        let kills: Vec<SystemTime> = killed.then(|| second(100)).into_iter().collect();
+        let tally = compare(&lines, &fates, &kills);
         assert_eq!(tally.faults.len(), faults, "{tally:?}");
     }
 
     #[test]
     fn what_counts_has_one_line_and_the_rest_a_reason() {
         let lost = Fate::GivenUp(TransitionReason::HeartbeatTimeout);
-        check(&["a"], &[("a", Fate::Counted)], false, 0);
+        let (a, b, x) = (("a", "s", 1), ("b", "s", 2), ("x", "s", 3));
+        check(&[a], &[("a", Fate::Counted)], false, 0);
         check(&[], &[("a", Fate::Counted)], false, 1);
-        check(&["a", "a"], &[("a", Fate::Counted)], false, 1);
-        check(&["a", "b"], &[("a", lost), ("b", Fate::Counted)], false, 0);
-        check(&["a"], &[("a", Fate::Open)], false, 1);
+        check(&[a, ("a", "t", 1)], &[("a", Fate::Counted)], true, 1);
+        check(&[a, b], &[("a", lost), ("b", Fate::Counted)], false, 0);
+        check(&[a], &[("a", Fate::Open)], false, 1);
         check(&[], &[("a", Fate::Open)], false, 0);
-        check(&["x"], &[], false, 1);
-        check(&["x"], &[], true, 0);
+        check(&[x], &[], false, 1);
+    }
+
+    #[test]
+    fn a_process_begins_an_attempt_once_even_if_it_is_given_up() {
+        let lost = Fate::GivenUp(TransitionReason::HeartbeatTimeout);
+        check(&[("a", "s", 1), ("a", "t", 1)], &[("a", lost)], false, 0);
+        check(&[("a", "s", 1), ("a", "s", 5)], &[("a", lost)], false, 1);
+        check(&[("x", "s", 100), ("x", "s", 101)], &[], true, 1);
+    }
+
+    #[test]
+    fn a_kill_explains_what_began_around_it_and_nothing_else() {
+        check(&[("x", "s", 99)], &[], true, 0);
+        check(&[("x", "s", 101)], &[], true, 0);
+        check(&[("x", "s", 90)], &[], true, 1);
+        check(&[("x", "s", 110)], &[], true, 1);
+        check(&[("x", "s", 99), ("x", "s2", 110)], &[], true, 1);
     }
 }

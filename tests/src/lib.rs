@@ -3,6 +3,8 @@
 //! The tests stand in `tests/`; here is only what they share.
 
 pub mod aftermath;
+pub mod cutter;
+pub mod effort;
 pub mod journal;
 pub mod load;
 pub mod manifest;

@@ -8,7 +8,7 @@ use servo_client::{Client, Credentials, Tls, api};
 use servo_local::{LocalMesh, TENANT};
 use servo_model::Service;
 
-use crate::worker::Behaving;
+use crate::worker::{Behaving, Journal};
 
 pub const WORKSPACE: &str = "default";
 const WORKER_ID: &str = "01JD0000000000000000000000";
@@ -240,6 +240,16 @@ impl User {
         push_url: &str,
         slots: u32,
     ) -> (api::RegisterWorkerRequest, PushWorker<Behaving>) {
+        self.push_worker_noting(push_url, slots, None)
+    }
+
+    /// The same, with a journal of what begins.
+    pub fn push_worker_noting(
+        &self,
+        push_url: &str,
+        slots: u32,
+        journal: Option<Journal>,
+    ) -> (api::RegisterWorkerRequest, PushWorker<Behaving>) {
         let info = api::WorkerInfo {
             name: "listening".to_owned(),
             slots,
@@ -249,7 +259,7 @@ impl User {
         };
         let worker_id = WORKER_ID.to_owned();
         let config = WorkerConfig::new(TENANT, info.clone()).worker_id(&worker_id);
-        let behaving = Behaving::new(self.client.clone(), None);
+        let behaving = Behaving::new(self.client.clone(), journal);
         let worker = PushWorker::new(self.client.clone(), self.client.clone(), config, behaving);
         let session = worker.session().to_owned();
         let register =

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -55,6 +55,8 @@ pub enum Behaviour {
     /// Writes an output and its commit marker, or one that does not count.
     Commit {
         marker: Marker,
+        /// How long it takes before it writes.
+        ms: u64,
     },
 }
 
@@ -122,7 +124,10 @@ impl Behaviour {
             },
             "blocked_by_check" => Behaviour::BlockedByCheck,
             "quarantine" => Behaviour::Quarantine,
-            "commit" => Behaviour::Commit { marker: marker(config["marker"].as_str().unwrap_or("good")) },
+            "commit" => Behaviour::Commit {
+                marker: marker(config["marker"].as_str().unwrap_or("good")),
+                ms: number("ms").unwrap_or(0),
+            },
             _ => Behaviour::Noop,
         }
     }
@@ -183,8 +188,9 @@ impl Journal {
 
     /// One write, so that lines of several processes do not mix.
     fn note(&self, attempt: &Attempt) {
-        let envelope = attempt.envelope();
-        let line = format!("{} {} {}\n", envelope.task_key, envelope.attempt_id, attempt.session());
+        let (envelope, session) = (attempt.envelope(), attempt.session());
+        let at = UNIX_EPOCH.elapsed().expect("it is after 1970").as_micros();
+        let line = format!("{} {} {session} {at}\n", envelope.task_key, envelope.attempt_id);
         (&self.0).write_all(line.as_bytes()).expect("the journal can be written");
     }
 }
@@ -290,12 +296,15 @@ impl Handler for Behaving {
             Behaviour::Quarantine => {
                 Done::succeeded().reporting(|report| report.gating = api::Gating::Quarantine.into())
             }
-            Behaviour::Commit { marker } => match commit(attempt.envelope(), marker) {
-                Ok(output) => Done::succeeded().reporting(|report| report.outputs = vec![output]),
-                Err(error) => {
-                    Done::failed(api::TaskError { message: format!("{error:#}"), ..Default::default() })
+            Behaviour::Commit { marker, ms } => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                match commit(attempt.envelope(), marker) {
+                    Ok(output) => Done::succeeded().reporting(|report| report.outputs = vec![output]),
+                    Err(error) => {
+                        Done::failed(api::TaskError { message: format!("{error:#}"), ..Default::default() })
+                    }
                 }
-            },
+            }
         }
     }
 }

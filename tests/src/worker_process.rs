@@ -14,12 +14,14 @@ pub struct WorkerProcess {
     slots: u32,
     number: usize,
     direct: bool,
+    callback: Option<String>,
     journal: Option<PathBuf>,
 }
 
 impl Default for WorkerProcess {
     fn default() -> WorkerProcess {
-        WorkerProcess { tenant: TENANT.to_owned(), slots: 16, number: 0, direct: false, journal: None }
+        let tenant = TENANT.to_owned();
+        WorkerProcess { tenant, slots: 16, number: 0, direct: false, callback: None, journal: None }
     }
 }
 
@@ -46,10 +48,27 @@ impl WorkerProcess {
         WorkerProcess { direct: true, ..self }
     }
 
+    /// Reports there alone, rather than to the callback itself.
+    #[must_use]
+    pub fn reporting_to(self, address: &str) -> WorkerProcess {
+        WorkerProcess { callback: Some(address.to_owned()), ..self }
+    }
+
     /// Notes every attempt that begins.
     #[must_use]
     pub fn journal(self, path: &Path) -> WorkerProcess {
         WorkerProcess { journal: Some(path.to_owned()), ..self }
+    }
+
+    /// All instances of the callback, its own first, unless it was told otherwise.
+    fn callbacks(&self, mesh: &LocalMesh) -> Vec<String> {
+        if let Some(address) = &self.callback {
+            return vec![address.clone()];
+        }
+        let mut all = mesh.instances();
+        all.retain(|instance| instance.service == Service::Callback);
+        all.sort_by_key(|instance| instance.number != self.number);
+        all.into_iter().map(|instance| mesh.address(instance)).collect()
     }
 
     /// Starts it; the process ends with the handle.
@@ -60,7 +79,9 @@ impl WorkerProcess {
         if self.direct {
             let (certificate, key) = mesh.worker_certificate(&self.tenant)?;
             command.args(["--dispatcher", &mesh.address((Service::Dispatcher, self.number))]);
-            command.args(["--callback", &mesh.address((Service::Callback, self.number))]);
+            for callback in self.callbacks(mesh) {
+                command.args(["--callback", &callback]);
+            }
             command.arg("--certificate").arg(certificate).arg("--key").arg(key);
         } else {
             command.args(["--dispatcher", &mesh.address((Service::Gateway, self.number))]);

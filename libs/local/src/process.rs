@@ -10,9 +10,20 @@ const TICKS_PER_SECOND: u64 = 100;
 
 /// Resident memory in megabytes.
 pub fn memory_mb(pid: u32) -> Result<f64> {
+    megabytes(pid, "VmRSS")
+}
+
+/// The most resident memory that the process ever took, in megabytes.
+pub fn peak_memory_mb(pid: u32) -> Result<f64> {
+    megabytes(pid, "VmHWM")
+}
+
+fn megabytes(pid: u32, field: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("find VmRSS")?;
-    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().context("read VmRSS")?;
+    let value = |line: &str| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned);
+    let line = status.lines().find_map(value).with_context(|| format!("find {field}"))?;
+    let kilobytes: f64 =
+        line.trim().trim_end_matches(" kB").parse().with_context(|| format!("read {field}"))?;
     Ok(kilobytes / 1024.0)
 }
 
@@ -60,5 +71,6 @@ mod tests {
             std::hint::black_box((0..1_000_000u64).sum::<u64>());
         }
         assert!(memory_mb(me).unwrap() > 1.0);
+        assert!(peak_memory_mb(me).unwrap() >= memory_mb(me).unwrap());
     }
 }

@@ -24,6 +24,8 @@ pub const PARTITION_VALUES_MAX: i64 = 1_000_000;
 /// How far a window may be moved, in upstream periods.
 pub const WINDOW_PERIODS_MAX: i64 = 100_000;
 pub const CONFIG_BYTES_MAX: usize = 64 * KIB;
+/// Of asset, handler and run together: they travel in one envelope, with everything else that stands there.
+pub const CONFIGS_PER_TASK_BYTES_MAX: usize = 48 * KIB;
 pub const PLAN_ORDERS_PER_CALL_MAX: usize = 256;
 
 // The ledger and what travels between services.
@@ -87,6 +89,7 @@ const _: () = assert!(EVENTS_PER_BATCH_MAX <= TASKS_PER_RUN_MAX);
 const _: () =
     assert!(ENVELOPES_PER_MESSAGE_MAX <= EVENTS_PER_BATCH_MAX, "one message's outcomes fit one batch");
 const _: () = assert!(ENVELOPE_INPUT_BYTES_MAX < ENVELOPE_BYTES_MAX);
+const _: () = assert!(CONFIGS_PER_TASK_BYTES_MAX < ENVELOPE_BYTES_MAX);
 const _: () = assert!(ENVELOPE_BYTES_MAX < MESSAGE_BYTES_MAX && EVENT_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(EVENT_BYTES_MAX < RUN_REQUEST_BYTES_MAX && RUN_REQUEST_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(2 * CONFIG_BYTES_MAX < RUN_REQUEST_BYTES_MAX && COMMENT_BYTES_MAX < EVENT_BYTES_MAX);

@@ -87,8 +87,16 @@ fn the_seeds_are_valid_somewhere() {
     assert!(SEEDS[9].parse::<CallbackPath>().is_ok() && SEEDS[4].parse::<PlanFingerprint>().is_ok());
 }
 
+/// Cheap enough to try more than others do, unless somebody says how many.
+fn many() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(4096),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(many())]
 
     #[test]
     fn any_text(text in any::<String>()) {

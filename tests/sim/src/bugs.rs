@@ -18,13 +18,12 @@ pub enum Bug {
     RetryWithoutDelay,
     ShardKeptUnloaded,
     RunForgotten,
-    StreamStillWide,
-    EpochsForgotten,
+    KeyNotCompared,
 }
 
 impl Bug {
     /// In the order of their numbers, from 1.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AttemptGuardOff,
         Bug::FenceOff,
         Bug::EventSkipped,
@@ -39,16 +38,14 @@ impl Bug {
         Bug::RetryWithoutDelay,
         Bug::ShardKeptUnloaded,
         Bug::RunForgotten,
+        Bug::KeyNotCompared,
     ];
-
-    /// Too rare for a thousand seeds; they follow the others in number.
-    pub const RARE: [Bug; 2] = [Bug::StreamStillWide, Bug::EpochsForgotten];
 
     /// The bug of this number; 0 is none.
     pub fn numbered(number: usize) -> Option<Bug> {
         match number {
             0 => Some(Bug::None),
-            number => Bug::ALL.iter().chain(&Bug::RARE).nth(number - 1).copied(),
+            number => Bug::ALL.get(number - 1).copied(),
         }
     }
 
@@ -68,9 +65,8 @@ impl Bug {
             Bug::SlotFreedTwice => "an attempt gives its slot back when it starts, and again when it ends",
             Bug::RetryWithoutDelay => "a retry does not wait",
             Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
+            Bug::KeyNotCompared => "another request under a run key is answered as if it were the first",
             Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
-            Bug::StreamStillWide => "a stream that was narrowed still vouches for the shards it lost",
-            Bug::EpochsForgotten => "who takes a shard over does not know which dispatchers were replaced",
         }
     }
 }

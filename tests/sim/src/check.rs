@@ -7,12 +7,14 @@ use servo_dispatcher::core::Limits;
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use servo_model::{AttemptId, RunId, TenantId};
-use servo_scheduler::core::{Cell, Changes, Event, Run, Slot, Time, TimerKind, Verdict, due_of, fold};
+use servo_scheduler::core::{
+    Cell, Changes, Event, Promotion, Run, Slot, Time, TimerKind, Verdict, due_of, fold,
+};
 
 use crate::SECOND;
 use crate::env::Env;
 use crate::flush::born;
-use crate::ledger::{Body, Key, NewEvent, Recorded};
+use crate::ledger::{Body, Key, NewEvent, Recorded, Shard};
 use crate::plan::POOL;
 
 type Check = Result<(), String>;
@@ -23,7 +25,11 @@ const FOLDED_WITHIN: Time = 6 * SECOND;
 /// The first thing that does not hold, as a sentence with the invariant's number.
 pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
     let mut judge = Judge::default();
-    let verdict = judge.refold(env).and_then(|()| judge.compare(env)).and_then(|()| judge.limits(limits));
+    let verdict = judge
+        .refold(env)
+        .and_then(|()| judge.compare(env))
+        .and_then(|()| judge.began(env))
+        .and_then(|()| judge.limits(limits));
     for reason in &judge.reasons {
         env.stats.reason(*reason);
     }
@@ -54,6 +60,10 @@ struct Judge {
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
     epochs: BTreeMap<(i16, i16), u64>,
     reasons: Vec<TransitionReason>,
+    /// The attempt that made each version that readers may get.
+    made: BTreeMap<(RunId, String, String), (Slot, AttemptId)>,
+    /// The process whose start or outcome counted.
+    sessions: BTreeMap<AttemptId, u64>,
 }
 
 impl Judge {
@@ -66,6 +76,7 @@ impl Judge {
                     }
                     continue;
                 }
+                fenced(shard, recorded)?;
                 self.event(number, position, recorded, env)
                     .map_err(|why| format!("{why}: {:?} at {number}/{position}", recorded.event.key))?;
             }
@@ -77,10 +88,14 @@ impl Judge {
         let run_id = recorded.event.run;
         let event = match &recorded.event.body {
             Body::Requested(header) => {
+                if let Some(known) = self.runs.get(&run_id) {
+                    let same = known.header.fingerprint == header.fingerprint;
+                    return deny(same, "a request was recorded twice (12)");
+                }
                 let run = Run::requested(born(header, shard, position, recorded.at));
                 self.reasons.push(run.reason);
-                self.doubled.entry(run_id).or_insert_with(|| run.clone());
-                self.runs.entry(run_id).or_insert(run);
+                self.doubled.insert(run_id, run.clone());
+                self.runs.insert(run_id, run);
                 return Ok(());
             }
             Body::Core(event) => event,
@@ -99,7 +114,42 @@ impl Judge {
         }
         self.note(&after, &changes, recorded.at);
         self.accepted(&before, event, recorded, env)?;
+        self.materialized(run_id, &changes)?;
         owners(&after)
+    }
+
+    /// I4: a run makes a version of each partition once.
+    fn materialized(&mut self, run: RunId, changes: &Changes) -> Check {
+        for made in changes.materialized.iter().filter(|made| made.promotion != Promotion::Late) {
+            let place = (run, made.asset_key.clone(), made.partition_key.clone());
+            let again = self.made.insert(place, (made.slot, made.attempt_id)).is_some();
+            deny(again, "a run made a partition twice (I4)")?;
+        }
+        Ok(())
+    }
+
+    /// One process speaks for an attempt.
+    fn session(&mut self, attempt: AttemptId, session: u64) -> Check {
+        let first = *self.sessions.entry(attempt).or_insert(session);
+        deny(first != session, "two processes counted for one attempt (I1)")
+    }
+
+    /// A process begins an attempt's body once, and one that needs permission begins in the process that got it.
+    fn began(&self, env: &Env) -> Check {
+        for (attempt, sessions) in &env.begun {
+            let once: BTreeSet<u64> = sessions.iter().map(|(session, _)| *session).collect();
+            deny(once.len() < sessions.len(), &format!("{attempt} began twice in one process (4)"))?;
+            let asked = sessions.iter().any(|(_, asked)| *asked);
+            deny(asked && once.len() > 1, &format!("two processes were permitted to begin {attempt} (4)"))?;
+            let other = self.sessions.get(attempt).is_some_and(|session| !once.contains(session));
+            deny(asked && other, &format!("another process than the one that began {attempt} counts (I2)"))?;
+        }
+        for ((run, ..), (slot, attempt)) in &self.made {
+            let cell = self.runs.get(run).and_then(|run| run.cell(*slot));
+            let wins = cell.is_some_and(|cell| cell.attempt_id == Some(*attempt) && cell.state.is_terminal());
+            deny(!wins, &format!("{attempt} made a version and did not win (I4)"))?;
+        }
+        Ok(())
     }
 
     fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
@@ -124,11 +174,15 @@ impl Judge {
             Event::Claimed { task, .. } => {
                 self.claimed(before, *task, recorded.event.run.shard(), recorded.event.admission_epoch)
             }
-            Event::Started { task, .. } => {
+            Event::Started { task, attempt_id, session, .. } => {
+                self.session(*attempt_id, *session)?;
                 let cancelling = before.cell(*task).is_none_or(|cell| cell.cancelling);
                 deny(cancelling, "an attempt was started after its cancel (I13)")
             }
-            Event::Finished(finished) => self.end(finished.attempt_id),
+            Event::Finished(finished) => {
+                self.session(finished.attempt_id, finished.session)?;
+                self.end(finished.attempt_id)
+            }
             Event::ForceCancelled { attempt_id, .. } => self.end(*attempt_id),
             Event::Timer { kind, task, attempt_id } => {
                 if let (Some(attempt), true) = (attempt_id, *kind != TimerKind::Retry) {
@@ -199,6 +253,16 @@ impl Judge {
         }
         Ok(())
     }
+}
+
+/// 19, I15: what a holder wrote, it wrote under the newest lease that anybody had by then.
+fn fenced(shard: &Shard, recorded: &Recorded) -> Check {
+    let Some((epoch, at)) = recorded.under else { return Ok(()) };
+    let newest = shard.grants.iter().filter(|(_, since)| *since <= at).map(|(epoch, _)| *epoch).max();
+    deny(
+        newest != Some(epoch),
+        &format!("{:?} was written under a lease that had moved (19)", recorded.event.key),
+    )
 }
 
 fn deny(wrong: bool, why: &str) -> Check {

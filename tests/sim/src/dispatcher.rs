@@ -10,7 +10,6 @@ use servo_dispatcher::core::{
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
 
-use crate::bugs::Bug;
 use crate::env::{Env, Message, Place};
 use crate::gates::{Gate, slot_of};
 use crate::ledger::{Body, Key, NewEvent};
@@ -235,9 +234,7 @@ impl Dispatcher {
                 retired.push(open.source);
             } else if open.held != held {
                 open.held.clone_from(&held);
-                if env.bug != Bug::StreamStillWide {
-                    self.admission.opened(open.source, held.keys().copied());
-                }
+                self.admission.opened(open.source, held.keys().copied());
                 let gate = Gate { source: open.source, dispatcher: self.me, leases: held.clone() };
                 env.on_wire(open.source.0, 1, 0, Message::Scheduler(*scheduler, ToScheduler::Open(gate)));
             }

@@ -98,6 +98,8 @@ pub struct Env {
     pub bug: Bug,
     /// Messages get lost and doubled, workers misbehave.
     pub rough: bool,
+    /// Which sessions began each attempt's body, and whether they had to ask before.
+    pub begun: BTreeMap<AttemptId, Vec<(u64, bool)>>,
     /// When each attempt's beats were stored.
     pub beats: BTreeMap<AttemptId, Vec<Time>>,
     /// What somebody was told to be stored.
@@ -122,6 +124,7 @@ impl Env {
             stats: Stats::default(),
             bug,
             rough: true,
+            begun: BTreeMap::new(),
             beats: BTreeMap::new(),
             promised: Vec::new(),
             told: BTreeMap::new(),
@@ -169,25 +172,35 @@ impl Env {
     /// A call without a wire of its own: it may get lost, doubled, late.
     pub fn call(&mut self, message: Message) {
         if self.rough && self.dice.percent(3) {
-            self.stats.fault(Fault::DropMessage);
-            return self.note(format_args!("lost: {}", name(&message)));
+            return self.lose(&message);
         }
         if self.rough && self.dice.percent(3) {
-            self.stats.fault(Fault::DoubleMessage);
-            let delay = self.delay();
+            self.fault_to(&message, Fault::DoubleMessage);
+            let delay = self.delay(&message);
             self.put(delay, None, None, message.clone());
         }
-        let delay = self.delay();
+        let delay = self.delay(&message);
         self.put(delay, None, None, message);
+    }
+
+    fn lose(&mut self, message: &Message) {
+        self.fault_to(message, Fault::DropMessage);
+        self.note(format_args!("lost: {}", name(message)));
+    }
+
+    /// What happens to a message makes a difference if there is somebody to take it.
+    fn fault_to(&mut self, message: &Message, fault: Fault) {
+        if place_of(message).is_none_or(|place| !self.processes[&place].down) {
+            self.stats.fault(fault);
+        }
     }
 
     /// The answer to a process that waits for it, in its present life.
     pub fn answer(&mut self, life: u32, message: Message) {
         if self.rough && self.dice.percent(3) {
-            self.stats.fault(Fault::DropMessage);
-            return self.note(format_args!("lost: {}", name(&message)));
+            return self.lose(&message);
         }
-        let delay = self.delay();
+        let delay = self.delay(&message);
         self.put(delay, Some(life), None, message);
     }
 
@@ -207,9 +220,9 @@ impl Env {
         self.put(delay, None, None, Message::Database(store));
     }
 
-    fn delay(&mut self) -> Time {
+    fn delay(&mut self, message: &Message) -> Time {
         if self.rough && self.dice.percent(4) {
-            self.stats.fault(Fault::LateMessage);
+            self.fault_to(message, Fault::LateMessage);
             return self.dice.between(50, 1_500) * MS;
         }
         self.dice.between(100, 3_000)
@@ -229,7 +242,7 @@ impl Env {
 
     /// On a wire nothing overtakes and nothing is lost, until all of it is.
     pub fn on_wire(&mut self, wire: u64, to_end: usize, extra: Time, message: Message) {
-        let delay = self.delay() + extra;
+        let delay = self.delay(&message) + extra;
         let now = self.now;
         let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else { return };
         let at = (now + delay).max(open.last[to_end] + 1);

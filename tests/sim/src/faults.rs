@@ -91,25 +91,35 @@ pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
     })
 }
 
-/// A process stands still: half of the time for a moment, else for longer than its leases last.
-pub fn pause(place: Place, env: &mut Env) {
+/// A process stands still: half of the time for a moment, else for longer than its leases last. One that is down, or
+/// stands still for longer already, does not notice.
+pub fn pause(place: Place, env: &mut Env) -> bool {
     let long = env.dice.percent(50);
     let lasts = if long { env.dice.between(3_000, 5_000) } else { env.dice.between(20, 1_000) } * MS;
     let until = env.now + lasts;
-    env.note(format_args!("{place:?} stands still until {until}"));
-    if let Some(process) = env.processes.get_mut(&place) {
-        process.paused_until = process.paused_until.max(until);
+    let stopped = match env.processes.get_mut(&place) {
+        Some(process) if !process.down && process.paused_until < until => {
+            process.paused_until = until;
+            true
+        }
+        _ => false,
+    };
+    if stopped {
+        env.note(format_args!("{place:?} stands still until {until}"));
     }
+    stopped
 }
 
-/// One of the open streams breaks.
-pub fn break_one(workers: bool, env: &mut Env) {
+/// One of the open streams breaks, if there is one.
+pub fn break_one(workers: bool, env: &mut Env) -> bool {
     let is_workers = |ends: &[Place; 2]| ends.iter().any(|end| matches!(end, Place::Worker(_)));
     let open = env.wires.iter().filter(|(_, wire)| !wire.broken && is_workers(&wire.ends) == workers);
     let open: Vec<u64> = open.map(|(id, _)| *id).collect();
-    if !open.is_empty() {
-        let wire = *env.dice.pick(&open);
-        env.note(format_args!("stream {wire} breaks"));
-        env.break_wire(wire);
+    if open.is_empty() {
+        return false;
     }
+    let wire = *env.dice.pick(&open);
+    env.note(format_args!("stream {wire} breaks"));
+    env.break_wire(wire);
+    true
 }

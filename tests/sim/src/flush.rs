@@ -136,8 +136,9 @@ impl Scheduler {
         let Some(held) = self.shards.get_mut(&shard) else { return Done::NotHeld };
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         let run_id = plan.run_id();
-        if held.runs.contains_key(&run_id) {
-            return Done::Exists;
+        if let Some(run) = held.runs.get(&run_id) {
+            let same = run.header.fingerprint == plan.header.fingerprint || env.bug == Bug::KeyNotCompared;
+            return if same { Done::Exists } else { self.fold_rival(shard, plan, draft, env) };
         }
         let mut run = Run::requested(born(&plan.header, shard, mark + 1, at));
         let mut changes = Changes { run: true, ..Changes::default() };
@@ -161,6 +162,28 @@ impl Scheduler {
         draft.changes.insert(run_id, changes);
         held.runs.insert(run_id, run);
         Done::Core(Verdict::Folded)
+    }
+
+    /// Another request under the key of a run that exists is put on record, once, and starts nothing.
+    fn fold_rival(&mut self, shard: i16, plan: &Plan, draft: &mut Draft, env: &mut Env) -> Done {
+        let (run, key) = (plan.run_id(), Key::Rival(plan.run_id()));
+        if env.ledger.has(&key) || draft.events.iter().any(|event| event.key == key) {
+            return Done::Conflict;
+        }
+        let body = Body::Requested(plan.header.clone());
+        draft.events.push(NewEvent {
+            id: env.number(),
+            shard,
+            run,
+            key,
+            body,
+            admission_epoch: 0,
+            judged_at: 0,
+        });
+        *draft.marks.entry(shard).or_default() += 1;
+        draft.claims_only = false;
+        draft.changes.entry(run).or_default();
+        Done::Conflict
     }
 
     fn fold_event(

@@ -4,6 +4,8 @@
 //! concerns the whole run. Started and finished of one attempt may change places too. Of two events that end the same
 //! attempt the first wins, whichever it is: [`conflicting_pairs`] folds every kind of pair both ways.
 
+use std::collections::BTreeMap;
+
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use servo_model::{AttemptId, TenantId};
@@ -212,78 +214,163 @@ fn repeat_some(events: &mut Vec<(Event, Time)>, dice: &mut Dice) -> u64 {
     copies
 }
 
-/// Every way in which an attempt can end.
-fn ends(plan: &Plan, task: Slot, attempt_id: AttemptId) -> Vec<(&'static str, Event)> {
-    let finish = |outcome| finish(plan, task, attempt_id, outcome);
-    let timer = |kind| Event::Timer { kind, task: Some(task), attempt_id: Some(attempt_id) };
-    vec![
-        ("succeeded", finish(Outcome::Succeeded)),
-        ("failed for good", finish(failed(ErrorCategory::UserCode))),
-        ("failed in passing", finish(failed(ErrorCategory::Transient))),
-        ("failed its checks", finish(Outcome::CheckFailed)),
-        ("skipped", finish(Outcome::Skipped)),
-        ("quarantined", finish(Outcome::Quarantined { has_good_version: true })),
-        ("quarantined without a good version", finish(Outcome::Quarantined { has_good_version: false })),
-        ("interrupted", finish(Outcome::Interrupted)),
-        ("not picked up", timer(TimerKind::DispatchAck)),
-        ("not heard of", timer(TimerKind::Heartbeat)),
-        ("out of time", timer(TimerKind::Execution)),
-        ("force cancelled", Event::ForceCancelled { task, attempt_id, version: 1 }),
-        ("superseded", claim(plan, task, 2)),
-        ("run cancelled", Event::CancelRequested { version: 1, by_system: false }),
-    ]
+/// A way in which an attempt can end, or be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    Succeeded,
+    FailedForGood,
+    FailedInPassing,
+    FailedItsChecks,
+    Skipped,
+    Quarantined,
+    QuarantinedWithoutGood,
+    Interrupted,
+    NotPickedUp,
+    NotHeardOf,
+    OutOfTime,
+    ForceCancelled,
+    Superseded,
+    RunCancelled,
+}
+
+impl End {
+    pub const ALL: [End; 14] = [
+        End::Succeeded,
+        End::FailedForGood,
+        End::FailedInPassing,
+        End::FailedItsChecks,
+        End::Skipped,
+        End::Quarantined,
+        End::QuarantinedWithoutGood,
+        End::Interrupted,
+        End::NotPickedUp,
+        End::NotHeardOf,
+        End::OutOfTime,
+        End::ForceCancelled,
+        End::Superseded,
+        End::RunCancelled,
+    ];
+
+    fn event(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Event {
+        let finish = |outcome| finish(plan, task, attempt_id, outcome);
+        let timer = |kind| Event::Timer { kind, task: Some(task), attempt_id: Some(attempt_id) };
+        match self {
+            End::Succeeded => finish(Outcome::Succeeded),
+            End::FailedForGood => finish(failed(ErrorCategory::UserCode)),
+            End::FailedInPassing => finish(failed(ErrorCategory::Transient)),
+            End::FailedItsChecks => finish(Outcome::CheckFailed),
+            End::Skipped => finish(Outcome::Skipped),
+            End::Quarantined => finish(Outcome::Quarantined { has_good_version: true }),
+            End::QuarantinedWithoutGood => finish(Outcome::Quarantined { has_good_version: false }),
+            End::Interrupted => finish(Outcome::Interrupted),
+            End::NotPickedUp => timer(TimerKind::DispatchAck),
+            End::NotHeardOf => timer(TimerKind::Heartbeat),
+            End::OutOfTime => timer(TimerKind::Execution),
+            End::ForceCancelled => Event::ForceCancelled { task, attempt_id, version: 1 },
+            End::Superseded => claim(plan, task, 2),
+            End::RunCancelled => Event::CancelRequested { version: 1, by_system: false },
+        }
+    }
+}
+
+/// Where the first attempt of a task stands when two ends of it meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    Claimed,
+    Running,
+    /// Nobody picked it up, and its task is ready again.
+    GivenBack,
+}
+
+impl Stands {
+    const ALL: [Stands; 3] = [Stands::Claimed, Stands::Running, Stands::GivenBack];
+
+    fn events(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Vec<Event> {
+        let started = Event::Started { task, attempt_id, worker: None, session: SESSION };
+        let mut events = vec![Event::PlanCreated { graph: plan.graph.clone() }, claim(plan, task, 1)];
+        match self {
+            Stands::Claimed => {}
+            Stands::Running => events.push(started),
+            Stands::GivenBack => events.push(End::NotPickedUp.event(plan, task, attempt_id)),
+        }
+        events
+    }
+
+    /// Whether this can come first from here; everything else is refused, which is asserted too.
+    fn allows(self, first: End) -> bool {
+        match (self, first) {
+            (_, End::RunCancelled) => true,
+            (Stands::GivenBack, first) => first == End::Superseded,
+            (Stands::Claimed, first) => !matches!(first, End::NotHeardOf | End::OutOfTime | End::Superseded),
+            (Stands::Running, first) => !matches!(first, End::NotPickedUp | End::Superseded),
+        }
+    }
 }
 
 /// Folds every pair of ends of one attempt both ways, from every state that an attempt can be in: what comes first
 /// wins, and what comes later changes nothing. A cancel leaves a living attempt its last word, so there the order is
-/// told by where the task ends. Answers how many ordered pairs were judged, or what broke.
-pub fn conflicting_pairs() -> Result<u64, String> {
-    let mut judged = 0;
+/// told by where the task ends. Answers how many pairs were judged by what came first, or what broke.
+pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
+    let mut judged: BTreeMap<(End, End), u64> = BTreeMap::new();
     let tenants = ["acme".parse::<TenantId>().expect("a name")];
     let plan = Plan::random(0, 1, &tenants, &mut Dice::new(1));
-    let (task, attempt) = (Slot::planned(0), plan.attempt_id(Slot::planned(0), 1));
-    let started = Event::Started { task, attempt_id: attempt, worker: None, session: SESSION };
-    let claimed = vec![Event::PlanCreated { graph: plan.graph.clone() }, claim(&plan, task, 1)];
-    let running = [claimed.clone(), vec![started]].concat();
-    for beginning in [claimed, running] {
-        for (one, first) in ends(&plan, task, attempt) {
-            for (other, second) in ends(&plan, task, attempt) {
-                let mut run = Run::requested(plan.header.clone());
-                for (at, event) in (1..).zip(&beginning) {
-                    fold(&mut run, event, at, &mut Changes::default());
+    for stands in Stands::ALL {
+        for first in End::ALL {
+            for second in End::ALL.into_iter().filter(|second| *second != first) {
+                if pair(&plan, stands, first, second).map_err(|why| format!("{stands:?}: {why}"))? {
+                    *judged.entry((first, second)).or_default() += 1;
                 }
-                if one == other || fold(&mut run, &first, 10, &mut Changes::default()) != Verdict::Folded {
-                    continue;
-                }
-                let before = shape(&run);
-                let active = run.cell(task).is_some_and(|cell| cell.is_active(&attempt));
-                fold(&mut run, &second, 11, &mut Changes::default());
-                let cell = run.cell(task).ok_or("the task is gone")?;
-                let holds = match active {
-                    // Only a cancel leaves the attempt alive; then nothing but the end of a cancelled task follows.
-                    true => {
-                        one == "run cancelled"
-                            && (shape(&run) == before || cell.state == TaskState::Cancelled)
-                    }
-                    // A run may still be cancelled, or its task claimed anew, after an attempt that did not end it.
-                    false => shape(&run) == before || moved_on(&before, other),
-                };
-                if !holds {
-                    return Err(format!("{one}, then {other}: the task is {} ({})", cell.state, cell.reason));
-                }
-                judged += 1;
             }
         }
     }
-    Ok(judged)
+    let every = End::ALL.into_iter().flat_map(|one| End::ALL.map(|other| (one, other)));
+    let missing: Vec<_> =
+        every.filter(|(one, other)| one != other && !judged.contains_key(&(*one, *other))).collect();
+    if !missing.is_empty() {
+        return Err(format!("these never met in this order: {missing:?}"));
+    }
+    let mut by_first = BTreeMap::new();
+    judged.iter().for_each(|((first, _), count)| *by_first.entry(format!("{first:?}")).or_default() += count);
+    Ok(by_first)
+}
+
+/// Answers whether the first could happen; then the second was held against it.
+fn pair(plan: &Plan, stands: Stands, first: End, second: End) -> Result<bool, String> {
+    let (task, attempt) = (Slot::planned(0), plan.attempt_id(Slot::planned(0), 1));
+    let mut run = Run::requested(plan.header.clone());
+    for (at, event) in (1..).zip(&stands.events(plan, task, attempt)) {
+        fold(&mut run, event, at, &mut Changes::default());
+    }
+    let counts =
+        fold(&mut run, &first.event(plan, task, attempt), 10, &mut Changes::default()) == Verdict::Folded;
+    if counts != stands.allows(first) {
+        return Err(format!("{first:?} comes first: {counts}"));
+    }
+    if !counts {
+        return Ok(false);
+    }
+    let before = shape(&run);
+    let active = run.cell(task).is_some_and(|cell| cell.is_active(&attempt));
+    fold(&mut run, &second.event(plan, task, attempt), 11, &mut Changes::default());
+    let cell = run.cell(task).ok_or("the task is gone")?;
+    let holds = match active {
+        // Only a cancel leaves the attempt alive; then nothing but the end of a cancelled task follows.
+        true => first == End::RunCancelled && (shape(&run) == before || cell.state == TaskState::Cancelled),
+        // A run may still be cancelled, or its task claimed anew, after an attempt that did not end it.
+        false => shape(&run) == before || moved_on(&before, second),
+    };
+    match holds {
+        true => Ok(true),
+        false => Err(format!("{first:?}, then {second:?}: the task is {} ({})", cell.state, cell.reason)),
+    }
 }
 
 /// Whether what came later is no verdict about the attempt but the run's next step.
-fn moved_on(before: &Shape, other: &str) -> bool {
+fn moved_on(before: &Shape, second: End) -> bool {
     let (run, task) = (before.0, before.3[0].0);
-    match other {
-        "run cancelled" => !run.is_terminal(),
-        "superseded" => task == TaskState::Ready,
+    match second {
+        End::RunCancelled => !run.is_terminal(),
+        End::Superseded => task == TaskState::Ready,
         _ => false,
     }
 }

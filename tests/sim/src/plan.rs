@@ -15,7 +15,7 @@ use crate::{MS, SECOND};
 pub const POOL: &str = "db";
 
 /// A run that somebody asks for: what it is to the scheduler and what it is to the dispatcher.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     pub header: RunHeader,
     pub graph: Arc<Graph>,
@@ -46,6 +46,13 @@ impl Plan {
             requested_by_others: others,
             unplannable: others && dice.percent(25),
         }
+    }
+
+    /// Another request under the same run key.
+    pub fn rival(&self) -> Plan {
+        let mut rival = self.clone();
+        rival.header.fingerprint = [2; 32];
+        rival
     }
 
     pub fn run_id(&self) -> RunId {

@@ -84,6 +84,8 @@ pub enum Reply {
 pub enum Done {
     Core(Verdict),
     Exists,
+    /// The run exists by another request; this one is on record as a conflict.
+    Conflict,
     RunUnknown,
     StaleAdmission,
     NotHeld,
@@ -315,6 +317,7 @@ impl Scheduler {
             row.epoch += 1;
             (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
             let epoch = row.epoch;
+            row.grants.push((epoch, now));
             self.leases.insert(shard, (epoch, now + LEASE_TTL));
             self.load(shard, epoch, env);
         }
@@ -367,9 +370,7 @@ impl Scheduler {
         let (watermark, recorded_at) = (row.watermark, row.recorded_at);
         let open = env.ledger.rows.values().filter(|row| row.header.run_id.shard() == shard);
         let open: Vec<Run> = open.filter(|row| row.run.ended_at.is_none()).map(|row| row.restore()).collect();
-        if env.bug != Bug::EpochsForgotten {
-            (0i16..).zip(&env.ledger.admission).for_each(|(shard, row)| self.gates.learn(shard, row.epoch));
-        }
+        (0i16..).zip(&env.ledger.admission).for_each(|(shard, row)| self.gates.learn(shard, row.epoch));
         self.shards.insert(shard, Held { epoch, watermark, recorded_at, runs: BTreeMap::new() });
         self.keep_runs(open);
         self.jobs.push_back(Job::Tail { shard, taken: true });

@@ -6,16 +6,26 @@ use servo_model::states::TransitionReason;
 
 use crate::faults::Fault;
 
+/// Each fault must strike in this share of the seeds.
+pub const FAULT_PERCENT: u64 = 5;
+pub const RUNS_MIN: u64 = 3;
+pub const TASKS_MIN: u64 = 30;
+const FAULTS_MIN: u64 = 20;
+
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     pub events: u64,
     pub runs: u64,
+    /// Of runs that get a plan.
     pub tasks: u64,
     pub recorded: u64,
     pub shards_moved: u64,
     pub admission_moved: u64,
     pub stale_claims: u64,
     pub lost_commits: u64,
+    /// Requests under the key of another run.
+    pub conflicts: u64,
+    /// Those that made a difference.
     pub faults: BTreeMap<Fault, u64>,
     /// In how many seeds each kind struck.
     pub seeds_with: BTreeMap<Fault, u64>,
@@ -41,6 +51,7 @@ impl Stats {
         self.admission_moved += seed.admission_moved;
         self.stale_claims += seed.stale_claims;
         self.lost_commits += seed.lost_commits;
+        self.conflicts += seed.conflicts;
         for (fault, count) in &seed.faults {
             *self.faults.entry(*fault).or_default() += count;
             *self.seeds_with.entry(*fault).or_default() += 1;
@@ -58,6 +69,19 @@ impl Stats {
         for (fault, count) in &other.seeds_with {
             *self.seeds_with.entry(*fault).or_default() += count;
         }
+    }
+
+    /// Kinds that struck in too few of so many seeds, those that never did among them.
+    pub fn rare(&self, seeds: u64) -> Vec<Fault> {
+        let struck = |fault: &Fault| self.seeds_with.get(fault).copied().unwrap_or(0);
+        Fault::ALL.into_iter().filter(|fault| struck(fault) * 100 < seeds * FAULT_PERCENT).collect()
+    }
+
+    /// What a seed lacks of a world that is worth surviving.
+    pub fn too_tame(&self) -> Option<String> {
+        let faults: u64 = self.faults.values().sum();
+        let tame = self.runs < RUNS_MIN || self.tasks < TASKS_MIN || faults < FAULTS_MIN;
+        tame.then(|| format!("too tame: {} runs, {} tasks, {faults} faults", self.runs, self.tasks))
     }
 
     /// Reasons of the closed list that no seed showed.

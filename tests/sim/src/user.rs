@@ -20,6 +20,8 @@ const PATIENCE: i64 = 800 * MS;
 #[derive(Debug, Clone)]
 pub enum ToUser {
     Trigger(RunId),
+    /// Somebody asks for another run under the key of this one.
+    Rival(RunId),
     Control(RunId, Deed),
     Answer(u64, Option<Key>, Done),
     Appended(u64, Result<Appended, ()>),
@@ -38,6 +40,7 @@ pub enum Deed {
 #[derive(Debug, Clone)]
 enum Wish {
     Run(Arc<Plan>),
+    Rival(Arc<Plan>),
     Request(Arc<Plan>),
     Plan(Arc<Plan>),
     Control(RunId, Deed),
@@ -57,6 +60,16 @@ impl Users {
                 let Some(plan) = env.plans.get(&run).cloned() else { return };
                 let others = plan.requested_by_others;
                 self.wish(if others { Wish::Request(plan) } else { Wish::Run(plan) }, env);
+            }
+            // The first request decides; until it has, there is nobody to be the rival of.
+            ToUser::Rival(run) if !self.accepted.contains(&run) => {
+                env.plan(PATIENCE, Message::User(ToUser::Rival(run)));
+            }
+            ToUser::Rival(run) => {
+                if let Some(plan) = env.plans.get(&run) {
+                    let rival = Arc::new(plan.rival());
+                    self.wish(Wish::Rival(rival), env);
+                }
             }
             ToUser::Control(run, deed) => self.wish(Wish::Control(run, deed), env),
             ToUser::Answer(ask, key, done) => self.answered(ask, key, &done, env),
@@ -98,7 +111,7 @@ impl Users {
                 let event = Box::new(event);
                 return env.store(Store::Append { by: (AUTOMATION, 0), call: ask, event, commit_after: 0 });
             }
-            Wish::Run(plan) => Some(Ask::Run(plan.clone())),
+            Wish::Run(plan) | Wish::Rival(plan) => Some(Ask::Run(plan.clone())),
             Wish::Plan(plan) => {
                 let body = match plan.unplannable {
                     true => Event::PlanFailed { message: "no such asset".to_owned() },
@@ -128,6 +141,11 @@ impl Users {
         env.note(format_args!("a user is answered {done:?}"));
         match (wish, done) {
             (Wish::Run(plan), _) if counts => self.accept(plan.run_id(), env),
+            (Wish::Rival(_), Done::Conflict) => env.stats.conflicts += 1,
+            (Wish::Rival(plan), _) if counts => {
+                let why = format!("{} was begun by two requests under one key (12)", plan.run_id());
+                env.ledger.violation = Some(why);
+            }
             (Wish::Plan(_), _) if counts || refused => {}
             (Wish::Control(..), Done::Core(Verdict::Folded)) => {
                 env.promised.extend(key.map(|key| (key, "a user")));

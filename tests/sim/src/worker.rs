@@ -6,7 +6,7 @@ use std::sync::Arc;
 use servo_dispatcher::core::{Room, Worker as Registered};
 use servo_model::retry::ErrorCategory;
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
-use servo_scheduler::core::{Event, Finished, Outcome, Slot, Time};
+use servo_scheduler::core::{Event, Finished, Made, Outcome, Slot, Time};
 
 use crate::callback::{Acceptance, Beat, Caller, Report, Standing, ToCallback};
 use crate::dispatcher::{Connect, ToDispatcher};
@@ -67,6 +67,8 @@ pub struct Worker {
     session: u64,
     wire: Option<u64>,
     attempts: BTreeMap<AttemptId, Attempt>,
+    /// All that ever came: an envelope that comes again is not begun again.
+    seen: BTreeSet<AttemptId>,
     /// Reports without an answer.
     calls: BTreeMap<u64, NewEvent>,
 }
@@ -82,6 +84,7 @@ impl Worker {
             session,
             wire: None,
             attempts: BTreeMap::new(),
+            seen: BTreeSet::new(),
             calls: BTreeMap::new(),
         }
     }
@@ -159,7 +162,7 @@ impl Worker {
 
     fn accept(&mut self, envelope: Envelope, env: &mut Env) {
         let id = envelope.attempt_id;
-        if self.attempts.contains_key(&id) {
+        if !self.seen.insert(id) {
             return;
         }
         let fate = fate(&envelope, env);
@@ -176,6 +179,7 @@ impl Worker {
     fn begin(&mut self, id: AttemptId, env: &mut Env) {
         let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.begun) else { return };
         attempt.begun = true;
+        env.begun.entry(id).or_default().push((self.session, attempt.envelope.pushed));
         let (lasts, silent) = (attempt.fate.lasts, attempt.fate.silent);
         self.myself(lasts, ToWorker::Done(id), env);
         if !silent {
@@ -253,8 +257,8 @@ impl Worker {
             worker: Some(*self.id.as_bytes()),
             session,
             started_at: None,
+            outputs: outputs(envelope.task, &outcome),
             outcome,
-            outputs: Vec::new(),
             items,
             checks: Vec::new(),
             error: Vec::new(),
@@ -308,6 +312,18 @@ impl Worker {
         };
         env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Credits(wire, self.id, 1)));
     }
+}
+
+/// What an attempt that ends well has written: its task's part of its asset.
+fn outputs(task: Slot, outcome: &Outcome) -> Vec<Made> {
+    let made = Made {
+        asset_key: format!("t/a{}", task.ordinal),
+        partition_key: task.item.map_or_else(String::new, |item| format!("_map=i:{item}")),
+        code_version: String::new(),
+        output: Vec::new(),
+    };
+    let writes = matches!(outcome, Outcome::Succeeded | Outcome::Quarantined { .. });
+    writes.then_some(made).into_iter().collect()
 }
 
 fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent {

@@ -15,7 +15,7 @@ use crate::faults::{self, Fault, ROUGH_UNTIL};
 use crate::ledger::{Appended, Store, StoreError};
 use crate::plan::Plan;
 use crate::scheduler::{self, Scheduler, ToScheduler};
-use crate::stats::Stats;
+use crate::stats::{Stats, TASKS_MIN};
 use crate::user::{AUTOMATION, Deed, ToUser, Users};
 use crate::worker::{ToWorker, Worker};
 use crate::{MS, SECOND};
@@ -84,19 +84,24 @@ impl World {
             self.env.processes.insert(place, Process { life: 1, ..Process::default() });
             self.start(place);
         }
-        let runs = self.env.dice.between(3, 5) as usize;
-        let mut tasks = 0;
-        for number in 0..runs {
+        let wanted = self.env.dice.between(3, 5).unsigned_abs();
+        let (mut runs, mut tasks) = (0, 0);
+        while runs < wanted || tasks < TASKS_MIN {
             let count = self.env.dice.between(10, 16) as u32;
-            tasks += u64::from(count);
-            let plan = Plan::random(number, count, &self.tenants, &mut self.env.dice);
+            let plan = Plan::random(runs as usize, count, &self.tenants, &mut self.env.dice);
+            runs += 1;
+            tasks += if plan.unplannable { 0 } else { u64::from(count) };
             let run = plan.run_id();
             self.env.plans.insert(run, Arc::new(plan));
             let at = self.env.dice.between(10 * MS, 6 * SECOND);
             self.env.plan(at, Message::User(ToUser::Trigger(run)));
             self.plan_deeds(run, at);
+            if self.env.dice.percent(30) {
+                let when = at + self.env.dice.between(5 * MS, 9 * SECOND);
+                self.env.plan(when, Message::User(ToUser::Rival(run)));
+            }
         }
-        (self.env.stats.runs, self.env.stats.tasks) = (runs as u64, tasks);
+        (self.env.stats.runs, self.env.stats.tasks) = (runs, tasks);
         faults::schedule(&mut self.env);
     }
 
@@ -167,9 +172,19 @@ impl World {
         }
     }
 
+    /// What finds nothing to break comes again a little later.
     fn strike(&mut self, fault: Fault) {
+        if self.harm(fault) {
+            self.env.stats.fault(fault);
+        } else if self.env.rough {
+            let later = self.env.dice.between(100, 600) * MS;
+            self.env.plan(later, Message::Fault(fault));
+        }
+    }
+
+    /// Answers whether it made a difference.
+    fn harm(&mut self, fault: Fault) -> bool {
         let env = &mut self.env;
-        env.stats.fault(fault);
         match (fault, faults::victim(fault, WORKERS, env)) {
             (Fault::BreakAdmission, _) => faults::break_one(false, env),
             (Fault::BreakPull, _) => faults::break_one(true, env),
@@ -180,17 +195,19 @@ impl World {
                     Fault::KillScheduler | Fault::KillDispatcher | Fault::KillCallback | Fault::KillWorker
                 ) =>
             {
-                self.kill(place);
+                self.kill(place)
             }
             (_, Some(place)) => faults::pause(place, env),
-            (_, None) => {}
+            (_, None) => false,
         }
     }
 
     /// All that it knew is gone; it comes back after a while.
-    fn kill(&mut self, place: Place) {
+    fn kill(&mut self, place: Place) -> bool {
         let env = &mut self.env;
-        let Some(process) = env.processes.get_mut(&place).filter(|process| !process.down) else { return };
+        let Some(process) = env.processes.get_mut(&place).filter(|process| !process.down) else {
+            return false;
+        };
         (process.down, process.paused_until) = (true, 0);
         process.life += 1;
         env.note(format_args!("{place:?} is killed"));
@@ -206,6 +223,7 @@ impl World {
                 self.workers[index] = self.workers[index].reborn(session);
             }
         }
+        true
     }
 
     fn revive(&mut self, place: Place) {
@@ -287,7 +305,7 @@ fn database(store: Store, env: &mut Env) {
             let claims = if flush.claims_only { ", claims only" } else { "" };
             env.note(format_args!("flush {} of scheduler {:?}: {result:?}{claims}", flush.number, flush.by));
             let lost = env.rough && env.dice.percent(2);
-            if lost {
+            if lost && result.is_ok() {
                 env.stats.fault(Fault::UnknownCommit);
             }
             let told = if lost { Err(StoreError::Broken) } else { result };
@@ -348,10 +366,14 @@ fn broken(store: Store, env: &mut Env) {
     }
 }
 
-fn crash(env: &mut Env) {
+fn crash(env: &mut Env) -> bool {
+    if env.database_is_down() {
+        return false;
+    }
     let (lost, away) = (env.dice.below(8) as usize, env.dice.between(50, 800) * MS);
     env.note(format_args!("postgres dies"));
     let back_at = env.now + away;
     let waiting = env.ledger.crash(env.now, lost, back_at);
     waiting.into_iter().for_each(|store| broken(store, env));
+    true
 }

@@ -15,15 +15,10 @@ fn every_run_ends_right_whatever_breaks() {
     for seed in 1..=SEEDS {
         let outcome = run_seed(seed, Bug::None, false);
         assert_eq!(outcome.violation, None, "replay with `make sim SEED={seed}`");
-        let faults: u64 = outcome.stats.faults.values().sum();
-        assert!(
-            outcome.stats.runs >= 3 && outcome.stats.tasks >= 30 && faults >= 20,
-            "seed {seed} is too tame"
-        );
+        assert_eq!(outcome.stats.too_tame(), None, "seed {seed}");
         total.add(&outcome.stats);
     }
-    let rare: Vec<_> = total.seeds_with.iter().filter(|(_, seeds)| **seeds * 20 < SEEDS).collect();
-    assert!(rare.is_empty(), "these strike in less than 5 % of the seeds: {rare:?}");
+    assert_eq!(total.rare(SEEDS), [], "these strike in less than 5 % of the seeds");
 }
 
 #[test]
@@ -53,6 +48,6 @@ fn inv_1_and_2_runs_fold_to_the_same_in_every_order() {
 
 #[test]
 fn f01_of_two_ends_of_an_attempt_the_first_wins_whichever_it_is() {
-    let judged = conflicting_pairs().unwrap();
-    assert!(judged >= 100, "only {judged} pairs can happen");
+    let by_first = conflicting_pairs().unwrap();
+    assert!(by_first.values().all(|pairs| *pairs >= 13), "each with each of the others: {by_first:?}");
 }

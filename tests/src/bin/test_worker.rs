@@ -14,9 +14,9 @@ struct Args {
     /// The gateway, or the dispatcher.
     #[arg(long)]
     dispatcher: String,
-    /// The gateway, or the callback service; the first address unless given.
+    /// The gateway, or the instances of the callback service; the first address unless given.
     #[arg(long)]
-    callback: Option<String>,
+    callback: Vec<String>,
     /// PEM of the authority that vouches for them.
     #[arg(long)]
     ca: std::path::PathBuf,
@@ -43,7 +43,7 @@ struct Args {
     workspace: Vec<String>,
     #[arg(long)]
     pool: Vec<String>,
-    /// Gets a line (task key, attempt id, session) for every attempt that begins.
+    /// Gets a line (task key, attempt id, session, microseconds since 1970) for every attempt that begins.
     #[arg(long)]
     journal: Option<std::path::PathBuf>,
 }
@@ -61,7 +61,8 @@ async fn main() -> ExitCode {
 
 async fn work(args: Args) -> Result<()> {
     let client = connect(&args)?;
-    let callback = client.at(args.callback.as_deref().unwrap_or(&args.dispatcher))?;
+    let mut callbacks = args.callback.iter().map(|address| client.at(address));
+    let callback = callbacks.next().unwrap_or_else(|| client.at(&args.dispatcher))?;
     let journal = args.journal.as_deref().map(Journal::open).transpose()?;
     let behaving = Behaving::new(callback.clone(), journal);
     let info = api::WorkerInfo {
@@ -76,6 +77,9 @@ async fn work(args: Args) -> Result<()> {
     let mut config = WorkerConfig::new(args.tenant, info);
     if let Some(id) = args.worker_id {
         config = config.worker_id(id);
+    }
+    for another in callbacks {
+        config = config.also_report_to(another?);
     }
     let worker = Worker::new(client, callback, config, behaving);
     let handle = worker.handle();

@@ -47,12 +47,30 @@ const INVALID: (Code, Reason) = (Code::InvalidArgument, Reason::InvalidField);
 const MANIFEST: (Code, Reason) = (Code::InvalidArgument, Reason::ManifestInvalid);
 const NO_RUN: (Code, Reason) = (Code::NotFound, Reason::RunNotFound);
 
-/// A mesh with something deployed and one run of the other tenant.
+const NO_POOL: (Code, Reason) = (Code::NotFound, Reason::PoolNotFound);
+const NO_WORKER: (Code, Reason) = (Code::NotFound, Reason::WorkerNotFound);
+const NO_DEPLOYMENT: (Code, Reason) = (Code::NotFound, Reason::DeploymentNotFound);
+
+/// A mesh with something deployed, and what the other tenant has: a run with its task, a pool, a worker.
 struct World {
     running: Running,
     user: User,
+    other: User,
     foreign_run: String,
+    foreign_deployment: String,
 }
+
+/// Texts that are no configuration, and what is said of them.
+const NO_CONFIG: [(&str, &str); 4] = [
+    ("{not json", "is no JSON"),
+    ("{} {}", "is no JSON"),
+    (r#"{"a":1,"a":2}"#, "`a` stands there twice"),
+    (r#"{"b":[{"a":1,"a":1}]}"#, "`a` stands there twice"),
+];
+
+/// Of the other tenant.
+const FOREIGN_POOL: &str = "theirs";
+const FOREIGN_WORKER: &str = "01JD0000000000000000000001";
 
 impl World {
     async fn start() -> World {
@@ -62,9 +80,38 @@ impl World {
         let mut manifest_with_hours = partitioned_fan_out(3);
         manifest_with_hours.assets.push(hourly());
         user.deploy(manifest_with_hours).await.unwrap();
-        other.deploy(manifest(vec![asset("n/a", &[], "")])).await.unwrap();
+        let deployed = other.deploy(manifest(vec![asset("n/a", &[], "")])).await.unwrap();
+        let foreign_deployment = deployed.deployment.unwrap().deployment_id;
         let foreign_run = other.trigger(&["n/a"]).await.unwrap().run_id;
-        World { running, user, foreign_run }
+        other.create_pool(FOREIGN_POOL, 1).await.unwrap();
+        let worker = api::RegisterWorkerRequest {
+            tenant: OTHER.to_owned(),
+            worker_id: FOREIGN_WORKER.to_owned(),
+            session: "s".to_owned(),
+            info: Some(api::WorkerInfo { name: "theirs".to_owned(), slots: 1, ..Default::default() }),
+        };
+        other.client.dispatcher().register_worker(worker).await.unwrap();
+        World { running, user, other, foreign_run, foreign_deployment }
+    }
+
+    /// A question about a deployment of one's own tenant, by this id.
+    fn deployment(&self, deployment_id: &str) -> api::GetDeploymentRequest {
+        api::GetDeploymentRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            deployment_id: deployment_id.to_owned(),
+            ..Default::default()
+        }
+    }
+
+    fn task(&self, run_id: &str, task_id: &str) -> api::GetTaskRequest {
+        api::GetTaskRequest {
+            tenant: TENANT.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            run_id: run_id.to_owned(),
+            task_id: task_id.to_owned(),
+            ..Default::default()
+        }
     }
 
     async fn deploy(
@@ -163,8 +210,10 @@ async fn f35_bad_manifests_are_refused_with_their_faults_and_change_nothing() {
     refused(world.deploy(vec![wordy]).await, too_large, "", "manifest_uri");
     let many = (0..10_001).map(|n| plain(&format!("n/t{n}"), &[])).collect();
     refused(world.deploy(many).await, MANIFEST, "assets", "10001");
-    let typed = api::AssetDefinition { config_json: "{not json".to_owned(), ..plain("n/a", &[]) };
-    refused(world.deploy(vec![typed]).await, MANIFEST, "assets[0].config_json", "");
+    let configured = |text: &str| api::AssetDefinition { config_json: text.to_owned(), ..plain("n/a", &[]) };
+    for (text, words) in NO_CONFIG {
+        refused(world.deploy(vec![configured(text)]).await, MANIFEST, "assets[0].config_json", words);
+    }
 
     assert_eq!(rows(&world.running.mesh).await, before, "events, keys, deployments, …");
     world.running.mesh.stop().unwrap();
@@ -183,8 +232,10 @@ async fn f35_bad_run_requests_are_refused_by_field_and_change_nothing() {
     refused(world.trigger(|asked| asked.spec = None).await, INVALID, "spec", "missing");
     refused(world.trigger(|asked| asked.run_key = long()).await, INVALID, "run_key", "");
     refused(world.trigger(|asked| asked.request_id = long()).await, INVALID, "request_id", "");
-    let text = world.trigger(|asked| spec(asked).config_json = "{not json".to_owned()).await;
-    refused(text, INVALID, "spec.config_json", "");
+    for (text, words) in NO_CONFIG {
+        let asked = world.trigger(|asked| spec(asked).config_json = text.to_owned()).await;
+        refused(asked, INVALID, "spec.config_json", words);
+    }
     let strange = world.trigger(|asked| spec(asked).deployment_id = "x".to_owned()).await;
     refused(strange, (Code::NotFound, Reason::DeploymentNotFound), "", "");
     let invalid = (Code::InvalidArgument, Reason::PartitionInvalid);
@@ -234,4 +285,142 @@ async fn inv_17_ids_of_others_and_ids_of_nobody_get_the_same_answer() {
 
     assert_eq!(rows(&world.running.mesh).await, before, "events, keys, runs, tasks, …");
     world.running.mesh.stop().unwrap();
+}
+
+#[tokio::test]
+async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_none() {
+    let world = World::start().await;
+    let client = &world.user.client;
+    let before = rows(&world.running.mesh).await;
+
+    for id in [world.foreign_deployment.as_str(), "01JD0000000000000000000009"] {
+        refused(client.planner().get_deployment(world.deployment(id)).await, NO_DEPLOYMENT, "", "");
+        let asked = world.trigger(|asked| spec(asked).deployment_id = id.to_owned()).await;
+        refused(asked, NO_DEPLOYMENT, "", "");
+    }
+    let theirs = world.other.tasks(&world.foreign_run).await.unwrap().remove(0).task_id;
+    refused(client.scheduler().get_task(world.task(&world.foreign_run, &theirs)).await, NO_RUN, "", "");
+    let forced = api::ForceCancelTaskRequest {
+        tenant: TENANT.to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        run_id: world.foreign_run.clone(),
+        task_id: theirs.clone(),
+        ..Default::default()
+    };
+    refused(client.scheduler().force_cancel_task(forced).await, NO_RUN, "", "");
+    for worker_id in [FOREIGN_WORKER, "01JD0000000000000000000009"] {
+        let (tenant, worker_id) = (TENANT.to_owned(), worker_id.to_owned());
+        let drain = api::DrainWorkerRequest {
+            tenant: tenant.clone(),
+            worker_id: worker_id.clone(),
+            ..Default::default()
+        };
+        refused(client.dispatcher().drain_worker(drain).await, NO_WORKER, "", "");
+        let kill = api::KillWorkerRequest { tenant, worker_id, ..Default::default() };
+        refused(client.dispatcher().kill_worker(kill).await, NO_WORKER, "", "");
+    }
+    for pool in [FOREIGN_POOL, "nobodys"] {
+        let (tenant, pool) = (TENANT.to_owned(), pool.to_owned());
+        let read = api::GetPoolRequest { tenant: tenant.clone(), pool: pool.clone() };
+        refused(client.quota().get_pool(read).await, NO_POOL, "", "");
+        let change = api::UpdatePoolRequest {
+            tenant: tenant.clone(),
+            pool: pool.clone(),
+            slots: 9,
+            expected_version: 1,
+            ..Default::default()
+        };
+        refused(client.quota().update_pool(change).await, NO_POOL, "", "");
+        let delete = api::DeletePoolRequest { tenant, pool, expected_version: 1, ..Default::default() };
+        refused(client.quota().delete_pool(delete).await, NO_POOL, "", "");
+    }
+
+    assert_eq!(rows(&world.running.mesh).await, before, "events, pools, workers, …");
+    world.running.mesh.stop().unwrap();
+}
+
+/// One below, at, and one above a limit: the first two are taken, the last is refused with the number in it.
+async fn edge<T: std::fmt::Debug>(
+    what: &str,
+    limit: usize,
+    ask: impl AsyncFn(usize) -> Result<Response<T>, Status>,
+) {
+    for size in [limit - 1, limit] {
+        let taken = ask(size).await;
+        assert!(taken.is_ok(), "{what} of {size}: {taken:?}");
+    }
+    let refused = ask(limit + 1).await.expect_err(&format!("{what} of {} was taken", limit + 1));
+    assert_eq!(refused.code(), Code::InvalidArgument, "{what}: {refused:?}");
+    let Error::Refused { message, violations, .. } = Error::from(refused) else {
+        panic!("{what}: no refusal")
+    };
+    let told: String = violations.iter().map(|violation| violation.description.as_str()).collect();
+    let named = [limit, limit + 1].map(|number| number.to_string());
+    let digits: String = format!("{message} {told}").replace(['_', ',', '\u{202f}'], "");
+    assert!(named.iter().any(|number| digits.contains(number)), "{what}: {message} {told}");
+}
+
+/// `{"a":"xx…"}` of so many bytes.
+fn config_of(bytes: usize) -> String {
+    format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - r#"{"a":""}"#.len()))
+}
+
+#[tokio::test]
+async fn f35_every_limit_of_a_request_holds_at_its_edge() {
+    use servo_model::limits;
+    let world = World::start().await;
+    let plain = |key: &str| asset(key, &[], "");
+    let text = |length: usize| "x".repeat(length);
+
+    edge("run_key", limits::RUN_KEY_BYTES_MAX, async |length| {
+        world.trigger(|asked| asked.run_key = text(length)).await
+    })
+    .await;
+    edge("request_id", 128, async |length| world.trigger(|asked| asked.request_id = text(length)).await)
+        .await;
+    edge("spec.config_json", limits::CONFIGS_PER_TASK_BYTES_MAX, async |bytes| {
+        world.trigger(|asked| spec(asked).config_json = config_of(bytes)).await
+    })
+    .await;
+    edge("spec.labels", 32, async |count| {
+        let labels = (0..count).map(|n| (format!("l{n}"), "x".to_owned())).collect();
+        world.trigger(|asked| spec(asked).labels = labels).await
+    })
+    .await;
+    edge("a label", 256, async |length| {
+        world.trigger(|asked| drop(spec(asked).labels.insert("l".to_owned(), text(length)))).await
+    })
+    .await;
+    edge("a namespace", limits::NAME_BYTES_MAX, async |length| {
+        world.deploy(vec![plain(&format!("{}/a", text(length)))]).await
+    })
+    .await;
+    edge("assets[0].config_json", limits::CONFIG_BYTES_MAX, async |length| {
+        world.deploy(vec![api::AssetDefinition { config_json: config_of(length), ..plain("n/a") }]).await
+    })
+    .await;
+    edge("static values", limits::STATIC_VALUES_MAX, async |count| {
+        world.deploy(partitioned_fan_out(count).assets).await
+    })
+    .await;
+    edge("dimensions", limits::PARTITION_DIMENSIONS_MAX, async |count| {
+        let one = |n| api::PartitionDimension { name: format!("d{n}"), ..one_value() };
+        let partitions = Some(api::PartitionsDefinition { dimensions: (0..count).map(one).collect() });
+        world.deploy(vec![api::AssetDefinition { partitions, ..plain("n/a") }]).await
+    })
+    .await;
+    edge("assets", limits::ASSETS_PER_MANIFEST_MAX, async |count| {
+        world.deploy((0..count).map(|n| plain(&format!("n/t{n}"))).collect()).await
+    })
+    .await;
+    world.running.mesh.stop().unwrap();
+}
+
+/// A dimension with one value, still without a name.
+fn one_value() -> api::PartitionDimension {
+    let values = api::StaticValues { r#type: api::ValueType::String.into(), values: vec!["x".to_owned()] };
+    api::PartitionDimension {
+        values: Some(api::partition_dimension::Values::Fixed(values)),
+        ..Default::default()
+    }
 }

@@ -284,8 +284,12 @@ async fn silence_of(running: &Running, seconds: f64) {
     }
 }
 
-/// A callback that cannot hear for twice the heartbeat timeout, in the way that `deafen` makes it so.
-async fn nobody_is_lost(deafen: impl FnOnce(&mut Running), heal: impl FnOnce(&mut Running)) {
+/// Something is not there for twice the heartbeat timeout, in the way that `harm` makes it so. `lasts` waits that long.
+async fn nobody_is_lost(
+    harm: impl FnOnce(&mut Running),
+    lasts: impl AsyncFnOnce(&Running),
+    heal: impl FnOnce(&mut Running),
+) {
     let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.work(2);
@@ -293,8 +297,8 @@ async fn nobody_is_lost(deafen: impl FnOnce(&mut Running), heal: impl FnOnce(&mu
     user.deploy(manifest(vec![nap])).await.unwrap();
     let run = user.trigger(&["nap.a"]).await.unwrap();
     silence_of(&running, 0.0).await;
-    deafen(&mut running);
-    silence_of(&running, 9.0).await;
+    harm(&mut running);
+    lasts(&running).await;
     heal(&mut running);
     // Fails with the last words of a process that could not begin, instead of waiting for it.
     running.mesh.wait_until_healthy().await.unwrap();
@@ -304,17 +308,31 @@ async fn nobody_is_lost(deafen: impl FnOnce(&mut Running), heal: impl FnOnce(&mu
     assert_eq!((tasks[0].attempt, tasks[0].failures), (1, 0), "{tasks:?}");
 }
 
+async fn nobody_is_heard(running: &Running) {
+    silence_of(running, 9.0).await;
+}
+
+fn signal(service: Service, signal: Signal) -> impl FnOnce(&mut Running) {
+    move |running| running.mesh.process(service).unwrap().signal(signal).unwrap()
+}
+
 #[tokio::test]
 async fn f04_a_stopped_callback_costs_no_attempt() {
-    let signal = |running: &mut Running, signal| {
-        running.mesh.process(Service::Callback).unwrap().signal(signal).unwrap();
-    };
-    nobody_is_lost(|running| signal(running, Signal::SIGSTOP), |running| signal(running, Signal::SIGCONT))
-        .await;
+    let (stop, go_on) =
+        (signal(Service::Callback, Signal::SIGSTOP), signal(Service::Callback, Signal::SIGCONT));
+    nobody_is_lost(stop, nobody_is_heard, go_on).await;
 }
 
 #[tokio::test]
 async fn f04_a_killed_callback_costs_no_attempt() {
     let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    nobody_is_lost(kill, |running| running.mesh.launch(Service::Callback).unwrap()).await;
+    nobody_is_lost(kill, nobody_is_heard, |running| running.mesh.launch(Service::Callback).unwrap()).await;
+}
+
+/// Whoever judges was away itself: all that is due is long overdue when it comes back, and everybody is alive.
+#[tokio::test]
+async fn f04_a_stopped_scheduler_declares_nobody_lost() {
+    let (stop, go_on) =
+        (signal(Service::Scheduler, Signal::SIGSTOP), signal(Service::Scheduler, Signal::SIGCONT));
+    nobody_is_lost(stop, async |_| tokio::time::sleep(Duration::from_secs(9)).await, go_on).await;
 }

@@ -8,17 +8,20 @@ use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
 use servo_local::{LivenessPace, LocalMesh, TENANT};
 use servo_model::Service;
-use servo_tests::full;
+use servo_tests::effort::Effort;
 use servo_tests::load::{acknowledged, may_repeat};
 use servo_tests::manifest::{everything, impatient, partitioned_fan_out};
 use servo_tests::user::User;
+use servo_tests::{aftermath, full};
 
-use crate::support::Running;
+use crate::support::{Running, binaries};
 
 /// The tenant with the small backlog.
 const SMALL: &str = "small";
-/// A tenant that comes when all slots are taken.
-const LATE: &str = "late";
+/// Tenants that come when all slots are taken, each for the first time: some before the kill, some behind it.
+const LATE: [&str; 6] = ["late0", "late1", "late2", "late3", "late4", "late5"];
+/// A tenant that has the mesh for itself, before anybody else comes.
+const ALONE: &str = "alone";
 /// Workers of this tenant serve all others.
 const EVERYBODY: &str = "-";
 /// The tasks that wait for nothing but a slot.
@@ -28,6 +31,8 @@ const NAP: Duration = Duration::from_millis(100);
 /// Callers per tenant, and tasks of a run of the small one.
 const FEEDERS: usize = 4;
 const SMALL_WIDTH: usize = 100;
+/// Of all cores: with more, the machine decides who waits and not the shares.
+const CPU_PERCENT_MAX: f64 = 60.0;
 
 /// How long is measured, how much waits, and how exact the shares must be.
 struct Measure {
@@ -42,6 +47,11 @@ fn measure() -> Measure {
         // 100 ms count for more in a short time.
         false => Measure { time: Duration::from_secs(6), large: 1_000, tolerance: 0.2 },
     }
+}
+
+/// One slot becomes free this often when all of them are taken.
+fn mean_release() -> Duration {
+    NAP / SLOTS
 }
 
 /// When each attempt ran, and for whom.
@@ -87,34 +97,63 @@ fn work(mesh: &LocalMesh) -> Log {
 }
 
 /// Several callers of a tenant who ask for the next run when half of the last one is claimed.
-struct Backlog(Vec<tokio::task::JoinHandle<()>>);
+struct Backlog {
+    user: User,
+    feeders: Vec<tokio::task::JoinHandle<()>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
 
 impl Backlog {
     fn keep(user: &User, width: usize) -> Backlog {
         let waiting: Arc<Vec<AtomicUsize>> =
             Arc::new((0..FEEDERS).map(|_| AtomicUsize::new(width)).collect());
-        let feeder = |own: usize| tokio::spawn(feed(user.clone(), width, waiting.clone(), own));
-        Backlog((0..FEEDERS).map(feeder).collect())
+        let asked = Arc::default();
+        let feeder =
+            |own: usize| tokio::spawn(feed(user.clone(), width, waiting.clone(), own, Arc::clone(&asked)));
+        Backlog { user: user.clone(), feeders: (0..FEEDERS).map(feeder).collect(), asked }
     }
 
     /// A share is only worth its name while there is more to have.
     fn assert_it_lasts(&self) {
-        assert!(self.0.iter().all(|feeder| !feeder.is_finished()), "a backlog ran dry");
+        assert!(self.feeders.iter().all(|feeder| !feeder.is_finished()), "a backlog ran dry");
+    }
+
+    /// Nobody asks for more, and what was asked for comes to its end.
+    async fn end(&mut self) {
+        for feeder in self.feeders.drain(..) {
+            feeder.abort();
+            let _ = feeder.await;
+        }
+        // Those that had ended by themselves refuse it.
+        let runs = self.asked.lock().unwrap().clone();
+        for run in &runs {
+            let _ = self.user.cancel(run).await;
+        }
+        for run in &runs {
+            self.user.ended(run).await.unwrap();
+        }
     }
 }
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        self.0.iter().for_each(tokio::task::JoinHandle::abort);
+        self.feeders.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }
 
 /// Ends only when nothing of any feeder waits any more.
-async fn feed(user: User, width: usize, waiting: Arc<Vec<AtomicUsize>>, own: usize) {
+async fn feed(
+    user: User,
+    width: usize,
+    waiting: Arc<Vec<AtomicUsize>>,
+    own: usize,
+    asked: Arc<Mutex<Vec<String>>>,
+) {
     let doors = std::slice::from_ref(&user);
     loop {
         let request_id = ulid::Ulid::generate().to_string();
         let run = acknowledged(doors, &everything(&[PART]), &request_id).await.unwrap();
+        asked.lock().unwrap().push(run.clone());
         loop {
             tokio::time::sleep(NAP).await;
             let left = unclaimed(&user, &run).await.unwrap_or(width);
@@ -153,6 +192,30 @@ fn started(log: &Log, tenant: &str) -> usize {
     log.lock().unwrap().iter().filter(|(whose, ..)| whose == tenant).count()
 }
 
+/// When the last attempt of a tenant began.
+fn began(log: &Log, tenant: &str) -> Instant {
+    let log = log.lock().unwrap();
+    log.iter().rev().find(|(whose, ..)| whose == tenant).map(|(_, began, _)| *began).unwrap()
+}
+
+fn median(mut all: Vec<Duration>) -> Duration {
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+/// From TriggerRun being called to the body's beginning, with nothing else to do.
+async fn idle_latency(user: &User, log: &Log) -> Duration {
+    let mut latencies = Vec::new();
+    for run in 1..=if full() { 50 } else { 5 } {
+        let called = Instant::now();
+        let asked = user.trigger_spec(everything(&[PART])).await.unwrap();
+        until_started(log, user.tenant(), run).await;
+        latencies.push(began(log, user.tenant()).duration_since(called));
+        user.ended(&asked.run_id).await.unwrap();
+    }
+    median(latencies)
+}
+
 async fn until_started(log: &Log, tenant: &str, count: usize) {
     while started(log, tenant) < count {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -164,19 +227,24 @@ struct Contest {
     running: Running,
     log: Log,
     backlogs: [Backlog; 2],
+    /// How soon a task begins when there is nothing else to do.
+    idle: Duration,
 }
 
 impl Contest {
     /// The small tenant has `weight` times the weight of the large one.
     async fn begin(weight: u32) -> Contest {
         let wish = |options: servo_local::MeshOptions| {
-            options.tenant(SMALL).tenant(LATE).shared_workers().pace(LivenessPace::QUICK)
+            let all = LATE.iter().fold(options.tenant(SMALL).tenant(ALONE), |all, late| all.tenant(late));
+            all.shared_workers().pace(LivenessPace::QUICK)
         };
         let running = Running::start_with(wish).await;
         let measure = measure();
         let of = |tenant| User::at(&running.mesh, 0, tenant).unwrap();
         let (large, small) = (of(TENANT), of(SMALL));
-        for (user, width) in [(&large, measure.large), (&small, SMALL_WIDTH), (&of(LATE), 1)] {
+        let mut users = vec![(large.clone(), measure.large), (small.clone(), SMALL_WIDTH), (of(ALONE), 1)];
+        users.extend(LATE.map(|late| (of(late), 1)));
+        for (user, width) in users {
             let mut manifest = partitioned_fan_out(width);
             manifest.assets = manifest.assets.into_iter().map(impatient).collect();
             user.deploy(manifest).await.unwrap();
@@ -184,20 +252,59 @@ impl Contest {
         let limits = api::QuotaLimits { weight_millis: Some(weight * 1_000), ..Default::default() };
         small.limit(limits).await.unwrap();
         let log = work(&running.mesh);
+        let idle = idle_latency(&of(ALONE), &log).await;
         let backlogs = [Backlog::keep(&large, measure.large), Backlog::keep(&small, SMALL_WIDTH)];
         for tenant in [TENANT, SMALL] {
             until_started(&log, tenant, SLOTS as usize * 2).await;
         }
-        Contest { running, log, backlogs }
+        Contest { running, log, backlogs, idle }
+    }
+
+    fn effort(&mut self) -> Effort {
+        let postgres = self.running.mesh.postgres().unwrap().pid().unwrap();
+        Effort::read(&self.running.mesh, postgres).unwrap()
+    }
+
+    /// Tenants that were never here ask for their first task. How soon it begins must not depend on who waits.
+    async fn newcomers(&self, late: &[&str]) {
+        let mut latencies = Vec::new();
+        for tenant in late {
+            let others = || started(&self.log, TENANT) + started(&self.log, SMALL);
+            let user = User::at(&self.running.mesh, 0, tenant).unwrap();
+            let (called, before) = (Instant::now(), others());
+            user.trigger_spec(everything(&[PART])).await.unwrap();
+            until_started(&self.log, tenant, 1).await;
+            latencies.push(began(&self.log, tenant).duration_since(called));
+            let between = others() - before;
+            assert!(
+                between <= 2 * SLOTS as usize,
+                "{between} tasks of others began before the newcomer's first"
+            );
+        }
+        let bound = mean_release() + 2 * self.idle;
+        println!("newcomers began after {latencies:?}, alone after {:?}; allowed are {bound:?}", self.idle);
+        assert!(!full() || median(latencies) <= bound, "newcomers waited longer than {bound:?}");
+    }
+
+    /// Everything that was asked for ends, and stands as the ledger says.
+    async fn end(mut self) {
+        for backlog in &mut self.backlogs {
+            backlog.end().await;
+        }
+        aftermath::check(&mut self.running.mesh, &binaries()).await.unwrap();
+        self.running.mesh.stop().unwrap();
     }
 
     /// The shares over the measured time; what happens meanwhile is up to `meanwhile`.
     async fn share(&mut self, meanwhile: impl AsyncFnOnce(&mut LocalMesh)) -> f64 {
-        let from = Instant::now();
+        let (from, before) = (Instant::now(), self.effort());
         tokio::time::sleep(measure().time / 2).await;
         meanwhile(&mut self.running.mesh).await;
         tokio::time::sleep((from + measure().time).saturating_duration_since(Instant::now())).await;
         let to = Instant::now();
+        let busy = self.effort().percent_of_the_machine(&before, to - from);
+        println!("{busy:.0} % of the machine");
+        assert!(!full() || busy < CPU_PERCENT_MAX, "the machine was {busy:.0} % busy");
         self.backlogs.iter().for_each(Backlog::assert_it_lasts);
         let (large, small) = (seconds(&self.log, TENANT, from, to), seconds(&self.log, SMALL, from, to));
         println!("{large:.1} s of work for {TENANT}, {small:.1} s for {SMALL}: {:.3}", small / large);
@@ -218,19 +325,12 @@ async fn chaos_f33_backlogs_do_not_count_and_who_comes_late_is_served_next() {
     let share = contest.share(async |_| ()).await;
     assert!((share - 1.0).abs() <= tolerance, "equal weights gave 1:{share:.3}");
 
-    let late = User::at(&contest.running.mesh, 0, LATE).unwrap();
-    let others = || started(&contest.log, TENANT) + started(&contest.log, SMALL);
-    let called = Instant::now();
-    late.trigger_spec(everything(&[PART])).await.unwrap();
-    let before = others();
-    until_started(&contest.log, LATE, 1).await;
-    let between = others() - before;
-    println!("{LATE} began {:?} after its call, {between} others in between", called.elapsed());
-    assert!(between <= 2 * SLOTS as usize, "{between} tasks of others began before the newcomer's first");
-
+    let (first, second) = LATE.split_at(LATE.len() / 2);
+    contest.newcomers(first).await;
     let share = contest.share(kill_the_dispatcher).await;
     assert!((share - 1.0).abs() <= tolerance, "with a dispatcher killed equal weights gave 1:{share:.3}");
-    contest.running.mesh.stop().unwrap();
+    contest.newcomers(second).await;
+    contest.end().await;
 }
 
 #[tokio::test]
@@ -241,5 +341,5 @@ async fn chaos_weights_are_shares() {
     assert!((share / 3.0 - 1.0).abs() <= tolerance, "weights 1:3 gave 1:{share:.3}");
     let share = contest.share(kill_the_dispatcher).await;
     assert!((share / 3.0 - 1.0).abs() <= tolerance, "with a dispatcher killed weights 1:3 gave 1:{share:.3}");
-    contest.running.mesh.stop().unwrap();
+    contest.end().await;
 }

@@ -1,6 +1,6 @@
 //! Two of each that holds something: one is killed, the other takes over, and limits stay limits.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use servo_client::api::{QuotaLimits, RunState};
@@ -22,6 +22,7 @@ const POOL: &str = "db";
 const POOL_SLOTS: u32 = 2;
 const TENANT_TASKS: u32 = 5;
 const CALLERS: usize = 6;
+const MOVED_WITHIN: Duration = Duration::from_secs(10);
 
 fn rounds() -> usize {
     if full() { 10 } else { 1 }
@@ -50,7 +51,7 @@ async fn until_it_holds(mesh: &LocalMesh, instance: Instance, all: bool) {
     let shards = i64::from(stream.shards());
     let wanted = if all { shards } else { shards / 2 };
     while shards_at(mesh, stream, &mesh.address(instance)).await != wanted {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -95,7 +96,7 @@ async fn chaos_f19_one_of_two_is_killed_and_runs_go_on_within_all_limits() {
     assert_eq!(peak(&all), TENANT_TASKS as usize, "the tenant's cap is reached and not passed");
     assert_eq!(peak(&pooled), POOL_SLOTS as usize, "the pool is drawn upon and not overdrawn");
     let fates = journal::fates(user, &runs).await.unwrap();
-    let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, false);
+    let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
     println!("{tally:?}");
     assert_eq!(tally.faults, Vec::<String>::new());
     aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
@@ -108,13 +109,12 @@ async fn take_over(running: &mut Running, load: &Load, victim: Instance, heir: I
     let killed = Instant::now();
     if stream_of(victim.service).is_some() {
         until_it_holds(&running.mesh, heir, true).await;
-        println!("{heir} holds everything {:?} after {victim} was killed", killed.elapsed());
+        let moved = killed.elapsed();
+        println!("{heir} holds everything {moved:?} after {victim} was killed");
+        assert!(!full() || moved < MOVED_WITHIN, "{moved:?} after {victim} was killed");
     }
-    // A worker reports to one callback; what it reports to a dead one waits for it to come back.
-    if victim.service != Service::Callback {
-        load.goes_on(1).await;
-        println!("runs end {:?} after {victim} was killed", killed.elapsed());
-    }
+    load.goes_on(1).await;
+    println!("runs end {:?} after {victim} was killed", killed.elapsed());
     running.mesh.launch(victim).unwrap();
     running.mesh.wait_until_healthy().await.unwrap();
     until_it_holds(&running.mesh, victim, false).await;

@@ -1,7 +1,7 @@
 //! `kill -9` of every service and of Postgres, at random moments under load: what was acknowledged ends right, and
 //! nothing is done twice without a recorded reason.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -49,10 +49,11 @@ async fn survive(victims: &[Victim], kills: usize) {
     user.deploy(manifest(assets)).await.unwrap();
 
     let load = Load::start(std::slice::from_ref(&user), "layers.*", CALLERS);
+    let mut postgres_kills = Vec::new();
     for _ in 0..if full() { KILLS_FULL } else { kills } {
         for victim in victims {
             pause(&mut random, 1_000).await;
-            harm(&mut running, *victim, &mut random).await;
+            postgres_kills.extend(harm(&mut running, *victim, &mut random).await);
             // Often the next kill meets a mesh at work, sometimes one that has not recovered from the last.
             if random.random_bool(0.75) {
                 load.goes_on(1).await;
@@ -70,8 +71,7 @@ async fn survive(victims: &[Victim], kills: usize) {
     }
     let fates = journal::fates(&user, &runs).await.unwrap();
     let lines = journal::read(&journal).unwrap();
-    let postgres = victims.iter().any(|victim| matches!(victim, Victim::Postgres));
-    let tally = journal::compare(&lines, &fates, postgres);
+    let tally = journal::compare(&lines, &fates, &postgres_kills);
     println!("{} runs of {TENANT}, {} attempts, {} lines: {tally:?}", runs.len(), fates.len(), lines.len());
     assert_eq!(tally.faults, Vec::<String>::new());
     assert_eq!(tally.counted, runs.len() * 9, "one attempt of every task counts");
@@ -79,21 +79,26 @@ async fn survive(victims: &[Victim], kills: usize) {
     running.mesh.stop().unwrap();
 }
 
-async fn harm(running: &mut Running, victim: Victim, random: &mut StdRng) {
-    match victim {
+/// Answers when Postgres was killed, if it was.
+async fn harm(running: &mut Running, victim: Victim, random: &mut StdRng) -> Option<SystemTime> {
+    let killed = match victim {
         Victim::Service(service) => {
             running.mesh.kill_9(service).unwrap();
             pause(random, 500).await;
             running.mesh.launch(Instance::from(service)).unwrap();
+            None
         }
         Victim::Postgres => {
             let postgres = running.mesh.postgres().unwrap();
             postgres.kill_9().unwrap();
+            let killed = SystemTime::now();
             pause(random, 500).await;
             running.mesh.postgres().unwrap().restart().unwrap();
+            Some(killed)
         }
-    }
+    };
     running.mesh.wait_until_healthy().await.unwrap();
+    killed
 }
 
 /// A random moment.

@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 mod bad_input;
+mod bench;
 mod callback;
+mod cancels;
 mod commands;
 mod configuration;
 mod data;
@@ -24,3 +26,4 @@ mod runs;
 mod states;
 mod streams;
 mod support;
+mod workers;

@@ -37,13 +37,15 @@ pub struct WorkerConfig {
     pub(super) info: pb::WorkerInfo,
     pub(super) worker_id: String,
     pub(super) leave_grace: Duration,
+    pub(super) callbacks: Vec<Client>,
 }
 
 impl WorkerConfig {
     /// A worker with a new id. The tenant `-` serves everybody, where an operator allows it.
     pub fn new(tenant: impl Into<String>, info: pb::WorkerInfo) -> WorkerConfig {
         let worker_id = ulid::Ulid::generate().to_string();
-        WorkerConfig { tenant: tenant.into(), info, worker_id, leave_grace: LEAVE_GRACE }
+        let callbacks = Vec::new();
+        WorkerConfig { tenant: tenant.into(), info, worker_id, leave_grace: LEAVE_GRACE, callbacks }
     }
 
     /// A worker that comes back keeps its id.
@@ -55,6 +57,19 @@ impl WorkerConfig {
     #[must_use]
     pub fn leave_grace(self, grace: Duration) -> WorkerConfig {
         WorkerConfig { leave_grace: grace, ..self }
+    }
+
+    /// Another instance of the callback service, to report to when the one before does not answer.
+    #[must_use]
+    pub fn also_report_to(mut self, callback: Client) -> WorkerConfig {
+        self.callbacks.push(callback);
+        self
+    }
+
+    /// The way of reports to `first` and to whoever stands in for it.
+    pub(super) fn reports(&self, first: Client) -> Reports {
+        let callbacks = std::iter::once(first).chain(self.callbacks.iter().cloned()).collect();
+        Reports::start(callbacks, self.tenant.as_str().into())
     }
 
     pub(super) async fn register(
@@ -111,7 +126,7 @@ enum End {
 impl<H: Handler> Worker<H> {
     /// Through the gateway both clients are the same; directly they are the two services.
     pub fn new(dispatcher: Client, callback: Client, config: WorkerConfig, handler: H) -> Worker<H> {
-        let reports = Reports::start(callback, config.tenant.as_str().into());
+        let reports = config.reports(callback);
         Worker {
             dispatcher,
             config,

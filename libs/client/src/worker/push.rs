@@ -70,7 +70,7 @@ struct State {
 impl<H: Handler> PushWorker<H> {
     /// Through the gateway both clients are the same; directly they are the two services.
     pub fn new(dispatcher: Client, callback: Client, config: WorkerConfig, handler: H) -> PushWorker<H> {
-        let reports = Reports::start(callback.clone(), config.tenant.as_str().into());
+        let reports = config.reports(callback.clone());
         let leave = CancellationToken::new();
         let shared = Shared {
             callback,

@@ -1,7 +1,7 @@
 //! Reports, gathered: while one message is under way the next fills. What is not answered is sent again on the
 //! next stream, in the order it was made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,12 +38,13 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    pub(crate) fn start(client: Client, tenant: Arc<str>) -> Reports {
+    /// To the first of these; when its stream breaks, to the next.
+    pub(crate) fn start(callbacks: VecDeque<Client>, tenant: Arc<str>) -> Reports {
         let (inbox, reports) = mpsc::unbounded_channel();
         let (waiting, open) = watch::channel(0);
         let waiting = Arc::new(waiting);
         let reporter = Reporter {
-            client,
+            callbacks,
             tenant,
             reports,
             open: BTreeMap::new(),
@@ -69,7 +70,7 @@ impl Reports {
 }
 
 struct Reporter {
-    client: Client,
+    callbacks: VecDeque<Client>,
     tenant: Arc<str>,
     reports: mpsc::UnboundedReceiver<Report>,
     /// By number, hence in the order they were made.
@@ -91,6 +92,7 @@ impl Reporter {
                 Err(status) => debug!(%status, open = self.open.len(), "the stream of reports broke"),
             }
             self.unsent = self.open.keys().copied().collect();
+            self.callbacks.rotate_left(1);
             pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
         }
@@ -120,7 +122,10 @@ impl Reporter {
     async fn speak(&mut self) -> Result<(), Status> {
         let (requests, outgoing) = mpsc::channel(4);
         // The server answers the headers at once or with its first answer; either way requests flow meanwhile.
-        let mut callback = self.client.callback();
+        let Some(callback) = self.callbacks.front() else {
+            return Err(Status::unavailable("there is nobody to report to"));
+        };
+        let mut callback = callback.callback();
         let opening =
             tokio::spawn(async move { callback.stream_callbacks(ReceiverStream::new(outgoing)).await });
         self.send_unsent(&requests).await?;

@@ -23,7 +23,7 @@ use crate::child::Child;
 use crate::lock::{DirLock, PortsLock};
 use crate::ports::FreePorts;
 use crate::postgres::Postgres;
-use crate::process::{cpu_time, memory_mb};
+use crate::process::{cpu_time, memory_mb, peak_memory_mb};
 use crate::secret::kept_secret;
 use database::Database;
 pub use options::{Instance, LivenessPace, MeshOptions};
@@ -200,6 +200,11 @@ impl LocalMesh {
     /// What each process takes of memory, in megabytes.
     pub fn memory(&self) -> Result<Vec<(Instance, f64)>> {
         self.processes.iter().map(|(instance, child)| Ok((*instance, memory_mb(child.id())?))).collect()
+    }
+
+    /// The most that each process ever took of it.
+    pub fn peak_memory(&self) -> Result<Vec<(Instance, f64)>> {
+        self.processes.iter().map(|(instance, child)| Ok((*instance, peak_memory_mb(child.id())?))).collect()
     }
 
     /// The CPU time that each process used so far.

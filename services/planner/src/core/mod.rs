@@ -17,3 +17,4 @@ pub(crate) mod refusal;
 pub(crate) mod samples;
 pub(crate) mod settings;
 pub(crate) mod survey;
+mod unrepeated;

@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use servo_model::cut::Moment;
-use servo_model::limits::TASKS_PER_RUN_MAX;
+use servo_model::limits::{CONFIGS_PER_TASK_BYTES_MAX, TASKS_PER_RUN_MAX};
 use servo_model::plan::PlanId;
 use servo_model::{Operation, TaskKey};
 use servo_proto::v1;
@@ -24,7 +24,7 @@ use crate::core::choose::{self, Chosen, choose};
 use crate::core::deployed::Deployed;
 use crate::core::freshness::{Place, Statuses};
 use crate::core::refusal::Refusal;
-use crate::core::settings::check_config;
+use crate::core::settings::{self, check_config};
 
 use self::draft::Draft;
 pub(crate) use self::draft::read_by;
@@ -68,6 +68,7 @@ pub(crate) fn draft(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> 
     let selection = order.spec.partitions.as_ref();
     let chosen = choose(deployed, &makers, selection, moment)?;
     check_count(&chosen, order.max_tasks)?;
+    check_configs(deployed, &makers, &order.spec.config_json)?;
     // A retry names its tasks, whatever their partitions are like by now.
     let condition = match order.only.is_empty() {
         true => choose::condition(selection, choose::FIELD)?,
@@ -194,6 +195,24 @@ fn check_count(chosen: &Chosen, max_tasks: u32) -> Result<(), Refusal> {
             ),
         )),
     }
+}
+
+/// What a task is configured with travels in its envelope: what none can hold is refused before anything runs.
+fn check_configs(deployed: &Deployed, makers: &BTreeSet<u32>, of_run: &str) -> Result<(), Refusal> {
+    for maker in makers {
+        let asset = &deployed.manifest.assets[*maker as usize];
+        let own = asset.config_json.len() + settings::handler_config(asset).len();
+        let bytes = own + of_run.len();
+        if bytes > CONFIGS_PER_TASK_BYTES_MAX {
+            let sentence = format!(
+                "makes {bytes} bytes with the {own} of `{}`; {CONFIGS_PER_TASK_BYTES_MAX} are allowed together, so pass a \
+                 reference to what is large",
+                asset.key
+            );
+            return Err(Refusal::of_field(Reason::InvalidField, "spec.config_json", sentence));
+        }
+    }
+    Ok(())
 }
 
 /// A key that a caller names, in this field.

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use prost_types::Duration;
-use serde::de::IgnoredAny;
 use servo_model::limits::{CONFIG_BYTES_MAX, DISPATCH_ACK_TIMEOUT, HEARTBEAT_TIMEOUT};
 use servo_model::plan;
 use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
 use servo_proto::v1;
 use servo_proto::v1::{AssetDefinition, Manifest, PlannedAsset};
+
+use super::unrepeated::Unrepeated;
 
 const EXECUTION_TIMEOUT: Duration = Duration { seconds: 3600, nanos: 0 };
 
@@ -49,7 +50,15 @@ pub(crate) fn check_config(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
     }
-    serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|error| format!("is no JSON: {error}"))
+    serde_json::from_str::<Unrepeated>(text).map(drop).map_err(|error| format!("is no JSON: {error}"))
+}
+
+/// What a handler is configured with; empty for a function.
+pub(crate) fn handler_config(asset: &AssetDefinition) -> &str {
+    match asset.code.as_ref().and_then(|code| code.target.as_ref()) {
+        Some(v1::code_ref::Target::Handler(handler)) => &handler.config_json,
+        _ => "",
+    }
 }
 
 /// What the model counts with.

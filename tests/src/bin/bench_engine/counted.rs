@@ -5,9 +5,6 @@ use std::time::Duration;
 use anyhow::Result;
 use servo_store::sqlx::{self, Connection, Executor, PgConnection};
 
-/// An idle backend tells the statistics what it did within ten seconds.
-const TOLD: Duration = Duration::from_secs(11);
-
 /// Totals since the cluster began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted {
@@ -16,9 +13,9 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// All that was done until now, in all tables of Servo.
-    pub(crate) async fn read(admin_url: &str) -> Result<Counted> {
-        tokio::time::sleep(TOLD).await;
+    /// All that was done until now, in all tables of Servo, once backends had `told` the statistics of it.
+    pub(crate) async fn read(admin_url: &str, told: Duration) -> Result<Counted> {
+        tokio::time::sleep(told).await;
         let mut connection = PgConnection::connect(admin_url).await?;
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").await?;
         let (statements,): (i64,) = sqlx::query_as(

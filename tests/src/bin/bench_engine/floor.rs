@@ -11,7 +11,6 @@ use futures::future::try_join_all;
 use servo_store::sqlx::{self, Connection, Executor, PgConnection};
 
 const TASKS_PER_BATCH: i64 = 1_000;
-const BATCHES: i64 = 40;
 const CONNECTIONS: i64 = 2;
 
 const TABLES: &str = "
@@ -62,21 +61,25 @@ const FINISH: &str = "
         SET attempt_id = excluded.attempt_id, changed_at = excluded.changed_at)
     UPDATE floor.tasks SET state = 7, reason = 3, changed_at = now(), ended_at = now() WHERE run = $1";
 
+/// What so many batches per connection are.
+pub(crate) fn tasks(batches: i64) -> i64 {
+    CONNECTIONS * batches * TASKS_PER_BATCH
+}
+
 /// Tasks per second.
-pub(crate) async fn measure(admin_url: &str) -> Result<f64> {
+pub(crate) async fn measure(admin_url: &str, batches: i64) -> Result<f64> {
     PgConnection::connect(admin_url).await?.execute(TABLES).await?;
     let begun = Instant::now();
-    try_join_all((0..CONNECTIONS).map(|lane| write(admin_url, lane))).await?;
-    let tasks = CONNECTIONS * BATCHES * TASKS_PER_BATCH;
-    let tasks_per_s = tasks as f64 / begun.elapsed().as_secs_f64();
+    try_join_all((0..CONNECTIONS).map(|lane| write(admin_url, lane, batches))).await?;
+    let tasks_per_s = tasks(batches) as f64 / begun.elapsed().as_secs_f64();
     PgConnection::connect(admin_url).await?.execute("DROP SCHEMA floor CASCADE").await?;
     Ok(tasks_per_s)
 }
 
-async fn write(admin_url: &str, lane: i64) -> Result<()> {
+async fn write(admin_url: &str, lane: i64, batches: i64) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
-    for batch in 0..BATCHES {
-        let run = lane * BATCHES + batch;
+    for batch in 0..batches {
+        let run = lane * batches + batch;
         sqlx::query(MAKE).bind(run).bind(TASKS_PER_BATCH).execute(&mut connection).await?;
         for statement in [CLAIM, FINISH] {
             let statement = sqlx::query(statement).bind(run).bind(TASKS_PER_BATCH);

@@ -5,32 +5,33 @@
 //! is JSON.
 
 mod counted;
-mod effort;
 mod floor;
 mod scenarios;
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use counted::Counted;
-use effort::Effort;
-use scenarios::{FAN_OUT_TASKS, HOPS, SMALL_TASKS, WIDTH};
+use scenarios::Sizes;
 use serde_json::{Map, Value, json};
 use servo_local::{LocalMesh, MeshOptions, Postgres, PostgresOptions};
 use servo_model::Service;
 use servo_tests::aftermath;
+use servo_tests::effort::Effort;
 use servo_tests::manifest::{chain, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Long enough for every slow sweep to come round.
-const IDLE: Duration = Duration::from_secs(20);
+/// More than this is a mistake somewhere, whatever the rate.
+const ROWS_PER_TASK_MAX: f64 = 10.0;
 /// Newest runs of each shard that are held against the ledger after a measurement.
 const VERIFIED_PER_SHARD: u32 = 1;
+/// What is held against the ledger. Nothing here has checks or conflicts, so those projections are empty.
+const VERIFIED: [&str; 3] = ["scheduler.runs", "scheduler.tasks", "scheduler.partitions"];
 
 #[derive(Parser)]
 struct Options {
@@ -40,6 +41,9 @@ struct Options {
     /// Finished tasks that the store holds when the fan-out is measured again; 0 leaves that out.
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
+    /// So little of everything that the figures mean nothing: to see that all of it is measured.
+    #[arg(long)]
+    sample: bool,
     /// Measure only this, for a profile: latency, chain, small, fanout or twins.
     #[arg(long)]
     only: Option<String>,
@@ -62,7 +66,8 @@ async fn main() -> Result<()> {
     if options.only.is_some() {
         eprintln!("  look into it with psql {}", started.mesh.admin_url());
     }
-    let mut bench = Bench { place, started, repeats: options.repeats, figures: earlier()? };
+    let sizes = if options.sample { Sizes::SAMPLE } else { Sizes::FULL };
+    let mut bench = Bench { place, started, repeats: options.repeats, sizes, figures: earlier()? };
     match options.only.as_deref() {
         None => bench.all(began, options.history).await?,
         Some("latency") => bench.latency(began).await?,
@@ -121,12 +126,16 @@ struct Bench {
     place: Place,
     started: Started,
     repeats: usize,
+    sizes: Sizes,
     figures: Map<String, Value>,
 }
 
 impl Bench {
     async fn all(&mut self, began: mpsc::UnboundedReceiver<Instant>, history: usize) -> Result<()> {
-        self.note("floor_tasks_per_s", floor::measure(&self.place.postgres.admin_url()).await?);
+        let url = self.place.postgres.admin_url();
+        let (tasks, batches) = (self.sizes.floor_tasks(), self.sizes.floor_batches);
+        let floor = self.median(tasks, || floor::measure(&url, batches)).await?;
+        self.note("floor_tasks_per_s", floor);
         self.latency(began).await?;
         self.idle().await?;
         self.chain().await?;
@@ -135,7 +144,9 @@ impl Bench {
         if history > 0 {
             let empty = self.figure("fanout_tasks_per_s")?;
             self.make_history(history).await?;
-            let later = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
+            let (user, sizes) = (&self.started.user, self.sizes);
+            let later = self.median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
+            self.note_memory()?;
             self.check().await?;
             self.note("history_ratio", later / empty);
         }
@@ -153,10 +164,11 @@ impl Bench {
     }
 
     async fn fan_out_and_small_runs(&mut self) -> Result<(f64, f64)> {
-        self.started.user.deploy(partitioned_fan_out(WIDTH)).await?;
-        let fan_out = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
-        self.started.user.deploy(chain(5)).await?;
-        let small = self.median(SMALL_TASKS, || scenarios::small_runs(&self.started.user)).await?;
+        let (user, sizes) = (&self.started.user, self.sizes);
+        user.deploy(partitioned_fan_out(sizes.width)).await?;
+        let fan_out = self.median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
+        user.deploy(chain(5)).await?;
+        let small = self.median(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
         self.check().await?;
         Ok((fan_out, small))
     }
@@ -168,48 +180,58 @@ impl Bench {
     }
 
     async fn latency(&mut self, mut began: mpsc::UnboundedReceiver<Instant>) -> Result<()> {
-        let (p50, p95) = scenarios::idle_latency(&self.started.user, &mut began).await?;
-        self.note("idle_latency_ms_p50", p50);
-        self.note("idle_latency_ms_p95", p95);
+        let (mut halves, mut most) = (Vec::new(), Vec::new());
+        for _ in 0..self.repeats {
+            let latencies = scenarios::idle_latency(&self.started.user, &mut began, self.sizes).await?;
+            halves.push(latencies[latencies.len() / 2]);
+            most.push(latencies[latencies.len() * 95 / 100]);
+        }
+        self.note("idle_latency_ms_p50", middle(halves));
+        self.note("idle_latency_ms_p95", middle(most));
         Ok(())
     }
 
     /// Of one core, with nothing to do: all services, and Postgres with them.
     async fn idle(&mut self) -> Result<()> {
         let before = self.effort()?;
-        tokio::time::sleep(IDLE).await;
-        let (services, server) = self.effort()?.percent_of_a_core(&before, IDLE);
+        tokio::time::sleep(self.sizes.idle).await;
+        let (services, server) = self.effort()?.percent_of_a_core(&before, self.sizes.idle);
         eprintln!("  services {services:.2}, Postgres {server:.2}");
         self.note("idle_cpu_percent", services + server);
         Ok(())
     }
 
     async fn chain(&mut self) -> Result<()> {
-        self.started.user.deploy(chain(HOPS)).await?;
-        let per_hop = self.median(HOPS, || scenarios::chain_ms_per_hop(&self.started.user)).await?;
+        let (user, hops) = (&self.started.user, self.sizes.hops);
+        user.deploy(chain(hops)).await?;
+        let per_hop = self.median(hops, || scenarios::chain_ms_per_hop(user, hops)).await?;
         self.check().await?;
         self.note("chain_ms_per_hop", per_hop);
         Ok(())
     }
 
     async fn small_runs(&mut self) -> Result<()> {
-        self.started.user.deploy(chain(5)).await?;
-        let per_s = self.median(SMALL_TASKS, || scenarios::small_runs(&self.started.user)).await?;
+        let (user, sizes) = (&self.started.user, self.sizes);
+        user.deploy(chain(5)).await?;
+        let per_s = self.median(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
         self.check().await?;
         self.note("small_runs_tasks_per_s", per_s);
         Ok(())
     }
 
     async fn fan_out(&mut self) -> Result<()> {
-        self.started.user.deploy(partitioned_fan_out(WIDTH)).await?;
-        let planned = self.median(FAN_OUT_TASKS, || scenarios::plan_ms(&self.started.user)).await?;
+        let (url, sizes, tasks) = (self.place.postgres.admin_url(), self.sizes, self.sizes.fan_out_tasks());
+        self.started.user.deploy(partitioned_fan_out(sizes.width)).await?;
+        let planned = self.median(tasks, || scenarios::plan_ms(&self.started.user, sizes)).await?;
         self.note("plan_10k_ms", planned);
-        let before = Counted::read(&self.place.postgres.admin_url()).await?;
-        let per_s = self.median(FAN_OUT_TASKS, || scenarios::fan_out(&self.started.user)).await?;
-        let after = Counted::read(&self.place.postgres.admin_url()).await?;
+        let before = Counted::read(&url, sizes.told).await?;
+        let per_s = self.median(tasks, || scenarios::fan_out(&self.started.user, sizes)).await?;
+        let after = Counted::read(&url, sizes.told).await?;
         self.note_memory()?;
         self.check().await?;
-        let (statements, rows) = after.per_task(before, self.repeats * FAN_OUT_TASKS);
+        let (statements, rows) = after.per_task(before, self.repeats * tasks);
+        // In a sample there are more rows of the run than of its tasks.
+        ensure!(sizes.is_sample() || rows <= ROWS_PER_TASK_MAX, "a task cost {rows:.1} rows");
         self.note("fanout_tasks_per_s", per_s);
         self.note("sql_statements_per_task", statements);
         self.note("rows_written_per_task", rows);
@@ -220,17 +242,18 @@ impl Bench {
         let memory = self.started.mesh.memory()?;
         let each: Vec<String> = memory.iter().map(|(service, mb)| format!("{service} {mb:.0}")).collect();
         eprintln!("  MB: {}", each.join(", "));
-        self.note("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
-        self.note("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
+        self.note_highest("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
+        self.note_highest("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
         Ok(())
     }
 
     /// Fills the store with finished tasks, through the front door.
     async fn make_history(&self, tasks: usize) -> Result<()> {
-        for run in 1..=tasks.div_ceil(FAN_OUT_TASKS) {
-            scenarios::fan_out(&self.started.user).await?;
+        let each = self.sizes.fan_out_tasks();
+        for run in 1..=tasks.div_ceil(each) {
+            scenarios::fan_out(&self.started.user, self.sizes).await?;
             if run % 10 == 0 {
-                eprintln!("  history: {} of {tasks} tasks", run * FAN_OUT_TASKS);
+                eprintln!("  history: {} of {tasks} tasks", run * each);
             }
         }
         Ok(())
@@ -245,15 +268,14 @@ impl Bench {
         for _ in 0..self.repeats {
             figures.push(measure().await?);
         }
-        figures.sort_by(f64::total_cmp);
         eprintln!("  {figures:.2?}");
         eprintln!("  {}", self.effort()?.per_task(&before, tasks * self.repeats));
-        Ok(figures[self.repeats / 2])
+        Ok(middle(figures))
     }
 
     /// What was measured counts only if it was done right.
     async fn check(&self) -> Result<()> {
-        for projection in ["scheduler.runs", "scheduler.tasks"] {
+        for projection in VERIFIED {
             self.started.user.verify(projection, VERIFIED_PER_SHARD).await?;
         }
         let violations = aftermath::violations(self.started.mesh.admin_url()).await?;
@@ -262,17 +284,30 @@ impl Bench {
     }
 
     fn effort(&self) -> Result<Effort> {
-        Effort::read(&self.started.mesh, &self.place.postgres)
+        let postgres = self.place.postgres.pid().context("Postgres does not run")?;
+        Effort::read(&self.started.mesh, postgres)
     }
 
     fn figure(&self, name: &str) -> Result<f64> {
         self.figures.get(name).and_then(Value::as_f64).with_context(|| format!("{name} was not measured"))
     }
 
+    /// Of several readings the highest counts.
+    fn note_highest(&mut self, name: &str, figure: f64) {
+        let before = self.figure(name).unwrap_or(0.0);
+        self.note(name, figure.max(before));
+    }
+
     fn note(&mut self, name: &str, figure: f64) {
         eprintln!("{name:<28} {figure:>12.2}");
         self.figures.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
     }
+}
+
+/// The median.
+fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 /// What an earlier bench printed, when it is piped in: all figures end in one line.

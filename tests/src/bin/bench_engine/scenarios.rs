@@ -15,12 +15,57 @@ use servo_tests::user::User;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-pub(crate) const WIDTH: usize = 10_000;
-pub(crate) const FAN_OUT_TASKS: usize = WIDTH + 2;
-pub(crate) const SMALL_TASKS: usize = SMALL_RUNS * 5;
-pub(crate) const HOPS: usize = 100;
-const SMALL_RUNS: usize = 2_000;
-const LATENCIES: usize = 200;
+/// How much of everything is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) width: usize,
+    pub(crate) hops: usize,
+    small_runs: usize,
+    latencies: usize,
+    pub(crate) floor_batches: i64,
+    /// Long enough for every slow sweep to come round.
+    pub(crate) idle: Duration,
+    /// An idle backend tells the statistics what it did within ten seconds.
+    pub(crate) told: Duration,
+}
+
+impl Sizes {
+    pub(crate) const FULL: Sizes = Sizes {
+        width: 10_000,
+        hops: 100,
+        small_runs: 2_000,
+        latencies: 200,
+        floor_batches: 40,
+        idle: Duration::from_secs(20),
+        told: Duration::from_secs(11),
+    };
+    pub(crate) const SAMPLE: Sizes = Sizes {
+        width: 100,
+        hops: 10,
+        small_runs: 20,
+        latencies: 5,
+        floor_batches: 1,
+        idle: Duration::from_secs(1),
+        told: Duration::from_secs(1),
+    };
+
+    pub(crate) fn is_sample(self) -> bool {
+        self == Sizes::SAMPLE
+    }
+
+    /// A root, the width, and a join.
+    pub(crate) fn fan_out_tasks(self) -> usize {
+        self.width + 2
+    }
+
+    pub(crate) fn small_tasks(self) -> usize {
+        self.small_runs * 5
+    }
+
+    pub(crate) fn floor_tasks(self) -> usize {
+        usize::try_from(crate::floor::tasks(self.floor_batches)).unwrap_or(usize::MAX)
+    }
+}
 
 /// Does nothing, and says when it began.
 struct Noop(mpsc::UnboundedSender<Instant>);
@@ -61,14 +106,15 @@ pub(crate) fn work(
     Ok((worker, heard))
 }
 
-/// TriggerRun called until the body of its one task begins, with nothing else to do.
+/// TriggerRun called until the body of its one task begins, with nothing else to do; in milliseconds, sorted.
 pub(crate) async fn idle_latency(
     user: &User,
     began: &mut mpsc::UnboundedReceiver<Instant>,
-) -> Result<(f64, f64)> {
+    sizes: Sizes,
+) -> Result<Vec<f64>> {
     user.deploy(manifest(vec![asset("idle/one", &[], "")])).await?;
-    let mut latencies = Vec::with_capacity(LATENCIES);
-    for _ in 0..LATENCIES {
+    let mut latencies = Vec::with_capacity(sizes.latencies);
+    for _ in 0..sizes.latencies {
         while began.try_recv().is_ok() {}
         let called = Instant::now();
         let run = user.trigger(&["idle/one"]).await?;
@@ -78,24 +124,24 @@ pub(crate) async fn idle_latency(
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     latencies.sort_by(f64::total_cmp);
-    Ok((latencies[LATENCIES / 2], latencies[LATENCIES * 95 / 100]))
+    Ok(latencies)
 }
 
-pub(crate) async fn chain_ms_per_hop(user: &User) -> Result<f64> {
+pub(crate) async fn chain_ms_per_hop(user: &User, hops: usize) -> Result<f64> {
     let called = Instant::now();
     finish(user, &["chain.*"]).await?;
-    Ok(called.elapsed().as_secs_f64() * 1e3 / HOPS as f64)
+    Ok(called.elapsed().as_secs_f64() * 1e3 / hops as f64)
 }
 
-pub(crate) async fn small_runs(user: &User) -> Result<f64> {
+pub(crate) async fn small_runs(user: &User, sizes: Sizes) -> Result<f64> {
     let called = Instant::now();
-    let runs: Vec<String> = stream::iter(0..SMALL_RUNS)
+    let runs: Vec<String> = stream::iter(0..sizes.small_runs)
         .map(|_| async { Ok::<_, anyhow::Error>(user.trigger(&["chain.*"]).await?.run_id) })
         .buffer_unordered(256)
         .try_collect()
         .await?;
     let all = Arc::new(runs);
-    let ended = stream::iter(0..SMALL_RUNS)
+    let ended = stream::iter(0..sizes.small_runs)
         .map(|n| {
             let all = all.clone();
             async move { user.ended(&all[n]).await }
@@ -104,10 +150,10 @@ pub(crate) async fn small_runs(user: &User) -> Result<f64> {
         .try_collect::<Vec<_>>()
         .await?;
     ensure!(ended.iter().all(|run| run.state() == api::RunState::Succeeded), "a small run did not succeed");
-    Ok(SMALL_TASKS as f64 / called.elapsed().as_secs_f64())
+    Ok(sizes.small_tasks() as f64 / called.elapsed().as_secs_f64())
 }
 
-pub(crate) async fn plan_ms(user: &User) -> Result<f64> {
+pub(crate) async fn plan_ms(user: &User, sizes: Sizes) -> Result<f64> {
     let asked = api::PlanRunRequest {
         tenant: TENANT.to_owned(),
         workspace: servo_tests::user::WORKSPACE.to_owned(),
@@ -117,11 +163,11 @@ pub(crate) async fn plan_ms(user: &User) -> Result<f64> {
     };
     let called = Instant::now();
     let plan = user.client.planner().plan_run(asked).await?.into_inner();
-    ensure!(plan.task_count as usize == FAN_OUT_TASKS, "the plan has {} tasks", plan.task_count);
+    ensure!(plan.task_count as usize == sizes.fan_out_tasks(), "the plan has {} tasks", plan.task_count);
     Ok(called.elapsed().as_secs_f64() * 1e3)
 }
 
-pub(crate) async fn fan_out(user: &User) -> Result<f64> {
+pub(crate) async fn fan_out(user: &User, sizes: Sizes) -> Result<f64> {
     let called = Instant::now();
     let run = user.trigger_spec(everything(&["fan.*"])).await?;
     let ended = user.ended(&run.run_id).await?;
@@ -131,7 +177,7 @@ pub(crate) async fn fan_out(user: &User) -> Result<f64> {
         ended.state(),
         ended.error
     );
-    Ok(FAN_OUT_TASKS as f64 / called.elapsed().as_secs_f64())
+    Ok(sizes.fan_out_tasks() as f64 / called.elapsed().as_secs_f64())
 }
 
 async fn finish(user: &User, selection: &[&str]) -> Result<()> {

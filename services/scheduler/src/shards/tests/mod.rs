@@ -3,10 +3,12 @@
 mod bus;
 mod limits;
 mod quarantine;
+mod races;
 mod rebuild;
 mod requests;
 mod set_aside;
 mod sizes;
+mod timers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,6 +115,10 @@ fn run_id(n: u8) -> RunId {
 }
 
 fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -> Ask {
+    run_with(new_plan(instance, plan), id, fingerprint)
+}
+
+fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Ask {
     let key = RunKey::chosen(&format!("key-{id}")).unwrap();
     let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
     Ask::Run(Arc::new(NewRun {
@@ -129,13 +135,17 @@ fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -
             generation: 1,
             ..Default::default()
         },
-        plan: Some(new_plan(instance, plan)),
+        plan: Some(plan),
         trace: None,
     }))
 }
 
 fn new_plan(instance: &Instance, plan: &v1::Plan) -> NewPlan {
-    let graph = instance.plans.learn(plan).unwrap();
+    known_plan(&instance.plans, plan)
+}
+
+fn known_plan(plans: &Plans, plan: &v1::Plan) -> NewPlan {
+    let graph = plans.learn(plan).unwrap();
     NewPlan { event_id: event_id(), plan_fingerprint: "v1:sha256:x".to_owned(), graph }
 }
 

@@ -3,23 +3,24 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use servo_local::LocalMesh;
 use servo_local::process::cpu_time;
-use servo_local::{LocalMesh, Postgres};
 
 /// CPU time that each process used so far, by name.
-pub(crate) struct Effort(Vec<(String, Duration)>);
+pub struct Effort(Vec<(String, Duration)>);
 
 impl Effort {
-    pub(crate) fn read(mesh: &LocalMesh, postgres: &Postgres) -> Result<Effort> {
+    /// Of the mesh, of the Postgres with this id, and of this process.
+    pub fn read(mesh: &LocalMesh, postgres: u32) -> Result<Effort> {
         let mut used: Vec<(String, Duration)> =
             mesh.cpu_times()?.into_iter().map(|(instance, used)| (instance.to_string(), used)).collect();
-        used.push(("postgres".to_owned(), cpu_time(postgres.pid().context("Postgres does not run")?)?));
+        used.push(("postgres".to_owned(), cpu_time(postgres)?));
         used.push(("client and worker".to_owned(), own_cpu_time()?));
         Ok(Effort(used))
     }
 
     /// One line: what each process used since, per task, the busiest first.
-    pub(crate) fn per_task(&self, since: &Effort, tasks: usize) -> String {
+    pub fn per_task(&self, since: &Effort, tasks: usize) -> String {
         let each = |used: Duration| used.as_secs_f64() * 1e6 / tasks as f64;
         let mut spent: Vec<(&str, f64)> = (self.0.iter().zip(&since.0))
             .map(|((name, now), (_, then))| (name.as_str(), each(now.saturating_sub(*then))))
@@ -31,8 +32,20 @@ impl Effort {
         format!("CPU us per task: {total:.0} = {}", parts.join(" + "))
     }
 
+    /// Of all cores, since then, all processes together. One that was started anew counts from its start.
+    pub fn percent_of_the_machine(&self, since: &Effort, lasted: Duration) -> f64 {
+        let used: Duration = self
+            .0
+            .iter()
+            .zip(&since.0)
+            .map(|((_, now), (_, then))| now.checked_sub(*then).unwrap_or(*now))
+            .sum();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        used.as_secs_f64() / (lasted.as_secs_f64() * cores as f64) * 100.0
+    }
+
     /// Of one core, since then: the services, and Postgres.
-    pub(crate) fn percent_of_a_core(&self, since: &Effort, lasted: Duration) -> (f64, f64) {
+    pub fn percent_of_a_core(&self, since: &Effort, lasted: Duration) -> (f64, f64) {
         let (mut services, mut server) = (Duration::ZERO, Duration::ZERO);
         for ((name, now), (_, then)) in self.0.iter().zip(&since.0) {
             match name.as_str() {

@@ -1,0 +1,157 @@
+//! F18: folds and appends over the same rows do not lock each other out, and one that lost a race is repeated.
+
+use futures::future::join_all;
+use prost::Message;
+use servo_local::TestDatabase;
+use servo_model::states::{RunState, TaskState};
+use servo_model::{EventType, RunId, Service, Stream};
+use servo_proto::v1;
+use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
+use servo_store::{NewEvent, Store};
+use uuid::Uuid;
+
+use super::rebuild::finish_with;
+use super::{Instance, claim, event_id, finished, instance, keep_plan, new_run, plan, run_id, states, store};
+use crate::core::Verdict;
+use crate::shards::{Ask, DoneAs, NotDone};
+
+/// Deadlocks in this database so far. Backends tell of them when they are idle or leave, so the stores are closed first.
+async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
+    join_all(stores.iter().map(|store| store.close())).await;
+    let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    while sqlx::query_scalar::<_, i64>(others).fetch_one(&mut admin).await.unwrap() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let count = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    sqlx::query_scalar(count).fetch_one(&mut admin).await.unwrap()
+}
+
+/// Something about nobody's run: whoever folds it passes it over.
+fn foreign(shard: i16) -> NewEvent {
+    let id = event_id();
+    NewEvent {
+        event_id: id,
+        kind: EventType::TaskFinished,
+        version: 1,
+        shard,
+        tenant: "acme".to_owned(),
+        workspace: "prod".to_owned(),
+        idempotency_key: format!("finished:{id}"),
+        correlation_id: Some(Uuid::from_bytes([shard.to_be_bytes()[1]; 16])),
+        causation_id: None,
+        payload: v1::Event::default().encode_to_vec(),
+    }
+}
+
+/// Asks until it is done. A shard whose tail could not be read for others' locks is held again after a round.
+async fn insist(one: &Instance, asked: impl Fn() -> Ask) {
+    loop {
+        let asked = asked();
+        match one.shards.submit(asked.run_id().shard(), vec![asked]).await {
+            Ok(done) => {
+                let done = &done[0].verdict;
+                let folded =
+                    matches!(done, DoneAs::Exists | DoneAs::Core(Verdict::Folded | Verdict::Duplicate));
+                assert!(folded, "{done:?}");
+                return;
+            }
+            Err(NotDone::KeyTaken | NotDone::Stopped) => panic!("it cannot be done"),
+            Err(_) => drop(one.keeper.clone().run_once().await),
+        }
+    }
+}
+
+fn making(id: RunId, ordinal: u32) -> Ask {
+    let outputs = vec![v1::Output { asset_key: format!("t/a{ordinal}"), ..Default::default() }];
+    finish_with(id, ordinal, v1::TaskFinished { outputs, ..finished(id, ordinal, 1) })
+}
+
+/// A run of three tasks that makes the same three partitions as all others.
+async fn run_to_its_end(one: &Instance, plan: &v1::Plan, id: RunId) {
+    insist(one, || new_run(one, plan, id, "f")).await;
+    // Half of them from the front, half from the back.
+    let tasks = [0, 1, 2].map(|n| if id.as_bytes()[0].is_multiple_of(2) { n } else { 2 - n });
+    let work = tasks.map(async |ordinal| {
+        insist(one, || claim(id, ordinal, 1, 1)).await;
+        insist(one, || making(id, ordinal)).await;
+    });
+    join_all(work).await;
+}
+
+#[tokio::test]
+async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadlock() {
+    let database = TestDatabase::create().await.unwrap();
+    let (one, callback) = (instance(&database, "one").await, store(&database, Service::Callback));
+    let plan = plan(&[&[], &[], &[]]);
+    keep_plan(&database, &plan).await;
+    let rounds: u8 = if std::env::var_os("SERVO_FULL").is_some() { 100 } else { 1 };
+    for round in 0..rounds {
+        let id = |n: u8| RunId::from_bytes(std::array::from_fn(|place| if place == 15 { round } else { n }));
+        let runs = join_all((0..128).map(|n| run_to_its_end(&one, &plan, id(n))));
+        // Batches over many shards each, some counting up and some down.
+        let appends = join_all((0..64i16).map(|n| {
+            let step = if n % 2 == 0 { 7 } else { 57 };
+            let batch = (0..16).map(|k| foreign((n + k * step) % Stream::Execution.shards())).collect();
+            callback.ledger().append(batch)
+        }));
+        let (_, appended) = tokio::join!(runs, appends);
+        appended.into_iter().for_each(|answer| drop(answer.unwrap()));
+        for n in 0..128 {
+            assert_eq!(states(&one.store, id(n)).await.0, RunState::Succeeded.code());
+        }
+    }
+    assert_eq!(deadlocks(&database, &[&one.store, &callback]).await, 0);
+}
+
+/// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.
+async fn race_at(database: &TestDatabase, table: &str, code: &str) {
+    let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+    // A sequence counts on although its statement fails. Chance decides, so that several in a row get through some day.
+    let harm = format!(
+        "CREATE SCHEMA harm;
+         GRANT USAGE ON SCHEMA harm TO PUBLIC;
+         CREATE SEQUENCE harm.tries;
+         CREATE FUNCTION harm.race() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+         BEGIN
+             IF nextval('harm.tries') = 1 OR random() < 0.5 THEN
+                 RAISE 'lost a race' USING ERRCODE = '{code}';
+             END IF;
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER race AFTER INSERT OR UPDATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION harm.race();"
+    );
+    sqlx::raw_sql(AssertSqlSafe(harm)).execute(&mut admin).await.unwrap();
+}
+
+#[tokio::test]
+async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
+    let tables =
+        ["ledger.shards", "ledger.events", "scheduler.runs", "scheduler.tasks", "scheduler.partitions"];
+    for (n, table) in tables.into_iter().enumerate() {
+        let code = if n % 2 == 0 { "40P01" } else { "40001" };
+        let database = TestDatabase::create().await.unwrap();
+        let one = instance(&database, "one").await;
+        let mut plan = plan(&[&[], &[], &[]]);
+        let soon = prost_types::Duration { seconds: 0, nanos: 50_000_000 };
+        plan.assets[0].timeouts = Some(v1::Timeouts { dispatch_ack: Some(soon), ..Default::default() });
+        keep_plan(&database, &plan).await;
+        race_at(&database, table, code).await;
+        // A request, a verdict of the timers' loop, and an append of somebody else.
+        let id = run_id(u8::try_from(n).unwrap());
+        insist(&one, || new_run(&one, &plan, id, "f")).await;
+        insist(&one, || claim(id, 0, 1, 1)).await;
+        while states(&one.store, id).await.1[0] != TaskState::Ready.code() {
+            // A shard that could not be read again is held again after the keeper's next round.
+            let _ = one.keeper.clone().run_once().await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        super::record_finish(&database, id).await;
+        insist(&one, || claim(id, 1, 1, 1)).await;
+        insist(&one, || making(id, 1)).await;
+        let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+        let tries: i64 =
+            sqlx::query_scalar("SELECT last_value FROM harm.tries").fetch_one(&mut admin).await.unwrap();
+        assert!(tries >= 2, "{table}: nothing was lost");
+    }
+}
