@@ -97,7 +97,8 @@ impl<'a> Wanted<'a> {
             Some(Partitions::Latest(count)) => Ok(Some(Wanted::Latest(*count))),
             Some(Partitions::Slices(slices)) => {
                 let both = |slice: &DimensionSlice| {
-                    !slice.values.is_empty() && !(slice.start.is_empty() && slice.end.is_empty())
+                    let has_ends = [&slice.start, &slice.end].iter().any(|end| !end.is_empty());
+                    has_ends && !slice.values.is_empty()
                 };
                 match slices.slices.iter().position(both) {
                     None => Ok(Some(Wanted::Slices(&slices.slices))),
