@@ -35,6 +35,6 @@ fn a_sample_of_the_bench_tells_every_figure() {
     let text = String::from_utf8(bench.stdout).unwrap();
     let told: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     for figure in FIGURES.into_iter().chain(["history_ratio"]) {
-        assert!(told[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure} is missing in {told}");
+        assert!(told[figure].is_number(), "{figure} is missing in {told}");
     }
 }

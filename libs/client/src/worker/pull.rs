@@ -203,7 +203,7 @@ impl<H: Handler> Worker<H> {
         let Some(opened) = leave.run_until_cancelled(opening).await else {
             return Ok(self.leave_unheard().await);
         };
-        let mut told = opened?.into_inner();
+        let mut told = opened.map_err(|status| elsewhere(&registered, status))?.into_inner();
         let left = self.pull(&registered, &stream, &mut told).await?;
         let Some((grace, comment)) = left else { return Ok(End::Again) };
         stream.say(Say::Leave(pb::PullLeave { comment: comment.to_owned() }));
@@ -365,6 +365,14 @@ pub(super) fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration
     let before = registered.renew_before.and_then(|before| SystemTime::try_from(before).ok());
     let left = before.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or(RENEW_AHEAD * 2);
     left.saturating_sub(RENEW_AHEAD).max(PAUSE_MAX)
+}
+
+/// Where a dispatcher was until a moment ago another service may stand by now; who registers again learns better.
+fn elsewhere(registered: &pb::RegisterWorkerResponse, status: Status) -> Status {
+    match status.code() {
+        Code::Unimplemented if !registered.address.is_empty() => Status::unavailable(status.message()),
+        _ => status,
+    }
 }
 
 /// Whether repeating cannot help.
