@@ -1,6 +1,6 @@
 //! What a task reads: which partitions its plan names, and the versions of them that stand when it is dispatched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use prost::Message as _;
 use servo_model::task_key::child_partition;
@@ -120,7 +120,11 @@ pub(crate) fn wanted(plan: &pb::Plan, taken_over: &TakenOver, inputs: &[pb::Plan
 
 /// The versions found, in the order of [`wanted`], as the envelope tells them. A partition without a version is named
 /// all the same: sources have none, and user code must know what of them is meant.
-pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) -> Vec<pb::ResolvedInput> {
+pub(crate) fn resolved(
+    inputs: &[pb::PlannedInput],
+    mapped: &HashSet<String>,
+    found: Vec<Vec<Version>>,
+) -> Vec<pb::ResolvedInput> {
     let mut found = found.into_iter();
     let resolve = |input: &pb::PlannedInput| {
         let versions = partitions(input).flat_map(|key| versions(key, found.next().unwrap_or_default()));
@@ -128,9 +132,17 @@ pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) ->
             versions: versions.collect(),
             asset_key: input.asset_key.clone(),
             parameter: input.parameter.clone(),
+            mapped: mapped.contains(&input.asset_key),
         }
     };
     inputs.iter().map(resolve).collect()
+}
+
+/// The assets that a plan makes once per item.
+pub(crate) fn mapped(plan: &pb::Plan) -> HashSet<String> {
+    let tasks = plan.tasks.iter().filter(|task| task.mapped_over.is_some());
+    let assets = tasks.filter_map(|task| plan.assets.get(task.asset as usize));
+    assets.flat_map(|asset| std::iter::once(&asset.asset_key).chain(&asset.also_makes)).cloned().collect()
 }
 
 fn versions(partition_key: &str, found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
@@ -232,7 +244,11 @@ mod tests {
             vec![Version { materialization_id, uri, rows: None, item: None }]
         };
         let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &[]), input("n/c", &[])];
-        let resolved = resolved(&inputs, vec![found("x"), vec![], vec![], found("y")]);
+        let resolved = resolved(
+            &inputs,
+            &HashSet::from(["n/b".to_owned()]),
+            vec![found("x"), vec![], vec![], found("y")],
+        );
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {
             input
                 .versions
@@ -243,6 +259,8 @@ mod tests {
         let told: Vec<Vec<String>> = resolved.iter().map(versions).collect();
         assert_eq!(told[0], ["k=s:1 file:///x", "k=s:2 "]);
         assert!(told[1].is_empty());
+        let mapped: Vec<bool> = resolved.iter().map(|input| input.mapped).collect();
+        assert_eq!(mapped, [false, true, false]);
         assert_eq!(told[2], [" file:///y"]);
     }
 
@@ -273,7 +291,7 @@ mod tests {
         let plan = pb::Plan { tenant: "acme".to_owned(), workspace: "prod".to_owned(), ..Default::default() };
         let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &["k=s:1"])];
         let wanted = wanted(&plan, &TakenOver::new(), &inputs);
-        let resolved = resolved(&inputs, find(store.loops(), &wanted).await.unwrap());
+        let resolved = resolved(&inputs, &HashSet::new(), find(store.loops(), &wanted).await.unwrap());
         let keys = |input: &pb::ResolvedInput| {
             let keys = input.versions.iter().map(|version| version.partition_key.clone());
             keys.collect::<Vec<_>>()

@@ -116,6 +116,18 @@ def report(total, regions):
 def doubtful(total):
     return [total]
 
+@asset(namespace="fan", yields_items=True)
+def listed(context):
+    return Items(context.config["items"])
+
+@asset(namespace="fan", deps={"item": mapped(listed)})
+def doubled(item):
+    return None if item == 0 else 2 * item
+
+@asset(namespace="fan")
+def joined(doubled):
+    EFFECTS.write_text(repr(doubled))
+
 class Rates:
     def load(self, partition):
         return {"eu": 2}
@@ -269,6 +281,15 @@ def test_data_flows_from_task_to_task(mesh: Mesh, built: Built, effects: Path) -
     assert read.materialization_id == orders.materialization_id
     # The report keeps its data by itself.
     assert ("flow/report", "") not in made
+
+
+def test_a_join_reads_what_all_items_made(mesh: Mesh, built: Built, effects: Path) -> None:
+    with mesh.client("work-fan") as client, working(mesh, "work-fan", effects):
+        deployed(client, built)
+        for items, read in [([1, 2, 3], "[2, 4, 6]"), ([], "[]")]:
+            run = client.trigger(Run("fan.*", config={"items": items}))
+            ended = client.wait(run.run_id)
+            assert (ended.state, effects.read_text()) == (state_pb2.RUN_STATE_SUCCEEDED, read), ended
 
 
 def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:

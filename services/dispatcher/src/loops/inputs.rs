@@ -131,7 +131,8 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
     let mut found = found.into_iter();
     let resolve = |((attempt, stored, ordinal), count): ((AttemptId, Arc<StoredPlan>, u32), usize)| {
         let versions = found.by_ref().take(count).collect();
-        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
+        let inputs =
+            Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), &stored.mapped, versions));
         let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
         // What children made together is no version that one of them could be compared with.
         let whole = compared.into_iter().flatten().find(|version| version.item.is_none());

@@ -226,6 +226,7 @@ class Attempt:
                     "asset_key": each.asset_key,
                     "parameter": each.parameter,
                     "versions": [[v.partition_key, v.materialization_id, v.uri] for v in each.versions],
+                    "mapped": each.mapped,
                 }
                 for each in self._inputs
             ],

@@ -47,7 +47,8 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
         if said.each and job["item_json"]:
             inputs[parameter] = Read(json.loads(job["item_json"]))
         elif parameter:
-            resolved = Resolved(each["asset_key"], parameter, [Version(*version) for version in each["versions"]])
+            versions = [Version(*version) for version in each["versions"]]
+            resolved = Resolved(each["asset_key"], parameter, versions, mapped=each["mapped"])
             read = upstream(job["module"], said, resolved.asset_key)
             _refuse_one_of_many(read, resolved)
             inputs[parameter] = reader.read(resolved, said, wanted_frame(asset.function, parameter), _load(read))
