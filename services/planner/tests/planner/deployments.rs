@@ -195,8 +195,11 @@ async fn lists_go_on_where_they_stopped() {
     refused(
         client.list_deployments(by_user(list("", "version = 1"))).await,
         Reason::InvalidFilter,
-        "no filter",
+        "`version` cannot be filtered by",
     );
+    let filtered = client.list_deployments(by_user(list("", "code_version = 3"))).await.unwrap().into_inner();
+    assert_eq!(filtered.deployments.iter().map(|deployment| deployment.version).collect::<Vec<_>>(), [4]);
+    assert_eq!(filtered.next_page_token, "");
 }
 
 #[tokio::test]
