@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -104,7 +105,8 @@ def test_what_runs_when_it_is_stopped_goes_on_with_the_next(tmp_path: Path, bina
     # Whatever does not end was given back, which is no failure: the only try that is allowed is still there.
     with dev(shop, binaries) as process:
         until(process, "nothing changes")
-        assert "at try 2" in shop.well("runs", "watch", "--timeout", "300")
+        # A number may be left out: with Postgres the claim of a try may be gone, so the next is given another.
+        assert re.search(r"✓ default/stubborn .* at try [23]\b", shop.well("runs", "watch", "--timeout", "300"))
 
 
 @pytest.mark.mesh

@@ -72,9 +72,22 @@ def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool, err: bool) -> 
         deployment_pb2.CHANGE_KIND_CHANGED: "~",
         deployment_pb2.CHANGE_KIND_REMOVED: "-",
     }
+    by_code = [change for change in diff.changes if new_code and _is_code_alone(change)]
     for change in diff.changes:
+        if change in by_code:
+            continue
         fields = ", ".join(field.path for field in change.fields)
         stale = "; its data becomes stale" if change.makes_stale else ""
         typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
+    if by_code:
+        count = f"{len(by_code)} asset{'s' * (len(by_code) > 1)}"
+        typer.echo(f"  the code changes, the definitions stay: the data of {count} becomes stale", err=err)
     if not diff.changes:
         typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)
+    if diff.stale_partitions:
+        typer.echo(f"  {diff.stale_partitions} partitions hold data of other code", err=err)
+
+
+def _is_code_alone(change: deployment_pb2.DefinitionChange) -> bool:
+    """One line says it for all: every asset of the archive has its digest as code version."""
+    return change.makes_stale and [field.path for field in change.fields] == ["code_version"]
