@@ -228,7 +228,8 @@ def job(function: str, **more: Any) -> dict[str, Any]:
 
 
 def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[str, Any]:
-    return {"asset_key": asset or f"default/{parameter}", "parameter": parameter, "versions": list(versions)}
+    asset_key = asset or f"default/{parameter}"
+    return {"asset_key": asset_key, "parameter": parameter, "versions": list(versions), "mapped": False}
 
 
 FILE = told_input("file", asset="default/files")
