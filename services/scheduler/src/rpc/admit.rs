@@ -123,8 +123,8 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
     }
 }
 
-/// What a worker gave back was interrupted before it began; what no envelope can be made for has failed. Nobody waits for an answer: what is lost is free again when
-/// nobody starts it in time.
+/// What a worker gave back was interrupted before it began; what no envelope can be made for has failed. Nobody waits for an
+/// answer: what is lost is free again when nobody starts it in time.
 async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {

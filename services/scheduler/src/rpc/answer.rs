@@ -75,24 +75,6 @@ pub(super) fn named<E: Into<i32>>(
     found.map(Into::into).ok_or_else(|| bad_filter(&format!("`{}` is no {}", term.value, term.field)))
 }
 
-/// Whether the term compares by `=` rather than `!=`; it may do nothing else.
-pub(super) fn is_equality(term: &Term) -> Result<bool, Error> {
-    match term.operator {
-        Operator::Is => Ok(true),
-        Operator::IsNot => Ok(false),
-        _ => Err(bad_filter(&format!("`{}` takes = and != only", term.field))),
-    }
-}
-
-/// The value of a term about a time, in nanoseconds since 1970.
-pub(super) fn time(term: &Term) -> Result<i128, Error> {
-    let at: jiff::Timestamp = term.value.parse().map_err(|_| {
-        let form = "2026-01-31T12:00:00Z";
-        bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", term.value, term.field))
-    })?;
-    Ok(at.as_nanosecond())
-}
-
 /// What a field is asked to be.
 pub(super) fn is(terms: &[Term], field: &str) -> Result<Option<String>, Error> {
     let Some(term) = terms.iter().find(|term| term.field == field) else { return Ok(None) };
@@ -107,7 +89,7 @@ pub(super) fn within(terms: &[Term], field: &str) -> Result<(Timestamp, Timestam
     let (mut from, mut until) = (OLDEST, NEWEST);
     for term in terms.iter().filter(|term| term.field == field) {
         // Rows bear microseconds: what is later than a time begins with the next one.
-        let nanos = time(term)?;
+        let nanos = term.time()?;
         let (floor, ceiling) = (micros(nanos.div_euclid(1_000)), micros((nanos + 999).div_euclid(1_000)));
         match term.operator {
             Operator::AtLeast => from = from.max(ceiling),

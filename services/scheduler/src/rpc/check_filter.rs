@@ -87,10 +87,10 @@ impl Condition {
                 let parsed = term.value.parse();
                 Field::Run(parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?)
             }
-            _ => Field::Recorded(answer::time(term)?),
+            _ => Field::Recorded(term.time()?),
         };
         if !matches!(field, Field::Recorded(_)) {
-            answer::is_equality(term)?;
+            term.is_equality()?;
         }
         Ok(Condition { field, operator: term.operator })
     }

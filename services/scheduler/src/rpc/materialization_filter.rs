@@ -86,10 +86,10 @@ impl Condition {
                 Field::Run(parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?)
             }
             "gating" => Field::Gating(answer::named(v1::Gating::from_str_name, "GATING_", term)?),
-            _ => Field::Recorded(answer::time(term)?),
+            _ => Field::Recorded(term.time()?),
         };
         if !matches!(field, Field::Recorded(_)) {
-            answer::is_equality(term)?;
+            term.is_equality()?;
         }
         Ok(Condition { field, operator: term.operator })
     }

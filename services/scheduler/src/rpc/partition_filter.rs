@@ -52,11 +52,11 @@ impl Condition {
                 Field::State(answer::named(v1::PartitionState::from_str_name, "PARTITION_STATE_", term)?)
             }
             "partition_key" => Field::Key(term.value.clone()),
-            "materialize_time" => Field::Materialized(answer::time(term)?),
+            "materialize_time" => Field::Materialized(term.time()?),
             _ => Field::Outcome(answer::named(v1::Outcome::from_str_name, "OUTCOME_", term)?),
         };
         if !matches!(field, Field::Materialized(_)) {
-            answer::is_equality(term)?;
+            term.is_equality()?;
         }
         Ok(Condition { field, operator: term.operator })
     }

@@ -73,11 +73,11 @@ impl Condition {
                 return Err(bad_filter(&format!("`{}` is no trigger; there are {known}", term.value)));
             }
             "deployment_id" => Field::Deployment(text()),
-            "create_time" => Field::Created(answer::time(term)?),
-            _ => Field::Ended(answer::time(term)?),
+            "create_time" => Field::Created(term.time()?),
+            _ => Field::Ended(term.time()?),
         };
         if !matches!(field, Field::Created(_) | Field::Ended(_)) {
-            answer::is_equality(term)?;
+            term.is_equality()?;
         }
         Ok(Condition { field, operator: term.operator })
     }

@@ -93,7 +93,7 @@ impl Condition {
             "partition_key" => Field::Partition(text()),
             _ => Field::Pool(text()),
         };
-        Ok(Condition { field, is: answer::is_equality(term)? })
+        Ok(Condition { field, is: term.is_equality()? })
     }
 
     fn fits(&self, task: &v1::Task) -> bool {
