@@ -169,6 +169,7 @@ fn room(resources: &pb::Resources) -> Room {
 /// A worker as it describes itself.
 pub(crate) fn worker(
     id: WorkerId,
+    session: &str,
     tenant: Option<TenantId>,
     info: &pb::WorkerInfo,
     credits: u32,
@@ -176,6 +177,7 @@ pub(crate) fn worker(
     let workspaces = info.workspaces.iter().map(|name| name.parse().map_err(bad("info.workspaces")));
     Ok(Worker {
         id,
+        session: session.into(),
         tenant,
         workspaces: workspaces.collect::<Result<_, _>>()?,
         pools: texts(&info.pools),

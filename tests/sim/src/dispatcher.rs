@@ -39,7 +39,6 @@ pub enum ToDispatcher {
 pub struct Connect {
     pub worker: Worker,
     pub index: usize,
-    pub session: u64,
     pub wire: u64,
     pub has: BTreeSet<AttemptId>,
 }
@@ -63,7 +62,7 @@ pub struct Dispatcher {
     /// Those that are stopped once their claims are answered.
     retiring: BTreeSet<SourceId>,
     schedulers: BTreeMap<SourceId, usize>,
-    sessions: BTreeMap<WorkerId, (usize, u64, u64)>,
+    sessions: BTreeMap<WorkerId, (usize, u64)>,
     batch: u64,
 }
 
@@ -105,7 +104,7 @@ impl Dispatcher {
             ToDispatcher::Closed(source) => self.closed(source, env),
             ToDispatcher::Connect(connect) => self.connect(*connect, env),
             ToDispatcher::Credits(wire, worker, more) => {
-                if self.sessions.get(&worker).is_some_and(|(_, _, current)| *current == wire) {
+                if self.sessions.get(&worker).is_some_and(|(_, current)| *current == wire) {
                     self.admission.add_credits(worker, more);
                 }
             }
@@ -132,13 +131,12 @@ impl Dispatcher {
         }
         let id = connect.worker.id;
         self.admission.join(connect.worker);
-        let before = self.sessions.insert(id, (connect.index, connect.session, connect.wire));
-        let same_session = before.is_none_or(|(_, session, _)| session == connect.session);
-        self.admission.compare(id, &connect.has, same_session);
+        self.sessions.insert(id, (connect.index, connect.wire));
+        self.admission.compare(id, &connect.has);
     }
 
     fn disconnected(&mut self, wire: u64) {
-        let gone = self.sessions.iter().find(|(_, (_, _, current))| *current == wire).map(|(id, _)| *id);
+        let gone = self.sessions.iter().find(|(_, (_, current))| *current == wire).map(|(id, _)| *id);
         if let Some(worker) = gone {
             self.sessions.remove(&worker);
             self.admission.leave(worker);
@@ -205,7 +203,7 @@ impl Dispatcher {
             self.admission.workers().filter(|worker| elsewhere(worker)).map(|worker| worker.id).collect();
         for worker in moved {
             self.admission.leave(worker);
-            if let Some((_, _, wire)) = self.sessions.remove(&worker) {
+            if let Some((_, wire)) = self.sessions.remove(&worker) {
                 env.break_wire(wire);
             }
         }
@@ -277,7 +275,7 @@ impl Dispatcher {
     }
 
     fn to_worker(&self, worker: WorkerId, message: ToWorker, env: &mut Env) {
-        if let Some((index, _, wire)) = self.sessions.get(&worker) {
+        if let Some((index, wire)) = self.sessions.get(&worker) {
             env.on_wire(*wire, 1, 0, Message::Worker(*index, message));
         }
     }

@@ -145,6 +145,7 @@ impl Worker {
         let has: BTreeSet<AttemptId> = self.attempts.keys().copied().collect();
         let worker = Registered {
             id: self.id,
+            session: self.session.to_string().into(),
             tenant: self.tenant.clone(),
             workspaces: BTreeSet::new(),
             pools: BTreeSet::new(),
@@ -156,7 +157,7 @@ impl Worker {
             draining: false,
             pushed: false,
         };
-        let connect = Connect { worker, index: self.me, session: self.session, wire, has };
+        let connect = Connect { worker, index: self.me, wire, has };
         env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Connect(Box::new(connect))));
     }
 

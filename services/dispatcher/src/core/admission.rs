@@ -152,13 +152,18 @@ impl Admission {
         }
     }
 
-    /// A worker that connects says what it has. What it should have and does not is sent again; what it should not
-    /// have is to be stopped.
-    pub fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>, same_session: bool) {
+    /// A worker that connects says what it has. What it should have and does not is sent again, unless it was sent to
+    /// another process of this worker; what it should not have is to be stopped.
+    pub fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>) {
+        let session = self.workers.get(worker).map(|worker| worker.session.clone());
         let expected = self.live.values().filter(|live| live.worker == Some(worker));
         let mut missing: Vec<_> = expected
             .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
-            .filter(|live| live.phase == Phase::Accepted || (same_session && live.phase == Phase::Sent))
+            .filter(|live| match live.phase {
+                Phase::Accepted => true,
+                Phase::Sent => live.sent_to.is_some() && live.sent_to == session,
+                Phase::Claiming(_) | Phase::Unsure => false,
+            })
             .map(|live| live.attempt_id)
             .collect();
         missing.sort_unstable();
@@ -213,9 +218,9 @@ impl Admission {
     /// Sends an attempt to its worker, if that is connected; else it waits for the worker or for its deadline.
     pub(super) fn deliver(&mut self, attempt: AttemptId) {
         let Some(live) = self.live.get_mut(&attempt) else { return };
-        let Some(worker) = live.worker.filter(|worker| self.workers.get(*worker).is_some()) else { return };
-        live.phase = Phase::Sent;
-        self.effects.push(Effect::Deliver { worker, attempt });
+        let Some(worker) = live.worker.and_then(|worker| self.workers.get(worker)) else { return };
+        (live.phase, live.sent_to) = (Phase::Sent, Some(worker.session.clone()));
+        self.effects.push(Effect::Deliver { worker: worker.id, attempt });
     }
 
     /// It never left: its worker keeps the credit.

@@ -118,6 +118,7 @@ impl Admission {
             pushed: claim.pushed,
             pool: key.demand.pool.clone().map_or(Pool::None, Pool::Named),
             phase: Phase::Claiming(claim.source),
+            sent_to: None,
             order: Some(Arc::new(order)),
             charged: self.mean.get(),
         };

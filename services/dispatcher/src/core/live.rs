@@ -25,6 +25,8 @@ pub struct Live {
     pub pushed: bool,
     pub(crate) pool: Pool,
     pub(crate) phase: Phase,
+    /// The process that we last sent it to. Nobody else may get it, for that one may have begun it.
+    pub(crate) sent_to: Option<Arc<str>>,
     /// What an envelope needs beside the plan; known to whoever chose the task.
     pub(crate) order: Option<Arc<Order>>,
     /// What the run was charged for it in advance.
@@ -50,6 +52,7 @@ impl Live {
             pushed: false,
             pool: Pool::None,
             phase: Phase::Sent,
+            sent_to: None,
             order: None,
             charged: 0.0,
         }

@@ -269,6 +269,7 @@ impl Admission {
             pushed: told.pushed,
             pool: shape.map_or(Pool::Unknown, |shape| pool_of(&shape, told.task)),
             phase: if order.is_some() { Phase::Accepted } else { Phase::Sent },
+            sent_to: None,
             order,
             charged: 0.0,
             plan: told.plan,

@@ -12,6 +12,8 @@ use super::demand::{Demand, Room};
 #[derive(Debug, Clone)]
 pub struct Worker {
     pub id: WorkerId,
+    /// The process.
+    pub session: Arc<str>,
     /// `None` serves every tenant.
     pub tenant: Option<TenantId>,
     /// Empty serves all.

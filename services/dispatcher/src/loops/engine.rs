@@ -273,8 +273,8 @@ impl EngineLoop {
     fn connect(&mut self, connect: Connect) {
         let (id, has) = (connect.worker.id, connect.has.clone());
         self.admission.join(connect.worker.clone());
-        let same_session = self.sessions.connect(connect);
-        self.admission.compare(id, &has, same_session);
+        self.sessions.connect(connect);
+        self.admission.compare(id, &has);
     }
 
     fn read(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: f64) {

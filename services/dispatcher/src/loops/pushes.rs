@@ -196,7 +196,7 @@ fn reached(row: store::PushWorker, signer: &Signer) -> Option<Reached> {
         tenant => Some(tenant.parse().ok()?),
     };
     let info = pb::WorkerInfo::decode(&*row.info).ok()?;
-    let mut worker = wire::worker(id, tenant, &info, 0).ok()?;
+    let mut worker = wire::worker(id, &row.session, tenant, &info, 0).ok()?;
     worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
     Some(Reached { worker, target: Target { url: row.push_url.into(), key } })

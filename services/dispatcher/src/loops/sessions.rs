@@ -17,8 +17,6 @@ const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 /// A worker that opened its stream.
 pub(crate) struct Connect {
     pub(crate) worker: Worker,
-    /// The process.
-    pub(crate) session: String,
     /// Rises with every connection to this instance.
     pub(crate) connection: u64,
     /// Attempts it says it has.
@@ -49,14 +47,10 @@ struct Session {
 }
 
 impl Sessions {
-    /// Takes the place of an earlier connection of this worker, whose stream ends. Answers whether that was of the
-    /// same process.
-    pub(crate) fn connect(&mut self, connect: Connect) -> bool {
-        let (id, session) = (connect.worker.id, connect.session.clone());
+    /// Takes the place of an earlier connection of this worker, whose stream ends.
+    pub(crate) fn connect(&mut self, connect: Connect) {
         let new = Session { connect, envelopes: Vec::new(), cancels: Vec::new() };
-        let before = self.all.insert(id, new);
-        // Without memory of an earlier one it is the same: a restarted instance knows no better.
-        before.is_none_or(|before| before.connect.session == session)
+        self.all.insert(new.connect.worker.id, new);
     }
 
     pub(crate) fn disconnect(&mut self, worker: WorkerId, connection: u64) -> bool {

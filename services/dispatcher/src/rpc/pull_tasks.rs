@@ -45,14 +45,13 @@ impl Dispatcher {
                 format!("worker {worker} is registered for pushes; register it without push_url to pull");
             return Err(Error::new(Reason::InvalidState, message).into());
         }
-        let described = wire::worker(worker, tenant, &info, open.credits.min(CREDITS_MAX))
+        let described = wire::worker(worker, &open.session, tenant, &info, open.credits.min(CREDITS_MAX))
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let (out, responses) = mpsc::unbounded_channel();
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         self.engine.tell(Message::Connect(Connect {
             worker: described,
             key: self.signer.worker_key(&request.tenant, worker, &open.session),
-            session: open.session.clone(),
             connection,
             has: attempts(&open.attempt_ids)?,
             out,

@@ -28,7 +28,7 @@ impl Dispatcher {
         within_credential(caller, info)?;
         self.may_be_pushed(&info.push_url)?;
         let signer = &self.signer;
-        wire::worker(worker, tenant.clone(), info, 0)
+        wire::worker(worker, &request.session, tenant.clone(), info, 0)
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let encoded = info.encode_to_vec();

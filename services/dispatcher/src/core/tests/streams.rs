@@ -141,14 +141,32 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     assert_eq!(world.delivered, BTreeSet::new(), "there is nobody to hand it to");
     world.worker(1, Some("acme"), 3);
     assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "two are on their way");
-    world.admission.compare(worker, &BTreeSet::new(), true);
+    world.admission.compare(worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world).len(), 2);
     // It says that it has one of them and something we never heard of.
     let strange = AttemptId::from_bytes([9; 16]);
-    world.admission.compare(worker, &[chosen[0].attempt_id, strange].into(), true);
+    world.admission.compare(worker, &[chosen[0].attempt_id, strange].into());
     let effects = world.admission.take_effects();
     let again = Effect::Deliver { worker, attempt: chosen[1].attempt_id };
     assert_eq!(effects, [again, Effect::Cancel { worker, attempt: strange }]);
+}
+
+#[test]
+fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 3);
+    world.offer("acme", 1, plain());
+    let sent = world.choose();
+    world.answer(&sent, &[]);
+    assert_eq!(world.delivered, [sent[0].attempt_id].into());
+    world.offer("acme", 1, plain());
+    let claimed = world.choose();
+    world.admission.leave(worker);
+    world.worker_with(1, Some("acme"), 3, |worker| worker.session = "second".into());
+    world.admission.compare(worker, &BTreeSet::new());
+    assert_eq!(world.admission.take_effects(), [], "the first process may have begun it");
+    world.answer(&claimed, &[]);
+    assert!(world.delivered.contains(&claimed[0].attempt_id), "what nobody got goes to the process that is there");
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl World {
         let id = WorkerId::from_bytes([number; 16]);
         let mut worker = Worker {
             id,
+            session: "first".into(),
             tenant: tenant.map(|name| name.parse().unwrap()),
             workspaces: BTreeSet::new(),
             pools: BTreeSet::new(),
