@@ -1,6 +1,5 @@
 //! Envelopes: what a worker needs for one attempt, signed for it alone.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +30,6 @@ const BEATS_PER_TIMEOUT: u32 = 3;
 pub(crate) struct StoredPlan {
     pub(crate) plan: pb::Plan,
     pub(crate) taken_over: TakenOver,
-    /// What its tasks make once per item.
-    pub(crate) mapped: HashSet<String>,
     pub(crate) shape: Arc<Shape>,
     pub(crate) bytes: usize,
 }

@@ -1,6 +1,6 @@
 //! What a task reads: which partitions its plan names, and the versions of them that stand when it is dispatched.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use prost::Message as _;
 use servo_model::task_key::child_partition;
@@ -27,12 +27,32 @@ pub(crate) struct Wanted {
 /// A version that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
+    /// Empty when a mapped child made nothing.
     pub(crate) materialization_id: String,
     /// Empty when its attempt wrote nothing.
     pub(crate) uri: String,
     pub(crate) rows: Option<u64>,
-    /// Which mapped child made it.
-    pub(crate) item: Option<u32>,
+    pub(crate) part: Part,
+}
+
+/// How much of its partition a version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    /// Stands for what mapped children made, which follows it.
+    Items,
+    Item(u32),
+}
+
+impl Part {
+    /// As the statement tells it.
+    fn of(item: i32) -> Part {
+        match (u32::try_from(item), item) {
+            (Ok(item), _) => Part::Item(item),
+            (_, -1) => Part::Whole,
+            _ => Part::Items,
+        }
+    }
 }
 
 /// What was looked up for an envelope.
@@ -120,37 +140,32 @@ pub(crate) fn wanted(plan: &pb::Plan, taken_over: &TakenOver, inputs: &[pb::Plan
 
 /// The versions found, in the order of [`wanted`], as the envelope tells them. A partition without a version is named
 /// all the same: sources have none, and user code must know what of them is meant.
-pub(crate) fn resolved(
-    inputs: &[pb::PlannedInput],
-    mapped: &HashSet<String>,
-    found: Vec<Vec<Version>>,
-) -> Vec<pb::ResolvedInput> {
+pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) -> Vec<pb::ResolvedInput> {
     let mut found = found.into_iter();
     let resolve = |input: &pb::PlannedInput| {
-        let versions = partitions(input).flat_map(|key| versions(key, found.next().unwrap_or_default()));
+        let found: Vec<(&str, Vec<Version>)> =
+            partitions(input).map(|key| (key, found.next().unwrap_or_default())).collect();
+        let mapped = found.iter().flat_map(|(_, versions)| versions).any(|each| each.part == Part::Items);
         pb::ResolvedInput {
-            versions: versions.collect(),
+            versions: found.into_iter().flat_map(|(key, found)| versions(key, found)).collect(),
             asset_key: input.asset_key.clone(),
             parameter: input.parameter.clone(),
-            mapped: mapped.contains(&input.asset_key),
+            mapped,
         }
     };
     inputs.iter().map(resolve).collect()
 }
 
-/// The assets that a plan makes once per item.
-pub(crate) fn mapped(plan: &pb::Plan) -> HashSet<String> {
-    let tasks = plan.tasks.iter().filter(|task| task.mapped_over.is_some());
-    let assets = tasks.filter_map(|task| plan.assets.get(task.asset as usize));
-    assets.flat_map(|asset| std::iter::once(&asset.asset_key).chain(&asset.also_makes)).cloned().collect()
-}
-
-fn versions(partition_key: &str, found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
+fn versions(partition_key: &str, mut found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
     if found.is_empty() && !partition_key.is_empty() {
         return vec![pb::ResolvedVersion { partition_key: partition_key.to_owned(), ..Default::default() }];
     }
-    let told = |Version { materialization_id, uri, item, .. }| pb::ResolvedVersion {
-        partition_key: with_item(partition_key, item),
+    // What stands for the items is told only where there are none.
+    if found.len() > 1 {
+        found.retain(|version| version.part != Part::Items);
+    }
+    let told = |Version { materialization_id, uri, part, .. }| pb::ResolvedVersion {
+        partition_key: with_item(partition_key, part),
         materialization_id,
         uri,
     };
@@ -158,9 +173,10 @@ fn versions(partition_key: &str, found: Vec<Version>) -> Vec<pb::ResolvedVersion
 }
 
 /// A child's key has the reserved dimension that numbers it.
-fn with_item(partition_key: &str, item: Option<u32>) -> String {
+fn with_item(partition_key: &str, part: Part) -> String {
+    let Part::Item(item) = part else { return partition_key.to_owned() };
     let partition: Option<PartitionKey> = partition_key.parse().ok();
-    item.map_or_else(|| partition_key.to_owned(), |item| child_partition(partition.as_ref(), item))
+    child_partition(partition.as_ref(), item)
 }
 
 /// An asset in one piece has one partition without a name.
@@ -194,14 +210,18 @@ pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec
         let output = output.and_then(|output| pb::Output::decode(&*output).ok()).unwrap_or_default();
         if let Some(versions) = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index)) {
             versions.push(Version {
-                materialization_id: AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
+                materialization_id: attempt.map(id_text).unwrap_or_default(),
                 uri: output.uri,
                 rows: output.row_count,
-                item: u32::try_from(item).ok(),
+                part: Part::of(item),
             });
         }
     }
     Ok(found)
+}
+
+fn id_text(attempt: Uuid) -> String {
+    AttemptId::from_bytes(*attempt.as_bytes()).to_string()
 }
 
 #[cfg(test)]
@@ -241,14 +261,10 @@ mod tests {
     fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
         let found = |id: &str| {
             let (materialization_id, uri) = (id.to_owned(), format!("file:///{id}"));
-            vec![Version { materialization_id, uri, rows: None, item: None }]
+            vec![Version { materialization_id, uri, rows: None, part: Part::Whole }]
         };
         let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &[]), input("n/c", &[])];
-        let resolved = resolved(
-            &inputs,
-            &HashSet::from(["n/b".to_owned()]),
-            vec![found("x"), vec![], vec![], found("y")],
-        );
+        let resolved = resolved(&inputs, vec![found("x"), vec![], vec![], found("y")]);
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {
             input
                 .versions
@@ -259,26 +275,29 @@ mod tests {
         let told: Vec<Vec<String>> = resolved.iter().map(versions).collect();
         assert_eq!(told[0], ["k=s:1 file:///x", "k=s:2 "]);
         assert!(told[1].is_empty());
-        let mapped: Vec<bool> = resolved.iter().map(|input| input.mapped).collect();
-        assert_eq!(mapped, [false, true, false]);
+        assert!(!resolved.iter().any(|input| input.mapped));
         assert_eq!(told[2], [" file:///y"]);
     }
 
-    /// A version of `n/a` for every child, and one in one piece of `n/b`.
+    /// `n/a` has four children, of which one made nothing and one's version waits for a decision; `n/b` is in one piece,
+    /// and `n/c` was mapped over nothing.
     const ROWS: &str = "
         INSERT INTO scheduler.materializations (attempt_id, asset_key, partition_key, tenant, workspace, run_number,
             ordinal, item, state, recorded_at, promoted_at, output)
-        SELECT lpad(to_hex(n), 32, '0')::uuid, CASE WHEN n < 9 THEN 'n/a' ELSE 'n/b' END, 'k=s:1', 'acme', 'prod', 5, 2,
-            CASE WHEN n < 9 THEN n ELSE -1 END, CASE WHEN n = 3 THEN 4 ELSE 3 END, now(), now(), ''
-        FROM unnest(ARRAY[0, 1, 2, 3, 9]) n;
+        SELECT lpad(to_hex(id), 32, '0')::uuid, asset, 'k=s:1', 'acme', 'prod', 5, ordinal, item, state, now(), now(),
+            output
+        FROM (VALUES (1, 'n/a', 2, 1, 3, 'x'::bytea), (2, 'n/a', 2, 2, 3, 'x'), (3, 'n/a', 2, 3, 4, 'x'),
+            (9, 'n/a', 2, -1, 3, ''), (10, 'n/b', 3, -1, 3, 'x'), (11, 'n/c', 4, -1, 3, ''))
+            AS v (id, asset, ordinal, item, state, output);
         INSERT INTO scheduler.tasks (tenant, run_number, ordinal, item, attempt, failures, state, reason, cancelling,
             pushed, changed_at, attempt_id)
-        SELECT 'acme', 5, 2, n, 1, 0, 7, 1, false, false, now(), lpad(to_hex(greatest(n, 0)), 32, '0')::uuid
-        FROM generate_series(-1, 3) n;
+        SELECT 'acme', 5, 2, n, 1, 0, 7, 1, false, false, now(), lpad(to_hex(n), 32, '0')::uuid
+        FROM generate_series(0, 3) n;
         INSERT INTO scheduler.partitions (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
             attempt_run, attempt_state, materialization_id, materialized_at, materialized_run)
         SELECT 'acme', 'prod', asset, 'k=s:1', id, now(), 5, 7, id, now(), 5
-        FROM (VALUES ('n/a', lpad('0', 32, '0')::uuid), ('n/b', lpad('9', 32, '0')::uuid)) AS v (asset, id)";
+        FROM (VALUES ('n/a', lpad('9', 32, '0')::uuid), ('n/b', lpad('a', 32, '0')::uuid),
+            ('n/c', lpad('b', 32, '0')::uuid)) AS v (asset, id)";
 
     #[tokio::test]
     async fn a_version_of_a_mapped_asset_is_what_all_its_children_made() {
@@ -289,16 +308,28 @@ mod tests {
         let config = servo_store::DatabaseConfig::new(database.service_url(), database.password());
         let store = servo_store::Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
         let plan = pb::Plan { tenant: "acme".to_owned(), workspace: "prod".to_owned(), ..Default::default() };
-        let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &["k=s:1"])];
+        let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &["k=s:1"]), input("n/c", &["k=s:1"])];
         let wanted = wanted(&plan, &TakenOver::new(), &inputs);
-        let resolved = resolved(&inputs, &HashSet::new(), find(store.loops(), &wanted).await.unwrap());
-        let keys = |input: &pb::ResolvedInput| {
-            let keys = input.versions.iter().map(|version| version.partition_key.clone());
-            keys.collect::<Vec<_>>()
+        let resolved = resolved(&inputs, find(store.loops(), &wanted).await.unwrap());
+        let told = |input: &pb::ResolvedInput| {
+            let told = |version: &pb::ResolvedVersion| {
+                (version.partition_key.clone(), !version.materialization_id.is_empty())
+            };
+            (input.mapped, input.versions.iter().map(told).collect::<Vec<_>>())
         };
-        // The last child's version waits for a decision.
-        assert_eq!(keys(&resolved[0]), ["_map=i:0,k=s:1", "_map=i:1,k=s:1", "_map=i:2,k=s:1", "k=s:2"]);
-        assert_eq!(keys(&resolved[1]), ["k=s:1"]);
-        assert_eq!(with_item("", Some(7)), "_map=i:7");
+        let named = |keys: &[(&str, bool)]| {
+            keys.iter().map(|(key, there)| ((*key).to_owned(), *there)).collect::<Vec<_>>()
+        };
+        let items = [
+            ("_map=i:0,k=s:1", false),
+            ("_map=i:1,k=s:1", true),
+            ("_map=i:2,k=s:1", true),
+            ("_map=i:3,k=s:1", false),
+            ("k=s:2", false),
+        ];
+        assert_eq!(told(&resolved[0]), (true, named(&items)));
+        assert_eq!(told(&resolved[1]), (false, named(&[("k=s:1", true)])));
+        assert_eq!(told(&resolved[2]), (true, named(&[("k=s:1", true)])));
+        assert_eq!(with_item("", Part::Item(7)), "_map=i:7");
     }
 }

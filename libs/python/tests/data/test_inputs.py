@@ -71,7 +71,8 @@ def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: 
     sparse = [*versions, Version("_map=i:1", "B", ""), Version("_map=i:3", "", "")]
     assert Reader(None).read(Resolved("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
     # Without items there is nothing to read, and nothing that is missing.
-    assert Reader(None).read(Resolved("n/a", "a", [], mapped=True), In("n/a"), None).value == []
+    none = Resolved("n/a", "a", [Version("", "01J0000000000000000000000A", "")], mapped=True)
+    assert Reader(None).read(none, In("n/a"), None).value == []
     # By partition, when the reader has none or another.
     several = [
         *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),

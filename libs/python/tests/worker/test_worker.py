@@ -286,10 +286,13 @@ def test_data_flows_from_task_to_task(mesh: Mesh, built: Built, effects: Path) -
 def test_a_join_reads_what_all_items_made(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-fan") as client, working(mesh, "work-fan", effects):
         deployed(client, built)
-        for items, read in [([], "[]"), ([1, 2, 3], "[2, 4, 6]")]:
-            run = client.trigger(Run("fan.*", config={"items": items}))
-            ended = client.wait(run.run_id)
-            assert (ended.state, effects.read_text()) == (state_pb2.RUN_STATE_SUCCEEDED, read), ended
+        for items, read in [([], "[]"), ([1, 2, 3], "[2, 4, 6]"), ([0, 5], "[None, 10]"), ([], "[]")]:
+            # Made by the same run, and then what stands.
+            for selection in ("fan.*", "fan/joined"):
+                effects.write_text("")
+                run = client.trigger(Run(selection, config={"items": items}))
+                ended = client.wait(run.run_id)
+                assert (ended.state, effects.read_text()) == (state_pb2.RUN_STATE_SUCCEEDED, read), ended
 
 
 def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:

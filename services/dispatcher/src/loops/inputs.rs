@@ -12,7 +12,7 @@ use tracing::{error, warn};
 
 use super::engine::{Engine, Message};
 use crate::envelope::StoredPlan;
-use crate::inputs::{self, Found, Inputs};
+use crate::inputs::{self, Found, Inputs, Part};
 
 /// Tasks whose inputs are read by one statement at most.
 const TASKS_AT_ONCE_MAX: usize = 256;
@@ -131,11 +131,10 @@ async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<Sto
     let mut found = found.into_iter();
     let resolve = |((attempt, stored, ordinal), count): ((AttemptId, Arc<StoredPlan>, u32), usize)| {
         let versions = found.by_ref().take(count).collect();
-        let inputs =
-            Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), &stored.mapped, versions));
+        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
         let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
         // What children made together is no version that one of them could be compared with.
-        let whole = compared.into_iter().flatten().find(|version| version.item.is_none());
+        let whole = compared.into_iter().flatten().find(|version| version.part == Part::Whole);
         (attempt, Found { inputs, previous: whole.map(inputs::previous) })
     };
     engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));

@@ -110,6 +110,6 @@ async fn read_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, St
     let bytes = bytes.ok_or("planner.plans has no such plan")?;
     let decoded = pb::Plan::decode(&*bytes).map_err(|error| error.to_string())?;
     let shape = Arc::new(wire::shape(&decoded).map_err(|error| error.to_string())?);
-    let (taken_over, mapped) = (inputs::taken_over(&decoded), inputs::mapped(&decoded));
-    Ok(StoredPlan { plan: decoded, taken_over, mapped, shape, bytes: bytes.len() * DECODED_FACTOR })
+    let taken_over = inputs::taken_over(&decoded);
+    Ok(StoredPlan { plan: decoded, taken_over, shape, bytes: bytes.len() * DECODED_FACTOR })
 }

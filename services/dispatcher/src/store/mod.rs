@@ -56,7 +56,7 @@ pub(crate) async fn entries_of(
 
 /// A place among those wanted, counted from 1, with a version found there: its attempt, the encoded output, and which mapped
 /// child made it, -1 for none.
-pub(crate) type VersionRow = (i64, Uuid, Option<Vec<u8>>, i32);
+pub(crate) type VersionRow = (i64, Option<Uuid>, Option<Vec<u8>>, i32);
 
 /// What is found of these; of a mapped asset several in one place.
 pub(crate) async fn latest_versions(

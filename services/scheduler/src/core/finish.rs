@@ -2,7 +2,7 @@
 
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, TaskCause, TaskState};
-use servo_model::{AttemptId, Operation};
+use servo_model::{AttemptId, DispatchId, Operation};
 
 use super::cell::Slot;
 use super::changes::{Checked, Materialized, PartitionNews, Promotion};
@@ -178,14 +178,29 @@ impl Fold<'_> {
         }
     }
 
-    /// A mapped task has ended with its last child. It had no attempt of its own, so its first child's stands for all: a
-    /// reader that finds it reads what all of them made.
+    /// A mapped task has ended with its last child, or without any. Nobody attempted it, so its version has an id of its
+    /// own, the one before the first attempt's, and an empty output: what it is made of are its children's versions.
     pub(super) fn note_mapped(&mut self, parent: u32) {
-        let children = self.run.children.get(&parent).into_iter().flat_map(|children| &children.cells);
-        let Some(attempt_id) = children.filter_map(|cell| cell.attempt_id).next() else { return };
         let task = Slot::planned(parent);
-        let succeeded = self.cell(task).state == TaskState::Succeeded;
-        self.note_partition(task, attempt_id, succeeded);
+        let graph = self.graph();
+        let (planned, settings) = (graph.task(parent), graph.settings(parent));
+        let whole = DispatchId::new(&self.run.header.run_id, &planned.key, 0).attempt_id();
+        let at = self.at;
+        let cell = self.cell(task);
+        cell.attempt_id = Some(whole);
+        let succeeded = cell.state == TaskState::Succeeded;
+        if succeeded && planned.key.operation() == Operation::Materialize {
+            self.changes.materialized.extend(settings.makes().map(|asset_key| Materialized {
+                slot: task,
+                attempt_id: whole,
+                asset_key: asset_key.to_string(),
+                partition_key: planned.partition_key.to_string(),
+                promotion: Promotion::Promoted,
+                output: Vec::new(),
+                at,
+            }));
+        }
+        self.note_partition(task, whole, succeeded);
     }
 
     /// Checks make nothing.
@@ -197,8 +212,7 @@ impl Fold<'_> {
             return;
         }
         let (state, at) = (cell.state, cell.changed_at);
-        let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
-        self.changes.partitions.extend(assets.map(|asset_key| PartitionNews {
+        self.changes.partitions.extend(settings.makes().map(|asset_key| PartitionNews {
             asset_key: asset_key.to_string(),
             partition_key: planned.partition_key.to_string(),
             attempt_id,

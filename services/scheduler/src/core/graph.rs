@@ -33,6 +33,13 @@ pub struct AssetSettings {
     pub code_version: Arc<str>,
 }
 
+impl AssetSettings {
+    /// Every asset that one attempt makes.
+    pub fn makes(&self) -> impl Iterator<Item = &Arc<str>> {
+        std::iter::once(&self.asset_key).chain(&self.also_makes)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct PlannedTask {
     pub key: TaskKey,

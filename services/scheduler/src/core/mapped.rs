@@ -13,6 +13,7 @@ impl Fold<'_> {
         let count = self.run.items.get(&over).map_or(0, |(count, _)| *count);
         if count == 0 {
             self.step(Slot::planned(parent), TaskCause::ChildrenSucceeded);
+            self.note_mapped(parent);
             ended.push(Slot::planned(parent));
             return;
         }

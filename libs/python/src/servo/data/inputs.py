@@ -34,7 +34,7 @@ class Resolved:
     asset_key: str
     parameter: str
     versions: Sequence[Version]
-    # Made once per item by the same run: no versions mean no items.
+    # Made once per item: a version of a whole partition then stands for no items.
     mapped: bool = False
 
 
@@ -76,7 +76,7 @@ class Reader:
         self, resolved: Resolved, piece: _Piece, given: In, wanted: tables.Kind | None, load: Load | None
     ) -> Any:
         """Of what is made once per item, the list of what the items made."""
-        if resolved.mapped and not piece.mapped and not piece.there:
+        if resolved.mapped and not piece.mapped and piece.there:
             return []
         if load and not piece.there:
             return tables.as_kind(load(PartitionKey.parse(piece.partition) if piece.partition else None), wanted)

@@ -5,7 +5,8 @@ use servo_model::states::{RunState, TaskState, TransitionReason};
 
 use super::world::{World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph};
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold, force_from,
+    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, Slot, TimerKind, Verdict, fold,
+    force_from,
 };
 
 fn diamond() -> World {
@@ -190,6 +191,7 @@ fn without_items_there_is_nothing_to_map() {
     let mut world = World::begun(mapped_graph(&[&[], &[0], &[1]], &[(1, 0)]));
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.states(), [TaskState::Succeeded; 3]);
+    whole_version_of(&world, p(1));
 }
 
 #[test]
@@ -347,6 +349,21 @@ fn a_mapped_partition_is_whole_when_all_its_children_are() {
         world.claim(Slot::child(1, item));
         world.finish(Slot::child(1, item), Outcome::Succeeded);
     }
-    let news = world.changes.partitions.iter().find(|news| news.asset_key == "t/a1").unwrap();
-    assert_eq!((news.attempt_id, news.promoted, told(&world)), (world.active(Slot::child(1, 0)), true, 1));
+    assert_eq!(told(&world), 1);
+    whole_version_of(&world, p(1));
+}
+
+/// The mapped task's partition is good, and its version is that of no child.
+fn whole_version_of(world: &World, task: Slot) {
+    let asset = format!("t/a{}", task.ordinal);
+    let news = world.changes.partitions.iter().find(|news| news.asset_key == asset).unwrap();
+    let whole = world.changes.materialized.iter().find(|made| made.slot == task).unwrap();
+    assert_eq!(
+        (whole.asset_key.as_str(), whole.output.len(), whole.promotion),
+        (&*asset, 0, Promotion::Promoted)
+    );
+    assert_eq!((news.attempt_id, news.promoted), (whole.attempt_id, true));
+    assert_eq!(world.run.cell(task).unwrap().attempt_id, Some(whole.attempt_id));
+    let of_children = world.changes.materialized.iter().filter(|made| made.slot.item.is_some());
+    assert!(of_children.into_iter().all(|made| made.attempt_id != whole.attempt_id));
 }
