@@ -162,10 +162,12 @@ impl Attempt {
 
     pub(crate) fn take_beat(&self, beat: pb::HeartbeatResponse) {
         self.renew(beat.renewed);
+        // It may ask for more beats, not for fewer: the envelope knows after which silence its asset counts as lost.
         if let Some(interval) = beat.interval.and_then(|interval| Duration::try_from(interval).ok())
             && !interval.is_zero()
         {
-            *lock(&self.0.interval) = interval;
+            let mut current = lock(&self.0.interval);
+            *current = interval.min(*current);
         }
         if beat.should_cancel {
             self.0.cancelled.cancel();
@@ -175,4 +177,21 @@ impl Attempt {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_may_ask_for_more_beats_but_not_for_fewer() {
+        let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+        let envelope = pb::TaskEnvelope { heartbeat_interval: seconds(5), ..Default::default() };
+        let (nobody, token) = (Arc::from("x"), CancellationToken::new());
+        let attempt = Attempt::new(envelope, Arc::clone(&nobody), nobody, token, Duration::from_secs(30));
+        for (told, then) in [(seconds(30), 5), (seconds(0), 5), (None, 5), (seconds(2), 2), (seconds(30), 2)] {
+            attempt.take_beat(pb::HeartbeatResponse { interval: told, ..Default::default() });
+            assert_eq!(attempt.interval(), Duration::from_secs(then), "after {told:?}");
+        }
+    }
 }
