@@ -72,15 +72,16 @@ def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool, err: bool) -> 
         deployment_pb2.CHANGE_KIND_CHANGED: "~",
         deployment_pb2.CHANGE_KIND_REMOVED: "-",
     }
-    by_code = [change for change in diff.changes if new_code and _is_code_alone(change)]
+    by_code = 0
     for change in diff.changes:
-        if change in by_code:
+        if new_code and _is_code_alone(change):
+            by_code += 1
             continue
         fields = ", ".join(field.path for field in change.fields)
         stale = "; its data becomes stale" if change.makes_stale else ""
         typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
     if by_code:
-        count = f"{len(by_code)} asset{'s' * (len(by_code) > 1)}"
+        count = f"{by_code} asset{'s' * (by_code > 1)}"
         typer.echo(f"  the code changes, the definitions stay: the data of {count} becomes stale", err=err)
     if not diff.changes:
         typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)
