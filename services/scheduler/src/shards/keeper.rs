@@ -117,6 +117,8 @@ impl Keeper {
     async fn give_back(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
         let (unreadable, mut given): (Vec<i16>, Vec<i16>) =
             held.keys().copied().partition(|shard| self.shards.unreadable.contains(*shard));
+        // Keeps neighbours, as acquiring takes them.
+        given.sort_unstable();
         given.drain(..share.min(given.len()));
         given.extend(unreadable);
         for shard in &given {

@@ -1,8 +1,9 @@
 //! The shards this instance holds: appended to, folded and stored in one statement per flush.
 //!
 //! A [`Lane`](lane::Lane) is a task that owns the memory of its shards and one flush at a time; while a flush is under
-//! way the next gathers. Two lanes keep Postgres busy while one of them waits for its disk. Memory is a cache of rows:
-//! whenever a flush fails, what it touched is forgotten and read again.
+//! way the next gathers. Two lanes keep Postgres busy while one of them waits for its disk. Neighbours share a lane and
+//! an instance holds neighbours, so two instances have two lanes between them and flush as much at once as one alone
+//! would. Memory is a cache of rows: whenever a flush fails, what it touched is forgotten and read again.
 
 mod admission;
 mod bells;
@@ -58,6 +59,11 @@ use crate::metrics::Metrics;
 
 /// One flush works while the other waits for the disk.
 const LANES: usize = 2;
+
+fn lane_of(shard: i16) -> usize {
+    let all = usize::from(Stream::Execution.shards().unsigned_abs());
+    usize::from(shard.unsigned_abs()) * LANES / all
+}
 
 /// The way to the lanes. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -156,7 +162,6 @@ impl Shards {
         if !(0..Stream::Execution.shards()).contains(&shard) {
             return Err(NotDone::NotHeld);
         }
-        let lane = usize::from(shard.unsigned_abs()) % LANES;
-        self.lanes[lane].send(message).map_err(|_| NotDone::Stopped)
+        self.lanes[lane_of(shard)].send(message).map_err(|_| NotDone::Stopped)
     }
 }

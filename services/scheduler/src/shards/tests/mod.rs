@@ -10,7 +10,7 @@ mod set_aside;
 mod sizes;
 mod timers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use super::{
     Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned,
-    event_id,
+    event_id, lane_of,
 };
 use crate::core::{Limits, Slot, Verdict};
 use crate::metrics::Metrics;
@@ -377,6 +377,12 @@ async fn instances_share_the_shards_and_every_shard_has_a_holder() {
         two.keeper.clone().run_once().await.unwrap();
     }
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
-    let of = |name: &str| holders.iter().filter(|holder| holder.holder == name).count();
-    assert_eq!((of("one"), of("two")), (32, 32));
+    let of = |name: &str| -> Vec<i16> {
+        holders.iter().filter(|holder| holder.holder == name).map(|holder| holder.shard).collect()
+    };
+    assert_eq!((of("one").len(), of("two").len()), (32, 32));
+    for name in ["one", "two"] {
+        let lanes: BTreeSet<usize> = of(name).into_iter().map(lane_of).collect();
+        assert_eq!(lanes.len(), 1, "{name} flushes by one lane, as large as it can");
+    }
 }
