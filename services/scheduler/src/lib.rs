@@ -29,7 +29,7 @@ use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
-use servo_store::{DatabaseConfig, LeaseTtl, LoopStore, Store, StoreError, query};
+use servo_store::{DatabaseConfig, LeaseTtl, Store};
 use tokio::sync::{mpsc, watch};
 use ulid::Ulid;
 
@@ -71,37 +71,6 @@ fn lease_ttl() -> Duration {
 
 /// How soon a stream of limits that broke is opened again.
 const LIMITS_EVERY: Duration = Duration::from_millis(500);
-/// How often it is looked whether anybody follows from afar, and whether messages are old.
-const SWEEP_BUS_EVERY: Duration = Duration::from_secs(10);
-/// Messages that everybody has passed are kept for this long.
-const MESSAGES_KEPT: Duration = Duration::from_secs(3_600);
-const MESSAGES_PER_DELETE: i32 = 1_000;
-
-/// How often what has become old is looked for; it is all made long before it is needed, and deleted long after.
-const SWEEP_LEDGER_EVERY: Duration = Duration::from_secs(3_600);
-/// Days whose partitions are made ahead, so that an outage of this loop of a week costs nothing.
-const DAYS_AHEAD: i32 = 8;
-const KEYS_PER_DELETE: i32 = 5_000;
-
-/// Makes the ledger's next days and lets old keys go, in steps that hold nobody up. Answers how many went.
-async fn sweep_ledger(loops: LoopStore) -> Result<u64, StoreError> {
-    loops.execute(query("SELECT ledger.make_partitions($1)").bind(DAYS_AHEAD)).await?;
-    let mut gone = 0;
-    loop {
-        let expire = query("SELECT ledger.expire_keys($1)").bind(KEYS_PER_DELETE);
-        let rows: Vec<(i64,)> = loops.all(expire).await?;
-        let some = rows.first().map_or(0, |(count,)| *count);
-        gone += some.unsigned_abs();
-        if some < i64::from(KEYS_PER_DELETE) {
-            return Ok(gone);
-        }
-    }
-}
-
-async fn sweep_bus(listeners: Listeners, loops: LoopStore) -> Result<u64, StoreError> {
-    listeners.look(&loops).await?;
-    servo_bus::expire(&loops, Topic::Runs, MESSAGES_KEPT, MESSAGES_PER_DELETE).await
-}
 
 /// Serves the API until the process is told to stop.
 pub fn start(mesh: Mesh<Config>) -> Life {
@@ -167,10 +136,12 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .ready_when(store.readiness())
         .with_loop("keep shards", Pace::every(ttl.get() / 3), move || round.clone().run_once())
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || follower.clone().follow())
-        .with_loop("sweep bus", Pace::every(SWEEP_BUS_EVERY), move || {
-            sweep_bus(listeners.clone(), bus.clone())
+        .with_loop("sweep bus", Pace::every(loops::SWEEP_BUS_EVERY), move || {
+            loops::sweep_bus(listeners.clone(), bus.clone())
         })
-        .with_loop("sweep ledger", Pace::every(SWEEP_LEDGER_EVERY), move || sweep_ledger(ledger.clone()))
+        .with_loop("sweep ledger", Pace::every(loops::SWEEP_LEDGER_EVERY), move || {
+            loops::sweep_ledger(ledger.clone())
+        })
         .until_signal()
         .await;
     keeper.leave().await;

@@ -189,18 +189,13 @@ impl Wanted {
     }
 
     fn add_time(&mut self, term: &Term) -> Result<(), Error> {
-        let fault = |told: &str| bad_filter(&format!("record_time: {told}"));
-        let at: jiff::Timestamp = term
-            .value
-            .parse()
-            .map_err(|_| fault(&format!("`{}` is no time; write \"2026-01-31T12:00:00Z\"", term.value)))?;
-        let at = at.as_microsecond();
+        let at = i64::try_from(term.time()? / 1_000).unwrap_or(i64::MAX);
         match term.operator {
             Operator::Greater => self.after = Some(at + 1),
             Operator::AtLeast => self.after = Some(at),
             Operator::Less => self.before = Some(at - 1),
             Operator::AtMost => self.before = Some(at),
-            _ => return Err(fault("takes <, <=, > and >=")),
+            _ => return Err(bad_filter("`record_time` takes <, <=, > and >=")),
         }
         Ok(())
     }
