@@ -19,7 +19,8 @@ use crate::support::{Running, binaries};
 /// The tenant with the small backlog.
 const SMALL: &str = "small";
 /// Tenants that come when all slots are taken, each for the first time: some before the kill, some behind it.
-const LATE: [&str; 6] = ["late0", "late1", "late2", "late3", "late4", "late5"];
+const LATE: [&str; 10] =
+    ["late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9"];
 /// A tenant that has the mesh for itself, before anybody else comes.
 const ALONE: &str = "alone";
 /// Workers of this tenant serve all others.
@@ -27,7 +28,10 @@ const EVERYBODY: &str = "-";
 /// The tasks that wait for nothing but a slot.
 const PART: &str = "fan/part";
 const SLOTS: u32 = 50;
+/// On average. Naps of exactly the same length that begin together end together: then no slot becomes free for a whole
+/// nap, whatever the shares are.
 const NAP: Duration = Duration::from_millis(100);
+const NAP_SPREAD: f64 = 0.1;
 /// Callers per tenant, and tasks of a run of the small one.
 const FEEDERS: usize = 4;
 const SMALL_WIDTH: usize = 100;
@@ -69,7 +73,7 @@ impl Handler for Napper {
             log.push((attempt.envelope().tenant.clone(), began, began + NAP));
             log.len() - 1
         };
-        tokio::time::sleep(NAP).await;
+        tokio::time::sleep(NAP.mul_f64(rand::random_range(1.0 - NAP_SPREAD..1.0 + NAP_SPREAD))).await;
         self.began.lock().unwrap()[place].2 = Instant::now();
         Done::succeeded()
     }

@@ -199,6 +199,10 @@ async fn f11_tasks_whose_queue_entries_are_gone_are_pushed_anew() {
     let run = user.trigger(&["push.*"]).await.unwrap().run_id;
     user.until(&run, |counts| counts.active == tasks).await.unwrap();
     let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
+    let queued = "SELECT count(*) FROM dispatcher.queue_entries";
+    while sqlx::query_scalar::<_, i64>(queued).fetch_one(&mut admin).await.unwrap() < i64::from(tasks) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     let wipe = "DELETE FROM dispatcher.queue_entries WHERE name IN
         (SELECT name FROM dispatcher.queue_entries LIMIT $1)";
     let wiped =
