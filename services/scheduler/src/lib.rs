@@ -9,6 +9,7 @@ pub mod core;
 mod known;
 mod loops;
 mod metrics;
+mod passing;
 mod planning;
 mod replay;
 mod route;

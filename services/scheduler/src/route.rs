@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use servo_mesh::error::reason_of;
-use servo_mesh::{Error, Holders, Peer, Reason, time_left};
+use servo_mesh::{Error, Holders, Reason, time_left};
 use servo_model::Stream;
 use servo_proto::v1;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_store::LoopStore;
 use tonic::{Code, Status};
 
 use crate::core::{Refusal, Verdict};
+use crate::passing::Passing;
 use crate::shards::{Ask, Done, DoneAs, NotDone, RunView, Shards};
 use crate::wire;
 
@@ -31,6 +31,7 @@ pub(crate) struct Route {
     holders: Holders,
     loops: LoopStore,
     own_address: Arc<str>,
+    passing: Passing,
 }
 
 /// What came of one ask, wherever it was judged.
@@ -43,7 +44,7 @@ pub(crate) struct Submitted {
 
 impl Route {
     pub(crate) fn new(shards: Shards, holders: Holders, loops: LoopStore, own_address: &str) -> Route {
-        Route { shards, holders, loops, own_address: own_address.into() }
+        Route { shards, holders, loops, own_address: own_address.into(), passing: Passing::default() }
     }
 
     /// Has the asks judged by the shard's holder, and answers for each in its order.
@@ -83,14 +84,13 @@ impl Route {
             return Ok(None);
         };
         let events = asks.iter().flat_map(|ask| wire::records(ask, shard)).collect();
-        let request = v1::ApplyEventsRequest { shard: u32::from(shard.unsigned_abs()), events };
-        let mut client: SchedulerServiceClient<Peer> = SchedulerServiceClient::new(holder.peer);
-        match client.apply_events(request).await {
-            Ok(answer) => {
-                let events = answer.into_inner().events;
-                Ok(Some(events.into_iter().map(|applied| Submitted { applied, run: None }).collect()))
+        match self.passing.pass(holder, events, asks.len()).await {
+            // Events are known by their ids and keys when they come again.
+            Ok(answers) if answers.iter().any(is_for_nobody) => Ok(None),
+            Ok(answers) => {
+                Ok(Some(answers.into_iter().map(|applied| Submitted { applied, run: None }).collect()))
             }
-            // Whether it was judged may be unknown; events are known by their ids and keys when they come again.
+            // Whether it was judged may be unknown.
             Err(status) if status.code() == Code::Unavailable => Ok(None),
             Err(status) => Err(passed_back(&status)),
         }
@@ -116,6 +116,11 @@ pub(crate) fn not_done(why: &NotDone) -> Error {
         NotDone::KeyTaken => Error::new(Reason::AlreadyExists, why.to_string()),
         NotDone::Unavailable(_) | NotDone::Stopped => Error::new(Reason::NotReady, why.to_string()),
     }
+}
+
+/// It was not judged, because the shard has moved or its holder could not store anything.
+fn is_for_nobody(applied: &v1::AppliedEvent) -> bool {
+    matches!(applied.refusal(), v1::ErrorReason::NotHolder | v1::ErrorReason::NotReady)
 }
 
 fn passed_back(status: &Status) -> Error {

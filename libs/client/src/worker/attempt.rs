@@ -189,7 +189,8 @@ mod tests {
         let envelope = pb::TaskEnvelope { heartbeat_interval: seconds(5), ..Default::default() };
         let (nobody, token) = (Arc::from("x"), CancellationToken::new());
         let attempt = Attempt::new(envelope, Arc::clone(&nobody), nobody, token, Duration::from_secs(30));
-        for (told, then) in [(seconds(30), 5), (seconds(0), 5), (None, 5), (seconds(2), 2), (seconds(30), 2)] {
+        for (told, then) in [(seconds(30), 5), (seconds(0), 5), (None, 5), (seconds(2), 2), (seconds(30), 2)]
+        {
             attempt.take_beat(pb::HeartbeatResponse { interval: told, ..Default::default() });
             assert_eq!(attempt.interval(), Duration::from_secs(then), "after {told:?}");
         }

@@ -1,7 +1,9 @@
 //! ApplyEvents: what other instances were asked for, judged by the holder of the shard.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use servo_mesh::{Error, Reason};
 use servo_model::{Digest, RunId, RunKey};
 use servo_proto::v1;
@@ -10,35 +12,52 @@ use ulid::Ulid;
 use uuid::Uuid;
 
 use super::{Scheduler, answer};
+use crate::passing::EVENTS_PER_CALL_MAX;
 use crate::route;
 use crate::shards::{Ask, NewPlan, NewRun, RunEvent};
 use crate::wire;
-
-const EVENTS_MAX: usize = 256;
 
 pub(super) async fn apply_events(
     scheduler: &Scheduler,
     asked: v1::ApplyEventsRequest,
 ) -> Result<v1::ApplyEventsResponse, Error> {
     let count = asked.events.len();
-    if count > EVENTS_MAX {
-        return Err(Error::bad_field("events", format!("has {count} entries; {EVENTS_MAX} are allowed")));
+    if count > EVENTS_PER_CALL_MAX {
+        return Err(Error::bad_field(
+            "events",
+            format!("has {count} entries; {EVENTS_PER_CALL_MAX} are allowed"),
+        ));
     }
-    let shard = i16::try_from(asked.shard)
-        .map_err(|_| Error::bad_field("shard", "is no shard of the execution stream"))?;
-    let mut asks = Vec::with_capacity(count);
+    let mut asks: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    // They are of many callers: what is wrong with one is its own affair.
+    let mut events: Vec<(usize, v1::AppliedEvent)> = Vec::new();
     let mut records = asked.events.into_iter().enumerate().peekable();
     while let Some((index, record)) = records.next() {
         // A request's plan stands behind it and is appended with it.
         let plan = records.next_if(|(_, next)| is_plan(next)).map(|(_, plan)| plan);
-        let ask = ask(scheduler, record, plan).await.map_err(|fault| fault.at(index))?;
-        if ask.run_id().shard() != shard {
-            return Err(Fault::new("correlation_id", "is a run of another shard").at(index));
+        match ask(scheduler, record, plan).await {
+            Ok(ask) => asks.entry(ask.run_id().shard()).or_default().push((index, ask)),
+            Err(fault) => events.push((index, refused(&fault.at(index)))),
         }
-        asks.push(ask);
     }
-    let done = scheduler.shards.submit(shard, asks).await.map_err(|why| route::not_done(&why))?;
-    Ok(v1::ApplyEventsResponse { events: done.iter().map(route::applied).collect() })
+    let judged = join_all(asks.into_iter().map(|(shard, asks)| judge(scheduler, shard, asks))).await;
+    events.extend(judged.into_iter().flatten());
+    events.sort_unstable_by_key(|(place, _)| *place);
+    Ok(v1::ApplyEventsResponse { events: events.into_iter().map(|(_, applied)| applied).collect() })
+}
+
+/// Asks of one shard, each with its place among all.
+async fn judge(scheduler: &Scheduler, shard: i16, asks: Vec<(usize, Ask)>) -> Vec<(usize, v1::AppliedEvent)> {
+    let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
+    let applied: Vec<v1::AppliedEvent> = match scheduler.shards.submit(shard, asks).await {
+        Ok(done) => done.iter().map(route::applied).collect(),
+        Err(why) => vec![refused(&route::not_done(&why)); places.len()],
+    };
+    places.into_iter().zip(applied).collect()
+}
+
+fn refused(error: &Error) -> v1::AppliedEvent {
+    route::refused(error.reason(), &error.to_string())
 }
 
 fn is_plan(record: &v1::EventRecord) -> bool {

@@ -166,7 +166,10 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
     world.admission.compare(worker, &BTreeSet::new());
     assert_eq!(world.admission.take_effects(), [], "the first process may have begun it");
     world.answer(&claimed, &[]);
-    assert!(world.delivered.contains(&claimed[0].attempt_id), "what nobody got goes to the process that is there");
+    assert!(
+        world.delivered.contains(&claimed[0].attempt_id),
+        "what nobody got goes to the process that is there"
+    );
 }
 
 #[test]

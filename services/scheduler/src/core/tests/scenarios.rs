@@ -5,7 +5,8 @@ use servo_model::states::{RunState, TaskState, TransitionReason};
 
 use super::world::{World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph};
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Outcome, Refusal, Slot, TimerKind, Verdict, fold, force_from,
+    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, Slot, TimerKind, Verdict, fold,
+    force_from,
 };
 
 fn diamond() -> World {
@@ -357,7 +358,10 @@ fn whole_version_of(world: &World, task: Slot) {
     let asset = format!("t/a{}", task.ordinal);
     let news = world.changes.partitions.iter().find(|news| news.asset_key == asset).unwrap();
     let whole = world.changes.materialized.iter().find(|made| made.slot == task).unwrap();
-    assert_eq!((whole.asset_key.as_str(), whole.output.len(), whole.promotion), (&*asset, 0, Promotion::Promoted));
+    assert_eq!(
+        (whole.asset_key.as_str(), whole.output.len(), whole.promotion),
+        (&*asset, 0, Promotion::Promoted)
+    );
     assert_eq!((news.attempt_id, news.promoted), (whole.attempt_id, true));
     assert_eq!(world.run.cell(task).unwrap().attempt_id, Some(whole.attempt_id));
     let of_children = world.changes.materialized.iter().filter(|made| made.slot.item.is_some());
