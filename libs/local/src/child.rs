@@ -74,6 +74,11 @@ impl Child {
         if self.inner.try_wait()?.is_none() {
             self.signal(signal)?;
         }
+        self.wait_or_kill(grace)
+    }
+
+    /// Waits `grace` for the end, then kills the group.
+    pub fn wait_or_kill(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         match self.wait_for(grace)? {
             Some(status) => Ok(status),
             None => self.kill_group(),

@@ -68,7 +68,7 @@ pub use fault::{ConfigFault, Fault};
 pub use first_message::FirstMessage;
 pub use holders::{Holders, Instance};
 pub use limits::follow_limits;
-pub use loops::{Doorbell, Pace, Progress};
+pub use loops::{Doorbell, Pace, Progress, SHARES_MOVE_WITHIN};
 pub use mesh::Mesh;
 pub use paging::PageTokens;
 pub use peer::Peer;

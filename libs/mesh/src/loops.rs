@@ -63,6 +63,9 @@ impl Pace {
     }
 }
 
+/// How soon those who share something look again while it changes hands.
+pub const SHARES_MOVE_WITHIN: Duration = Duration::from_millis(100);
+
 /// Wakes a loop. Rings are not counted: however often it rang, the loop looks once. It is for one loop.
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell(Arc<Notify>);
@@ -74,6 +77,15 @@ impl Doorbell {
 
     pub fn ring(&self) {
         self.0.notify_one();
+    }
+
+    /// Rings once this time has passed.
+    pub fn ring_in(&self, delay: Duration) {
+        let bell = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            bell.ring();
+        });
     }
 }
 

@@ -28,6 +28,7 @@ use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::envelope::Signer;
@@ -157,7 +158,8 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         reached: reached_bell.clone(),
         connections: Arc::default(),
     };
-    run_beside(&mesh, engine_loop, &engine, [&streams_bell, &reached_bell], leases.clone());
+    let shutdown = mesh.shutdown().clone();
+    let given_back = run_beside(&mesh, engine_loop, &engine, [&streams_bell, &reached_bell], leases.clone());
     let measured = (!config.push.targets.is_empty()).then(|| queue.clone());
     if !config.push.targets.is_empty() {
         run_pusher(&mesh, queue);
@@ -166,9 +168,10 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let (registry_store, registry_engine) = (store.clone(), engine.clone());
     let (pushed_store, pushed_engine) = (store.clone(), engine.clone());
     let allowed: Arc<[String]> = config.push.targets.clone().into();
-    mesh.serve(DispatcherServiceServer::new(dispatcher))
+    let served = mesh
+        .serve(DispatcherServiceServer::new(dispatcher))
         .ready_when(store.readiness())
-        .with_loop("leases", Pace::every(ttl.get() / 3), move || {
+        .with_loop("leases", Pace::every(ttl.get() / 3).woken_by(leases.bell()), move || {
             let leases = leases.clone();
             async move { leases.run_once().await }
         })
@@ -193,17 +196,22 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
             }
         })
         .until_signal()
-        .await
+        .await;
+    if shutdown.is_draining() {
+        let _ = given_back.await;
+    }
+    served
 }
 
-/// What is no loop: the engine, the bell for new leases, and giving them back at the end.
+/// What is no loop: the engine, the bell for new leases, and giving them back as soon as the process is told to stop, so
+/// that others admit while it drains. Answers the way to wait for that.
 fn run_beside(
     mesh: &Mesh<Config>,
     engine_loop: EngineLoop,
     engine: &Engine,
     bells: [&Doorbell; 2],
     leases: Arc<LeaseLoop>,
-) {
+) -> JoinHandle<()> {
     tokio::spawn(engine_loop.run());
     let (mut held, bells) = (engine.held(), bells.map(Doorbell::clone));
     tokio::spawn(async move {
@@ -217,7 +225,7 @@ fn run_beside(
         if let Err(error) = leases.release_all().await {
             tracing::warn!(%error, "admission shards could not be given back; they run out by themselves");
         }
-    });
+    })
 }
 
 /// Pushes until the process drains; what is under way then ends first.

@@ -135,7 +135,9 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
-        .with_loop("keep shards", Pace::every(ttl.get() / 3), move || round.clone().run_once())
+        .with_loop("keep shards", Pace::every(ttl.get() / 3).woken_by(keeper.bell()), move || {
+            round.clone().run_once()
+        })
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || follower.clone().follow())
         .with_loop("sweep bus", Pace::every(loops::SWEEP_BUS_EVERY), move || {
             loops::sweep_bus(listeners.clone(), bus.clone())

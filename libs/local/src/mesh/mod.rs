@@ -269,8 +269,9 @@ impl LocalMesh {
                 child.signal(Signal::SIGTERM)?;
             }
         }
+        // Asked twice, a service leaves at once with its work undone.
         for child in self.processes.values_mut() {
-            child.stop(Signal::SIGTERM, DRAIN_GRACE)?;
+            child.wait_or_kill(DRAIN_GRACE)?;
         }
         self.postgres().map_or(Ok(()), Postgres::stop)
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use servo_mesh::{Doorbell, SHARES_MOVE_WITHIN};
 use servo_model::Stream;
 use servo_store::{Generation, Lease, Leases, Store, StoreError};
 use tokio::sync::Mutex;
@@ -20,12 +21,15 @@ pub(crate) struct LeaseLoop {
     instance: Arc<str>,
     ttl: Duration,
     held: Mutex<Held>,
+    bell: Doorbell,
 }
 
 struct Held {
     leases: Vec<Lease>,
     /// What was acquired over a connection that is gone is worth nothing.
     generation: Generation,
+    /// How many there are of us, and since when.
+    instances: (i64, Instant),
 }
 
 impl LeaseLoop {
@@ -36,7 +40,8 @@ impl LeaseLoop {
         instance: &str,
         ttl: Duration,
     ) -> LeaseLoop {
-        let held = Held { leases: Vec::new(), generation: store.generation() };
+        let instances = (0, Instant::now());
+        let held = Held { leases: Vec::new(), generation: store.generation(), instances };
         LeaseLoop {
             store: store.clone(),
             leases,
@@ -44,7 +49,13 @@ impl LeaseLoop {
             instance: instance.into(),
             ttl,
             held: Mutex::new(held),
+            bell: Doorbell::new(),
         }
+    }
+
+    /// Rings while shards change hands.
+    pub(crate) fn bell(&self) -> &Doorbell {
+        &self.bell
     }
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
@@ -52,7 +63,7 @@ impl LeaseLoop {
         let renewed = self.renew(&mut held).await;
         if let Err(error) = renewed {
             // Nobody else can have taken them before they run out by our own clock.
-            let now = std::time::Instant::now();
+            let now = Instant::now();
             held.leases.retain(|lease| now < lease.expires());
             self.tell(&held);
             return Err(error);
@@ -93,6 +104,13 @@ impl LeaseLoop {
         }
         let wanted: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
         held.leases.extend(self.leases.acquire(&wanted, share - held.leases.len()).await?);
+        if held.instances.0 != instances {
+            held.instances = (instances, Instant::now());
+        }
+        // The others are about to give back what is above their share.
+        if held.leases.len() < share && held.instances.1.elapsed() < self.ttl {
+            self.bell.ring_in(SHARES_MOVE_WITHIN);
+        }
         Ok(())
     }
 

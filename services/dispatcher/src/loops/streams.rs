@@ -62,7 +62,8 @@ impl StreamLoop {
         if !held.is_empty() {
             let holders = self.store.loops().holders(Stream::Execution).await?;
             if holders.len() < usize::try_from(Stream::Execution.shards()).unwrap_or_default() {
-                self.look_soon();
+                // It is about to be taken, by a scheduler that we may not know yet.
+                self.bell.ring_in(LOOK_SOON);
             }
             wanted.extend(holders.into_iter().map(|holder| holder.address));
         }
@@ -83,15 +84,6 @@ impl StreamLoop {
             }
         }
         Ok(())
-    }
-
-    /// A shard that nobody holds is about to be taken, by a scheduler that we may not know yet.
-    fn look_soon(&self) {
-        let bell = self.bell.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(LOOK_SOON).await;
-            bell.ring();
-        });
     }
 
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {

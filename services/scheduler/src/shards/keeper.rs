@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use servo_mesh::{Doorbell, SHARES_MOVE_WITHIN};
 use servo_model::Stream;
 use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
 use tokio::sync::Mutex;
@@ -23,12 +24,15 @@ pub(crate) struct Keeper {
     ttl: Duration,
     store: Store,
     held: Arc<Mutex<Held>>,
+    bell: Doorbell,
 }
 
 #[derive(Debug)]
 struct Held {
     leases: HashMap<i16, Lease>,
     generation: Generation,
+    /// How many there are of us, and since when.
+    instances: (usize, Instant),
 }
 
 impl Keeper {
@@ -41,8 +45,18 @@ impl Keeper {
             address: address.into(),
             ttl: ttl.get(),
             store: store.clone(),
-            held: Arc::new(Mutex::new(Held { leases: HashMap::new(), generation: store.generation() })),
+            held: Arc::new(Mutex::new(Held {
+                leases: HashMap::new(),
+                generation: store.generation(),
+                instances: (0, Instant::now()),
+            })),
+            bell: Doorbell::new(),
         }
+    }
+
+    /// Rings while shards change hands.
+    pub(crate) fn bell(&self) -> &Doorbell {
+        &self.bell
     }
 
     /// One round: say that we live, renew, share out. Answers how many shards changed hands.
@@ -50,6 +64,10 @@ impl Keeper {
         let instances = self.note_instance().await?;
         let mut held = self.held.lock().await;
         self.start_anew(&mut held).await;
+        if held.instances.0 != instances {
+            held.instances = (instances, Instant::now());
+        }
+        let changed = held.instances.1;
         let held = &mut held.leases;
         let renewed = self.leases.renew(held.values().cloned().collect()).await?;
         for lease in &renewed.lost {
@@ -62,6 +80,10 @@ impl Keeper {
         let share = all.div_ceil(instances.max(1));
         let given = self.give_back(held, share).await?;
         let taken = self.take(held, share).await?;
+        // The others are about to give back what is above their share.
+        if held.len() < share && changed.elapsed() < self.ttl {
+            self.bell.ring_in(SHARES_MOVE_WITHIN);
+        }
         self.shards.metrics.shards.set(i64::try_from(held.len()).unwrap_or(i64::MAX));
         self.look().await?;
         Ok(lost + given + taken)
