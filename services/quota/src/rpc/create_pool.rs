@@ -29,7 +29,7 @@ pub(super) async fn create_pool(
         Begun::Open(change) => change,
     };
     let version = free_version(&mut change, &wanted.pool).await?;
-    let row = PoolRow { pool: Pool { version, used_slots: 0, ..wanted }, deleted: false };
+    let row = PoolRow { pool: Pool { version, used_slots: 0, use_unknown: false, ..wanted }, deleted: false };
     pools::keep(&mut change.tx, &change.tenant, &row).await.map_err(stored)?;
     let pool = row.pool.clone();
     let answer = |accepted_event_id| CreatePoolResponse { pool: Some(pool), accepted_event_id };

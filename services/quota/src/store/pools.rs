@@ -17,7 +17,10 @@ pub(crate) type Columns = (String, i64, i64, String, bool);
 impl From<Columns> for PoolRow {
     fn from((pool, version, slots, description, deleted): Columns) -> PoolRow {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        PoolRow { pool: Pool { pool, slots, description, version: count(version), used_slots: 0 }, deleted }
+        PoolRow {
+            pool: Pool { pool, slots, description, version: count(version), ..Pool::default() },
+            deleted,
+        }
     }
 }
 

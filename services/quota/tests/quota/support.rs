@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use servo_local::{Ca, Issue, TestDatabase, free_port};
-use servo_mesh::{Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources};
+use servo_mesh::{
+    Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Serving, Settings, Shutdown, Sources,
+};
 use servo_model::Service;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_proto::v1::{GetQuotaRequest, GetQuotaResponse, QuotaLimits, UpdateQuotaRequest};
@@ -30,9 +32,17 @@ impl World {
     }
 
     pub(crate) async fn start_with(instances: usize, settings: &[(&str, &str)]) -> World {
+        let world = World::prepare(instances).await;
+        world.launch_all(settings).await;
+        world
+    }
+
+    /// Everything but the quota service itself.
+    pub(crate) async fn prepare(instances: usize) -> World {
         let dir = TempDir::new().unwrap();
         let ca = Ca::load_or_create(dir.path()).unwrap();
-        for service in [Service::Quota, Service::Gateway, Service::Dispatcher, Service::Planner] {
+        let others = [Service::Gateway, Service::Dispatcher, Service::Scheduler, Service::Callback];
+        for service in others.into_iter().chain([Service::Quota]) {
             ca.issue(&Issue::identity(&service.spiffe_id()))
                 .unwrap()
                 .write(dir.path(), service.name())
@@ -40,14 +50,29 @@ impl World {
         }
         let database = TestDatabase::create().await.unwrap();
         let ports = (0..instances).map(|_| free_port().unwrap()).collect();
-        let world = World { dir, database, ports, shutdown: Shutdown::new() };
-        for port in &world.ports {
-            world.launch(*port, settings);
+        World { dir, database, ports, shutdown: Shutdown::new() }
+    }
+
+    pub(crate) async fn launch_all(&self, settings: &[(&str, &str)]) {
+        for port in &self.ports {
+            self.launch(*port, settings);
         }
-        for instance in 0..instances {
-            world.until_it_answers(instance).await;
+        for instance in 0..self.ports.len() {
+            self.until_it_answers(instance).await;
         }
-        world
+    }
+
+    /// Another service, and its address.
+    pub(crate) async fn serve(
+        &self,
+        service: Service,
+        serving: impl FnOnce(&Mesh<NoSections>) -> Serving,
+    ) -> String {
+        let sources = self.sources(service, self.ports[0]).set("server.listen", "127.0.0.1:0");
+        let bound = serving(&Mesh::new(read(service, &sources), self.shutdown.clone())).bind().await.unwrap();
+        let address = format!("https://{}", bound.address().unwrap());
+        tokio::spawn(bound.until_signal());
+        address
     }
 
     fn launch(&self, port: u16, settings: &[(&str, &str)]) {

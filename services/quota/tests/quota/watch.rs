@@ -131,6 +131,6 @@ async fn a_token_leads_on_at_any_instance() {
 async fn only_those_who_enforce_limits_may_watch() {
     let world = World::start().await;
     let request = WatchLimitsRequest { resume_token: String::new() };
-    let answer = world.client_of(Service::Planner, 0).watch_limits(request).await;
-    refused(answer, Reason::CallerNotAllowed, "planner");
+    let answer = world.client_of(Service::Callback, 0).watch_limits(request).await;
+    refused(answer, Reason::CallerNotAllowed, "callback");
 }

@@ -71,8 +71,17 @@ class DispatcherServiceStub:
     INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     ListDispatches: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ListDispatchesRequest, _dispatcher_pb2.ListDispatchesResponse]
-    """Reads live attempts and entries of the push queue. Changes nothing; a repeat reads again. Refuses with
-    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads live attempts and entries of the push queue, whichever instance admits them. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while
+    nobody admits the tenant's tasks.
+    """
+    ListHeldDispatches: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ListHeldDispatchesRequest, _dispatcher_pb2.ListHeldDispatchesResponse]
+    """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes nothing; a repeat
+    reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when they are not.
+    """
+    CountUse: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.CountUseRequest, _dispatcher_pb2.CountUseResponse]
+    """Counts what a tenant uses of its limits on tasks, and names who holds slots of a pool. Changes nothing; a
+    repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until all that is live is known.
     """
     ExplainAdmission: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ExplainAdmissionRequest, _dispatcher_pb2.ExplainAdmissionResponse]
     """Says for ready tasks why they are not admitted. Changes nothing; a repeat reads again. Refuses with
@@ -122,8 +131,17 @@ class DispatcherServiceAsyncStub(DispatcherServiceStub):
     INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     ListDispatches: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ListDispatchesRequest, _dispatcher_pb2.ListDispatchesResponse]  # type: ignore[assignment]
-    """Reads live attempts and entries of the push queue. Changes nothing; a repeat reads again. Refuses with
-    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads live attempts and entries of the push queue, whichever instance admits them. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while
+    nobody admits the tenant's tasks.
+    """
+    ListHeldDispatches: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ListHeldDispatchesRequest, _dispatcher_pb2.ListHeldDispatchesResponse]  # type: ignore[assignment]
+    """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes nothing; a repeat
+    reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when they are not.
+    """
+    CountUse: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.CountUseRequest, _dispatcher_pb2.CountUseResponse]  # type: ignore[assignment]
+    """Counts what a tenant uses of its limits on tasks, and names who holds slots of a pool. Changes nothing; a
+    repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until all that is live is known.
     """
     ExplainAdmission: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ExplainAdmissionRequest, _dispatcher_pb2.ExplainAdmissionResponse]  # type: ignore[assignment]
     """Says for ready tasks why they are not admitted. Changes nothing; a repeat reads again. Refuses with
@@ -224,8 +242,29 @@ class DispatcherServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _dispatcher_pb2.ListDispatchesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_dispatcher_pb2.ListDispatchesResponse, _abc.Awaitable[_dispatcher_pb2.ListDispatchesResponse]]:
-        """Reads live attempts and entries of the push queue. Changes nothing; a repeat reads again. Refuses with
-        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads live attempts and entries of the push queue, whichever instance admits them. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while
+        nobody admits the tenant's tasks.
+        """
+
+    @_abc_1.abstractmethod
+    def ListHeldDispatches(
+        self,
+        request: _dispatcher_pb2.ListHeldDispatchesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_dispatcher_pb2.ListHeldDispatchesResponse, _abc.Awaitable[_dispatcher_pb2.ListHeldDispatchesResponse]]:
+        """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes nothing; a repeat
+        reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when they are not.
+        """
+
+    @_abc_1.abstractmethod
+    def CountUse(
+        self,
+        request: _dispatcher_pb2.CountUseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_dispatcher_pb2.CountUseResponse, _abc.Awaitable[_dispatcher_pb2.CountUseResponse]]:
+        """Counts what a tenant uses of its limits on tasks, and names who holds slots of a pool. Changes nothing; a
+        repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until all that is live is known.
         """
 
     @_abc_1.abstractmethod

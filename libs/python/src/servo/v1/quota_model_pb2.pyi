@@ -63,18 +63,20 @@ class QuotaLimits(_message.Message):
     def __init__(self, max_concurrent_tasks: _Optional[int] = ..., max_concurrent_runs: _Optional[int] = ..., max_queued_runs: _Optional[int] = ..., max_queued_tasks: _Optional[int] = ..., max_daily_runs: _Optional[int] = ..., max_run_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_tasks_per_run: _Optional[int] = ..., max_backfill_concurrency: _Optional[int] = ..., weight_millis: _Optional[int] = ..., backfill_floor_ppm: _Optional[int] = ..., backfill_cap_ppm: _Optional[int] = ..., max_calls_per_minute: _Optional[int] = ...) -> None: ...
 
 class Pool(_message.Message):
-    __slots__ = ("pool", "slots", "description", "version", "used_slots")
+    __slots__ = ("pool", "slots", "description", "version", "used_slots", "use_unknown")
     POOL_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     USED_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    USE_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     pool: str
     slots: int
     description: str
     version: int
     used_slots: int
-    def __init__(self, pool: _Optional[str] = ..., slots: _Optional[int] = ..., description: _Optional[str] = ..., version: _Optional[int] = ..., used_slots: _Optional[int] = ...) -> None: ...
+    use_unknown: bool
+    def __init__(self, pool: _Optional[str] = ..., slots: _Optional[int] = ..., description: _Optional[str] = ..., version: _Optional[int] = ..., used_slots: _Optional[int] = ..., use_unknown: _Optional[bool] = ...) -> None: ...
 
 class Budget(_message.Message):
     __slots__ = ("budget_id", "name", "workspace", "selection", "limit_micros", "currency", "period", "action", "version", "spent_micros", "period_end_time")

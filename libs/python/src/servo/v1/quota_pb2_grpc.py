@@ -127,8 +127,8 @@ class QuotaServiceServicer:
     """
 
     def GetQuota(self, request, context):
-        """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Refuses with
-        NOT_FOUND TENANT_NOT_FOUND.
+        """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Limits are answered
+        even while nobody can say what is used. Refuses with NOT_FOUND TENANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,16 +160,16 @@ class QuotaServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPool(self, request, context):
-        """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        POOL_NOT_FOUND.
+        """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. The pool is answered even while
+        nobody can say who holds its slots. Refuses with NOT_FOUND POOL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPools(self, request, context):
-        """Reads pools by name. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_PAGE_TOKEN.
+        """Reads pools by name. Changes nothing; a repeat reads again. They are answered even while nobody can say how many
+        slots are taken. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,8 +34,8 @@ class QuotaServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> QuotaServiceAsyncStub: ...
     GetQuota: _grpc.UnaryUnaryMultiCallable[_quota_pb2.GetQuotaRequest, _quota_pb2.GetQuotaResponse]
-    """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Refuses with
-    NOT_FOUND TENANT_NOT_FOUND.
+    """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Limits are answered
+    even while nobody can say what is used. Refuses with NOT_FOUND TENANT_NOT_FOUND.
     """
     UpdateQuota: _grpc.UnaryUnaryMultiCallable[_quota_pb2.UpdateQuotaRequest, _quota_pb2.UpdateQuotaResponse]
     """Replaces a tenant's limits; they hold everywhere within a second, and what runs goes on. The tenant "-"
@@ -51,12 +51,12 @@ class QuotaServiceStub:
     INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
     """
     GetPool: _grpc.UnaryUnaryMultiCallable[_quota_pb2.GetPoolRequest, _quota_pb2.GetPoolResponse]
-    """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    POOL_NOT_FOUND.
+    """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. The pool is answered even while
+    nobody can say who holds its slots. Refuses with NOT_FOUND POOL_NOT_FOUND.
     """
     ListPools: _grpc.UnaryUnaryMultiCallable[_quota_pb2.ListPoolsRequest, _quota_pb2.ListPoolsResponse]
-    """Reads pools by name. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_PAGE_TOKEN.
+    """Reads pools by name. Changes nothing; a repeat reads again. They are answered even while nobody can say how many
+    slots are taken. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     UpdatePool: _grpc.UnaryUnaryMultiCallable[_quota_pb2.UpdatePoolRequest, _quota_pb2.UpdatePoolResponse]
     """Changes a pool; fewer slots than are taken let the surplus run out. A repeat of the request_id gets the
@@ -112,8 +112,8 @@ class QuotaServiceAsyncStub(QuotaServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetQuota: _aio.UnaryUnaryMultiCallable[_quota_pb2.GetQuotaRequest, _quota_pb2.GetQuotaResponse]  # type: ignore[assignment]
-    """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Refuses with
-    NOT_FOUND TENANT_NOT_FOUND.
+    """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Limits are answered
+    even while nobody can say what is used. Refuses with NOT_FOUND TENANT_NOT_FOUND.
     """
     UpdateQuota: _aio.UnaryUnaryMultiCallable[_quota_pb2.UpdateQuotaRequest, _quota_pb2.UpdateQuotaResponse]  # type: ignore[assignment]
     """Replaces a tenant's limits; they hold everywhere within a second, and what runs goes on. The tenant "-"
@@ -129,12 +129,12 @@ class QuotaServiceAsyncStub(QuotaServiceStub):
     INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
     """
     GetPool: _aio.UnaryUnaryMultiCallable[_quota_pb2.GetPoolRequest, _quota_pb2.GetPoolResponse]  # type: ignore[assignment]
-    """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    POOL_NOT_FOUND.
+    """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. The pool is answered even while
+    nobody can say who holds its slots. Refuses with NOT_FOUND POOL_NOT_FOUND.
     """
     ListPools: _aio.UnaryUnaryMultiCallable[_quota_pb2.ListPoolsRequest, _quota_pb2.ListPoolsResponse]  # type: ignore[assignment]
-    """Reads pools by name. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_PAGE_TOKEN.
+    """Reads pools by name. Changes nothing; a repeat reads again. They are answered even while nobody can say how many
+    slots are taken. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     UpdatePool: _aio.UnaryUnaryMultiCallable[_quota_pb2.UpdatePoolRequest, _quota_pb2.UpdatePoolResponse]  # type: ignore[assignment]
     """Changes a pool; fewer slots than are taken let the surplus run out. A repeat of the request_id gets the
@@ -193,8 +193,8 @@ class QuotaServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _quota_pb2.GetQuotaRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_quota_pb2.GetQuotaResponse, _abc.Awaitable[_quota_pb2.GetQuotaResponse]]:
-        """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Refuses with
-        NOT_FOUND TENANT_NOT_FOUND.
+        """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Limits are answered
+        even while nobody can say what is used. Refuses with NOT_FOUND TENANT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -234,8 +234,8 @@ class QuotaServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _quota_pb2.GetPoolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_quota_pb2.GetPoolResponse, _abc.Awaitable[_quota_pb2.GetPoolResponse]]:
-        """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        POOL_NOT_FOUND.
+        """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. The pool is answered even while
+        nobody can say who holds its slots. Refuses with NOT_FOUND POOL_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -244,8 +244,8 @@ class QuotaServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _quota_pb2.ListPoolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_quota_pb2.ListPoolsResponse, _abc.Awaitable[_quota_pb2.ListPoolsResponse]]:
-        """Reads pools by name. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_PAGE_TOKEN.
+        """Reads pools by name. Changes nothing; a repeat reads again. They are answered even while nobody can say how many
+        slots are taken. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod

@@ -318,6 +318,24 @@ class AppliedEvent(_message.Message):
     message: str
     def __init__(self, event_id: _Optional[str] = ..., acceptance: _Optional[_Union[Acceptance, str]] = ..., position: _Optional[int] = ..., refusal: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
+class CountRunsRequest(_message.Message):
+    __slots__ = ("tenant",)
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    def __init__(self, tenant: _Optional[str] = ...) -> None: ...
+
+class CountRunsResponse(_message.Message):
+    __slots__ = ("under_way", "waiting", "today", "backfills")
+    UNDER_WAY_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    TODAY_FIELD_NUMBER: _ClassVar[int]
+    BACKFILLS_FIELD_NUMBER: _ClassVar[int]
+    under_way: int
+    waiting: int
+    today: int
+    backfills: int
+    def __init__(self, under_way: _Optional[int] = ..., waiting: _Optional[int] = ..., today: _Optional[int] = ..., backfills: _Optional[int] = ...) -> None: ...
+
 class CancelRunsRequest(_message.Message):
     __slots__ = ("runs", "requested_by")
     RUNS_FIELD_NUMBER: _ClassVar[int]

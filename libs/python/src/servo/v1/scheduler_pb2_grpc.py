@@ -188,6 +188,11 @@ class SchedulerServiceStub:
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
                 _registered_method=True)
+        self.CountRuns = channel.unary_unary(
+                '/servo.v1.SchedulerService/CountRuns',
+                request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsRequest.SerializeToString,
+                response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsResponse.FromString,
+                _registered_method=True)
         self.CancelRuns = channel.unary_unary(
                 '/servo.v1.SchedulerService/CancelRuns',
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.CancelRunsRequest.SerializeToString,
@@ -455,6 +460,14 @@ class SchedulerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CountRuns(self, request, context):
+        """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
+        Refuses with UNAVAILABLE NOT_READY.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CancelRuns(self, request, context):
         """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
         A repeat changes nothing more. Refuses single runs in the answer.
@@ -615,6 +628,11 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
                     servicer.ApplyEvents,
                     request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.FromString,
                     response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.SerializeToString,
+            ),
+            'CountRuns': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountRuns,
+                    request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsRequest.FromString,
+                    response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsResponse.SerializeToString,
             ),
             'CancelRuns': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelRuns,
@@ -1433,6 +1451,33 @@ class SchedulerService:
             '/servo.v1.SchedulerService/ApplyEvents',
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/servo.v1.SchedulerService/CountRuns',
+            servo_dot_v1_dot_scheduler__operations__pb2.CountRunsRequest.SerializeToString,
+            servo_dot_v1_dot_scheduler__operations__pb2.CountRunsResponse.FromString,
             options,
             channel_credentials,
             insecure,

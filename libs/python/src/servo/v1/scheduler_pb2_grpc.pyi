@@ -172,6 +172,10 @@ class SchedulerServiceStub:
     """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
     A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
     """
+    CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
+    """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
+    Refuses with UNAVAILABLE NOT_READY.
+    """
     CancelRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]
     """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
     A repeat changes nothing more. Refuses single runs in the answer.
@@ -317,6 +321,10 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     ApplyEvents: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]  # type: ignore[assignment]
     """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
     A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+    """
+    CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
+    """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
+    Refuses with UNAVAILABLE NOT_READY.
     """
     CancelRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]  # type: ignore[assignment]
     """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
@@ -640,6 +648,16 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_scheduler_operations_pb2.ApplyEventsResponse, _abc.Awaitable[_scheduler_operations_pb2.ApplyEventsResponse]]:
         """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
         A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+        """
+
+    @_abc_1.abstractmethod
+    def CountRuns(
+        self,
+        request: _scheduler_operations_pb2.CountRunsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_scheduler_operations_pb2.CountRunsResponse, _abc.Awaitable[_scheduler_operations_pb2.CountRunsResponse]]:
+        """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
+        Refuses with UNAVAILABLE NOT_READY.
         """
 
     @_abc_1.abstractmethod
