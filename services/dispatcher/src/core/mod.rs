@@ -18,6 +18,7 @@ mod streams;
 pub(crate) mod target;
 mod tenant;
 mod told;
+mod used;
 mod workers;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use limits::{Limits, Pause, TenantLimits};
 pub use live::Live;
 pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn};
 pub use streams::SourceId;
+pub use used::Used;
 pub use workers::Worker;
 
 /// Seconds since 1970. Only differences matter.

@@ -1,30 +1,24 @@
 //! ExplainAdmission: why ready tasks wait, from the memory of whoever admits them.
 
-use servo_mesh::{Caller, Error, PeerIdentity, Reason};
+use servo_mesh::{Caller, Error};
+use servo_model::RunId;
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
-use servo_model::{RunId, Service};
 use servo_proto::v1 as pb;
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 
+use super::hop::answered;
 use super::{Dispatcher, tenant_of};
 use crate::core::{Admission, Task, Wait};
 use crate::wire;
 
 impl Dispatcher {
-    /// Passed on to the holder, one hop at most.
     pub(super) async fn explain(
         &self,
         caller: &Caller,
         request: pb::ExplainAdmissionRequest,
     ) -> Result<pb::ExplainAdmissionResponse, Error> {
         let tenant = tenant_of(&request.tenant)?;
-        if !self.holds(&tenant) {
-            let holder = self.holder(&tenant).await?;
-            let passed_on = caller.peer == PeerIdentity::Service(Service::Dispatcher);
-            return match holder.filter(|_| !passed_on) {
-                Some(address) => self.ask_holder(&address, request).await,
-                None => Err(self.not_holder(&tenant).await),
-            };
+        if let Some(mut holder) = self.holder_elsewhere(&tenant, caller).await? {
+            return answered(holder.explain_admission(request).await);
         }
         let run: RunId = request
             .run_id
@@ -42,20 +36,6 @@ impl Dispatcher {
             request.tasks.iter().map(explain).collect()
         });
         Ok(pb::ExplainAdmissionResponse { explanations: explanations.await? })
-    }
-
-    async fn ask_holder(
-        &self,
-        address: &str,
-        request: pb::ExplainAdmissionRequest,
-    ) -> Result<pb::ExplainAdmissionResponse, Error> {
-        let peer = self.mesh.peer_at(Service::Dispatcher, address)?;
-        let answer = DispatcherServiceClient::new(peer).explain_admission(request).await;
-        let refused = |status: tonic::Status| {
-            let reason = servo_mesh::error::reason_of(&status).unwrap_or(Reason::DependencyUnavailable);
-            Error::new(reason, status.message())
-        };
-        answer.map(tonic::Response::into_inner).map_err(refused)
     }
 }
 

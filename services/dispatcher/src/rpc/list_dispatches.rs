@@ -1,10 +1,14 @@
 //! ListDispatches: the live attempts of a workspace, from the memory of whoever admits them.
+//!
+//! The gateway may ask any instance. Only the gateway may call ListDispatches, so the holder is asked by a method of
+//! its own, ListHeldDispatches; who asks for which tenant was checked by then.
 
-use servo_mesh::Error;
 use servo_mesh::filter::{self, Term};
+use servo_mesh::{Caller, Error};
 use servo_model::{DispatchId, QueueId};
 use servo_proto::v1 as pb;
 
+use super::hop::answered;
 use super::page::Pages;
 use super::{Dispatcher, tenant_of, unavailable};
 use crate::core::{Admission, Live};
@@ -16,12 +20,17 @@ const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
 impl Dispatcher {
     pub(super) async fn dispatches(
         &self,
+        caller: &Caller,
         request: pb::ListDispatchesRequest,
     ) -> Result<pb::ListDispatchesResponse, Error> {
         let terms = filter::parse(&request.filter, &FIELDS)?;
         let tenant = tenant_of(&request.tenant)?;
-        if !self.holds(&tenant) {
-            return Err(self.not_holder(&tenant).await);
+        if let Some(mut holder) = self.holder_elsewhere(&tenant, caller).await? {
+            let pb::ListDispatchesRequest { tenant, workspace, page_size, page_token, filter } = request;
+            let asked = pb::ListHeldDispatchesRequest { tenant, workspace, page_size, page_token, filter };
+            let pb::ListHeldDispatchesResponse { dispatches, next_page_token } =
+                answered(holder.list_held_dispatches(asked).await)?;
+            return Ok(pb::ListDispatchesResponse { dispatches, next_page_token });
         }
         let workspace = request.workspace.clone();
         let all = self.engine.ask(move |admission, _| {

@@ -1,9 +1,12 @@
 //! `servo.v1.DispatcherService`, one file per method.
 
 mod command_worker;
+mod count_use;
 mod explain_admission;
+mod hop;
 mod list_dispatch_pauses;
 mod list_dispatches;
+mod list_held_dispatches;
 mod list_workers;
 mod page;
 mod pause_dispatch;
@@ -112,7 +115,21 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::ListDispatchesRequest>,
     ) -> Answer<pb::ListDispatchesResponse> {
-        Ok(Response::new(self.dispatches(request.into_inner()).await?))
+        let caller = Caller::of(request.extensions())?.clone();
+        Ok(Response::new(self.dispatches(&caller, request.into_inner()).await?))
+    }
+
+    async fn list_held_dispatches(
+        &self,
+        request: Request<pb::ListHeldDispatchesRequest>,
+    ) -> Answer<pb::ListHeldDispatchesResponse> {
+        let caller = Caller::of(request.extensions())?.clone();
+        Ok(Response::new(self.held_dispatches(&caller, request.into_inner()).await?))
+    }
+
+    async fn count_use(&self, request: Request<pb::CountUseRequest>) -> Answer<pb::CountUseResponse> {
+        let caller = Caller::of(request.extensions())?.clone();
+        Ok(Response::new(self.use_of(&caller, request.into_inner()).await?))
     }
 
     async fn explain_admission(

@@ -147,6 +147,76 @@ async fn a_killed_worker_gives_back_what_it_has() {
     assert_eq!(world.reports.outcomes(), [(1, api::Outcome::Interrupted); 2]);
 }
 
+async fn list(world: &World, dispatcher: &Running, page_token: &str) -> api::ListDispatchesResponse {
+    let asked = api::ListDispatchesRequest {
+        tenant: tenant(),
+        workspace: "prod".into(),
+        page_size: 1,
+        page_token: page_token.into(),
+        ..Default::default()
+    };
+    world.peer(Service::Gateway, dispatcher).list_dispatches(from_ada(asked)).await.unwrap().into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_instance_tells_what_the_holder_knows() {
+    let world = World::start().await;
+    let both = [world.dispatcher().await, world.dispatcher().await];
+    let of = async |running: &Running| {
+        world.holders().await.iter().filter(|address| **address == running.address).count()
+    };
+    until("both hold half", async || of(&both[0]).await == 8 && of(&both[1]).await == 8).await;
+    world.worker(&both[0], TENANT, slots(2), Endless);
+    let run = world.run(1, 3, api::PlannedAsset { pool: "db".into(), ..Default::default() }).await;
+    until("it works", async || world.owner.live() == 2).await;
+    for (one, other) in [(&both[0], &both[1]), (&both[1], &both[0])] {
+        let asked = api::CountUseRequest { tenant: tenant(), pool: "db".into() };
+        let counted = world.peer(Service::Quota, one).count_use(asked).await.unwrap().into_inner();
+        assert_eq!((counted.live_attempts, counted.queued_attempts), (2, 0));
+        assert_eq!(counted.pool_slots, [("db".to_owned(), 2)].into());
+        let runs: Vec<_> = counted.holders.iter().map(|holder| holder.run_id.clone()).collect();
+        assert_eq!(runs, [run.to_string(), run.to_string()]);
+        let first = list(&world, one, "").await;
+        let second = list(&world, other, &first.next_page_token).await;
+        let keys: Vec<_> =
+            first.dispatches.iter().chain(&second.dispatches).map(|one| &one.attempt_id).collect();
+        let held: Vec<_> = counted.holders.iter().map(|holder| &holder.attempt_id).collect();
+        assert_eq!((keys, second.next_page_token.as_str()), (held, ""));
+        assert_eq!(explain(&world, one, run, 2).await.reason(), api::WaitReason::FairShare);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_passed_on_goes_no_further_and_users_pass_nothing_on() {
+    let world = World::start().await;
+    let both = [world.dispatcher().await, world.dispatcher().await];
+    until("all is held", async || world.holders().await.len() == 16).await;
+    let held = || api::ListHeldDispatchesRequest {
+        tenant: tenant(),
+        workspace: "prod".into(),
+        ..Default::default()
+    };
+    until("exactly one holds the tenant", async || {
+        let mut refused = 0;
+        for one in &both {
+            let answer = world.peer(Service::Dispatcher, one).list_held_dispatches(held()).await;
+            refused +=
+                usize::from(answer.is_err_and(|why| reason::<()>(Err(why)) == Some(Reason::NotHolder)));
+        }
+        refused == 1
+    })
+    .await;
+    let by_hand = world.peer(Service::Gateway, &both[0]).list_held_dispatches(from_ada(held())).await;
+    assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));
+    let counted = api::CountUseRequest { tenant: tenant(), ..Default::default() };
+    let by_hand = world.peer(Service::Gateway, &both[0]).count_use(from_ada(counted)).await;
+    assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));
+    let foreign =
+        api::ListDispatchesRequest { tenant: "evil".into(), workspace: "prod".into(), ..Default::default() };
+    let foreign = world.peer(Service::Gateway, &both[0]).list_dispatches(from_ada(foreign)).await;
+    assert_eq!(reason(foreign), Some(Reason::TenantMismatch));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_requests_are_refused_with_their_reason() {
     let world = World::start().await;

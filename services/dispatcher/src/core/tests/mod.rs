@@ -5,4 +5,5 @@ mod fairness;
 mod limits;
 mod push;
 mod streams;
+mod used;
 mod world;
