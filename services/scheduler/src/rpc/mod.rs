@@ -6,6 +6,7 @@ mod apply_events;
 mod cancel_runs;
 mod check_filter;
 mod control;
+mod count_runs;
 mod explain;
 mod force_cancel_task;
 mod generations;
@@ -297,6 +298,13 @@ impl SchedulerService for Scheduler {
         request: Request<v1::ApplyEventsRequest>,
     ) -> Result<Response<v1::ApplyEventsResponse>, Status> {
         Ok(Response::new(apply_events::apply_events(self, request.into_inner()).await?))
+    }
+
+    async fn count_runs(
+        &self,
+        request: Request<v1::CountRunsRequest>,
+    ) -> Result<Response<v1::CountRunsResponse>, Status> {
+        Ok(Response::new(count_runs::count_runs(self, request.into_inner()).await?))
     }
 
     async fn cancel_runs(

@@ -1,0 +1,110 @@
+//! CountRuns: what a tenant uses of its limits on runs.
+
+use servo_mesh::Error;
+use servo_model::TenantId;
+use servo_proto::v1;
+use servo_store::{StoreError, TenantTx, query};
+
+use super::{Scheduler, answer};
+use crate::shards::all_shards;
+
+/// Runs of a day that are counted. Who has more has very many, and nobody waits for the exact number.
+const TODAY_MAX: i64 = 1_000_000;
+
+pub(super) async fn count_runs(
+    scheduler: &Scheduler,
+    asked: v1::CountRunsRequest,
+) -> Result<v1::CountRunsResponse, Error> {
+    let tenant = answer::tenant(&asked.tenant)?;
+    let mut tx = scheduler.store.requests().begin(tenant.as_str()).await.map_err(answer::store)?;
+    let counted = count(&mut tx, &tenant, TODAY_MAX).await.map_err(answer::store)?;
+    tx.commit().await.map_err(answer::store)?;
+    Ok(counted)
+}
+
+async fn count(
+    tx: &mut TenantTx,
+    tenant: &TenantId,
+    today_max: i64,
+) -> Result<v1::CountRunsResponse, StoreError> {
+    let count = query(include_str!("../store/count_runs.sql"))
+        .bind(tenant.as_str())
+        .bind(all_shards())
+        .bind(today_max);
+    let (under_way, waiting, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
+    let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+    Ok(v1::CountRunsResponse {
+        under_way: number(under_way),
+        waiting: number(waiting),
+        today: number(today),
+        backfills: number(backfills),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_local::TestDatabase;
+    use servo_model::Service;
+    use servo_model::states::RunState;
+    use servo_store::{DatabaseConfig, Store};
+
+    use super::*;
+
+    /// A run of this tenant and workspace, with this key, accepted so many days ago.
+    type Run = (&'static str, &'static str, &'static str, RunState, i32);
+
+    const RUNS: [Run; 8] = [
+        ("acme", "prod", "a", RunState::Running, 0),
+        ("acme", "dev", "b", RunState::Paused, 2),
+        ("acme", "prod", "backfill:x:chunk:1", RunState::Running, 0),
+        ("acme", "prod", "backfill:x:chunk:2", RunState::Pending, 0),
+        ("acme", "dev", "c", RunState::Pending, 0),
+        ("acme", "prod", "d", RunState::Succeeded, 0),
+        ("acme", "prod", "e", RunState::Succeeded, 2),
+        ("beta", "prod", "f", RunState::Running, 0),
+    ];
+
+    async fn store_with_runs(database: &TestDatabase) -> Store {
+        let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
+        let store = Store::connect(Service::Scheduler, &config).unwrap();
+        let insert = "INSERT INTO scheduler.runs (tenant, workspace, run_key, state, created_at, changed_at, started_at, \
+                          run_id, run_number, shard, reason, version, generation, request, request_event_id) \
+                      SELECT $1, $2, $3, $4::smallint, at, at, CASE WHEN $4::smallint > 1 THEN at END, \
+                          gen_random_uuid(), $6::smallint, $6::smallint, 1, 1, 1, '', gen_random_uuid() \
+                      FROM (SELECT now() - $5::integer * interval '1 day' AS at) AS accepted";
+        for (number, (tenant, workspace, key, state, days)) in (0_i16..).zip(RUNS) {
+            let run = query(insert).bind(tenant).bind(workspace).bind(key).bind(state.code()).bind(days);
+            store.loops().execute(run.bind(number)).await.unwrap();
+        }
+        store
+    }
+
+    #[tokio::test]
+    async fn open_runs_and_those_of_today_are_counted_for_one_tenant() {
+        let database = TestDatabase::create().await.unwrap();
+        let store = store_with_runs(&database).await;
+        let counted = async |tenant: &str, today_max| {
+            let mut tx = store.requests().begin(tenant).await.unwrap();
+            let told = count(&mut tx, &tenant.parse().unwrap(), today_max).await.unwrap();
+            [told.under_way, told.waiting, told.today, told.backfills]
+        };
+        assert_eq!(counted("acme", TODAY_MAX).await, [3, 2, 5, 1]);
+        assert_eq!(counted("acme", 4).await, [3, 2, 4, 1], "a day with very many is not counted to its end");
+        assert_eq!(counted("beta", TODAY_MAX).await, [1, 0, 1, 0]);
+        assert_eq!(counted("nobody", TODAY_MAX).await, [0; 4]);
+    }
+
+    #[tokio::test]
+    async fn however_long_the_history_is_today_is_found_by_its_beginning() {
+        let database = TestDatabase::create().await.unwrap();
+        let store = store_with_runs(&database).await;
+        let mut tx = store.requests().begin("acme").await.unwrap();
+        // So few rows would be read as they come.
+        tx.execute(query("SET LOCAL enable_seqscan = off")).await.unwrap();
+        let explain = query(concat!("EXPLAIN ", include_str!("../store/count_runs.sql")));
+        let explain = explain.bind("acme").bind(all_shards()).bind(TODAY_MAX);
+        let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
+        let by_age = |line: &str| line.contains("Index Cond") && line.contains("created_at >=");
+        assert!(lines.iter().any(|(line,)| by_age(line)), "{lines:#?}");
+    }
+}
