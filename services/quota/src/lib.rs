@@ -4,6 +4,8 @@
 //! them. Which limit holds is decided in [`core::limits`]; every change of a setting takes the path of
 //! `rpc/change.rs`: the tenant's lock, the row, the event and the answer in one transaction.
 //!
+//! What is used of limits is known to those who enforce them; they are asked when somebody reads it (`rpc/used.rs`).
+//!
 //! **Stays absent:** being asked on the hot path.
 
 mod config;
@@ -47,7 +49,7 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let defaults = defaults(mesh.config())?;
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
-    let quota = Quota::new(&store, mesh.config(), defaults);
+    let quota = Quota::new(&store, &mesh, defaults);
     let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone()));
     let usage = Arc::new(UsageLoop::new(&store));
     let bell = quota.bell.clone();

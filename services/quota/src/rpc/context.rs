@@ -2,10 +2,12 @@
 
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
-use servo_mesh::{Doorbell, Error, PageTokens, Reason};
-use servo_model::TenantId;
+use servo_mesh::{Doorbell, Error, Mesh, PageTokens, Peer, Reason};
 use servo_model::ids::IdError;
+use servo_model::{Service, TenantId};
 use servo_proto::v1::QuotaLimits;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_store::{AppendError, Store, StoreError, TenantTx};
 use tracing::error;
 
@@ -17,7 +19,7 @@ use crate::loops::limits::Board;
 use crate::store::quotas;
 
 /// Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Quota {
     pub(crate) store: Store,
     pub(crate) pages: PageTokens,
@@ -26,17 +28,23 @@ pub(crate) struct Quota {
     /// Rings when a setting changed here.
     pub(crate) bell: Doorbell,
     pub(crate) board: Board,
+    /// Those who enforce limits know what is used of them.
+    pub(crate) dispatcher: DispatcherServiceClient<Peer>,
+    pub(crate) scheduler: SchedulerServiceClient<Peer>,
 }
 
 impl Quota {
-    pub(crate) fn new(store: &Store, config: &Config, defaults: QuotaLimits) -> Quota {
+    pub(crate) fn new(store: &Store, mesh: &Mesh<Config>, defaults: QuotaLimits) -> Quota {
+        let password = &mesh.config().database.password;
         Quota {
             store: store.clone(),
             // What all instances share, and nobody else knows.
-            pages: PageTokens::new(config.database.password.expose_secret().as_bytes()),
+            pages: PageTokens::new(password.expose_secret().as_bytes()),
             defaults,
             bell: Doorbell::new(),
             board: Board::new(None),
+            dispatcher: DispatcherServiceClient::new(mesh.peer(Service::Dispatcher)),
+            scheduler: SchedulerServiceClient::new(mesh.peer(Service::Scheduler)),
         }
     }
 

@@ -19,6 +19,7 @@ mod update_budget;
 mod update_pool;
 mod update_prices;
 mod update_quota;
+mod used;
 mod watch_limits;
 
 use servo_mesh::Caller;

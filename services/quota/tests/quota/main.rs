@@ -7,4 +7,5 @@ mod money;
 mod pools;
 mod support;
 mod usage;
+mod used;
 mod watch;
