@@ -13,6 +13,7 @@ mod rpc;
 mod store;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -20,10 +21,13 @@ use servo_mesh::{Fault, Life, Mesh, Pace};
 use servo_model::Service;
 use servo_proto::v1::planner_service_server::PlannerServiceServer;
 use servo_store::{DatabaseConfig, Store};
+use tokio::sync::watch;
 
-use crate::rpc::Planner;
+use crate::rpc::{Limits, Planner};
 
 const EXPIRE_EVERY: Duration = Duration::from_secs(600);
+/// How soon a stream of limits that broke is opened again.
+const LIMITS_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,9 +52,14 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Planner, &mesh.config().database)?;
-    let planner = Planner::new(store.clone(), mesh.config());
+    let (board, limits) = watch::channel(Limits::default());
+    let (board, quota) = (Arc::new(board), mesh.peer(Service::Quota));
+    let planner = Planner::new(store.clone(), mesh.config(), limits);
     mesh.serve(PlannerServiceServer::new(planner))
         .ready_when(store.readiness())
+        .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
+            loops::follow_limits(quota.clone(), board.clone())
+        })
         .with_loop("expire", Pace::every(EXPIRE_EVERY), move || loops::expire_requests(store.clone()))
         .until_signal()
         .await

@@ -7,10 +7,11 @@ use secrecy::ExposeSecret;
 use servo_mesh::{Caller, Error, PageTokens, Reason};
 use servo_model::cut::Moment;
 use servo_model::ids::IdError;
-use servo_model::{DeploymentId, Digest, EventId, EventType, Stream, TenantId, WorkspaceId};
+use servo_model::{DeploymentId, Digest, EventId, EventType, PerTenant, Stream, TenantId, WorkspaceId};
 use servo_proto::Scoped;
 use servo_proto::v1::{self, Actor};
 use servo_store::{AppendError, NewEvent, Store, StoreError, TenantTx};
+use tokio::sync::watch;
 use tracing::error;
 use uuid::Uuid;
 
@@ -25,6 +26,9 @@ use crate::store::{Scope, deployments, sets};
 const CURRENT: &str = "current";
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
+/// Tasks that a run may have; `None` is no cap of the tenant's own.
+pub(crate) type Limits = PerTenant<Option<u32>>;
+
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Planner {
@@ -32,6 +36,7 @@ pub(crate) struct Planner {
     pub(crate) graphs: Arc<Graphs>,
     pub(crate) pages: PageTokens,
     artifacts: Option<ArtifactDir>,
+    limits: watch::Receiver<Limits>,
 }
 
 /// A deployment as a reader finds it.
@@ -41,14 +46,21 @@ pub(crate) struct Found {
 }
 
 impl Planner {
-    pub(crate) fn new(store: Store, config: &Config) -> Planner {
+    pub(crate) fn new(store: Store, config: &Config, limits: watch::Receiver<Limits>) -> Planner {
         Planner {
             store,
             graphs: Arc::default(),
             // What all planners of a fleet share, and nobody else knows.
             pages: PageTokens::new(config.database.password.expose_secret().as_bytes()),
             artifacts: config.planner.artifacts.as_deref().map(ArtifactDir::new),
+            limits,
         }
+    }
+
+    /// Tasks that a run of the tenant may have; no cap while none is known.
+    pub(crate) fn max_tasks(&self, tenant: &str) -> Option<u32> {
+        let tenant: TenantId = tenant.parse().ok()?;
+        **self.limits.borrow().of(&tenant)
     }
 
     pub(crate) async fn begin(&self, scope: &Scope) -> Result<TenantTx, Error> {

@@ -28,7 +28,7 @@ use servo_proto::v1::*;
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
-pub(crate) use context::Planner;
+pub(crate) use context::{Limits, Planner};
 
 /// Hands a request to the function of its method.
 macro_rules! answer {

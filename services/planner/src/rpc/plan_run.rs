@@ -18,6 +18,7 @@ pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Resu
     let request_fingerprint = servo_proto::request_fingerprint(&spec)
         .map_err(|error| Error::bad_field("spec", error.to_string()))?
         .to_string();
+    let max_tasks = max_tasks(planner, &scope.tenant)?;
     let mut tx = planner.begin(&scope).await?;
     let found = planner.deployment(&mut tx, &scope, &spec.deployment_id).await?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;
@@ -32,10 +33,13 @@ pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Resu
     let (deployment_id, graph) = (found.id, found.graph);
     let (asked, asked_scope) = (spec.clone(), scope.clone());
     let (id, deployed) = (deployment_id.clone(), graph.clone());
-    let drafted = working(move || draft(&deployed, &order(&asked_scope, &id, &asked), &moment)).await??;
+    let drafted =
+        working(move || draft(&deployed, &order(&asked_scope, &id, &asked, max_tasks), &moment)).await?;
+    let drafted = drafted.map_err(|refusal| over_quota(&scope.tenant, refusal.into()))?;
     let statuses = statuses::of_one(&mut tx, &scope, &drafted.places()).await.map_err(stored)?;
     drop(tx);
-    let made = working(move || drafted.finish(&graph, &order(&scope, &deployment_id, &spec), &statuses));
+    let made =
+        working(move || drafted.finish(&graph, &order(&scope, &deployment_id, &spec, max_tasks), &statuses));
     let mut plan = made.await??.plan;
     let up_to_date_count = count(plan.tasks.iter().filter(|task| task.up_to_date).count());
     let task_count = count(plan.tasks.len());
@@ -48,7 +52,27 @@ pub(super) async fn plan_run(planner: &Planner, request: PlanRunRequest) -> Resu
     Ok(PlanRunResponse { plan: Some(plan), task_count, up_to_date_count, request_fingerprint, diff })
 }
 
-fn order<'a>(scope: &'a Scope, deployment_id: &'a str, spec: &'a RunSpec) -> Order<'a> {
+/// What TriggerRun lets a run of the tenant have; 0 for no cap of its own.
+fn max_tasks(planner: &Planner, tenant: &str) -> Result<u32, Error> {
+    match planner.max_tasks(tenant) {
+        Some(0) => {
+            let sentence = "max_tasks_per_run is 0, so the tenant runs nothing; raise the limit";
+            Err(over_quota(tenant, Error::new(Reason::QuotaExceeded, sentence)))
+        }
+        max => Ok(max.unwrap_or(0)),
+    }
+}
+
+/// Says whose limit it is.
+fn over_quota(tenant: &str, error: Error) -> Error {
+    if error.reason() != Reason::QuotaExceeded {
+        return error;
+    }
+    let sentence = error.to_string();
+    error.over_quota(format!("tenants/{tenant}"), sentence)
+}
+
+fn order<'a>(scope: &'a Scope, deployment_id: &'a str, spec: &'a RunSpec, max_tasks: u32) -> Order<'a> {
     Order {
         tenant: &scope.tenant,
         workspace: &scope.workspace,
@@ -56,7 +80,7 @@ fn order<'a>(scope: &'a Scope, deployment_id: &'a str, spec: &'a RunSpec) -> Ord
         spec,
         reused: &[],
         only: &[],
-        max_tasks: 0,
+        max_tasks,
     }
 }
 
