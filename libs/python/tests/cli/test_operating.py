@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.cli.server import Server
-from servo.v1 import event_execution_pb2, materialization_pb2, scheduler_data_pb2
+from servo.v1 import event_execution_pb2, materialization_pb2, quota_model_pb2, quota_pb2, scheduler_data_pb2
 
 from ..mesh import Mesh
 from .shop import CALM_DAY, Shop, shop_on
@@ -40,8 +40,10 @@ def test_limits_are_set_one_by_one_and_shown_with_what_is_used(shop: Shop) -> No
     answer = json.loads(shop.well("quota", "show", "--json"))
     assert (answer["limits"]["max_queued_runs"], answer["limits"]["max_run_duration"]) == (800, "7200s")
     rows = {line.split()[0]: line.split()[1:] for line in shop.well("quota", "show").splitlines()}
-    assert (rows["max_queued_runs"][0], rows["max_queued_runs"][-1]) == ("800", "set")
-    assert rows["weight_millis"][-1] == "default"
+    assert rows["max_queued_runs"] == ["0", "/", "800", "set"]
+    assert rows["max_concurrent_tasks"][1:] == ["/", "no", "cap", "default"]
+    assert rows["weight_millis"] == ["1000", "default"]
+    assert answer["used"]["queued_runs"] == 0
     shop.well("quota", "set", "max_queued_runs=default", "max_run_duration=default")
     assert "limits" not in (told := json.loads(shop.well("quota", "show", "--json"))) or not told["limits"]
     wrong = shop.servo("quota", "set", "max_queued_run=1")
@@ -53,7 +55,7 @@ def test_limits_are_set_one_by_one_and_shown_with_what_is_used(shop: Shop) -> No
 def test_pools_are_made_changed_and_removed(shop: Shop) -> None:
     assert "narrow has 1 slot\n" in shop.well("quota", "set-pool", "narrow", "1", "--description", "a licence")
     assert json.loads(shop.well("quota", "set-pool", "narrow", "2", "--json"))["description"] == "a licence"
-    assert "a licence" in shop.well("quota", "pools")
+    assert lines_of(shop.well("quota", "pools"))["narrow"] == "0 / 2 a licence"
     assert "gone" in shop.well("quota", "delete-pool", "narrow")
     assert "narrow" not in [each["pool"] for each in json.loads(shop.well("quota", "pools", "--json"))]
     assert shop.servo("quota", "delete-pool", "narrow").returncode == 3
@@ -105,7 +107,7 @@ class Answers:
     def __init__(self, **answers: Message) -> None:
         self.asked: list[Any] = []
         calls = {name: self._answering(answer) for name, answer in answers.items()}
-        self.scheduler = SimpleNamespace(**calls)
+        self.scheduler = self.quota = SimpleNamespace(**calls)
 
     def _answering(self, answer: Message) -> Any:
         def call(request: Message) -> Message:
@@ -168,6 +170,43 @@ def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytes
         "2 partitions: 2 MISSING",
         "  day=d:2026-01-30 … day=d:2026-01-31  2 MISSING",
     ]
+
+
+def lines_of(text: str) -> dict[str, str]:
+    """What a table says, by the first column."""
+    return {name: " ".join(rest) for name, *rest in map(str.split, text.splitlines()[1:])}
+
+
+def test_use_stands_beside_its_limit(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = quota_model_pb2.QuotaLimits(max_concurrent_tasks=50, max_backfill_concurrency=5, weight_millis=1000)
+    used = quota_pb2.QuotaUse(concurrent_tasks=12, backfill_runs=2)
+    answering(monkeypatch, GetQuota=quota_pb2.GetQuotaResponse(effective=limits, used=used))
+    rows = lines_of(nowhere.well("quota", "show"))
+    assert (rows["max_concurrent_tasks"], rows["max_backfill_concurrency"]) == ("12 / 50 default", "2 / 5 default")
+    assert (rows["max_daily_runs"], rows["weight_millis"]) == ("0 / no cap default", "1000 default")
+    told = json.loads(nowhere.well("quota", "show", "--json"))["used"]
+    assert (told["concurrent_tasks"], told["daily_runs"]) == (12, 0)
+
+
+def test_slots_taken_stand_beside_a_pool(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = [quota_model_pb2.Pool(pool="api", slots=3), quota_model_pb2.Pool(pool="db", slots=2, used_slots=2)]
+    answering(monkeypatch, ListPools=quota_pb2.ListPoolsResponse(pools=pools))
+    assert lines_of(nowhere.well("quota", "pools")) == {"api": "0 / 3", "db": "2 / 2"}
+    assert [each["used_slots"] for each in json.loads(nowhere.well("quota", "pools", "--json"))] == [0, 2]
+
+
+def test_use_that_nobody_knows_is_no_zero(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = quota_model_pb2.QuotaLimits(max_concurrent_tasks=50)
+    pools = [quota_model_pb2.Pool(pool="db", slots=2, use_unknown=True)]
+    answering(
+        monkeypatch,
+        GetQuota=quota_pb2.GetQuotaResponse(effective=limits),
+        ListPools=quota_pb2.ListPoolsResponse(pools=pools),
+    )
+    assert lines_of(nowhere.well("quota", "show"))["max_concurrent_tasks"] == "? / 50 default"
+    assert "used" not in json.loads(nowhere.well("quota", "show", "--json"))
+    assert lines_of(nowhere.well("quota", "pools")) == {"db": "? / 2"}
+    assert "used_slots" not in json.loads(nowhere.well("quota", "pools", "--json"))[0]
 
 
 def test_ctrl_c_leaves_the_run_alone(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.timestamp_pb2 import Timestamp
 
-    from servo.v1 import quota_model_pb2
+    from servo.v1 import quota_model_pb2, quota_pb2
 
 Settings = Annotated[list[str], typer.Argument(help="limit=number, or limit=default; `servo quota show` names them.")]
 PoolName = Annotated[str, typer.Argument(help="The pool.")]
@@ -33,6 +33,8 @@ CostsBy = Annotated[
 ]
 
 _MICROS = 1_000_000
+# What is used of a limit bears the limit's name without "max_", but for this one.
+_USED_OF = {"max_backfill_concurrency": "backfill_runs"}
 
 quota_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,14 +48,12 @@ def show_command(server: Server, as_json: AsJson = False) -> None:
     with server.client() as client:
         answer = client.quota.GetQuota(quota_pb2.GetQuotaRequest(tenant=server.tenant))
     if as_json:
-        return show.print_message(answer)
-    used = {field.name: value for field, value in answer.used.ListFields()}
+        return show.print_json(_with_use(answer))
     rows = []
     for field in answer.effective.DESCRIPTOR.fields:
         own = "set" if answer.limits.HasField(field.name) else "default"
-        holds = _told(answer.effective, field.name)
-        rows.append([field.name, holds, str(used.get(field.name.removeprefix("max_"), "")), own])
-    return show.print_table(["LIMIT", "HOLDS", "USED", ""], rows)
+        rows.append([field.name, _used(answer, field.name) + _told(answer.effective, field.name), own])
+    return show.print_table(["LIMIT", "USED / HOLDS", ""], rows)
 
 
 @quota_app.command("set")
@@ -87,9 +87,10 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
     with server.client() as client:
         pools = list(pages(client.quota.ListPools, quota_pb2.ListPoolsRequest(tenant=server.tenant)))
     if as_json:
-        return show.print_list(pools)
-    rows = [[each.pool, str(each.slots), str(each.used_slots), each.description] for each in pools]
-    return show.print_table(["POOL", "SLOTS", "USED", "WHAT FOR"], rows)
+        return show.print_json([_pool(each) for each in pools])
+    used = ["?" if each.use_unknown else str(each.used_slots) for each in pools]
+    rows = [[each.pool, f"{taken} / {each.slots}", each.description] for each, taken in zip(pools, used, strict=True)]
+    return show.print_table(["POOL", "USED / SLOTS", "WHAT FOR"], rows)
 
 
 @quota_app.command("set-pool")
@@ -231,9 +232,30 @@ def _apply(limits: quota_model_pb2.QuotaLimits, setting: str) -> None:
         raise InvalidValue(f"`{setting}` sets no limit: write {name}=number or {name}=default")
 
 
+def _with_use(answer: quota_pb2.GetQuotaResponse) -> Any:
+    """Zeros are told as well, so that a number that is missing is one that nobody knows."""
+    told = show.as_dict(answer)
+    if answer.HasField("used"):
+        told["used"] = {field.name: getattr(answer.used, field.name) for field in answer.used.DESCRIPTOR.fields}
+    return told
+
+
+def _pool(pool: quota_model_pb2.Pool) -> Any:
+    told = show.as_dict(pool)
+    return told if pool.use_unknown else {**told, "used_slots": pool.used_slots}
+
+
+def _used(answer: quota_pb2.GetQuotaResponse, name: str) -> str:
+    """What stands before a limit; nothing where nothing is counted."""
+    counted = _USED_OF.get(name, name.removeprefix("max_"))
+    if counted not in answer.used.DESCRIPTOR.fields_by_name:
+        return ""
+    return f"{getattr(answer.used, counted)} / " if answer.HasField("used") else "? / "
+
+
 def _told(limits: quota_model_pb2.QuotaLimits, name: str) -> str:
     if not limits.HasField(name):
-        return "-"
+        return "no cap"
     value: Any = getattr(limits, name)
     # What has no cap is sent as the largest number there is.
     return str(value.ToTimedelta()) if name == "max_run_duration" else "no cap" if value == 2**32 - 1 else str(value)
