@@ -46,7 +46,7 @@ fn stream_of(service: Service) -> Option<Stream> {
 }
 
 /// Waits until `instance` holds all shards of its stream, or its fair part of them.
-async fn until_it_holds(mesh: &LocalMesh, instance: Instance, all: bool) {
+pub(crate) async fn until_it_holds(mesh: &LocalMesh, instance: Instance, all: bool) {
     let Some(stream) = stream_of(instance.service) else { return };
     let shards = i64::from(stream.shards());
     let wanted = if all { shards } else { shards / 2 };

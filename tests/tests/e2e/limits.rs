@@ -36,6 +36,23 @@ async fn refused(user: &User, selection: &str, words: &str) -> Status {
     }
 }
 
+/// The same of a dry run.
+async fn not_planned(user: &User, selection: &str, words: &str) -> Status {
+    let asked = api::PlanRunRequest {
+        tenant: user.tenant().to_owned(),
+        workspace: WORKSPACE.to_owned(),
+        spec: Some(selecting(selection)),
+        ..Default::default()
+    };
+    loop {
+        match user.client.planner().plan_run(asked.clone()).await {
+            Err(status) if status.message().contains(words) => return status,
+            Err(status) => panic!("{status:?}"),
+            Ok(_) => {}
+        }
+    }
+}
+
 /// The most that were under way together, by when they started and ended.
 fn most_at_once(runs: &[api::Run]) -> i32 {
     let time = |time: &Option<prost_types::Timestamp>| time.map(|time| (time.seconds, time.nanos)).unwrap();
@@ -125,6 +142,8 @@ async fn a_run_that_waits_says_for_what_and_one_too_many_is_refused() {
     user.limit(api::QuotaLimits { max_tasks_per_run: Some(1), ..Default::default() }).await.unwrap();
     let words = "means 2 tasks, more than the 1 that max_tasks_per_run allows";
     let status = refused(&user, "limit.*", words).await;
+    assert!(status.get_details_quota_failure().is_some(), "{status:?}");
+    let status = not_planned(&user, "limit.*", words).await;
     assert!(status.get_details_quota_failure().is_some(), "{status:?}");
     running.mesh.stop().unwrap();
 }

@@ -26,4 +26,5 @@ mod runs;
 mod states;
 mod streams;
 mod support;
+mod used;
 mod workers;

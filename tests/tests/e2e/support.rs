@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use servo_local::LocalMesh;
-use servo_mesh::{Mesh, NoSections, Settings, Shutdown, Sources};
+use servo_local::{Instance, LocalMesh};
+use servo_mesh::{Mesh, NoSections, Peer, Settings, Shutdown, Sources};
 use servo_model::Service;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,15 +40,21 @@ pub(crate) async fn metrics(running: &Running, service: Service) -> String {
 }
 
 /// Calls the first scheduler as the backfill service.
-pub(crate) fn backfill(mesh: &LocalMesh) -> SchedulerServiceClient<servo_mesh::Peer> {
+pub(crate) fn backfill(mesh: &LocalMesh) -> SchedulerServiceClient<Peer> {
+    SchedulerServiceClient::new(peer(mesh, Service::Backfill, Service::Scheduler))
+}
+
+/// The way of a service to an instance of another.
+pub(crate) fn peer(mesh: &LocalMesh, caller: Service, instance: impl Into<Instance>) -> Peer {
     let tls = mesh.ca_path().parent().unwrap().to_path_buf();
-    let file = |name: &str| tls.join(name).display().to_string();
+    let file = |name: String| tls.join(name).display().to_string();
     let sources = Sources::new()
-        .set("tls.certificate", file("backfill.crt"))
-        .set("tls.key", file("backfill.key"))
-        .set("tls.ca", file("ca.crt"))
-        .set("peers.scheduler", mesh.address(Service::Scheduler));
+        .set("tls.certificate", file(format!("{caller}.crt")))
+        .set("tls.key", file(format!("{caller}.key")))
+        .set("tls.ca", file("ca.crt".to_owned()));
     let settings: Settings<NoSections> =
-        Settings::read(Service::Backfill, &sources).unwrap_or_else(|fault| panic!("{fault}"));
-    SchedulerServiceClient::new(Mesh::new(settings, Shutdown::new()).peer(Service::Scheduler))
+        Settings::read(caller, &sources).unwrap_or_else(|fault| panic!("{fault}"));
+    let instance = instance.into();
+    let address = mesh.address(instance);
+    Mesh::new(settings, Shutdown::new()).peer_at(instance.service, &address).unwrap()
 }
