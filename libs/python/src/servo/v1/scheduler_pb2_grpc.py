@@ -453,8 +453,9 @@ class SchedulerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ApplyEvents(self, request, context):
-        """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
-        A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+        """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
+        A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
+        those of shards that it does not hold.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -169,8 +169,9 @@ class SchedulerServiceStub:
     made twice is accepted once. Refuses single claims in the answers.
     """
     ApplyEvents: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]
-    """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
-    A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+    """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
+    A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
+    those of shards that it does not hold.
     """
     CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
@@ -319,8 +320,9 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     made twice is accepted once. Refuses single claims in the answers.
     """
     ApplyEvents: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]  # type: ignore[assignment]
-    """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
-    A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+    """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
+    A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
+    those of shards that it does not hold.
     """
     CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
@@ -646,8 +648,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ApplyEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ApplyEventsResponse, _abc.Awaitable[_scheduler_operations_pb2.ApplyEventsResponse]]:
-        """Appends and folds events of another instance's calls, up to 256, for a shard that the instance holds.
-        A repeat is answered alike and changes nothing more. Refuses with UNAVAILABLE NOT_HOLDER.
+        """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
+        A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
+        those of shards that it does not hold.
         """
 
     @_abc_1.abstractmethod
