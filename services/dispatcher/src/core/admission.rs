@@ -29,6 +29,8 @@ pub enum Effect {
 pub struct Admission {
     /// Admission shards held, with their epochs.
     pub(super) held: BTreeMap<i16, u64>,
+    /// Those of them that are about to be given away: nothing more is chosen for their tenants.
+    pub(super) leaving: BTreeSet<i16>,
     pub(super) tenants: BTreeMap<TenantId, Tenant>,
     pub(super) live: HashMap<AttemptId, Live>,
     pub(super) workers: Workers,
@@ -70,7 +72,25 @@ impl Admission {
             .map(|(shard, _)| *shard)
             .collect();
         lost.into_iter().for_each(|shard| self.lose(shard));
+        self.leaving.retain(|shard| held.contains_key(shard));
         self.held = held;
+    }
+
+    /// From now on only what is under way is finished for these shards, see [`Admission::is_settled`].
+    pub fn leave_shards(&mut self, shards: impl IntoIterator<Item = i16>) {
+        self.leaving.extend(shards);
+    }
+
+    /// Whether no claim of a shard that is left waits for its answer: what was claimed then is with its worker, or waits for
+    /// a worker that is away. `is_pending` knows what is answered and still being made ready to be sent.
+    pub fn is_settled(&self, is_pending: impl Fn(AttemptId) -> bool) -> bool {
+        let leaving = |live: &&Live| self.leaving.contains(&live.tenant.admission_shard());
+        let under_way = |live: &Live| match live.phase {
+            Phase::Claiming(_) => true,
+            Phase::Unsure | Phase::Accepted => false,
+            Phase::Sent => is_pending(live.attempt_id),
+        };
+        !self.live.values().filter(leaving).any(under_way)
     }
 
     pub fn holds(&self, tenant: &TenantId) -> bool {

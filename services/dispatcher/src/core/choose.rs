@@ -76,7 +76,8 @@ impl Admission {
     }
 
     fn choose_one(&mut self, id: &TenantId, now: Seconds) -> Option<Chosen> {
-        let admission_epoch = *self.held.get(&id.admission_shard())?;
+        let shard = id.admission_shard();
+        let admission_epoch = *self.held.get(&shard).filter(|_| !self.leaving.contains(&shard))?;
         let limits = self.limits.of(id).clone();
         let tenant = self.tenants.get(id).filter(|tenant| self.may_start_one(tenant, &limits))?;
         let key = self.next_lane(id, tenant, &limits)?;

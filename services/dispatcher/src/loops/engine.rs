@@ -5,6 +5,7 @@ mod returns;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, DispatchId, WorkerId};
@@ -32,8 +33,13 @@ use crate::wire;
 /// What may be taken together before the engine chooses.
 const MESSAGES_PER_TURN_MAX: usize = 1024;
 
+/// Claims are answered within a flush; a scheduler that does not answer is not waited for.
+const SETTLED_WITHIN: Duration = Duration::from_secs(1);
+
 pub(crate) enum Message {
     Hold(BTreeMap<i16, u64>),
+    /// These shards are about to be given away. Answers once all that was claimed for them is sent.
+    Leave(Vec<i16>, oneshot::Sender<()>),
     Limits(Limits),
     Pauses(Vec<Pause>),
     Told(SourceId, Told),
@@ -103,6 +109,14 @@ impl Engine {
         answer.await.map_err(|_| Error::new(Reason::NotReady, "the dispatcher is about to stop"))
     }
 
+    /// Chooses nothing more for these shards, and returns when all that was claimed for them is sent: whoever takes them
+    /// over knows of claims only that they are there, and a worker that never got one would be waited for.
+    pub(crate) async fn leave(&self, shards: Vec<i16>) {
+        let (left, settled) = oneshot::channel();
+        self.tell(Message::Leave(shards, left));
+        let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
+    }
+
     /// The admission shards held here with their epochs.
     pub(crate) fn held(&self) -> watch::Receiver<BTreeMap<i16, u64>> {
         self.held.clone()
@@ -116,6 +130,8 @@ pub(crate) struct EngineLoop {
     sessions: Sessions,
     outlets: HashMap<SourceId, Outlet>,
     retiring: BTreeSet<SourceId>,
+    /// Who waits until nothing is under way for the shards that are left.
+    leaving: Vec<oneshot::Sender<()>>,
     plans: Plans,
     pushes: Pushes,
     reading: Reading,
@@ -144,6 +160,7 @@ pub(crate) fn engine(
         sessions: Sessions::default(),
         outlets: HashMap::new(),
         retiring: BTreeSet::new(),
+        leaving: Vec::new(),
         plans: plans(handle.clone()),
         reading: reading(handle.clone()),
         pushes: pushes(handle.clone()),
@@ -164,6 +181,16 @@ impl EngineLoop {
             self.choose();
             self.stop_retired();
             self.sessions.flush();
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        if !self.leaving.is_empty() && self.admission.is_settled(|attempt| self.reading.is_awaited(attempt)) {
+            for left in self.leaving.drain(..) {
+                // Who went away does not want to know.
+                let _ = left.send(());
+            }
         }
     }
 
@@ -171,6 +198,10 @@ impl EngineLoop {
         let now = wire::now();
         match message {
             Message::Hold(held) => self.hold(held),
+            Message::Leave(shards, left) => {
+                self.admission.leave_shards(shards);
+                self.leaving.push(left);
+            }
             Message::Limits(limits) => self.admission.limit(limits),
             Message::Pauses(pauses) => self.admission.pause(pauses),
             Message::Told(source, told) => self.told(source, told, now),

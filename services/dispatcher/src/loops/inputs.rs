@@ -81,6 +81,11 @@ impl Reading {
         None
     }
 
+    /// Whether an envelope waits for what its task reads.
+    pub(crate) fn is_awaited(&self, attempt: AttemptId) -> bool {
+        matches!(self.looked.get(&attempt), Some(Looked::Awaited(_)))
+    }
+
     /// Forgets attempts that came to nothing.
     pub(crate) fn keep_only(&mut self, is_wanted: impl Fn(AttemptId) -> bool) {
         self.looked.retain(|attempt, _| is_wanted(*attempt));

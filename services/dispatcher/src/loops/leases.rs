@@ -81,6 +81,7 @@ impl LeaseLoop {
     pub(crate) async fn release_all(&self) -> Result<(), StoreError> {
         let mut held = self.held.lock().await;
         let leases = std::mem::take(&mut held.leases);
+        self.engine.leave(leases.iter().map(Lease::shard).collect()).await;
         self.tell(&held);
         for lease in leases {
             self.leases.release(lease).await?;
@@ -97,10 +98,15 @@ impl LeaseLoop {
         let renewed = self.leases.renew(std::mem::take(&mut held.leases)).await?;
         held.leases = renewed.held;
         let share = fair_share(instances);
-        while held.leases.len() > share {
-            let Some(lease) = held.leases.pop() else { break };
-            info!(shard = lease.shard(), instances, "giving an admission shard to a newcomer");
-            self.leases.release(lease).await?;
+        let given = held.leases.split_off(share.min(held.leases.len()));
+        if !given.is_empty() {
+            let shards: Vec<i16> = given.iter().map(Lease::shard).collect();
+            info!(?shards, instances, "giving admission shards to a newcomer");
+            self.engine.leave(shards).await;
+            self.tell(held);
+            for lease in given {
+                self.leases.release(lease).await?;
+            }
         }
         let wanted: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
         held.leases.extend(self.leases.acquire(&wanted, share - held.leases.len()).await?);

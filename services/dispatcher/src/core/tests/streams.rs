@@ -173,6 +173,22 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
 }
 
 #[test]
+fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
+    let mut world = World::new();
+    world.worker(1, Some("acme"), 3);
+    world.offer("acme", 1, plain());
+    let claimed = world.choose();
+    world.admission.leave_shards([tenant("acme").admission_shard()]);
+    world.offer("acme", 1, plain());
+    assert_eq!(world.choose(), [], "nothing more is chosen");
+    assert!(!world.admission.is_settled(|_| false), "a claim waits for its answer");
+    world.answer(&claimed, &[]);
+    assert!(!world.admission.is_settled(|_| true), "its envelope waits for what the task reads");
+    assert!(world.admission.is_settled(|_| false));
+    assert_eq!(world.delivered, [claimed[0].attempt_id].into());
+}
+
+#[test]
 fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
     let mut world = World::untold();
     let pools = [(std::sync::Arc::from("db"), 2)].into();
