@@ -25,7 +25,8 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT FROM scheduler.runs r
         WHERE r.tenant = w.tenant AND r.workspace = w.workspace
-            AND r.created_at >= date_trunc('day', clock_timestamp(), 'UTC')
+            -- Not clock_timestamp(): no index is searched by what may change from row to row.
+            AND r.created_at >= date_trunc('day', statement_timestamp(), 'UTC')
         LIMIT a.daily
     ) r
     WHERE w.tenant = a.tenant AND w.workspace IS NOT NULL

@@ -13,7 +13,7 @@ use super::{
     states,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Ask, DoneAs, RunPlan};
+use crate::shards::{Ask, DoneAs, RunPlan, all_shards};
 
 fn only(limits: RunLimits) -> Limits {
     Limits { tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(), ..Limits::none() }
@@ -159,4 +159,18 @@ async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
         .await
         .unwrap();
     assert_eq!(events, [(3,)], "a request with its plan, and one that waits");
+}
+
+#[tokio::test]
+async fn however_long_the_history_is_today_is_found_by_its_beginning() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let mut tx = one.store.loops().begin().await.unwrap();
+    // So few rows would be read as they come.
+    tx.execute(query("SET LOCAL enable_seqscan = off")).await.unwrap();
+    let explain = query(concat!("EXPLAIN ", include_str!("../../store/runs_in_use.sql")));
+    let explain = explain.bind(vec!["acme"]).bind(vec![5_i64]).bind(all_shards());
+    let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
+    let by_age = |line: &str| line.contains("Index Cond") && line.contains("created_at >=");
+    assert!(lines.iter().any(|(line,)| by_age(line)), "{lines:#?}");
 }
