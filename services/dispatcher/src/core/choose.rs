@@ -89,6 +89,11 @@ impl Admission {
         let worker = self.workers.take(id, &key.demand, tenant.may_push(&limits))?;
         let ready = self.tenants.get_mut(id)?.take(run, task)?;
         let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
+        // Offered again by a stream that had not heard of our claim on another: it is under way, and one claim is enough.
+        if self.live.contains_key(&attempt_id) {
+            self.workers.add_credits(worker, 1);
+            return self.choose_one(id, now);
+        }
         let attempt = ready.attempt;
         let pushed = self.workers.get(worker).is_some_and(|worker| worker.pushed);
         let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };

@@ -82,7 +82,7 @@ def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | Non
 def _refuse_one_of_many(read: Asset[..., Any] | Source | None, resolved: Resolved) -> None:
     """A mapped asset is what all its items made; a server that names only the last of them would hand over a part."""
     made = [version for version in resolved.versions if version.materialization_id]
-    if not isinstance(read, Asset) or all(is_item(version) for version in made):
+    if resolved.mapped or not isinstance(read, Asset) or all(is_item(version) for version in made):
         return
     if any(each.each for each in declared(read)[0].values()):
         raise InputMissing(

@@ -173,6 +173,22 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
 }
 
 #[test]
+fn what_is_offered_again_while_it_is_claimed_is_not_claimed_twice() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 3);
+    let run = world.offer("acme", 1, plain());
+    let claimed = world.choose();
+    for answered in [false, true] {
+        if answered {
+            world.answer(&claimed, &[]);
+        }
+        world.offer_run("acme", run, 0..1, plain());
+        assert_eq!(world.choose(), [], "answered: {answered}");
+        assert_eq!(world.admission.workers.get(worker).unwrap().credits, 2, "its credit came back");
+    }
+}
+
+#[test]
 fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 3);
