@@ -134,13 +134,13 @@ impl Judge {
         deny(first != session, "two processes counted for one attempt (I1)")
     }
 
-    /// A process begins an attempt's body once, and one that needs permission begins in the process that got it.
+    /// One process begins an attempt's body, once, and one that needs permission begins in the process that got it.
     fn began(&self, env: &Env) -> Check {
         for (attempt, sessions) in &env.begun {
             let once: BTreeSet<u64> = sessions.iter().map(|(session, _)| *session).collect();
             deny(once.len() < sessions.len(), &format!("{attempt} began twice in one process (4)"))?;
             let asked = sessions.iter().any(|(_, asked)| *asked);
-            deny(asked && once.len() > 1, &format!("two processes were permitted to begin {attempt} (4)"))?;
+            deny(once.len() > 1, &format!("two processes began {attempt} (4)"))?;
             let other = self.sessions.get(attempt).is_some_and(|session| !once.contains(session));
             deny(asked && other, &format!("another process than the one that began {attempt} counts (I2)"))?;
         }

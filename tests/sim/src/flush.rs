@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::RunId;
 use servo_model::states::TaskState;
-use servo_scheduler::core::{Changes, Event, Run, RunHeader, Slot, Time, Verdict, due_of, fold};
+use servo_scheduler::core::{Changes, Event, Refusal, Run, RunHeader, Slot, Time, Verdict, due_of, fold};
 
 use crate::SECOND;
 use crate::bugs::Bug;
@@ -228,6 +228,11 @@ impl Scheduler {
             env.stats.stale_claims += 1;
             return Done::StaleAdmission;
         }
+        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&claim.run));
+        let ready = run.and_then(|run| run.cell(claim.task)).filter(|cell| cell.state == TaskState::Ready);
+        if ready.is_some_and(|cell| cell.next_attempt(&env.ledger.starts) != claim.attempt) {
+            return Done::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
+        }
         let attempt_id = plan.attempt_id(claim.task, claim.attempt);
         let claimed = Event::Claimed {
             task: claim.task,
@@ -353,7 +358,7 @@ impl Scheduler {
         for (run_id, changes) in &draft.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let (Some(run), Some(plan)) = (held.runs.get(run_id), env.plans.get(run_id)) else { continue };
-            self.gates.tell(run, changes, plan);
+            self.gates.tell(run, changes, plan, &env.ledger.starts);
             if let (true, Some(deadline)) = (draft.born.contains(run_id), run.header.deadline) {
                 self.timers.arm(deadline, *run_id, None);
             }

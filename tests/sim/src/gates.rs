@@ -7,7 +7,7 @@ use servo_dispatcher::core::{
 };
 use servo_model::states::TaskState;
 use servo_model::{TenantId, WorkerId};
-use servo_scheduler::core::{Cell, Changes, Run, Slot};
+use servo_scheduler::core::{Cell, Changes, Run, Slot, Time};
 
 use crate::bugs::Bug;
 use crate::dispatcher::ToDispatcher;
@@ -67,7 +67,7 @@ impl Gates {
     }
 
     /// Notes what changed in a run, for the gate of its tenant.
-    pub fn tell(&mut self, run: &Run, changes: &Changes, plan: &Plan) {
+    pub fn tell(&mut self, run: &Run, changes: &Changes, plan: &Plan, starts: &[Time]) {
         let Some(gate) = self.of(&run.header.tenant) else { return };
         let shard = run.header.run_id.shard();
         let key = (gate.source, shard);
@@ -88,7 +88,7 @@ impl Gates {
         update.ended.extend(changes.ended.iter().map(ended));
         let attempt = |slot: &Slot| run.cell(*slot).filter(|cell| cell.state.has_attempt())?.attempt_id;
         update.cancelled.extend(changes.cancelled.iter().filter_map(attempt));
-        update.ready.extend(ready_run(run, &ready, plan));
+        update.ready.extend(ready_run(run, &ready, plan, starts));
     }
 
     /// Sends what was noted.
@@ -134,7 +134,7 @@ pub fn snapshot<'a>(shard: i16, epoch: i64, runs: impl Iterator<Item = &'a Run>,
         let ready: Vec<Slot> = ready.collect();
         whole.live.extend(run.cells().filter_map(|(slot, cell)| live(run, slot, cell, plan)));
         if run.admits() {
-            whole.ready.extend(ready_run(run, &ready, plan));
+            whole.ready.extend(ready_run(run, &ready, plan, &env.ledger.starts));
         }
     }
     whole
@@ -148,12 +148,12 @@ fn still_ready(run: &Run, slots: &[Slot]) -> Vec<Slot> {
     ready
 }
 
-fn ready_run(run: &Run, slots: &[Slot], plan: &Plan) -> Option<OfferedRun> {
+fn ready_run(run: &Run, slots: &[Slot], plan: &Plan, starts: &[Time]) -> Option<OfferedRun> {
     let task = |slot: &Slot| {
         let cell = run.cell(*slot)?;
         Some(OfferedTask {
             task: task_of(*slot),
-            attempt: cell.attempt + 1,
+            attempt: cell.next_attempt(starts),
             failures: cell.failures,
             since: cell.ready_at.unwrap_or(0) as f64 / 1e6,
             item_json: String::new(),

@@ -160,6 +160,8 @@ pub struct Ledger {
     pub down_until: Time,
     /// Every restart is another one.
     pub generation: u32,
+    /// When it began again, so often as it did.
+    pub starts: Vec<Time>,
     pub violation: Option<String>,
     pub lost_commits: u64,
 }
@@ -185,6 +187,7 @@ impl Ledger {
             generation: 0,
             violation: None,
             lost_commits: 0,
+            starts: Vec::new(),
         }
     }
 
@@ -294,6 +297,7 @@ impl Ledger {
         self.lost_commits += undone as u64;
         self.unflushed.clear();
         (self.down_until, self.generation) = (back_at, self.generation + 1);
+        self.starts.push(back_at);
         self.shards.iter_mut().for_each(|shard| shard.locked = false);
         self.shards.iter_mut().flat_map(|shard| shard.waiting.drain(..)).collect()
     }

@@ -233,16 +233,11 @@ impl World {
         self.start(place);
     }
 
-    /// No more faults: everybody is up, and what was paused is resumed.
+    /// No more faults: everybody is up. Who stands still goes on when that is over, so that nothing overtakes on a wire.
     fn calm(&mut self) {
         self.env.note(format_args!("calm"));
         self.env.rough = false;
-        for place in World::places() {
-            self.revive(place);
-            if let Some(process) = self.env.processes.get_mut(&place) {
-                process.paused_until = 0;
-            }
-        }
+        World::places().for_each(|place| self.revive(place));
         let runs: Vec<_> = self.env.plans.keys().copied().collect();
         for run in runs {
             for after in [1, 6, 12] {
@@ -315,9 +310,10 @@ fn database(store: Store, env: &mut Env) {
             let shard = event.shard;
             let generation = env.ledger.generation;
             env.ledger.shard(shard).locked = true;
+            // What waited for its row until the faults were over is not late any more.
             match commit_after {
-                0 => commit(shard, generation, store, env),
-                later => env.plan(later, Message::Commit(shard, generation, store)),
+                later if later > 0 && env.rough => env.plan(later, Message::Commit(shard, generation, store)),
+                _ => commit(shard, generation, store, env),
             }
         }
     }
