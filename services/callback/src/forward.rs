@@ -165,6 +165,7 @@ impl Sender {
     }
 
     async fn record(&self, item: Item) {
+        let is_start = matches!(item.report.report, Some(Report::Started(_)));
         let appended = match new_event(&item) {
             Ok(event) => self.ledger.append(vec![event]).await,
             Err(error) => return drop(item.reply.send(Err(error))),
@@ -178,6 +179,8 @@ impl Sender {
         let answer = match appended.map(|answers| answers.into_iter().next()) {
             Ok(Some(appended)) => Ok(match appended.outcome {
                 Outcome::New => verdict(v1::Acceptance::Recorded, item.report.event_id.clone()),
+                // Whether it was folded is not known here, and a start that counts only then must not seem to.
+                Outcome::Duplicate { event_id } if is_start => verdict(v1::Acceptance::Recorded, ulid(event_id)),
                 Outcome::Duplicate { event_id } => verdict(v1::Acceptance::Duplicate, ulid(event_id)),
                 Outcome::Conflict { event_id } => v1::AttemptVerdict {
                     refusal: Reason::OutcomeConflict.into(),

@@ -8,7 +8,7 @@ use servo_scheduler::core::{Slot, Time, Verdict};
 use crate::MS;
 use crate::env::{Env, Message, Place};
 use crate::faults::Fault;
-use crate::ledger::{Appended, NewEvent, Store};
+use crate::ledger::{Appended, Key, NewEvent, Store};
 use crate::scheduler::{self, Ask, Done, Reply, ToScheduler, Work};
 use crate::worker::ToWorker;
 
@@ -145,8 +145,11 @@ impl Callback {
     }
 
     fn appended(&mut self, call: u64, appended: Result<Appended, ()>, env: &mut Env) {
+        let start = self.calls.get(&call).is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
         let acceptance = match appended {
             Ok(Appended::New) => Acceptance::Recorded,
+            // Nobody here knows whether it was folded.
+            Ok(Appended::Duplicate) if start => Acceptance::Recorded,
             Ok(Appended::Duplicate) => Acceptance::Duplicate,
             Ok(Appended::Conflict) => Acceptance::Refused,
             Err(()) => Acceptance::NotReady,

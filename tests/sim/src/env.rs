@@ -294,9 +294,10 @@ impl Env {
             if process.paused_until > self.now {
                 // Its loops wake up with it, but not at once: what was sent to it may be taken first.
                 let is_round = matches!(&entry.message, Message::Dispatcher(_, ToDispatcher::Leases));
-                let delay = process.paused_until - self.now;
-                let delay = if is_round { delay + self.dice.between(0, 250) * MS } else { delay };
-                self.put(delay, entry.life, entry.wire, entry.message);
+                let late = if is_round { self.dice.between(0, 250) * MS } else { 0 };
+                // Its number stays, so that what was sent first is taken first.
+                let at = process.paused_until + late;
+                self.queue.push(Reverse(Entry { at, ..entry }));
                 continue;
             }
             return Some(entry.message);

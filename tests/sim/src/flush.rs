@@ -336,7 +336,8 @@ impl Scheduler {
         match error {
             StoreError::Behind | StoreError::ClockOff | StoreError::KeyTaken => {
                 self.forget_runs(runs.iter().copied());
-                if hopeless && env.bug != Bug::RunForgotten && !env.database_is_down() {
+                // Read again at once: a snapshot may be told before they are asked for.
+                if env.bug != Bug::RunForgotten && !env.database_is_down() {
                     self.load_missing(runs.into_iter(), env);
                 }
                 self.jobs.extend(shards.into_iter().map(|shard| Job::Tail { shard, taken: false }));

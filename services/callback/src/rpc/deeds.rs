@@ -37,6 +37,7 @@ impl Callback {
         outcome::attempt(asked.task.as_ref(), &asked.worker_id)?;
         outcome::time("start_time", asked.start_time.as_ref())?;
         let renewed = Some(self.renewed(&path));
+        let asks_permission = asked.mode() == v1::DispatchMode::Push;
         let started = v1::TaskStarted {
             run_id: asked.run_id,
             task: asked.task,
@@ -46,6 +47,11 @@ impl Callback {
             start_time: asked.start_time,
         };
         let verdict = self.forward(&path, Report::Started(started), trace).await?;
+        // What nobody has folded may be found stale: it may have run out of time while nobody held its shard.
+        if asks_permission && verdict.acceptance() == v1::Acceptance::Recorded {
+            let message = "the start is recorded, and nobody has said yet that it counts; ask again";
+            return Err(Error::new(Reason::NotReady, message));
+        }
         Ok(v1::StartAttemptResponse {
             acceptance: verdict.acceptance,
             renewed,
