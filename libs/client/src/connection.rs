@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use servo_proto::access;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tonic::body::Body;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 use tower::{Service, ServiceExt};
 
 use crate::request_id;
@@ -98,7 +98,9 @@ async fn call_once_or_more(
     let mut delay = DELAY_MIN;
     for tries in 1.. {
         set_timeout(&mut head.headers, deadline);
-        let outcome = send(channel.clone(), again(&head, &body)).await;
+        let sent = send(channel.clone(), again(&head, &body));
+        // The channel counts from when it is connected.
+        let outcome = timeout_at(deadline, sent).await.unwrap_or_else(|_| Err(late()));
         let unavailable = match &outcome {
             Ok(response) => status_of(response) == Some(Code::Unavailable),
             Err(status) => status.code() == Code::Unavailable,
@@ -119,6 +121,9 @@ async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<B
         let mut text = error.to_string();
         let mut cause = std::error::Error::source(&error);
         while let Some(error) = cause {
+            if error.is::<TimeoutExpired>() {
+                return late();
+            }
             text = format!("{text}: {error}");
             cause = error.source();
         }
@@ -126,6 +131,10 @@ async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<B
     };
     let channel = channel.ready().await.map_err(unreachable)?;
     channel.call(request).await.map_err(unreachable)
+}
+
+fn late() -> Status {
+    Status::deadline_exceeded("there was no answer in time")
 }
 
 fn again(head: &http::request::Parts, body: &Bytes) -> Request<Body> {
