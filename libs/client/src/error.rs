@@ -58,7 +58,7 @@ impl From<Status> for Error {
     fn from(status: Status) -> Error {
         let details = status.get_error_details();
         let info = details.error_info().filter(|info| info.domain == DOMAIN);
-        if info.is_none() && status.code() == Code::Unavailable {
+        if info.is_none() && is_broken(&status) {
             return Error::Unreachable(status.message().to_owned());
         }
         let violations = details.bad_request().into_iter().flat_map(|bad| bad.field_violations.clone());
@@ -73,4 +73,10 @@ impl From<Status> for Error {
             metadata: info.map(|info| info.metadata.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// Whether there may be an answer later: no server can be reached, or none that can serve just now, or it went away while
+/// it spoke. What a server said itself has no error behind it.
+pub(crate) fn is_broken(status: &Status) -> bool {
+    status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }

@@ -13,17 +13,18 @@
 //!
 //! Every call gets a deadline, mutations get a request id unless they have one, and what the server did not take
 //! (UNAVAILABLE) is repeated when a repeat does no harm. Refusals become an [`Error`] with their reason. Pages are
-//! read by [`pages`], runs are followed by [`Client::watch_run`], and work is done by a [`worker::Worker`].
+//! read by [`pages`], runs are followed by [`Client::watch_run`] and [`Client::tail_logs`], and work is done by a
+//! [`worker::Worker`].
 //!
 //! **Stays absent:** knowledge of any one service beyond its API.
 
 mod client;
 mod connection;
 mod error;
+mod follow;
 mod pages;
 mod request_id;
 mod token;
-mod watch;
 pub mod worker;
 
 pub use client::{Client, Credentials, Tls};
