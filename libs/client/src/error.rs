@@ -28,9 +28,12 @@ pub enum Error {
     /// There is no server, or it went away.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
-    /// What the client was made with is wrong.
+    /// What the client was given is wrong.
     #[error("{0}")]
     Config(String),
+    /// The server said something that cannot be.
+    #[error("the answer is not what was asked for: {0}")]
+    Malformed(String),
 }
 
 /// A field and what is wrong with it.
@@ -49,7 +52,7 @@ impl Error {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Error::Refused { reason, .. } => *reason,
-            Error::Unreachable(_) | Error::Config(_) => None,
+            Error::Unreachable(_) | Error::Config(_) | Error::Malformed(_) => None,
         }
     }
 }
