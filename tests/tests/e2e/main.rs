@@ -6,6 +6,7 @@ mod bad_input;
 mod bench;
 mod callback;
 mod cancels;
+mod clients;
 mod commands;
 mod configuration;
 mod data;
