@@ -1,10 +1,11 @@
-"""Both clients do the same."""
+"""All clients do the same."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ def test_both_have_the_same_methods_with_the_same_parameters() -> None:
         if inspect.isfunction(method):
             theirs = inspect.signature(other[name])  # type: ignore[arg-type]
             assert inspect.signature(method).parameters == theirs.parameters, name
+
+
+def test_the_rust_client_has_every_method_too(repository: Path) -> None:
+    crate = repository / "libs/client/src"
+    sources = [file.read_text() for file in (crate / "client.rs", *(crate / "workspace").glob("*.rs"))]
+    methods = {name for text in sources for name in re.findall(r"^    pub (?:async )?fn (\w+)", text, re.MULTILINE)}
+    # Whatever is dropped in Rust is closed by that.
+    assert set(public(AsyncClient)) - methods == {"close"}
 
 
 @pytest.mark.mesh
