@@ -218,6 +218,7 @@ fn new_event(item: &Item) -> Result<NewEvent, Error> {
         idempotency_key: key.to_string(),
         correlation_id: Some(Uuid::from_bytes(*item.run.as_bytes())),
         causation_id: None,
-        payload: v1::Event { version: 1, trace: item.report.trace.clone(), body: Some(body) }.encode_to_vec(),
+        // Without the call's trace: every call has another, and a repeat must be the same event.
+        payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
     })
 }

@@ -5,7 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use servo_client::api::{DispatchMode, QueueEntryState, RunState, TaskState};
+use prost::Message;
+use servo_client::api::{
+    Acceptance, DispatchMode, QueueEntryState, RunState, SignedEnvelope, StartAttemptRequest, TaskEnvelope,
+    TaskState,
+};
 use servo_client::worker::WorkerHandle;
 use servo_model::Service;
 use servo_tests::manifest::{asset, impatient, manifest};
@@ -62,6 +66,67 @@ async fn a_pushed_task_is_queued_dispatched_started_and_finished() {
     let expected = [TaskState::Queued, TaskState::Dispatched, TaskState::Running, TaskState::Succeeded];
     assert!(path.ends_with(&expected), "{path:?}");
     assert_eq!(told.attempts.len(), 1);
+}
+
+/// The work order that a queue delivers, without a worker behind the port.
+async fn delivered(listener: &TcpListener) -> TaskEnvelope {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let request = read_request(&mut stream).await.unwrap();
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.unwrap();
+    let head = request.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let signed = SignedEnvelope::decode(&request[head..]).unwrap();
+    TaskEnvelope::decode(signed.envelope.as_ref()).unwrap()
+}
+
+/// Asks whether the attempt may start, as a worker that is pushed to does.
+async fn ask_to_start(
+    user: &User,
+    worker_id: &str,
+    envelope: &TaskEnvelope,
+) -> Result<Acceptance, tonic::Status> {
+    let mut request = tonic::Request::new(StartAttemptRequest {
+        tenant: envelope.tenant.clone(),
+        workspace: envelope.workspace.clone(),
+        run_id: envelope.run_id.clone(),
+        attempt_id: envelope.attempt_id.clone(),
+        task: envelope.task,
+        worker_id: worker_id.to_owned(),
+        session: "a process".to_owned(),
+        mode: envelope.mode,
+        start_time: None,
+    });
+    let path = envelope.callbacks.as_ref().unwrap().start.parse().unwrap();
+    request.metadata_mut().insert("servo-presigned", path);
+    let answer = user.client.callback().start_attempt(request).await?;
+    Ok(answer.into_inner().acceptance())
+}
+
+#[tokio::test]
+async fn f06_a_start_that_nobody_has_folded_is_no_permission() {
+    let mut running = Running::start().await;
+    let user = User::of(&running.mesh).unwrap();
+    user.deploy(manifest(vec![asset("push/a", &[], "")])).await.unwrap();
+    let (listener, url) = listener().await;
+    let (register, _) = user.push_worker(&url, 4);
+    let worker = register.worker_id.clone();
+    user.client.dispatcher().register_worker(register).await.unwrap();
+    user.trigger(&["push.*"]).await.unwrap();
+    let envelope = delivered(&listener).await;
+    running.mesh.process(Service::Scheduler).unwrap().kill_group().unwrap();
+    // The first time it is recorded, afterwards it is on record.
+    for _ in 0..2 {
+        let refused = ask_to_start(&user, &worker, &envelope).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::Unavailable, "{refused:?}");
+        assert!(refused.message().contains("nobody has said yet that it counts"), "{refused:?}");
+    }
+    running.mesh.launch(Service::Scheduler).unwrap();
+    let acceptance = loop {
+        match ask_to_start(&user, &worker, &envelope).await {
+            Ok(acceptance) => break acceptance,
+            Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}"),
+        }
+    };
+    assert_eq!(acceptance, Acceptance::Duplicate);
 }
 
 #[tokio::test]
