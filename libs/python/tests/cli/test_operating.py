@@ -56,6 +56,7 @@ def test_pools_are_made_changed_and_removed(shop: Shop) -> None:
     assert "narrow has 1 slot\n" in shop.well("quota", "set-pool", "narrow", "1", "--description", "a licence")
     assert json.loads(shop.well("quota", "set-pool", "narrow", "2", "--json"))["description"] == "a licence"
     assert lines_of(shop.well("quota", "pools"))["narrow"] == "0 / 2 a licence"
+    assert shop.well("quota", "pool", "narrow") == "narrow: 0 / 2 slots used\n"
     assert "gone" in shop.well("quota", "delete-pool", "narrow")
     assert "narrow" not in [each["pool"] for each in json.loads(shop.well("quota", "pools", "--json"))]
     assert shop.servo("quota", "delete-pool", "narrow").returncode == 3
@@ -193,6 +194,18 @@ def test_slots_taken_stand_beside_a_pool(nowhere: Shop, monkeypatch: pytest.Monk
     answering(monkeypatch, ListPools=quota_pb2.ListPoolsResponse(pools=pools))
     assert lines_of(nowhere.well("quota", "pools")) == {"api": "0 / 3", "db": "2 / 2"}
     assert [each["used_slots"] for each in json.loads(nowhere.well("quota", "pools", "--json"))] == [0, 2]
+
+
+def test_who_holds_a_pool_is_told(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = quota_model_pb2.Pool(pool="db", slots=2, used_slots=1)
+    since = Timestamp(seconds=1_767_225_600)
+    holder = quota_pb2.SlotHolder(workspace="prod", run_id="run_a", task_id="task_b", since_time=since)
+    answering(monkeypatch, GetPool=quota_pb2.GetPoolResponse(pool=pool, holders=[holder]))
+    told = nowhere.well("quota", "pool", "db")
+    assert told.startswith("db: 1 / 2 slots used\n")
+    assert "run_a" in lines_of(told)["prod"]
+    held = json.loads(nowhere.well("quota", "pool", "db", "--json"))
+    assert (held["pool"]["used_slots"], held["holders"][0]["task_id"]) == (1, "task_b")
 
 
 def test_use_that_nobody_knows_is_no_zero(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,9 +88,25 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
         pools = list(pages(client.quota.ListPools, quota_pb2.ListPoolsRequest(tenant=server.tenant)))
     if as_json:
         return show.print_json([_pool(each) for each in pools])
-    used = ["?" if each.use_unknown else str(each.used_slots) for each in pools]
-    rows = [[each.pool, f"{taken} / {each.slots}", each.description] for each, taken in zip(pools, used, strict=True)]
+    rows = [[each.pool, _taken(each), each.description] for each in pools]
     return show.print_table(["POOL", "USED / SLOTS", "WHAT FOR"], rows)
+
+
+@quota_app.command("pool")
+@connected
+def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> None:
+    """Who holds the slots of a pool, longest first."""
+    from servo.v1 import quota_pb2
+
+    with server.client() as client:
+        answer = client.quota.GetPool(quota_pb2.GetPoolRequest(tenant=server.tenant, pool=pool))
+    if as_json:
+        return show.print_json({**show.as_dict(answer), "pool": _pool(answer.pool)})
+    typer.echo(f"{pool}: {_taken(answer.pool)} slots used")
+    if not answer.holders:
+        return None
+    rows = [[each.workspace, each.run_id, each.task_id, show.when(each.since_time)] for each in answer.holders]
+    return show.print_table(["WORKSPACE", "RUN", "TASK", "SINCE"], rows)
 
 
 @quota_app.command("set-pool")
@@ -243,6 +259,10 @@ def _with_use(answer: quota_pb2.GetQuotaResponse) -> Any:
 def _pool(pool: quota_model_pb2.Pool) -> Any:
     told = show.as_dict(pool)
     return told if pool.use_unknown else {**told, "used_slots": pool.used_slots}
+
+
+def _taken(pool: quota_model_pb2.Pool) -> str:
+    return f"{'?' if pool.use_unknown else pool.used_slots} / {pool.slots}"
 
 
 def _used(answer: quota_pb2.GetQuotaResponse, name: str) -> str:
