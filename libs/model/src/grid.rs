@@ -94,6 +94,15 @@ impl TimeGrid {
         }
     }
 
+    /// Whether a period of one is a period of the other, wherever they begin and end.
+    pub fn is_in_step_with(&self, other: &TimeGrid) -> bool {
+        let first = other.value(0);
+        let zones_agree = self.grain == Grain::Hour || self.zone == other.zone;
+        self.grain == other.grain
+            && zones_agree
+            && first.is_some_and(|first| self.place_of_beginning(&first).is_some())
+    }
+
     /// How many periods there are, if the grid ends.
     pub fn count(&self) -> Option<i64> {
         self.count

@@ -42,6 +42,20 @@ impl Mapping {
         wanted::resolve(up, down, wanted).map(|rules| Mapping { rules })
     }
 
+    /// Whether every partition of the downstream asset goes with one of the upstream asset, by the definitions alone: it
+    /// may not exist.
+    pub fn is_one_to_one(&self, up: &Cut, down: Option<&Cut>) -> bool {
+        let decider = |place: usize| down.map(|cut| &cut.dimensions()[place].values);
+        self.rules.iter().zip(up.dimensions()).all(|(rule, dimension)| match rule {
+            Rule::Same { .. } => true,
+            Rule::Window { down, start: 0, end: 0 } => match (&dimension.values, decider(*down)) {
+                (Values::Time(upstream), Some(Values::Time(own))) => upstream.is_in_step_with(own),
+                _ => false,
+            },
+            Rule::Window { .. } | Rule::All | Rule::Latest(_) | Rule::Table { .. } => false,
+        })
+    }
+
     /// What one partition of the downstream asset reads. Values that the upstream cut does not have are left out.
     pub fn upstream(
         &self,

@@ -151,6 +151,7 @@ pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) ->
             asset_key: input.asset_key.clone(),
             parameter: input.parameter.clone(),
             mapped,
+            shape: input.shape,
         }
     };
     inputs.iter().map(resolve).collect()
@@ -179,9 +180,10 @@ fn with_item(partition_key: &str, part: Part) -> String {
     child_partition(partition.as_ref(), item)
 }
 
-/// An asset in one piece has one partition without a name.
+/// An asset in one piece has one partition without a name; of another one that has none for the reader nothing is read.
 fn partitions(input: &pb::PlannedInput) -> impl Iterator<Item = &str> {
-    let whole = input.partition_keys.is_empty().then_some("");
+    let is_cut = matches!(input.shape(), pb::InputShape::One | pb::InputShape::Several);
+    let whole = (input.partition_keys.is_empty() && !is_cut).then_some("");
     input.partition_keys.iter().map(String::as_str).chain(whole)
 }
 
@@ -234,7 +236,22 @@ mod tests {
             parameter: "p".to_owned(),
             partition_keys: partitions.iter().map(|key| (*key).to_owned()).collect(),
             optional: false,
+            shape: 0,
         }
+    }
+
+    #[test]
+    fn of_an_asset_with_partitions_nothing_is_read_when_none_goes_with_the_reader() {
+        let plan = pb::Plan::default();
+        let read = |shape: pb::InputShape| {
+            let none = [pb::PlannedInput { shape: shape.into(), ..input("n/a", &[]) }];
+            let wanted = wanted(&plan, &TakenOver::new(), &none);
+            let told = resolved(&none, vec![Vec::new(); wanted.len()]);
+            (wanted.len(), told[0].versions.len(), told[0].shape())
+        };
+        assert_eq!(read(pb::InputShape::Whole), (1, 0, pb::InputShape::Whole));
+        assert_eq!(read(pb::InputShape::One), (0, 0, pb::InputShape::One));
+        assert_eq!(read(pb::InputShape::Several), (0, 0, pb::InputShape::Several));
     }
 
     #[test]

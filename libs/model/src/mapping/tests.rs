@@ -40,6 +40,30 @@ fn times_of_different_grain_correspond_where_they_overlap() {
 }
 
 #[test]
+fn one_goes_with_one_by_the_definitions_alone() {
+    let one_to_one = |up: &Cut, down: Option<&Cut>, wanted: &[WantedRule]| {
+        Mapping::new(up, down, wanted).unwrap().is_one_to_one(up, down)
+    };
+    let of = |name, grain, zone, start| cut(vec![time(name, grain, zone, start)]);
+    let window = |start, end| [rule("day", "day", Wanted::Window { start, end })];
+    let later = of("day", Grain::Day, "", "2026-02-01");
+    assert!(one_to_one(&days(""), Some(&later), &[]));
+    assert!(one_to_one(&later, Some(&days("")), &window(0, 0)));
+    assert!(one_to_one(&days(""), Some(&of("date", Grain::Day, "", "2026-03-01")), &[]));
+    assert!(!one_to_one(&days(""), Some(&days("Europe/Berlin")), &[]));
+    assert!(!one_to_one(&days(""), Some(&later), &window(-1, -1)));
+    assert!(!one_to_one(&days(""), None, &[]));
+    assert!(!one_to_one(&hours(), Some(&days("")), &[]));
+    let (mondays, tuesdays) =
+        (of("week", Grain::Week, "", "2026-01-05"), of("week", Grain::Week, "", "2026-01-06"));
+    assert!(one_to_one(&mondays, Some(&of("week", Grain::Week, "", "2026-03-02")), &[]));
+    assert!(!one_to_one(&mondays, Some(&tuesdays), &[]));
+    let (regions, fewer) = (cut(vec![fixed("region", &["eu", "us"])]), cut(vec![fixed("region", &["eu"])]));
+    assert!(one_to_one(&fewer, Some(&regions), &[]));
+    assert!(!one_to_one(&regions, Some(&days("")), &[]));
+}
+
+#[test]
 fn windows_move_and_widen() {
     let week_before = [rule("day", "day", Wanted::Window { start: -6, end: 0 })];
     let read = reads(&days(""), &days(""), &week_before, "day=d:2026-01-10");

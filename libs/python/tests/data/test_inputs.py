@@ -11,39 +11,11 @@ import pytest
 
 from servo import In
 from servo.data.commit import About, commit
-from servo.data.inputs import Reader, Resolved, Version, is_single
+from servo.data.inputs import Reader, Resolved, Shape, Version
 from servo.data.places import place
-from servo.define.dependencies import AllOf, Identity, Latest, Rule, Window
 from servo.execute.errors import InputMissing
 from servo.model.partition_key import PartitionKey
 from servo.worker.inputs import BadInputs, read_list, recorded
-
-DAY = "day=d:2026-01-31"
-
-
-@pytest.mark.parametrize(
-    ("own", "rules", "partitions", "single"),
-    [
-        (DAY, {}, [""], True),
-        ("", {}, [""], True),
-        (DAY, {}, [DAY], True),
-        (f"{DAY},region=s:eu", {}, [DAY], True),
-        (DAY, {"day": Window(0, 0)}, [DAY], True),
-        ("date=d:2026-01-31", {"day": Identity("date")}, [DAY], True),
-        (DAY, {"day": Window(-1, 0)}, [DAY], False),
-        (DAY, {"day": Latest()}, [DAY], False),
-        (DAY, {"day": AllOf()}, [DAY], False),
-        (DAY, {}, ["day=d:2026-01-30"], False),
-        (DAY, {}, [f"{DAY},region=s:eu"], False),
-        ("", {}, [DAY], False),
-        (DAY, {}, [DAY, "day=d:2026-01-30"], False),
-    ],
-)
-def test_one_value_where_partitions_are_paired(
-    own: str, rules: dict[str, Rule], partitions: list[str], single: bool
-) -> None:
-    versions = [Version(partition, "A", "") for partition in partitions]
-    assert is_single(PartitionKey.parse(own) if own else None, rules, versions) is single
 
 
 def stored(folder: Path, name: str, value: Any) -> Version:
@@ -53,7 +25,7 @@ def stored(folder: Path, name: str, value: Any) -> Version:
 
 def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Path) -> None:
     versions = [stored(tmp_path, "a", [1]), Version("part=s:b", "B", ""), Version("part=s:c", "", "")]
-    reader = Reader(None)
+    reader = Reader()
     found = reader.read(Resolved("n/a", "parts", versions), In("n/a", optional=True), None)
     keys = [PartitionKey(part="a"), PartitionKey(part="b")]
     assert (found.several, found.value) == (True, {keys[0]: [1], keys[1]: None})
@@ -63,24 +35,48 @@ def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Pa
     assert reader.read(Resolved("n/a", "a", []), In("n/a", optional=True), None).value is None
 
 
+def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
+    one = [stored(tmp_path, "a", [1])]
+
+    def read(shape: Shape, versions: list[Version], *, optional: bool = False) -> tuple[bool, Any]:
+        asked = []
+
+        def load(partition: PartitionKey | None) -> str:
+            asked.append(partition)
+            return "loaded"
+
+        found = Reader().read(Resolved("n/a", "a", versions, shape=shape), In("n/a", optional=optional), None, load)
+        assert not asked or shape is Shape.WHOLE
+        return found.several, found.value
+
+    assert read(Shape.ONE, one) == (False, [1])
+    assert read(Shape.SEVERAL, one) == (True, {PartitionKey(part="a"): [1]})
+    # No partition is there: that is no asset in one piece, which a source would load.
+    assert read(Shape.SEVERAL, []) == (True, {})
+    assert read(Shape.ONE, [], optional=True) == (False, None)
+    with pytest.raises(InputMissing, match="`n/a` has no partition that goes with this one for the parameter `a`"):
+        read(Shape.ONE, [])
+    assert read(Shape.WHOLE, []) == (False, "loaded")
+
+
 def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: Path) -> None:
     made = {index: stored(tmp_path, f"item{index}", index) for index in (10, 2, 0)}
     versions = [replace(made[index], partition=f"_map=i:{index}") for index in made]
-    assert Reader(None).read(Resolved("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
+    assert Reader().read(Resolved("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
     # One item made nothing, and another has no version at all.
     sparse = [*versions, Version("_map=i:1", "B", ""), Version("_map=i:3", "", "")]
-    assert Reader(None).read(Resolved("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
+    assert Reader().read(Resolved("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
     # Without items there is nothing to read, and nothing that is missing.
     none = Resolved("n/a", "a", [Version("", "01J0000000000000000000000A", "")], mapped=True)
-    assert Reader(None).read(none, In("n/a"), None).value == []
-    # By partition, when the reader has none or another.
+    assert Reader().read(none, In("n/a"), None).value == []
+    # By partition, where there may be several.
     several = [
         *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),
         replace(made[10], partition="_map=i:0,part=s:y"),
     ]
-    found = Reader(None).read(Resolved("n/a", "a", several), In("n/a"), None)
+    found = Reader().read(Resolved("n/a", "a", several), In("n/a"), None)
     assert found.value == {PartitionKey(part="x"): [0, 2], PartitionKey(part="y"): [10]}
-    own = Reader(PartitionKey(part="x")).read(Resolved("n/a", "a", several[:2]), In("n/a"), None)
+    own = Reader().read(Resolved("n/a", "a", several[:2], shape=Shape.ONE), In("n/a"), None)
     assert (own.several, own.value) == (False, [0, 2])
 
 

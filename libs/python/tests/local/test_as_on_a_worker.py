@@ -10,7 +10,20 @@ import pandas
 import pyarrow
 import pytest
 
-from servo import Context, Daily, In, Items, PartitionKey, Retry, Window, asset, mapped, materialize, source
+from servo import (
+    Context,
+    Daily,
+    In,
+    Items,
+    PartitionKey,
+    Partitions,
+    Retry,
+    Window,
+    asset,
+    mapped,
+    materialize,
+    source,
+)
 from servo.model.categories import ErrorCategory
 
 DAYS = Daily("2026-01-01")
@@ -140,3 +153,44 @@ def test_a_source_is_loaded_by_its_io_unless_it_is_given() -> None:
     assert materialize([feed, fed], partition=day).value(fed, day) == [today, yesterday, today]
     assert materialize([fed], partition=day).value(fed, day) == [today, yesterday, today]
     assert materialize([fed], partition=day, inputs={feed: "mine"}).value(fed, day) == ["mine"] * 3
+
+
+@asset(partitions=DAYS)
+def sold() -> int:
+    return 1
+
+
+@asset(partitions=Daily("2026-02-01"), deps={"sold": sold})
+def later(sold: int) -> int:
+    return sold + 1
+
+
+@asset(partitions=Partitions(date=DAYS), deps={"sold": sold})
+def renamed(sold: int) -> int:
+    return sold + 2
+
+
+@asset(partitions=DAYS, deps={"before": In(sold, mapping={"day": Window(-1, -1)})})
+def growth(before: dict[PartitionKey, int]) -> int:
+    return len(before)
+
+
+def test_a_partition_goes_with_one_wherever_the_two_begin() -> None:
+    assert materialize([sold, later], partition="day=d:2026-02-03").value(later) == 2
+    assert materialize([renamed], partition="date=d:2026-02-03", inputs={"default/sold": 5}).value(renamed) == 7
+
+
+def test_a_window_that_is_cut_off_is_empty() -> None:
+    assert materialize([growth], partition="day=d:2026-01-01", inputs={"default/sold": 5}).value(growth) == 0
+    assert materialize([growth], partition="day=d:2026-01-02", inputs={"default/sold": 5}).value(growth) == 1
+
+
+def test_where_upstream_has_no_partition_that_goes_with_it_nothing_is_read() -> None:
+    @asset(partitions=Daily("2025-01-01"), deps={"sold": sold})
+    def earlier(sold: int) -> int:
+        return sold
+
+    result = materialize([earlier], partition="day=d:2025-06-01", inputs={"default/sold": 5}, raise_on_error=False)
+    (task,) = result.failed
+    assert task.error
+    assert "`default/sold` has no partition that goes with this one" in task.error.message

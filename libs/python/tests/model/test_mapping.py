@@ -54,6 +54,31 @@ def test_times_of_different_grain_correspond_where_they_overlap() -> None:
     assert reads(weeks, days(), [], "day=d:2026-01-02") == []
 
 
+def test_one_goes_with_one_by_the_definitions_alone() -> None:
+    def one_to_one(up: Cut, down: Cut | None, *rules: WantedRule) -> bool:
+        return wanted.resolve(up, down, list(rules)).is_one_to_one(up, down)
+
+    def of(name: str, grain: Grain, start: str) -> Cut:
+        return Cut([time(name, grain, "", start)])
+
+    def window(start: int, end: int) -> WantedRule:
+        return WantedRule("day", "day", wanted.Window(start, end))
+
+    later = of("day", Grain.DAY, "2026-02-01")
+    assert one_to_one(days(), later)
+    assert one_to_one(later, days(), window(0, 0))
+    assert one_to_one(days(), of("date", Grain.DAY, "2026-03-01"))
+    assert not one_to_one(days(), days("Europe/Berlin"))
+    assert not one_to_one(days(), later, window(-1, -1))
+    assert not one_to_one(days(), None)
+    assert not one_to_one(HOURS, days())
+    mondays = of("week", Grain.WEEK, "2026-01-05")
+    assert one_to_one(mondays, of("week", Grain.WEEK, "2026-03-02"))
+    assert not one_to_one(mondays, of("week", Grain.WEEK, "2026-01-06"))
+    assert one_to_one(Cut([fixed("region", "eu")]), REGIONS)
+    assert not one_to_one(REGIONS, days())
+
+
 def test_windows_move_and_widen() -> None:
     def window(start: int, end: int, key: str) -> list[str]:
         return reads(days(), days(), [WantedRule("day", "day", wanted.Window(start, end))], key)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
-from servo.define.dependencies import Identity, In, Rule, Window
+from servo.define.dependencies import In
 from servo.execute import tables
 from servo.execute.errors import InputMissing
 from servo.execute.quality import Read
@@ -27,6 +28,15 @@ class Version:
     uri: str
 
 
+class Shape(IntEnum):
+    """How much of an asset is read, by the numbers that envelopes have for it."""
+
+    UNTOLD = 0
+    WHOLE = 1
+    ONE = 2
+    SEVERAL = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """An input as the envelope names it."""
@@ -36,6 +46,7 @@ class Resolved:
     versions: Sequence[Version]
     # Made once per item: a version of a whole partition then stands for no items.
     mapped: bool = False
+    shape: Shape = Shape.UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +66,17 @@ class _Piece:
 class Reader:
     """Counts what it reads."""
 
-    def __init__(self, own: PartitionKey | None) -> None:
-        self._own = own
+    def __init__(self) -> None:
         self.read_bytes = 0
 
     def read(self, resolved: Resolved, given: In, wanted: tables.Kind | None, load: Load | None = None) -> Read:
         """One value where partitions are paired one to one, else a mapping from partition key to value. ``load`` gives
         what has no version here because it is made elsewhere."""
-        pieces = _pieces(resolved.versions or [Version("", "", "")])
-        if is_single(self._own, given.mapping, [Version(piece.partition, "", "") for piece in pieces]):
+        if resolved.shape is Shape.ONE and not resolved.versions:
+            return Read(no_partition(resolved.asset_key, resolved.parameter, optional=given.optional))
+        is_cut = resolved.shape in (Shape.ONE, Shape.SEVERAL)
+        pieces = _pieces(resolved.versions if resolved.versions or is_cut else [Version("", "", "")])
+        if resolved.shape is not Shape.SEVERAL and len(pieces) == 1:
             return Read(self._value(resolved, pieces[0], given, wanted, load))
         found = {
             PartitionKey.parse(piece.partition): self._value(resolved, piece, given, wanted, load)
@@ -122,22 +135,10 @@ def _pieces(versions: Sequence[Version]) -> list[_Piece]:
     return [*whole, *items]
 
 
-def is_single(own: PartitionKey | None, rules: Mapping[str, Rule], versions: Sequence[Version]) -> bool:
-    """Whether the one version named is the reader's own partition, seen from upstream."""
-    if len(versions) != 1:
-        return False
-    if not versions[0].partition:
-        return True
-    values = dict(own.dimensions) if own else {}
-    for name, value in PartitionKey.parse(versions[0].partition).dimensions:
-        rule = rules.get(name)
-        match rule:
-            case None:
-                same = name
-            case Identity(downstream) | Window(0, 0, downstream):
-                same = downstream or name
-            case _:
-                return False
-        if values.get(same) != value:
-            return False
-    return True
+def no_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
+    """What is read where the asset has no partition that goes with the reader's own."""
+    if not optional:
+        raise InputMissing(
+            f"`{asset_key}` has no partition that goes with this one for the parameter `{parameter}`; make its "
+            "partitions reach as far, or make the input optional"
+        )

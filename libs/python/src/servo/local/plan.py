@@ -12,7 +12,6 @@ from servo.model.asset_key import AssetKey
 from servo.model.cut import Moment
 from servo.model.graph import order
 from servo.model.limits import TASKS_PER_RUN_MAX
-from servo.model.mapping import Same, Window
 from servo.model.partition_key import PartitionKey
 from servo.model.task_key import TaskKey
 
@@ -108,21 +107,8 @@ class _Draft:
         return link.mapping.upstream(up, self.deployed.cuts[self.asset], self.partition, self.moment)
 
     def _is_single(self, link: Link) -> bool:
-        """Decided by the definitions, never by how many partitions happen to exist."""
-        up, down = self.deployed.cuts[link.upstream], self.deployed.cuts[self.asset]
-        if link.mapping is None or up is None:
-            return True
-
-        def one_to_one(rule: object, place: int) -> bool:
-            match rule:
-                case Same():
-                    return True
-                case Window(decider, 0, 0) if down is not None:
-                    return up.dimensions[place].values == down.dimensions[decider].values
-                case _:
-                    return False
-
-        return all(one_to_one(rule, place) for place, rule in enumerate(link.mapping.rules))
+        up = self.deployed.cuts[link.upstream]
+        return link.mapping is None or up is None or link.mapping.is_one_to_one(up, self.deployed.cuts[self.asset])
 
     def _yielding(self, link: Link, before: list[str]) -> str:
         upstream = self.deployed.name(link.upstream)

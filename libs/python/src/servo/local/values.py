@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from servo.data import formats
+from servo.data.inputs import no_partition
 from servo.data.memory import Memory
 from servo.define.io import Io
 from servo.execute import tables
@@ -69,8 +70,10 @@ class Values:
 
     def read(self, wanted: Input, kind: tables.Kind | None) -> Any:
         """One value, or one per partition when the definitions say that there may be several."""
+        if wanted.single and wanted.partitions == ():
+            return no_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
         if wanted.single:
-            (partition,) = wanted.partitions if wanted.partitions else (None,)
+            (partition,) = wanted.partitions or (None,)
             return self._one(wanted, partition, kind)
         found = {partition: self._one(wanted, partition, kind) for partition in wanted.partitions or ()}
         return {partition: value for partition, value in found.items() if value is not None or not wanted.optional}

@@ -69,6 +69,17 @@ class TimeGrid:
     def kind(self) -> ValueKind:
         return ValueKind.INSTANT if self.grain is Grain.HOUR else ValueKind.DATE
 
+    def is_in_step_with(self, other: TimeGrid) -> bool:
+        """Whether a period of one is a period of the other, wherever they begin and end."""
+        first = other.value(0)
+        zones_agree = self.grain is Grain.HOUR or self.zone == other.zone
+        return (
+            self.grain is other.grain
+            and zones_agree
+            and first is not None
+            and self._place_of_beginning(first) is not None
+        )
+
     def value(self, place: int) -> Value | None:
         """The value at a place, whether or not the grid reaches that far."""
         if isinstance(self.first, date):

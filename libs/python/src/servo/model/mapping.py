@@ -55,6 +55,21 @@ class PartitionMapping:
 
     rules: tuple[Rule, ...]
 
+    def is_one_to_one(self, up: Cut, down: Cut | None) -> bool:
+        """Whether every downstream partition goes with one upstream, by the definitions alone: it may not exist."""
+
+        def pairs(rule: Rule, dimension: Dimension) -> bool:
+            match rule, dimension.values:
+                case Same(), _:
+                    return True
+                case Window(decider, 0, 0), TimeGrid() as grid if down is not None:
+                    own = down.dimensions[decider].values
+                    return isinstance(own, TimeGrid) and grid.is_in_step_with(own)
+                case _:
+                    return False
+
+        return all(pairs(rule, dimension) for rule, dimension in zip(self.rules, up.dimensions, strict=True))
+
     def upstream(self, up: Cut, down: Cut | None, key: PartitionKey | None, moment: Moment) -> list[PartitionKey]:
         """What one downstream partition reads. Values that the upstream cut does not have are left out."""
         pairs = zip(self.rules, up.dimensions, strict=True)

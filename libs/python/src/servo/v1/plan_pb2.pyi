@@ -92,16 +92,18 @@ class PlannedTask(_message.Message):
     def __init__(self, task_key: _Optional[str] = ..., asset: _Optional[int] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., upstream: _Optional[_Iterable[int]] = ..., inputs: _Optional[_Iterable[_Union[PlannedInput, _Mapping]]] = ..., mapped_over: _Optional[int] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., up_to_date: _Optional[bool] = ...) -> None: ...
 
 class PlannedInput(_message.Message):
-    __slots__ = ("asset_key", "parameter", "partition_keys", "optional")
+    __slots__ = ("asset_key", "parameter", "partition_keys", "optional", "shape")
     ASSET_KEY_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_FIELD_NUMBER: _ClassVar[int]
     PARTITION_KEYS_FIELD_NUMBER: _ClassVar[int]
     OPTIONAL_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
     asset_key: str
     parameter: str
     partition_keys: _containers.RepeatedScalarFieldContainer[str]
     optional: bool
-    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., partition_keys: _Optional[_Iterable[str]] = ..., optional: _Optional[bool] = ...) -> None: ...
+    shape: _state_pb2.InputShape
+    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., partition_keys: _Optional[_Iterable[str]] = ..., optional: _Optional[bool] = ..., shape: _Optional[_Union[_state_pb2.InputShape, str]] = ...) -> None: ...
 
 class ReusedOutput(_message.Message):
     __slots__ = ("task_key", "materialization_id")

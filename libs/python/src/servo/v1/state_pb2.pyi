@@ -71,6 +71,13 @@ class TransitionReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRANSITION_REASON_RESUMED: _ClassVar[TransitionReason]
     TRANSITION_REASON_TASKS_CANCELLED: _ClassVar[TransitionReason]
 
+class InputShape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    INPUT_SHAPE_UNSPECIFIED: _ClassVar[InputShape]
+    INPUT_SHAPE_WHOLE: _ClassVar[InputShape]
+    INPUT_SHAPE_ONE: _ClassVar[InputShape]
+    INPUT_SHAPE_SEVERAL: _ClassVar[InputShape]
+
 class Operation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     OPERATION_UNSPECIFIED: _ClassVar[Operation]
@@ -163,6 +170,10 @@ TRANSITION_REASON_RUN_TIMED_OUT: TransitionReason
 TRANSITION_REASON_PAUSED: TransitionReason
 TRANSITION_REASON_RESUMED: TransitionReason
 TRANSITION_REASON_TASKS_CANCELLED: TransitionReason
+INPUT_SHAPE_UNSPECIFIED: InputShape
+INPUT_SHAPE_WHOLE: InputShape
+INPUT_SHAPE_ONE: InputShape
+INPUT_SHAPE_SEVERAL: InputShape
 OPERATION_UNSPECIFIED: Operation
 OPERATION_MATERIALIZE: Operation
 OPERATION_CHECK: Operation

@@ -150,16 +150,18 @@ class CallbackPaths(_message.Message):
     def __init__(self, base_url: _Optional[str] = ..., start: _Optional[str] = ..., heartbeat: _Optional[str] = ..., logs: _Optional[str] = ..., finished: _Optional[str] = ...) -> None: ...
 
 class ResolvedInput(_message.Message):
-    __slots__ = ("asset_key", "parameter", "versions", "mapped")
+    __slots__ = ("asset_key", "parameter", "versions", "mapped", "shape")
     ASSET_KEY_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     MAPPED_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
     asset_key: str
     parameter: str
     versions: _containers.RepeatedCompositeFieldContainer[ResolvedVersion]
     mapped: bool
-    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[ResolvedVersion, _Mapping]]] = ..., mapped: _Optional[bool] = ...) -> None: ...
+    shape: _state_pb2.InputShape
+    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[ResolvedVersion, _Mapping]]] = ..., mapped: _Optional[bool] = ..., shape: _Optional[_Union[_state_pb2.InputShape, str]] = ...) -> None: ...
 
 class ResolvedVersion(_message.Message):
     __slots__ = ("partition_key", "materialization_id", "uri")

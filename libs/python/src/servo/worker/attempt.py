@@ -227,6 +227,7 @@ class Attempt:
                     "parameter": each.parameter,
                     "versions": [[v.partition_key, v.materialization_id, v.uri] for v in each.versions],
                     "mapped": each.mapped,
+                    "shape": each.shape,
                 }
                 for each in self._inputs
             ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from servo.data.commit import About, commit, row_count
 from servo.data.formats import custom
-from servo.data.inputs import Reader, Resolved, Version, is_item
+from servo.data.inputs import Reader, Resolved, Shape, Version, is_item
 from servo.data.places import place
 from servo.define.asset import Asset, Source
 from servo.define.checks import Check, RowCount
@@ -39,7 +39,7 @@ def previous_rows(job: Job, checks: Iterable[Check]) -> int | None:
 def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]:
     """By parameter, and how many bytes that took."""
     given, _ = declared(asset)
-    reader = Reader(PartitionKey.parse(job["partition"]) if job["partition"] else None)
+    reader = Reader()
     inputs: dict[str, Read] = {}
     for each in job["inputs"]:
         parameter = each["parameter"]
@@ -48,7 +48,8 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
             inputs[parameter] = Read(json.loads(job["item_json"]))
         elif parameter:
             versions = [Version(*version) for version in each["versions"]]
-            resolved = Resolved(each["asset_key"], parameter, versions, mapped=each["mapped"])
+            shape = Shape(each["shape"])
+            resolved = Resolved(each["asset_key"], parameter, versions, mapped=each["mapped"], shape=shape)
             read = upstream(job["module"], said, resolved.asset_key)
             _refuse_one_of_many(read, resolved)
             inputs[parameter] = reader.read(resolved, said, wanted_frame(asset.function, parameter), _load(read))

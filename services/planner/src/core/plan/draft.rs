@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use servo_model::cut::Moment;
 use servo_model::limits::INPUT_KEYS_PER_PLAN_MAX;
 use servo_model::{Operation, PartitionKey, TaskKey};
-use servo_proto::v1::{ErrorReason as Reason, PlannedInput};
+use servo_proto::v1::{ErrorReason as Reason, InputShape, PlannedInput};
 
 use super::parse_key;
 use crate::core::check::Link;
@@ -108,11 +108,13 @@ fn places_of(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<Place> {
 
 /// A check reads what the asset holds already.
 fn itself(deployed: &Deployed, draft: &Draft) -> PlannedInput {
+    let shape = if draft.key.partition().is_some() { InputShape::One } else { InputShape::Whole };
     PlannedInput {
         asset_key: deployed.name(draft.asset).to_owned(),
         parameter: String::new(),
         partition_keys: draft.key.partition().map(ToString::to_string).into_iter().collect(),
         optional: false,
+        shape: shape.into(),
     }
 }
 
@@ -157,9 +159,18 @@ impl Linker<'_> {
                 parameter: link.parameter.clone(),
                 partition_keys: keys.iter().flatten().map(ToString::to_string).collect(),
                 optional: link.optional,
+                shape: self.shape(draft.asset, link).into(),
             });
         }
         Ok(())
+    }
+
+    fn shape(&self, asset: u32, link: &Link) -> InputShape {
+        match (&link.mapping, self.deployed.cut(link.upstream)) {
+            (Some(mapping), Some(up)) if mapping.is_one_to_one(up, self.deployed.cut(asset)) => InputShape::One,
+            (Some(_), Some(_)) => InputShape::Several,
+            _ => InputShape::Whole,
+        }
     }
 
     /// The partitions that a link reads; `None` of an asset in one piece.
