@@ -176,13 +176,15 @@ def growth(before: dict[PartitionKey, int]) -> int:
 
 
 def test_a_partition_goes_with_one_wherever_the_two_begin() -> None:
-    assert materialize([sold, later], partition="day=d:2026-02-03").value(later) == 2
-    assert materialize([renamed], partition="date=d:2026-02-03", inputs={"default/sold": 5}).value(renamed) == 7
+    day = "day=d:2026-02-03"
+    assert materialize([sold, later], partition=day).value(later, day) == 2
+    date = "date=d:2026-02-03"
+    assert materialize([renamed], partition=date, inputs={"default/sold": 5}).value(renamed, date) == 7
 
 
 def test_a_window_that_is_cut_off_is_empty() -> None:
-    assert materialize([growth], partition="day=d:2026-01-01", inputs={"default/sold": 5}).value(growth) == 0
-    assert materialize([growth], partition="day=d:2026-01-02", inputs={"default/sold": 5}).value(growth) == 1
+    for day, count in [("day=d:2026-01-01", 0), ("day=d:2026-01-02", 1)]:
+        assert materialize([growth], partition=day, inputs={"default/sold": 5}).value(growth, day) == count
 
 
 def test_where_upstream_has_no_partition_that_goes_with_it_nothing_is_read() -> None:
