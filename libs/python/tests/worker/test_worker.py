@@ -26,7 +26,7 @@ CODE = """
 import os, signal, time
 from pathlib import Path
 import polars
-from servo import AllOf, CheckOutcome, In, Items, Partitions, Retry, Secret, Static
+from servo import AllOf, CheckOutcome, Daily, In, Items, Partitions, Retry, Secret, Static, Window
 from servo import asset, check, checks, mapped, multi_asset, skip, source
 
 EFFECTS = Path(os.environ["EFFECTS"])
@@ -127,6 +127,19 @@ def doubled(item):
 @asset(namespace="fan")
 def joined(doubled):
     EFFECTS.write_text(repr(doubled))
+
+@asset(namespace="days", partitions=Daily("2026-01-01"))
+def sold():
+    return 1
+
+@asset(namespace="days", partitions=Daily("2026-01-02"))
+def later(sold):
+    assert sold == 1, sold
+
+@asset(namespace="days", partitions=Daily("2026-01-01"), deps={"sold": In(sold, mapping={"day": Window(-1, -1)})})
+def growth(sold, context):
+    with EFFECTS.open("a") as file:
+        file.write(f"{context.partition['day']} {sorted(sold.values())}\\n")
 
 class Rates:
     def load(self, partition):
@@ -293,6 +306,16 @@ def test_a_join_reads_what_all_items_made(mesh: Mesh, built: Built, effects: Pat
                 run = client.trigger(Run(selection, config={"items": items}))
                 ended = client.wait(run.run_id)
                 assert (ended.state, effects.read_text()) == (state_pb2.RUN_STATE_SUCCEEDED, read), ended
+
+
+def test_partitions_that_go_with_one_are_one_value_and_a_window_is_a_mapping(
+    mesh: Mesh, built: Built, effects: Path
+) -> None:
+    with mesh.client("work-days") as client, working(mesh, "work-days", effects):
+        deployed(client, built)
+        run = client.trigger(Run("days.*", partitions=["day=d:2026-01-01", "day=d:2026-01-02"]))
+        assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED, tasks(client, run)
+    assert sorted(effects.read_text().splitlines()) == ["2026-01-01 []", "2026-01-02 [1]"]
 
 
 def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:
