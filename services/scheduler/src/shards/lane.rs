@@ -161,8 +161,9 @@ impl Lane {
     }
 
     pub(super) fn forget_shard(&mut self, shard: i16) {
+        // Also of a shard that is not in memory: what could not be loaded to its end may have noted some already.
+        self.waiting.forget_shard(shard);
         if self.shards.remove(&shard).is_some() {
-            self.waiting.forget_shard(shard);
             self.gates.gone(shard);
         }
     }

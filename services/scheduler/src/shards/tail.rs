@@ -144,6 +144,8 @@ impl Lane {
 
     async fn retake(&mut self, shard: i16) {
         if let Some(Shard { lease, .. }) = self.shards.remove(&shard) {
+            // Whoever waits is found again with the shard, and a plan that was on its way may never come.
+            self.waiting.forget_shard(shard);
             self.gates.gone(shard);
             self.take(lease).await;
         }

@@ -1,19 +1,21 @@
 //! Limits on runs, with the shards of a tenant's runs spread over two instances.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_local::TestDatabase;
 use servo_model::RunId;
 use servo_model::states::RunState;
 use servo_proto::v1;
 use servo_store::query;
+use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 
 use super::{
     Instance, ask, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run, plan, run_id,
     states,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Ask, DoneAs, RunPlan, all_shards};
+use crate::shards::{Ask, DoneAs, NotDone, RunPlan, all_shards};
 
 fn only(limits: RunLimits) -> Limits {
     Limits { tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(), ..Limits::none() }
@@ -109,6 +111,34 @@ async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again
     one.shards.look_for_room();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(2));
     assert_eq!(under_way(&one).await, 2);
+}
+
+/// Hides the rows of runs from everybody, or shows them again.
+async fn rename_runs(database: &TestDatabase, from: &str, to: &str) {
+    let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+    let rename = format!("ALTER TABLE scheduler.{from} RENAME TO {to}");
+    sqlx::raw_sql(AssertSqlSafe(rename)).execute(&mut admin).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_was_called_is_called_again_after_its_shard_could_not_be_loaded() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = limited(&database, "one", only(at_once(0))).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, run_id(2), "f")).await);
+    one.board.send_replace(only(at_once(1)));
+    one.shards.look_for_room();
+    let called = one.waiting.recv().await.unwrap();
+    rename_runs(&database, "runs", "hidden").await;
+    let late = RunPlan { tenant: called.tenant, run_id: called.run_id, made: Ok(new_plan(&one, &plan)) };
+    let lost = one.shards.submit(called.run_id.shard(), vec![Ask::Plan(Arc::new(late))]).await;
+    assert!(matches!(lost, Err(NotDone::Unavailable(_))), "{lost:?}");
+    rename_runs(&database, "hidden", "runs").await;
+    one.keeper.clone().run_once().await.unwrap();
+    one.shards.look_for_room();
+    let again = tokio::time::timeout(Duration::from_secs(20), start_next(&mut one, &plan)).await;
+    assert_eq!(again.unwrap().0, run_id(2));
 }
 
 #[tokio::test]
