@@ -145,13 +145,19 @@ impl Lane {
         Ok(clock.now().max(recorded.unwrap_or(0)))
     }
 
-    /// Loads what is not in memory of these runs, each with its tenant.
+    /// Loads what is not in memory of these runs, each with its tenant if that is known.
     pub(super) async fn load_missing<'a>(
         &mut self,
         runs: impl Iterator<Item = (RunId, &'a str)>,
     ) -> Result<(), StoreError> {
         let known = |run: &RunId| self.shards.get(&run.shard()).is_some_and(|shard| shard.knows(run));
-        let missing: HashMap<RunId, &str> = runs.filter(|(run, _)| !known(run)).collect();
+        let mut missing: HashMap<RunId, &str> = HashMap::new();
+        for (run, tenant) in runs.filter(|(run, _)| !known(run)) {
+            let noted = missing.entry(run).or_insert(tenant);
+            if noted.is_empty() {
+                *noted = tenant;
+            }
+        }
         if missing.is_empty() {
             return Ok(());
         }

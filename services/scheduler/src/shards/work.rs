@@ -163,13 +163,13 @@ impl Ask {
         }
     }
 
+    /// Empty where only the run knows it.
     pub(crate) fn tenant(&self) -> &str {
         match self {
             Ask::Run(run) => &run.tenant,
             Ask::Plan(plan) => &plan.tenant,
             Ask::Event(event) => &event.tenant,
             Ask::Claim(claim) => &claim.claim.tenant,
-            // A run with a live attempt is in memory.
             Ask::Enqueued(_) => "",
         }
     }

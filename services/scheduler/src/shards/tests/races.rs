@@ -1,5 +1,7 @@
 //! F18: folds and appends over the same rows do not lock each other out, and one that lost a race is repeated.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
 use prost::Message;
 use servo_local::TestDatabase;
@@ -11,9 +13,12 @@ use servo_store::{NewEvent, Store};
 use uuid::Uuid;
 
 use super::rebuild::finish_with;
-use super::{Instance, claim, event_id, finished, instance, keep_plan, new_run, plan, run_id, states, store};
+use super::{
+    Instance, ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id,
+    states, store,
+};
 use crate::core::Verdict;
-use crate::shards::{Ask, DoneAs, NotDone};
+use crate::shards::{Ask, DoneAs, Enqueued, NotDone};
 
 /// Deadlocks in this database so far. Backends tell of them when they are idle or leave, so the stores are closed first.
 async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
@@ -103,6 +108,38 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
         }
     }
     assert_eq!(deadlocks(&database, &[&one.store, &callback]).await, 0);
+}
+
+/// A task that goes to a queue, and what its dispatcher says once the queue has it.
+fn pushed(id: RunId) -> (Ask, Ask) {
+    let Ask::Claim(claimed) = claim(id, 0, 1, 1) else { unreachable!() };
+    let mut claimed = Arc::into_inner(claimed).unwrap();
+    claimed.claim.mode = v1::DispatchMode::Push.into();
+    let entry = v1::DispatchEnqueued {
+        run_id: id.to_string(),
+        task: claimed.claim.task,
+        attempt_id: attempt_id(id, 0, 1).to_string(),
+        queue_entry_id: "d_x".to_owned(),
+        queue: "q".to_owned(),
+    };
+    let enqueued = Enqueued { gate: 1, run_id: id, task: claimed.task, event_id: event_id(), entry };
+    (Ask::Claim(Arc::new(claimed)), Ask::Enqueued(Arc::new(enqueued)))
+}
+
+#[tokio::test]
+async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too_late() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[]]), run_id(5));
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    let (claimed, enqueued) = pushed(id);
+    folded(&ask(&one, claimed).await);
+    // The owner does not know of it: its flush is repeated, with runs that are read again.
+    let callback = store(&database, Service::Callback);
+    callback.ledger().append(vec![foreign(id.shard())]).await.unwrap();
+    folded(&ask(&one, enqueued).await);
+    assert_eq!(states(&one.store, id).await.1, [TaskState::Dispatched.code()]);
 }
 
 /// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.
