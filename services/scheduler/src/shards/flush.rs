@@ -64,6 +64,7 @@ impl Lane {
         let begun = Instant::now();
         let mut works = works;
         loop {
+            self.forget_run_out(&works);
             let (held, foreign): (Vec<_>, Vec<_>) =
                 works.into_iter().partition(|work| self.shards.contains_key(&work.shard));
             refuse(foreign, &NotDone::NotHeld);
@@ -101,6 +102,17 @@ impl Lane {
             tracing::debug!(%error, "a flush is repeated");
             if error.is_transient() {
                 tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Memory of a shard whose lease has run out may be old, and a refusal is stored nowhere: no fence would stop it.
+    fn forget_run_out(&mut self, works: &[Work]) {
+        let now = Instant::now();
+        for work in works {
+            let held = self.shards.get(&work.shard);
+            if held.is_some_and(|held| self.renewals.has_run_out(&held.lease, now)) {
+                self.forget_shard(work.shard);
             }
         }
     }

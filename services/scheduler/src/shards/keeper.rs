@@ -153,6 +153,7 @@ impl Keeper {
     }
 
     fn tell_renewed(&self, held: &HashMap<i16, Lease>) {
+        self.shards.renewals.note(held.values());
         for lease in held.values() {
             self.tell(lease.shard(), Message::Renewed(Box::new(lease.clone())));
         }

@@ -16,6 +16,7 @@ use super::bells::Bells;
 use super::clock::DatabaseClock;
 use super::limits::Waiting;
 use super::plans::Plans;
+use super::renewals::Renewals;
 use super::room::Room;
 use super::shard::Shard;
 use super::timers::Timers;
@@ -66,13 +67,14 @@ pub(super) struct Lane {
     pub(super) limits: watch::Receiver<Limits>,
     pub(super) waiting: Waiting,
     pub(super) room: Room,
+    pub(super) renewals: Renewals,
 }
 
 impl Lane {
     pub(super) fn new(
         store: Store,
         Around { plans, unplanned, metrics, listeners, limits }: Around,
-        (unreadable, bells, room): (Unreadable, Bells, Room),
+        (unreadable, bells, room, renewals): (Unreadable, Bells, Room, Renewals),
     ) -> Lane {
         Lane {
             loops: store.loops().clone(),
@@ -90,6 +92,7 @@ impl Lane {
             limits,
             waiting: Waiting::default(),
             room,
+            renewals,
         }
     }
 

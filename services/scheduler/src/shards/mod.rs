@@ -19,6 +19,7 @@ mod new_run;
 mod outbox;
 mod plans;
 mod rebuild;
+mod renewals;
 mod resolutions;
 mod room;
 mod rows;
@@ -52,6 +53,7 @@ pub(crate) use work::{
 
 use bells::Bells;
 use lane::{Lane, Message};
+use renewals::Renewals;
 use room::Room;
 
 use crate::core::Limits;
@@ -70,6 +72,7 @@ fn lane_of(shard: i16) -> usize {
 pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
     unreadable: Unreadable,
+    renewals: Renewals,
     bells: Bells,
     metrics: Metrics,
 }
@@ -110,16 +113,17 @@ impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
     pub(crate) fn start(store: &Store, around: Around) -> Shards {
         let (unreadable, bells, room) = (Unreadable::default(), Bells::default(), Room::default());
+        let renewals = Renewals::default();
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let shared = (unreadable.clone(), bells.clone(), room.clone());
+            let shared = (unreadable.clone(), bells.clone(), room.clone(), renewals.clone());
             let lane = Lane::new(store.clone(), around.clone(), shared);
             tokio::spawn(lane.run(messages));
             inbox
         };
         let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
         room.start(store, &lanes);
-        Shards { lanes, unreadable, bells, metrics: around.metrics }
+        Shards { lanes, unreadable, renewals, bells, metrics: around.metrics }
     }
 
     /// Whether the shard holds an event that this version does not know.

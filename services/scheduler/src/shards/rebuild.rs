@@ -13,6 +13,7 @@ use ulid::Ulid;
 
 use super::bells::Bells;
 use super::lane::Lane;
+use super::renewals::Renewals;
 use super::room::Room;
 use super::{Around, Plans, Unreadable};
 use crate::core::Limits;
@@ -82,7 +83,7 @@ async fn rebuild_held(
     let (plans, metrics) = (Plans::default(), Metrics::default());
     let around = Around { plans, unplanned, metrics, listeners: None, limits };
     let unreadable = Unreadable::default();
-    let shared = (unreadable.clone(), Bells::default(), Room::default());
+    let shared = (unreadable.clone(), Bells::default(), Room::default(), Renewals::default());
     let mut lane = Lane::new(store.clone(), around, shared);
     let mut whole = true;
     for lease in held {

@@ -35,6 +35,8 @@ use crate::core::{Limits, Slot, Verdict};
 use crate::metrics::Metrics;
 use crate::wire;
 
+const LEASE: Duration = Duration::from_secs(3);
+
 struct Instance {
     store: Store,
     shards: Shards,
@@ -63,7 +65,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     let metrics = Metrics::default();
     let around = Around { plans: plans.clone(), unplanned, metrics, listeners, limits };
     let shards = Shards::start(&store, around);
-    let ttl = LeaseTtl::new(Duration::from_secs(3)).unwrap();
+    let ttl = LeaseTtl::new(LEASE).unwrap();
     let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
     keeper.clone().run_once().await.unwrap();
     let (gate, told) = gate(1);

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::rebuild::finish_with;
 use super::{
-    Instance, ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id,
-    states, store,
+    Instance, LEASE, ask, attempt_id, claim, event_id, finish, finished, folded, instance, keep_plan,
+    new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
 use crate::shards::{Ask, DoneAs, Enqueued, NotDone};
@@ -140,6 +140,22 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
     callback.ledger().append(vec![foreign(id.shard())]).await.unwrap();
     folded(&ask(&one, enqueued).await);
     assert_eq!(states(&one.store, id).await.1, [TaskState::Dispatched.code()]);
+}
+
+#[tokio::test]
+async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&[&[]]), run_id(6));
+    keep_plan(&database, &plan).await;
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    tokio::time::sleep(LEASE).await;
+    let two = instance(&database, "two").await;
+    insist(&two, || claim(id, 0, 1, 1)).await;
+    // As far as it remembers there is no such attempt.
+    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    assert_eq!(refused, NotDone::NotHeld);
+    folded(&ask(&two, finish(id, 0)).await);
 }
 
 /// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.

@@ -22,6 +22,7 @@ use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::shards::bells::Bells;
 use crate::shards::lane::Lane;
+use crate::shards::renewals::Renewals;
 use crate::shards::room::Room;
 use crate::shards::work::Work;
 use crate::shards::{Around, Ask, Plans, RunEvent, Unreadable};
@@ -40,7 +41,7 @@ impl ByHand {
         let (unplanned, _) = mpsc::unbounded_channel();
         let (plans, metrics) = (Plans::default(), Metrics::default());
         let around = Around { plans: plans.clone(), unplanned, metrics, listeners: None, limits };
-        let shared = (Unreadable::default(), Bells::default(), Room::default());
+        let shared = (Unreadable::default(), Bells::default(), Room::default(), Renewals::default());
         let mut lane = Lane::new(store.clone(), around, shared);
         let (gate, told) = gate(1);
         lane.open_gate(gate);

@@ -1,0 +1,32 @@
+//! What the keeper renewed. A lane that is busy with a long flush hears of it late, and still holds its shards.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use servo_store::Lease;
+
+/// Shared by the keeper and the lanes. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Renewals(Arc<Mutex<HashMap<i16, Lease>>>);
+
+impl Renewals {
+    pub(super) fn note<'a>(&self, renewed: impl Iterator<Item = &'a Lease>) {
+        self.lock().extend(renewed.map(|lease| (lease.shard(), lease.clone())));
+    }
+
+    /// Whether a lease has run out, and nothing prolonged it meanwhile.
+    pub(super) fn has_run_out(&self, lease: &Lease, now: Instant) -> bool {
+        lease.expires() <= now && !self.is_prolonged(lease, now)
+    }
+
+    fn is_prolonged(&self, lease: &Lease, now: Instant) -> bool {
+        let renewed = self.lock();
+        let same = renewed.get(&lease.shard()).filter(|newest| newest.epoch() == lease.epoch());
+        same.is_some_and(|newest| now < newest.expires())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i16, Lease>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
