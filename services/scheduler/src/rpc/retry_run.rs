@@ -1,17 +1,20 @@
 //! RetryRun: the next generation of a run that has ended, with what is to be repeated of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use servo_mesh::{Caller, Error, Reason};
+use servo_model::edges::EdgeResolution;
 use servo_model::limits::PARTITION_KEYS_PER_CALL_MAX;
-use servo_model::states::{Machine, TaskState};
+use servo_model::states::{Machine, MaterializationState};
 use servo_model::{AttemptId, TaskKey};
 use servo_proto::v1;
 use servo_proto::v1::partition_selection::Partitions;
+use servo_store::{LoopStore, query};
+use uuid::Uuid;
 
 use super::start::{Call, Start, Started, start};
 use super::{Scheduler, answer, generations, get_run, tasks};
-use crate::core::{Graph, RetryScope, repeated};
+use crate::core::{Cell, Graph, RetryScope, repeated};
 use crate::known::Wanted;
 use crate::shards::Plans;
 use crate::store::{KnownRun, StoredTask, tasks_of};
@@ -137,7 +140,8 @@ pub(super) async fn order(
     let plan = plan.map_err(answer::store)?.ok_or_else(gone)?;
     let graph =
         scheduler.plans.learn(&plan).map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
-    let ended = Ended::new(&tasks_of(loops, &[parent.run_number]).await.map_err(answer::store)?);
+    let rows = tasks_of(loops, &[parent.run_number]).await.map_err(answer::store)?;
+    let ended = Ended::new(&rows, &approved(loops, &rows).await?);
     let again = repeated(
         &graph,
         |ordinal| ended.succeeded.contains_key(&ordinal),
@@ -151,6 +155,21 @@ pub(super) async fn order(
     let spec = Some(as_planned(spec, &plan));
     let reused = plan.reused.into_iter().chain(ended.reused(&graph, &again)).collect();
     Ok(v1::PlanOrder { spec, only_task_keys, reused, ..whole })
+}
+
+/// The attempts whose outputs were withheld and that somebody approved since.
+async fn approved(loops: &LoopStore, rows: &[StoredTask]) -> Result<HashSet<AttemptId>, Error> {
+    let cells = rows.iter().filter_map(StoredTask::cell);
+    let withheld = cells.filter(|cell| cell.resolution() == Some(EdgeResolution::Withheld));
+    let attempts = withheld.filter_map(|cell| cell.attempt_id);
+    let attempts: Vec<Uuid> = attempts.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
+    if attempts.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let select = query(include_str!("../store/resolvable.sql")).bind(attempts);
+    let rows: Vec<(Uuid, i16, i64)> = loops.all(select).await.map_err(answer::store)?;
+    let promoted = rows.into_iter().filter(|(_, state, _)| *state == MaterializationState::Promoted.code());
+    Ok(promoted.map(|(attempt, ..)| AttemptId::from_bytes(attempt.into_bytes())).collect())
 }
 
 /// The partitions that the first plan had, by name: which are the newest, or in some condition, changes with time.
@@ -173,20 +192,26 @@ fn as_planned(spec: v1::RunSpec, plan: &v1::Plan) -> v1::RunSpec {
 
 /// How a run's tasks ended.
 struct Ended {
-    /// By ordinal, with the attempt; a task whose children did the work has none.
+    /// What left something to read, by ordinal, with the attempt; a task whose children did the work has none.
     succeeded: BTreeMap<u32, Option<AttemptId>>,
     /// How many children each mapped task had.
     children: HashMap<i32, i64>,
 }
 
 impl Ended {
-    fn new(rows: &[StoredTask]) -> Ended {
+    /// What was withheld counts once it is among `approved`.
+    fn new(rows: &[StoredTask], approved: &HashSet<AttemptId>) -> Ended {
+        let is_readable = |cell: &Cell| match cell.resolution() {
+            Some(EdgeResolution::Success) => true,
+            Some(EdgeResolution::Withheld) => cell.attempt_id.is_some_and(|id| approved.contains(&id)),
+            _ => false,
+        };
         let mut ended = Ended { succeeded: BTreeMap::new(), children: HashMap::new() };
         for row in rows {
             match row.slot().item {
                 Some(_) => *ended.children.entry(row.ordinal).or_default() += 1,
                 None => {
-                    let cell = row.cell().filter(|cell| cell.state == TaskState::Succeeded);
+                    let cell = row.cell().filter(is_readable);
                     ended.succeeded.extend(cell.map(|cell| (row.slot().ordinal, cell.attempt_id)));
                 }
             }
@@ -217,7 +242,48 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
+    use servo_model::states::{TaskState, TransitionReason};
+    use servo_store::Timestamp;
+
     use super::*;
+
+    fn row(ordinal: i32, state: TaskState, reason: TransitionReason) -> StoredTask {
+        StoredTask {
+            run_number: 1,
+            ordinal,
+            item: -1,
+            attempt: 1,
+            failures: 0,
+            state: state.code(),
+            reason: reason.code(),
+            cancelling: false,
+            pushed: false,
+            changed_at: Timestamp::from_unix_us(0),
+            ready_at: None,
+            claimed_at: None,
+            started_at: None,
+            ended_at: None,
+            due_at: None,
+            attempt_id: Some(Uuid::from_bytes([ordinal.to_be_bytes()[3]; 16])),
+            worker_id: None,
+            session: None,
+            items: None,
+        }
+    }
+
+    #[test]
+    fn a_withheld_output_stands_for_its_task_only_once_it_is_approved() {
+        let rows = [
+            row(0, TaskState::Succeeded, TransitionReason::ExecutionSucceeded),
+            row(1, TaskState::Succeeded, TransitionReason::OutputWithheld),
+            row(2, TaskState::Skipped, TransitionReason::UpstreamQuarantined),
+        ];
+        let kept = |approved: HashSet<AttemptId>| -> Vec<u32> {
+            Ended::new(&rows, &approved).succeeded.into_keys().collect()
+        };
+        assert_eq!(kept(HashSet::new()), [0]);
+        assert_eq!(kept([AttemptId::from_bytes([1; 16])].into()), [0, 1]);
+    }
 
     #[test]
     fn a_retry_names_the_partitions_that_the_first_plan_had() {
