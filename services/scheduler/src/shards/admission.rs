@@ -11,11 +11,9 @@ use servo_proto::v1::admit_response::Message as Told;
 use tokio::sync::mpsc;
 
 use super::lane::Lane;
+use super::parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
 use crate::core::{Cell, Changes, Run, Slot, Time};
 use crate::wire;
-
-/// What one message carries at most.
-const TASKS_PER_MESSAGE_MAX: usize = 256;
 
 /// Names a dispatcher's stream within this process.
 pub(crate) type GateId = u64;
@@ -108,7 +106,7 @@ impl Gates {
     /// Sends what was noted.
     pub(super) fn send(&mut self) {
         for ((gate, _), update) in std::mem::take(&mut self.updates) {
-            self.send_to(gate, Told::Update(update));
+            in_parts(update).into_iter().for_each(|part| self.send_to(gate, Told::Update(part)));
         }
     }
 
@@ -167,40 +165,47 @@ impl Lane {
         let Some(held) = self.shards.get(&shard) else { return };
         let runs = held.runs.values();
         let mine = runs.filter(|run| self.gates.of(&run.header.tenant).is_some_and(|of| of.id == gate));
-        let mut part = v1::AdmitSnapshot {
+        let mut parts = Parts::new(v1::AdmitSnapshot {
             shard: u32::from(shard.unsigned_abs()),
             epoch: u64::try_from(held.lease.epoch()).unwrap_or(0),
-            first: true,
             ..Default::default()
-        };
-        let mut parts = Vec::new();
-        for run in mine {
-            let mut items = Items::of(run);
-            let all: Vec<Slot> = run
-                .cells()
-                .filter(|(_, cell)| cell.state == TaskState::Ready)
-                .map(|(slot, _)| slot)
-                .collect();
-            let starts = &self.gates.starts;
-            let ready = if run.admits() { ready_runs(run, &all, &mut items, starts) } else { Vec::new() };
-            part.live.extend(run.cells().filter_map(|(slot, cell)| live(run, slot, cell, &mut items)));
-            for some in ready {
-                part.ready.push(some);
-                if part.ready.iter().map(|run| run.tasks.len()).sum::<usize>() >= TASKS_PER_MESSAGE_MAX {
-                    let (shard, epoch) = (part.shard, part.epoch);
-                    parts.push(std::mem::replace(
-                        &mut part,
-                        v1::AdmitSnapshot { shard, epoch, ..Default::default() },
-                    ));
-                }
-            }
+        });
+        mine.for_each(|run| self.add_run(run, &mut parts));
+        let mut parts = parts.all();
+        parts.first_mut().into_iter().for_each(|part| part.first = true);
+        parts.last_mut().into_iter().for_each(|part| part.last = true);
+        parts.into_iter().for_each(|part| self.gates.send_to(gate, Told::Snapshot(part)));
+    }
+
+    fn add_run(&self, run: &Run, parts: &mut Parts<v1::AdmitSnapshot>) {
+        let mut items = Items::of(run);
+        let ready = run.cells().filter(|(_, cell)| run.admits() && cell.state == TaskState::Ready);
+        let ready: Vec<Slot> = ready.map(|(slot, _)| slot).collect();
+        for some in ready_runs(run, &ready, &mut items, &self.gates.starts) {
+            parts.add(some.tasks.len(), |part| part.ready.push(some));
         }
-        part.last = true;
-        parts.push(part);
-        for part in parts {
-            self.gates.send_to(gate, Told::Snapshot(part));
+        for attempt in run.cells().filter_map(|(slot, cell)| live(run, slot, cell, &mut items)) {
+            parts.add(1, |part| part.live.push(attempt));
         }
     }
+}
+
+/// What is withdrawn comes first and what ended after what is ready, as within one message.
+fn in_parts(update: v1::AdmitUpdate) -> Vec<v1::AdmitUpdate> {
+    let mut parts = Parts::new(v1::AdmitUpdate { shard: update.shard, ..Default::default() });
+    for run in update.withdrawn {
+        parts.add(1, |part| part.withdrawn.push(run));
+    }
+    for run in update.ready {
+        parts.add(run.tasks.len(), |part| part.ready.push(run));
+    }
+    for attempt in update.ended {
+        parts.add(1, |part| part.ended.push(attempt));
+    }
+    for attempt in update.cancelled {
+        parts.add(1, |part| part.cancelled.push(attempt));
+    }
+    parts.all()
 }
 
 /// What became ready and is so at the end of the flush, each once.
@@ -228,7 +233,7 @@ fn ready_runs(run: &Run, slots: &[Slot], items: &mut Items<'_>, starts: &[Time])
         trace: trace(run),
         tasks: slots.iter().filter_map(|slot| ready_task(run, *slot, items, starts)).collect(),
     };
-    slots.chunks(TASKS_PER_MESSAGE_MAX).map(&mut some).collect()
+    slots.chunks(ENTRIES_PER_MESSAGE_MAX).map(&mut some).collect()
 }
 
 fn ready_task(run: &Run, slot: Slot, items: &mut Items<'_>, starts: &[Time]) -> Option<v1::ReadyTask> {

@@ -17,6 +17,7 @@ mod limits;
 mod load;
 mod new_run;
 mod outbox;
+mod parts;
 mod plans;
 mod rebuild;
 mod renewals;

@@ -81,7 +81,7 @@ fn gate(epoch: u64) -> (Gate, mpsc::UnboundedReceiver<v1::AdmitResponse>) {
 }
 
 /// A plan from each task's upstreams.
-fn plan(upstreams: &[&[u32]]) -> v1::Plan {
+pub(super) fn plan(upstreams: &[&[u32]]) -> v1::Plan {
     let asset = |n: usize| v1::PlannedAsset { asset_key: format!("t/a{n}"), ..Default::default() };
     let task = |(n, upstream): (usize, &&[u32])| v1::PlannedTask {
         task_key: format!("t/a{n}:materialize"),
@@ -112,7 +112,7 @@ async fn keep_plan(database: &TestDatabase, plan: &v1::Plan) {
     planner.loops().execute(insert).await.unwrap();
 }
 
-fn run_id(n: u8) -> RunId {
+pub(super) fn run_id(n: u8) -> RunId {
     RunId::from_bytes([n; 16])
 }
 
@@ -146,7 +146,7 @@ fn new_plan(instance: &Instance, plan: &v1::Plan) -> NewPlan {
     known_plan(&instance.plans, plan)
 }
 
-fn known_plan(plans: &Plans, plan: &v1::Plan) -> NewPlan {
+pub(super) fn known_plan(plans: &Plans, plan: &v1::Plan) -> NewPlan {
     let graph = plans.learn(plan).unwrap();
     NewPlan { event_id: event_id(), plan_fingerprint: "v1:sha256:x".to_owned(), graph }
 }
@@ -367,6 +367,31 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
     let [update] = &updates[..] else { panic!("one update, not {updates:?}") };
     assert_eq!(update.ended[0].attempt_id, attempt_id(id, 0, 1).to_string());
     assert_eq!(update.ready[0].tasks[0].task.unwrap().ordinal, 1);
+}
+
+#[tokio::test]
+async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (plan, id) = (plan(&vec![&[] as &[u32]; 600]), run_id(4));
+    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    let submit = async |asks: Vec<Ask>| {
+        one.shards.submit(id.shard(), asks).await.unwrap().iter().for_each(folded);
+    };
+    submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
+    let (again, mut told) = gate(1);
+    one.shards.open_gate(&again).unwrap();
+    submit((0..600).map(|ordinal| finish(id, ordinal)).collect()).await;
+    let (mut live, mut ended) = (Vec::new(), Vec::new());
+    while let Ok(message) = told.try_recv() {
+        match message.message {
+            Some(Told::Snapshot(part)) => live.extend((!part.live.is_empty()).then_some(part.live.len())),
+            Some(Told::Update(part)) => ended.push(part.ended.len()),
+            _ => {}
+        }
+    }
+    // That the run is over comes first.
+    assert_eq!((live, ended), (vec![256, 256, 88], vec![255, 256, 89]));
 }
 
 #[tokio::test]
