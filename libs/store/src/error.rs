@@ -18,6 +18,9 @@ pub enum StoreError {
     /// No connection, or it broke. What was under way may or may not have been committed.
     #[error("Postgres is unavailable ({0}); try again in a moment")]
     Unavailable(String),
+    /// A statement took longer than its role may. Nothing was committed; with less to do it may be fast enough.
+    #[error("Postgres took too long ({0}); try again in a moment")]
+    Slow(String),
     /// Lost a race for a lock. Nothing was committed; the same transaction may simply be repeated.
     #[error("another transaction was in the way ({0}); repeat this one")]
     Raced(String),
@@ -47,7 +50,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether repeating the same transaction may help, given time.
     pub fn is_transient(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_) | StoreError::Raced(_))
+        matches!(self, StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Raced(_))
     }
 
     /// Whether the values of a statement are to blame, so that repeating it is in vain and doing without them is not:
@@ -67,7 +70,8 @@ impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Database(database) => match kind_of(database.as_ref()) {
-                Kind::Gone | Kind::Slow => StoreError::Unavailable(sentence(database.as_ref())),
+                Kind::Gone => StoreError::Unavailable(sentence(database.as_ref())),
+                Kind::Slow => StoreError::Slow(sentence(database.as_ref())),
                 Kind::Raced => StoreError::Raced(sentence(database.as_ref())),
                 Kind::LeaseLost => StoreError::LeaseLost(sentence(database.as_ref())),
                 Kind::Behind => StoreError::Behind(sentence(database.as_ref())),

@@ -190,7 +190,9 @@ impl Flusher {
                     tokio::time::sleep(pause.mul_f64(jitter)).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
-                Err(StoreError::Raced(why)) => return Err(StoreError::Unavailable(why)),
+                Err(StoreError::Raced(why) | StoreError::Slow(why)) => {
+                    return Err(StoreError::Unavailable(why));
+                }
                 outcome => return outcome,
             }
         }

@@ -16,7 +16,7 @@ const OLDEST: i64 = 0;
 
 pub(super) fn store(error: StoreError) -> Error {
     match error {
-        StoreError::Unavailable(_) | StoreError::Raced(_) => Error::new(Reason::NotReady, error.to_string()),
+        error if error.is_transient() => Error::new(Reason::NotReady, error.to_string()),
         other => {
             tracing::error!(error = %other, "the store refused");
             Error::new(Reason::Internal, "the store refused; the log of the scheduler says why")

@@ -28,6 +28,8 @@ use crate::wire;
 
 /// How long a flush is repeated before its callers are told that it did not happen.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long works are tried one by one; where each of them takes long, the last would wait for ever.
+const SPLIT_PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A flush in the making: what was folded, and what must be stored for it.
@@ -80,7 +82,7 @@ impl Lane {
                 }
                 Err(error) => error,
             };
-            if matches!(error, StoreError::KeyTaken(_) | StoreError::Database(_)) && works.len() > 1 {
+            if may_be_about_one(&error) && works.len() > 1 {
                 return Box::pin(self.flush_one_by_one(works)).await;
             }
             self.recover(&works, &error).await;
@@ -117,12 +119,14 @@ impl Lane {
         }
     }
 
-    /// Finds out whose event the store refuses, without keeping the others from their answer.
-    async fn flush_one_by_one(&mut self, works: Vec<Work>) {
+    /// Finds out whose event the store refuses, or has no time for, without keeping the others from their answer.
+    async fn flush_one_by_one(&mut self, mut works: Vec<Work>) {
+        let begun = Instant::now();
         self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
-        for work in works {
-            self.flush(vec![work]).await;
+        while !works.is_empty() && begun.elapsed() <= SPLIT_PATIENCE {
+            self.flush(vec![works.remove(0)]).await;
         }
+        refuse(works, &NotDone::Unavailable("Postgres is slow; try again in a moment".to_owned()));
     }
 
     async fn try_flush(&mut self, works: &[Work]) -> Result<Vec<Vec<Done>>, StoreError> {
@@ -368,6 +372,11 @@ impl Lane {
         self.prune_timers();
         self.gates.send();
     }
+}
+
+/// Whether the same without one of the works may succeed.
+fn may_be_about_one(error: &StoreError) -> bool {
+    matches!(error, StoreError::KeyTaken(_) | StoreError::Slow(_) | StoreError::Database(_))
 }
 
 /// A fold knows only what stands in events, so what was found out about other runs is written there.

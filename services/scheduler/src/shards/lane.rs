@@ -20,7 +20,7 @@ use super::renewals::Renewals;
 use super::room::Room;
 use super::shard::Shard;
 use super::timers::Timers;
-use super::work::{NotDone, Unplanned, Work};
+use super::work::{Ask, NotDone, Unplanned, Work};
 use super::{Around, Unreadable};
 use crate::core::Limits;
 use crate::metrics::Metrics;
@@ -29,6 +29,8 @@ use crate::metrics::Metrics;
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
+/// With so many tasks of new plans it is closed: all of them are rows of one statement, which has but seconds.
+const PLANNED_TASKS_PER_FLUSH: usize = 50_000;
 
 #[derive(Debug)]
 pub(super) enum Message {
@@ -133,8 +135,7 @@ impl Lane {
                     self.obey(other).await;
                 }
             }
-            let full = works.iter().map(|work| work.asks.len()).sum::<usize>() >= ASKS_PER_FLUSH_MAX;
-            message = if full { None } else { inbox.try_recv().ok() };
+            message = if is_full(&works) { None } else { inbox.try_recv().ok() };
         }
         self.flush(works).await;
     }
@@ -194,6 +195,12 @@ impl Lane {
     }
 }
 
+fn is_full(works: &[Work]) -> bool {
+    let asks = || works.iter().flat_map(|work| &work.asks);
+    asks().count() >= ASKS_PER_FLUSH_MAX
+        || asks().map(Ask::planned_tasks).sum::<usize>() >= PLANNED_TASKS_PER_FLUSH
+}
+
 /// Answers everybody that it did not happen.
 pub(super) fn refuse(works: Vec<Work>, why: &NotDone) {
     for work in works {
@@ -205,5 +212,28 @@ async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::oneshot;
+
+    use super::super::tests::{known_plan, plan, run_id};
+    use super::super::work::RunPlan;
+    use super::*;
+
+    #[test]
+    fn a_flush_is_closed_by_the_tasks_of_its_plans_too() {
+        let large = plan(&vec![&[] as &[u32]; 20_000]);
+        let made = known_plan(&Plans::default(), &large);
+        let work = |n| {
+            let plan = RunPlan { tenant: "acme".to_owned(), run_id: run_id(n), made: Ok(made.clone()) };
+            Work { shard: i16::from(n), asks: vec![Ask::Plan(Arc::new(plan))], reply: oneshot::channel().0 }
+        };
+        assert!(!is_full(&[work(1), work(2)]));
+        assert!(is_full(&[work(1), work(2), work(3)]));
     }
 }

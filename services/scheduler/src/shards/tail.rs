@@ -117,6 +117,7 @@ impl Lane {
             StoreError::Behind(_)
             | StoreError::ClockOff(_)
             | StoreError::Raced(_)
+            | StoreError::Slow(_)
             | StoreError::KeyTaken(_) => {
                 self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
                 self.clock = None;
@@ -216,7 +217,7 @@ impl Lane {
             (Stuck::Store(error), [only]) if error.is_about_values() => {
                 self.set_aside(shard, only, &error.to_string()).await
             }
-            (Stuck::Store(error), _) if error.is_about_values() => {
+            (Stuck::Store(error), [_, _, ..]) if error.is_about_values() || is_slow(&error) => {
                 let (first, second) = events.split_at(events.len() / 2);
                 Box::pin(self.fold_foreign(shard, first)).await?;
                 Box::pin(self.fold_foreign(shard, second)).await
@@ -316,6 +317,11 @@ impl From<StoreError> for Stuck {
     fn from(error: StoreError) -> Stuck {
         Stuck::Store(error)
     }
+}
+
+/// Whether less at once may do.
+fn is_slow(error: &StoreError) -> bool {
+    matches!(error, StoreError::Slow(_))
 }
 
 fn conflict(event: &Event, run_id: RunId, fingerprint: RequestFingerprint) -> Conflict {

@@ -163,6 +163,16 @@ impl Ask {
         }
     }
 
+    /// How many tasks it may begin, each a row.
+    pub(crate) fn planned_tasks(&self) -> usize {
+        let plan = match self {
+            Ask::Run(new) => new.plan.as_ref(),
+            Ask::Plan(plan) => plan.made.as_ref().ok(),
+            Ask::Event(_) | Ask::Claim(_) | Ask::Enqueued(_) => None,
+        };
+        plan.map_or(0, |plan| plan.graph.tasks.len())
+    }
+
     /// Empty where only the run knows it.
     pub(crate) fn tenant(&self) -> &str {
         match self {

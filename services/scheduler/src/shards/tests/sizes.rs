@@ -56,6 +56,36 @@ async fn an_outcome_that_is_too_large_or_cannot_be_stored_keeps_nobody_else_from
     folded(&good.unwrap()[0]);
 }
 
+/// Lets a statement that adds more than so many tasks end as if it had taken longer than it may.
+async fn slow_above(database: &TestDatabase, tasks: usize) {
+    let slow = format!(
+        "CREATE FUNCTION scheduler.slow() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             IF (SELECT count(*) FROM added) > {tasks} THEN
+                 RAISE 'too slow' USING ERRCODE = '57014';
+             END IF;
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER slow AFTER INSERT ON scheduler.tasks REFERENCING NEW TABLE AS added
+             FOR EACH STATEMENT EXECUTE FUNCTION scheduler.slow();"
+    );
+    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url()).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(slow)).execute(&mut admin).await.unwrap();
+}
+
+#[tokio::test]
+async fn runs_that_take_too_long_together_are_stored_one_by_one() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    slow_above(&database, 3).await;
+    let plan = plan(&[&[], &[], &[]]);
+    keep_plan(&database, &plan).await;
+    let submit = async |id: RunId| one.shards.submit(id.shard(), vec![new_run(&one, &plan, id, "f")]).await;
+    let (first, second) = tokio::join!(submit(run_id(1)), submit(run_id(2)));
+    folded(&first.unwrap()[0]);
+    folded(&second.unwrap()[0]);
+}
+
 #[tokio::test]
 async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_again() {
     let database = TestDatabase::create().await.unwrap();
