@@ -15,7 +15,7 @@ use super::lane::Lane;
 use super::work::{Ask, Unplanned, Work};
 use crate::core::{Entry, InUse, RunLimits, Time, enter, take_place};
 
-/// Runs of one lane that wait for a place, by tenant and age.
+/// Runs of one lane that have no plan yet, by tenant and age: most of them wait for a place.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), Unplanned>>,
@@ -127,13 +127,15 @@ impl Lane {
 
     /// Has a run planned now, or when it is its turn.
     pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
-        if self.limits_of(&tenant).is_some_and(|limits| limits.max_concurrent_runs.is_none()) {
-            // Nobody plans in a process that is stopping; the next holder finds the run.
-            let _ = self.unplanned.send(run);
-            return;
+        let free = self.limits_of(&tenant).is_some_and(|limits| limits.max_concurrent_runs.is_none());
+        // Also what need not wait: a limit may come before its plan does.
+        self.waiting.add(tenant, created_at, run.clone());
+        if !free {
+            return self.room.wanted();
         }
-        self.waiting.add(tenant, created_at, run);
-        self.room.wanted();
+        self.waiting.called.insert(run.run_id);
+        // Nobody plans in a process that is stopping; the next holder finds the run.
+        let _ = self.unplanned.send(run);
     }
 
     /// Somebody of a tenant with a limit has left.

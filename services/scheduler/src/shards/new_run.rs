@@ -113,6 +113,7 @@ impl Lane {
         let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
         if !has_place {
             self.waiting.send_back(plan.run_id);
+            self.room.wanted();
             return done(DoneAs::NoRoom, Some(RunView::of(run)));
         }
         let (happened, event) = match &plan.made {

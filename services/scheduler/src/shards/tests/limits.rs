@@ -15,7 +15,7 @@ use super::{
     states,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Ask, DoneAs, NotDone, RunPlan, all_shards};
+use crate::shards::{Ask, DoneAs, NewRun, NotDone, RunPlan, all_shards};
 
 fn only(limits: RunLimits) -> Limits {
     Limits { tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(), ..Limits::none() }
@@ -111,6 +111,29 @@ async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again
     one.shards.look_for_room();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(2));
     assert_eq!(under_way(&one).await, 2);
+}
+
+#[tokio::test]
+async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = instance(&database, "one").await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    let Ask::Run(new) = new_run(&one, &plan, run_id(4), "f") else { unreachable!() };
+    let new = NewRun { plan: None, ..Arc::into_inner(new).unwrap() };
+    folded(&ask(&one, Ask::Run(Arc::new(new))).await);
+    let called = one.waiting.recv().await.unwrap();
+    one.board.send_replace(only(at_once(0)));
+    let made = |one: &Instance| {
+        let made = Ok(new_plan(one, &plan));
+        Ask::Plan(Arc::new(RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made }))
+    };
+    assert_eq!(ask(&one, made(&one)).await.verdict, DoneAs::NoRoom);
+    one.board.send_replace(only(at_once(1)));
+    one.shards.look_for_room();
+    let again = tokio::time::timeout(Duration::from_secs(20), one.waiting.recv()).await.unwrap().unwrap();
+    assert_eq!(again.run_id, run_id(4));
+    folded(&ask(&one, made(&one)).await);
 }
 
 /// Hides the rows of runs from everybody, or shows them again.
