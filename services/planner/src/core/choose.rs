@@ -159,20 +159,21 @@ type Keys = BTreeMap<u32, BTreeSet<PartitionKey>>;
 
 impl Chooser<'_> {
     fn run(&self, wanted: &Wanted<'_>) -> Result<Keys, Refusal> {
+        let mut room = Room::default();
         let (mut chosen, refused) = match wanted {
-            Wanted::Keys(keys) => self.by_keys(keys)?,
-            products => self.by_products(products)?,
+            Wanted::Keys(keys) => self.by_keys(keys, &mut room)?,
+            products => self.by_products(products, &mut room)?,
         };
         let places: Vec<u32> =
             self.deployed.order.iter().copied().filter(|asset| self.cut.contains(asset)).collect();
         for asset in places.iter().rev().copied() {
             if !chosen.contains_key(&asset) {
-                chosen.extend(self.read_by_readers(asset, &chosen)?.map(|keys| (asset, keys)));
+                chosen.extend(self.read_by_readers(asset, &chosen, &mut room)?.map(|keys| (asset, keys)));
             }
         }
         for asset in places {
             if !chosen.contains_key(&asset) {
-                chosen.extend(self.readers_of_made(asset, &chosen)?.map(|keys| (asset, keys)));
+                chosen.extend(self.readers_of_made(asset, &chosen, &mut room)?.map(|keys| (asset, keys)));
             }
         }
         match self.cut.iter().find(|asset| !chosen.contains_key(asset)) {
@@ -182,7 +183,11 @@ impl Chooser<'_> {
     }
 
     /// Every key must fit at least one asset.
-    fn by_keys(&self, keys: &BTreeSet<PartitionKey>) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
+    fn by_keys(
+        &self,
+        keys: &BTreeSet<PartitionKey>,
+        room: &mut Room,
+    ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
         let mut chosen = Keys::new();
         let mut refused: BTreeMap<&PartitionKey, CutError> = BTreeMap::new();
         let mut fitting = BTreeSet::new();
@@ -190,6 +195,7 @@ impl Chooser<'_> {
             for key in keys {
                 match cut.check(key, self.moment) {
                     Ok(()) => {
+                        room.take(1)?;
                         fitting.insert(key);
                         chosen.entry(asset).or_default().insert(key.clone());
                     }
@@ -205,14 +211,16 @@ impl Chooser<'_> {
         }
     }
 
-    fn by_products(&self, wanted: &Wanted<'_>) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
+    fn by_products(
+        &self,
+        wanted: &Wanted<'_>,
+        room: &mut Room,
+    ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
         let (mut chosen, mut refused) = (Keys::new(), BTreeMap::new());
-        let mut count = 0;
         for (asset, cut) in self.cuts() {
             match wanted.of(cut, self.moment) {
                 Ok(product) => {
-                    count += product.len();
-                    check_room(count)?;
+                    room.take(product.len())?;
                     chosen.insert(asset, listed(&product)?);
                 }
                 Err(error) => {
@@ -230,7 +238,12 @@ impl Chooser<'_> {
     }
 
     /// What the selected readers of an asset read of it; `None` without such a reader.
-    fn read_by_readers(&self, asset: u32, chosen: &Keys) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
+    fn read_by_readers(
+        &self,
+        asset: u32,
+        chosen: &Keys,
+        room: &mut Room,
+    ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
         let Some(up) = self.deployed.cut(asset) else { return Ok(None) };
         let (mut read, mut has_reader) = (BTreeSet::new(), false);
         for (reader, keys) in chosen {
@@ -243,8 +256,8 @@ impl Chooser<'_> {
                 for key in keys {
                     let keys = mapping.upstream(up, Some((down, key)), self.moment);
                     let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
-                    read.extend(keys.into_iter().filter(|key| up.check(key, self.moment).is_ok()));
-                    check_room(read.len() as u64)?;
+                    let exist = keys.into_iter().filter(|key| up.check(key, self.moment).is_ok());
+                    room.extend(&mut read, exist)?;
                 }
             }
         }
@@ -252,7 +265,12 @@ impl Chooser<'_> {
     }
 
     /// What of an asset reads something that is made; `None` when it reads everything or nothing of it.
-    fn readers_of_made(&self, asset: u32, chosen: &Keys) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
+    fn readers_of_made(
+        &self,
+        asset: u32,
+        chosen: &Keys,
+        room: &mut Room,
+    ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
         let Some(down) = self.deployed.cut(asset) else { return Ok(None) };
         let mut readers = None;
         for link in self.deployed.task_links(asset) {
@@ -265,9 +283,7 @@ impl Chooser<'_> {
             for key in keys {
                 let found = mapping.downstream(up, down, key, self.moment);
                 if let Some(found) = found.map_err(|error| Refusal::of_cut(FIELD, &error))? {
-                    let readers = readers.get_or_insert_with(BTreeSet::new);
-                    readers.extend(found);
-                    check_room(readers.len() as u64)?;
+                    room.extend(readers.get_or_insert_with(BTreeSet::new), found)?;
                 }
             }
         }
@@ -287,18 +303,88 @@ impl Chooser<'_> {
     }
 }
 
-/// Whether a run may have that many tasks. Asked before keys are made, for a short request can mean millions of them.
-fn check_room(count: u64) -> Result<(), Refusal> {
-    if count <= TASKS_PER_RUN_MAX as u64 {
-        return Ok(());
+/// What was chosen so far, of all assets together. Asked before keys are made, for a short request can mean millions.
+#[derive(Default)]
+struct Room {
+    taken: u64,
+}
+
+impl Room {
+    /// Whether a run may have that many more tasks.
+    fn take(&mut self, count: u64) -> Result<(), Refusal> {
+        self.taken = self.taken.saturating_add(count);
+        if self.taken <= TASKS_PER_RUN_MAX as u64 {
+            return Ok(());
+        }
+        let sentence = format!(
+            "means {} partitions or more, above the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer",
+            self.taken
+        );
+        Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence))
     }
-    let sentence = format!(
-        "means {count} partitions or more, above the {TASKS_PER_RUN_MAX} tasks of a run; ask for fewer"
-    );
-    Err(Refusal::of_field(Reason::QuotaExceeded, FIELD, sentence))
+
+    fn extend(
+        &mut self,
+        chosen: &mut BTreeSet<PartitionKey>,
+        keys: impl IntoIterator<Item = PartitionKey>,
+    ) -> Result<(), Refusal> {
+        for key in keys {
+            if !chosen.contains(&key) {
+                self.take(1)?;
+                chosen.insert(key);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
     let keys: Result<BTreeSet<PartitionKey>, _> = product.keys().collect();
     keys.map_err(|error| Refusal::of_field(Reason::PartitionInvalid, FIELD, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_proto::v1::{AssetDefinition, TimeGrain};
+
+    use super::*;
+    use crate::core::samples::{asset, cut, keys, manifest, time};
+
+    fn daily(name: &str, upstream: &[&str]) -> AssetDefinition {
+        cut(asset(name, upstream), vec![time("day", TimeGrain::Day, "", "2000-01-01", "")])
+    }
+
+    fn hourly(name: &str) -> AssetDefinition {
+        cut(asset(name, &[]), vec![time("hour", TimeGrain::Hour, "", "2000-01-01T00:00:00Z", "")])
+    }
+
+    /// 8,400 of them.
+    fn dates() -> impl Iterator<Item = String> {
+        (2001..2026).flat_map(|year| {
+            let days = (1..=12).flat_map(|month| (1..=28).map(move |day| (month, day)));
+            days.map(move |(month, day)| format!("{year}-{month:02}-{day:02}"))
+        })
+    }
+
+    fn check(assets: Vec<AssetDefinition>, named: Vec<String>) {
+        let makers = (0u32..).take(assets.len()).collect();
+        let deployed = Deployed::new(manifest(assets)).unwrap();
+        let named: Vec<&str> = named.iter().map(String::as_str).collect();
+        let moment = Moment { now: "2026-06-01T00:00:00Z".parse().unwrap(), ..Moment::default() };
+        let refused = choose(&deployed, &makers, Some(&keys(&named)), &moment).unwrap_err();
+        assert_eq!(refused.reason, Reason::QuotaExceeded);
+        assert!(refused.message.contains("means 50001 partitions or more"), "{}", refused.message);
+    }
+
+    #[test]
+    fn partitions_of_all_assets_are_counted_together_before_they_are_made() {
+        let days = || dates().map(|date| format!("day=d:{date}"));
+        let names = ["n/a", "n/b", "n/c", "n/d", "n/e", "n/f"];
+        // Named for six assets, read of six by one, and read by six of one.
+        check(names.map(|name| daily(name, &[])).into(), days().collect());
+        let read = names.map(hourly).into_iter().chain([daily("n/reader", &names)]);
+        check(read.collect(), days().take(400).collect());
+        let readers = names.map(|name| daily(name, &["n/hourly"])).into_iter().chain([hourly("n/hourly")]);
+        check(readers.collect(), dates().map(|date| format!("hour=t:{date}T00:00:00Z")).collect());
+    }
 }
