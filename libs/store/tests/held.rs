@@ -68,6 +68,32 @@ async fn both_doors_know_a_key_and_a_body_by_the_same_hashes() {
 }
 
 #[tokio::test]
+async fn after_the_clock_was_set_back_time_stands_still_and_the_ledger_does_not() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Scheduler);
+    let lease = hold(&store).await;
+    // As if the clock had been set back after the last event.
+    let set_back =
+        "UPDATE ledger.shards SET recorded_at = clock_timestamp() + interval '1 hour' WHERE shard = $1";
+    sqlx::query(set_back).bind(SHARD).execute(&mut admin(&database).await).await.unwrap();
+    let last = "SELECT recorded_at FROM ledger.shards WHERE stream = 1 AND shard = $1";
+    let last: Vec<(Timestamp,)> = store.loops().all(query(last).bind(SHARD)).await.unwrap();
+    let last = last[0].0.unix_us();
+    let events = ["one", "two", "three"].map(|key| event(KIND, SHARD, "acme", key));
+    for (at, mark) in [(last, 0), (last, 1)] {
+        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
+        batch.append(&lease, mark, &events[usize::try_from(mark).unwrap()]);
+        fold(&store, &batch).await.unwrap();
+    }
+    for at in [last + 2_000_000, time(&store, -2_000_000).await.unix_us()] {
+        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
+        batch.append(&lease, 2, &events[2]);
+        let refused = fold(&store, &batch).await;
+        assert!(matches!(refused, Err(StoreError::ClockOff(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_does_not_hold_is_refused_with_its_reason() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);

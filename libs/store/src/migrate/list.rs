@@ -52,6 +52,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0027_ledger_large_requests",
     "0028_ledger_starts",
     "0029_callback_ages",
+    "0030_ledger_fold_after_set_back",
 ];
 
 #[cfg(test)]

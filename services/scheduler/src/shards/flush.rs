@@ -102,7 +102,7 @@ impl Lane {
                 return refuse(works, &NotDone::Unavailable(error.to_string()));
             }
             tracing::debug!(%error, "a flush is repeated");
-            if error.is_transient() {
+            if error.is_transient() || matches!(error, StoreError::ClockOff(_)) {
                 tokio::time::sleep(PAUSE).await;
             }
         }
