@@ -181,13 +181,19 @@ async fn register(
     graph: Arc<Deployed>,
     description: Deployment,
 ) -> Result<DeployResponse, Error> {
+    // Compared before the lock is taken, for others wait for it.
+    let seen = deployments::read_current(&mut tx, scope).await.map_err(stored)?;
+    let diff = difference(planner, &mut tx, scope, &seen, &graph).await?;
     let current = deployments::lock_current(&mut tx, scope).await.map_err(stored)?;
     // Whoever held the lock before may have answered the same request.
     if let Some(answer) = once.first_answer(&mut tx, scope).await? {
         return Ok(answer);
     }
     check_version(expected_version, &current)?;
-    let diff = difference(planner, &mut tx, scope, &current, &graph).await?;
+    let diff = match current.digest == seen.digest {
+        true => diff,
+        false => difference(planner, &mut tx, scope, &current, &graph).await?,
+    };
     let (id, version) = (new_deployment_id(), current.version + 1);
     let deployment = Deployment { deployment_id: id.to_string(), ..description };
     let key = IdempotencyKey::deployment_registered(&id, version.unsigned_abs());

@@ -1,11 +1,21 @@
--- Called by ListRuns, oldest first: one more than the page, which tells whether there is a next.
-SELECT run_id, run_number, state, reason, version, request, plan_id, plan_fingerprint, deployment_id, counts, error,
-    created_at, started_at, ended_at, deadline, set_aside,
+-- Called by ListRuns, oldest first: what is looked at for a page and one more, which tells whether there is a next. States
+-- are chosen among these, for a rare one could be searched for through all of history; the last two are told anyway, for
+-- they tell where the next page begins.
+WITH looked_at AS MATERIALIZED (
+    SELECT run_number, created_at, state
+    FROM scheduler.runs
+    WHERE tenant = $1 AND workspace = $2 AND (created_at, run_number) > ($3, $4)
+    ORDER BY created_at, run_number
+    LIMIT $6
+)
+SELECT r.run_id, r.run_number, r.state, r.reason, r.version, r.request, r.plan_id, r.plan_fingerprint, r.deployment_id,
+    r.counts, r.error, r.created_at, r.started_at, r.ended_at, r.deadline, r.set_aside,
     EXISTS (
         SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3
-    ) AS flagged
-FROM scheduler.runs r
-WHERE tenant = $1 AND workspace = $2 AND (created_at, run_number) > ($3, $4)
-    AND ($5::smallint[] IS NULL OR state = ANY ($5))
-ORDER BY created_at, run_number
-LIMIT $6
+    ) AS flagged,
+    (SELECT count(*) FROM looked_at) AS looked_at
+FROM looked_at l
+CROSS JOIN LATERAL (SELECT * FROM scheduler.runs r WHERE r.run_number = l.run_number OFFSET 0) r
+WHERE $5::smallint[] IS NULL OR l.state = ANY ($5)
+    OR l.run_number IN (SELECT run_number FROM looked_at ORDER BY created_at DESC, run_number DESC LIMIT 2)
+ORDER BY r.created_at, r.run_number

@@ -1,5 +1,10 @@
--- Called by Deploy: how many partitions of these assets hold data of another code version than the one named.
-SELECT count(*)
-FROM unnest($3::text[], $4::text[]) AS a (asset_key, code_version)
-JOIN scheduler.partitions p ON p.tenant = $1 AND p.workspace = $2 AND p.asset_key = a.asset_key
-WHERE p.materialization_id IS NOT NULL AND coalesce(p.code_version, '') <> a.code_version
+-- Called by Deploy: how many partitions of these assets hold data of another code version than the one named, among as many
+-- as are looked at.
+SELECT count(*) FILTER (WHERE looked_at.stale)
+FROM (
+    SELECT coalesce(p.code_version, '') <> a.code_version AS stale
+    FROM unnest($3::text[], $4::text[]) AS a (asset_key, code_version)
+    JOIN scheduler.partitions p ON p.tenant = $1 AND p.workspace = $2 AND p.asset_key = a.asset_key
+    WHERE p.materialization_id IS NOT NULL
+    LIMIT $5
+) AS looked_at
