@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use servo_model::Stream;
-use servo_store::{Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
+use servo_store::sqlx::postgres::PgArguments;
+use servo_store::sqlx::query::Query;
+use servo_store::sqlx::{AssertSqlSafe, Postgres};
+use servo_store::{FromAnyRow, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
 use ulid::Ulid;
 
 use super::bells::Bells;
 use super::lane::Lane;
 use super::renewals::Renewals;
 use super::room::Room;
+use super::shard::run_number;
 use super::{Around, Plans, Unreadable};
 use crate::core::Limits;
 use crate::metrics::Metrics;
@@ -26,6 +30,8 @@ const TABLES: [&str; 6] =
 /// How many runs are deleted by one statement; a run may have ten thousand tasks.
 const RUNS_PER_DELETE: i64 = 10;
 const LEASE: Duration = Duration::from_secs(30);
+/// What one statement over a whole table may take; the leases are renewed meanwhile.
+const STATEMENT_MAX: &str = "1h";
 
 /// A table before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +64,12 @@ pub async fn rebuild(store: &Store, mut done: impl FnMut(i16)) -> Result<Vec<Reb
     let leases = Leases::new(store, Stream::Execution, &holder, "https://rebuild.invalid", ttl);
     let shards: Vec<i16> = (0..Stream::Execution.shards()).collect();
     let held = leases.acquire(&shards, shards.len()).await?;
+    let kept = keep_alive(leases.clone(), held.clone());
     let result = match shards.len() - held.len() {
-        0 => rebuild_held(store, &leases, &held, &mut done).await,
+        0 => rebuild_held(store, &held, &mut done).await,
         missing => Err(RebuildError::Held(missing)),
     };
+    kept.abort();
     for lease in held {
         leases.release(lease).await?;
     }
@@ -70,13 +78,11 @@ pub async fn rebuild(store: &Store, mut done: impl FnMut(i16)) -> Result<Vec<Reb
 
 async fn rebuild_held(
     store: &Store,
-    leases: &Leases,
     held: &[Lease],
     done: &mut impl FnMut(i16),
 ) -> Result<Vec<Rebuilt>, RebuildError> {
     let loops = store.loops();
     let before = digests(loops).await?;
-    let kept = keep_alive(leases.clone(), held.to_vec());
     // Nobody listens: what has no plan yet is planned by whoever takes the shard next.
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
     let (_, limits) = tokio::sync::watch::channel(Limits::none());
@@ -85,12 +91,8 @@ async fn rebuild_held(
     let unreadable = Unreadable::default();
     let shared = (unreadable.clone(), Bells::default(), Room::default(), Renewals::default());
     let mut lane = Lane::new(store.clone(), around, shared);
-    let mut whole = true;
-    for lease in held {
-        whole &= empty(loops, lease).await? == 0;
-    }
-    if whole {
-        loops.execute(query(include_str!("../store/empty_partitions.sql"))).await?;
+    if empty_all(loops, held).await? {
+        patiently::<()>(loops, query(include_str!("../store/empty_partitions.sql"))).await?;
     }
     for lease in held {
         lane.take_or_fail(lease.clone()).await?;
@@ -100,7 +102,6 @@ async fn rebuild_held(
         lane.forget_shard(lease.shard());
         done(lease.shard());
     }
-    kept.abort();
     let after = digests(loops).await?;
     let compare = |table: &'static str| {
         let (was, is) = (&before[table], &after[table]);
@@ -109,25 +110,58 @@ async fn rebuild_held(
     Ok(TABLES.map(compare).to_vec())
 }
 
-/// Deletes what was folded of the shard and goes back to where its events begin; answers the position before that.
-async fn empty(loops: &LoopStore, lease: &Lease) -> Result<i64, StoreError> {
+/// Goes back to where the events of each shard begin, and deletes what was folded from there on. Answers whether the
+/// ledger is whole.
+async fn empty_all(loops: &LoopStore, held: &[Lease]) -> Result<bool, StoreError> {
+    let mut beginnings = Vec::with_capacity(held.len());
+    for lease in held {
+        beginnings.push(rewind(loops, lease).await?);
+    }
+    let first = |(lease, beginning): (&Lease, &i64)| run_number(lease.shard(), beginning + 1);
+    let firsts: Vec<i64> = held.iter().zip(&beginnings).map(first).collect();
+    let delete = query(include_str!("../store/empty_materializations.sql"))
+        .bind(held.iter().map(Lease::shard).collect::<Vec<_>>())
+        .bind(&firsts)
+        .bind(i64::from(Stream::Execution.shards()));
+    patiently::<()>(loops, delete).await?;
+    for (lease, first) in held.iter().zip(firsts) {
+        empty(loops, lease.shard(), first).await?;
+    }
+    Ok(beginnings.iter().all(|beginning| *beginning == 0))
+}
+
+/// Answers the position before the first event.
+async fn rewind(loops: &LoopStore, lease: &Lease) -> Result<i64, StoreError> {
     let rewind = query(include_str!("../store/rewind.sql"))
         .bind(Stream::Execution.code())
         .bind(lease.shard())
         .bind(lease.epoch())
         .bind(lease.holder());
-    let rewound: Vec<(i64,)> = loops.all(rewind).await?;
-    let beginning = rewound.first().map_or(0, |(beginning,)| *beginning);
+    let rewound: Vec<(i64,)> = patiently(loops, rewind).await?;
+    Ok(rewound.first().map_or(0, |(beginning,)| *beginning))
+}
+
+/// Deletes the runs of a shard from a number on, with what was folded of them.
+async fn empty(loops: &LoopStore, shard: i16, mut first: i64) -> Result<(), StoreError> {
     loop {
-        let delete = query(include_str!("../store/empty_shard.sql"))
-            .bind(lease.shard())
-            .bind(super::shard::run_number(lease.shard(), beginning + 1))
-            .bind(RUNS_PER_DELETE);
-        let deleted: Vec<(i64,)> = loops.all(delete).await?;
-        if deleted.first().is_none_or(|(runs,)| *runs == 0) {
-            return Ok(beginning);
-        }
+        let delete =
+            query(include_str!("../store/empty_shard.sql")).bind(shard).bind(first).bind(RUNS_PER_DELETE);
+        let deleted: Vec<(Option<i64>,)> = patiently(loops, delete).await?;
+        let Some(last) = deleted.first().and_then(|(last,)| *last) else { return Ok(()) };
+        first = last + 1;
     }
+}
+
+/// Nobody waits for a rebuild, so its statements may take longer than a role's do.
+async fn patiently<T: FromAnyRow>(
+    loops: &LoopStore,
+    statement: Query<'_, Postgres, PgArguments>,
+) -> Result<Vec<T>, StoreError> {
+    let mut tx = loops.begin().await?;
+    tx.execute(query(include_str!("../store/be_patient.sql")).bind(STATEMENT_MAX)).await?;
+    let rows = tx.all(statement).await?;
+    tx.commit().await?;
+    Ok(rows)
 }
 
 fn keep_alive(leases: Leases, held: Vec<Lease>) -> tokio::task::JoinHandle<()> {
@@ -147,7 +181,7 @@ async fn digests(loops: &LoopStore) -> Result<BTreeMap<&'static str, (i64, Strin
     for table in TABLES {
         let select =
             include_str!("../store/digest.sql").replace("scheduler.runs", &format!("scheduler.{table}"));
-        let rows: Vec<(i64, String)> = loops.all(query(servo_store::sqlx::AssertSqlSafe(select))).await?;
+        let rows: Vec<(i64, String)> = patiently(loops, query(AssertSqlSafe(select))).await?;
         digests.extend(rows.into_iter().next().map(|digest| (table, digest)));
     }
     Ok(digests)

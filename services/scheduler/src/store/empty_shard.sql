@@ -1,10 +1,9 @@
--- Called by rebuild::empty, until nothing is left: some runs of a shard with all that was folded of them.
+-- Called by rebuild::empty, until nothing is left: some runs of a shard with what was folded of them, from a number on.
+-- Answers the last one's number.
 WITH batch AS (
-    SELECT run_number, run_id FROM scheduler.runs WHERE shard = $1 AND run_number >= $2 LIMIT $3
+    SELECT run_number, run_id FROM scheduler.runs WHERE shard = $1 AND run_number >= $2 ORDER BY run_number LIMIT $3
 ), tasks AS (
     DELETE FROM scheduler.tasks t USING batch WHERE t.run_number = batch.run_number
-), made AS (
-    DELETE FROM scheduler.materializations m USING batch WHERE m.run_number = batch.run_number
 ), checks AS (
     DELETE FROM scheduler.check_results k USING batch WHERE k.run_number = batch.run_number
 ), conflicts AS (
@@ -12,4 +11,4 @@ WITH batch AS (
 ), runs AS (
     DELETE FROM scheduler.runs r USING batch WHERE r.run_number = batch.run_number
 )
-SELECT count(*) FROM batch
+SELECT max(run_number) FROM batch

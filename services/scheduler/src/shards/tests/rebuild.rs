@@ -6,6 +6,7 @@ use servo_local::TestDatabase;
 use servo_model::RunId;
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
+use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 
 use super::{
@@ -90,6 +91,19 @@ async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
     let first = unequal(rebuild(&store, |_| ()).await.unwrap());
     assert_eq!(first, ["tasks", "materializations", "partitions"]);
     assert!(unequal(rebuild(&store, |_| ()).await.unwrap()).is_empty());
+}
+
+#[tokio::test]
+async fn a_rebuild_may_take_longer_than_what_somebody_waits_for() {
+    let (database, store) = lived_in().await;
+    let slow = "CREATE FUNCTION scheduler.slow() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN PERFORM pg_sleep(2.6); RETURN NULL; END $$;
+                CREATE TRIGGER slow AFTER DELETE ON scheduler.partitions
+                    FOR EACH STATEMENT EXECUTE FUNCTION scheduler.slow();";
+    let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+    sqlx::raw_sql(slow).execute(&mut admin).await.unwrap();
+    let rebuilt = rebuild(&store, |_| ()).await.unwrap();
+    assert!(rebuilt.iter().all(|table| table.equal), "{rebuilt:?}");
 }
 
 #[tokio::test]
