@@ -124,15 +124,23 @@ impl Admission {
         self.stir_all();
     }
 
+    /// Whether nobody else is there under this id. Workers choose their ids, and every tenant its own: the id of another
+    /// tenant's worker, or of a shared one, opens nothing.
+    pub fn is_open_to(&self, id: WorkerId, tenant: Option<&TenantId>) -> bool {
+        self.workers.get(id).is_none_or(|worker| worker.tenant.as_ref() == tenant)
+    }
+
     /// A worker that is pushed to is there, or still is. What it should have and the queue was not given is sent now.
-    pub fn reach(&mut self, mut worker: Worker) {
-        let id = worker.id;
-        let has = self.live.values().filter(|live| live.worker == Some(id)).count();
+    /// `false` when its id is another tenant's.
+    pub fn reach(&mut self, mut worker: Worker) -> bool {
+        let (id, tenant) = (worker.id, worker.tenant.clone());
+        if !self.is_open_to(id, tenant.as_ref()) {
+            return false;
+        }
+        let has = self.attempts_of(id, tenant.as_ref()).count();
         worker.credits = worker.slots.saturating_sub(u32::try_from(has).unwrap_or(u32::MAX));
-        let tenant = worker.tenant.clone();
         self.workers.join(worker);
-        let waiting =
-            self.live.values().filter(|live| live.worker == Some(id) && live.phase == Phase::Accepted);
+        let waiting = self.attempts_of(id, tenant.as_ref()).filter(|live| live.phase == Phase::Accepted);
         let mut waiting: Vec<_> = waiting
             .filter(|live| live.order.is_some() && !live.cancelling)
             .map(|live| live.attempt_id)
@@ -140,15 +148,21 @@ impl Admission {
         waiting.sort_unstable();
         waiting.into_iter().for_each(|attempt| self.deliver(attempt));
         self.stir(tenant.as_ref());
+        true
     }
 
-    /// A worker connected. What is on its way to it has taken some of the credits it grants.
-    pub fn join(&mut self, mut worker: Worker) {
-        let coming = self.live.values().filter(|live| live.worker == Some(worker.id) && live.has_credit());
-        worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
+    /// A worker connected. What is on its way to it has taken some of the credits it grants. `false` when its id is
+    /// another tenant's.
+    pub fn join(&mut self, mut worker: Worker) -> bool {
         let tenant = worker.tenant.clone();
+        if !self.is_open_to(worker.id, tenant.as_ref()) {
+            return false;
+        }
+        let coming = self.attempts_of(worker.id, tenant.as_ref()).filter(|live| live.has_credit());
+        worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
         self.workers.join(worker);
         self.stir(tenant.as_ref());
+        true
     }
 
     /// A worker's stream is gone. What it has stays its own.
@@ -156,8 +170,11 @@ impl Admission {
         self.workers.leave(worker);
     }
 
-    pub fn drain(&mut self, worker: WorkerId) {
-        self.workers.drain(worker);
+    /// A worker of this tenant, or a shared one, takes nothing new.
+    pub fn drain(&mut self, worker: WorkerId, tenant: Option<&TenantId>) {
+        if self.is_open_to(worker, tenant) {
+            self.workers.drain(worker);
+        }
     }
 
     pub fn workers(&self) -> impl Iterator<Item = &Worker> {
@@ -175,13 +192,13 @@ impl Admission {
     /// A worker that connects says what it has. What it should have and does not is sent again, unless it was sent to
     /// another process of this worker; what it should not have is to be stopped.
     pub fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>) {
-        let session = self.workers.get(worker).map(|worker| worker.session.clone());
-        let expected = self.live.values().filter(|live| live.worker == Some(worker));
+        let Some(Worker { session, tenant, .. }) = self.workers.get(worker).cloned() else { return };
+        let expected = self.attempts_of(worker, tenant.as_ref());
         let mut missing: Vec<_> = expected
             .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
             .filter(|live| match live.phase {
                 Phase::Accepted => true,
-                Phase::Sent => live.sent_to.is_some() && live.sent_to == session,
+                Phase::Sent => live.sent_to.as_ref() == Some(&session),
                 Phase::Claiming(_) | Phase::Unsure => false,
             })
             .map(|live| live.attempt_id)
@@ -193,7 +210,6 @@ impl Admission {
             }
             self.deliver(attempt);
         }
-        let tenant = self.workers.get(worker).and_then(|worker| worker.tenant.clone());
         // Only where all is known an unknown attempt is a lost one.
         let all_told = tenant.is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
         for &attempt in has.iter().filter(|_| all_told) {
@@ -208,22 +224,32 @@ impl Admission {
         self.live.values().filter(move |live| live.tenant == *tenant)
     }
 
-    /// Live attempts of a worker.
-    pub fn attempts_of(&self, worker: WorkerId) -> impl Iterator<Item = &Live> {
-        self.live.values().filter(move |live| live.worker == Some(worker))
+    /// Live attempts of a worker of this tenant, or of a shared one.
+    pub fn attempts_of<'a>(
+        &'a self,
+        worker: WorkerId,
+        tenant: Option<&'a TenantId>,
+    ) -> impl Iterator<Item = &'a Live> {
+        let own = move |live: &&Live| tenant.is_none_or(|tenant| live.tenant == *tenant);
+        self.live.values().filter(move |live| live.worker == Some(worker)).filter(own)
     }
 
     pub fn live(&self, attempt: AttemptId) -> Option<&Live> {
         self.live.get(&attempt)
     }
 
-    /// How many attempts each worker has.
+    /// How many attempts each worker has that is there.
     pub fn active_attempts(&self) -> HashMap<WorkerId, u32> {
         let mut active = HashMap::new();
-        for worker in self.live.values().filter_map(|live| live.worker) {
-            *active.entry(worker).or_default() += 1;
+        for worker in self.live.values().filter_map(|live| self.worker_of(live)) {
+            *active.entry(worker.id).or_default() += 1;
         }
         active
+    }
+
+    /// The worker that has an attempt or shall have it, while it is there.
+    pub(super) fn worker_of(&self, live: &Live) -> Option<&Worker> {
+        self.workers.get(live.worker?).filter(|worker| worker.serves(&live.tenant))
     }
 }
 
@@ -237,10 +263,12 @@ impl Admission {
 
     /// Sends an attempt to its worker, if that is connected; else it waits for the worker or for its deadline.
     pub(super) fn deliver(&mut self, attempt: AttemptId) {
-        let Some(live) = self.live.get_mut(&attempt) else { return };
-        let Some(worker) = live.worker.and_then(|worker| self.workers.get(worker)) else { return };
-        (live.phase, live.sent_to) = (Phase::Sent, Some(worker.session.clone()));
-        self.effects.push(Effect::Deliver { worker: worker.id, attempt });
+        let Some(worker) = self.live.get(&attempt).and_then(|live| self.worker_of(live)) else { return };
+        let (worker, session) = (worker.id, worker.session.clone());
+        if let Some(live) = self.live.get_mut(&attempt) {
+            (live.phase, live.sent_to) = (Phase::Sent, Some(session));
+            self.effects.push(Effect::Deliver { worker, attempt });
+        }
     }
 
     /// It never left: its worker keeps the credit.
@@ -263,7 +291,8 @@ impl Admission {
 
     /// Who pulls grants what it took anew; who is pushed to does not.
     pub(super) fn give_back(&mut self, live: &Live) {
-        if let Some(worker) = live.worker.filter(|_| live.has_credit() || live.pushed) {
+        let owed = live.has_credit() || live.pushed;
+        if let Some(worker) = self.worker_of(live).filter(|_| owed).map(|worker| worker.id) {
             self.add_credits(worker, 1);
         }
     }

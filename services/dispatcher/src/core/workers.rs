@@ -33,6 +33,11 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Whether it may get what is this tenant's.
+    pub fn serves(&self, tenant: &TenantId) -> bool {
+        self.tenant.as_ref().is_none_or(|own| own == tenant)
+    }
+
     /// Whether it could run such a task, had it credits.
     pub fn can_run(&self, demand: &Demand) -> bool {
         !self.draining
@@ -112,7 +117,7 @@ impl Workers {
 
     /// Connected workers that would serve this tenant.
     pub(crate) fn serving(&self, tenant: &TenantId) -> impl Iterator<Item = &Worker> {
-        self.all.values().filter(move |worker| worker.tenant.as_ref().is_none_or(|own| own == tenant))
+        self.all.values().filter(move |worker| worker.serves(tenant))
     }
 
     /// Slots of all connected workers that serve this tenant.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use servo_model::WorkerId;
+use servo_model::{TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_store::{Store, StoreError};
 use tokio::sync::Mutex;
@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use super::engine::{Engine, Message};
 use super::leases::LeaseLoop;
 use crate::core::Pause;
+use crate::rpc::EVERYBODY;
 use crate::store::{self, CommandedWorker, PauseRow};
 use crate::wire;
 
@@ -39,7 +40,7 @@ impl CommandLoop {
         let pauses = store::active_pauses(self.store.loops()).await?;
         self.engine.tell(Message::Pauses(pauses.into_iter().filter_map(pause).collect()));
         let commanded = store::commanded_workers(self.store.loops()).await?;
-        commanded.into_iter().for_each(|worker| self.engine.tell(drain(worker)));
+        commanded.into_iter().filter_map(drain).for_each(|told| self.engine.tell(told));
         self.move_watermarks(&shards).await?;
         *known = heads;
         Ok(())
@@ -62,13 +63,18 @@ fn pause(row: PauseRow) -> Option<Pause> {
     let named = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
     Some(Pause {
         pause_id: row.pause_id.into(),
-        tenant: if row.tenant == "-" { None } else { Some(row.tenant.parse().ok()?) },
+        tenant: scope(&row.tenant)?,
         workspace: if row.workspace.is_empty() { None } else { Some(row.workspace.parse().ok()?) },
         pool: named(&row.pool),
     })
 }
 
-fn drain((worker, command, cut_off_at): CommandedWorker) -> Message {
+fn drain((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
     let drain = pb::PullDrain { deadline: cut_off_at.map(wire::stored_time), kill: command == KILL };
-    Message::Drain(WorkerId::from_bytes(*worker.as_bytes()), drain)
+    Some(Message::Drain(scope(&tenant)?, WorkerId::from_bytes(*worker.as_bytes()), drain))
+}
+
+/// One tenant, or `Some(None)` for everybody; `None` for what is no name.
+fn scope(tenant: &str) -> Option<Option<TenantId>> {
+    if tenant == EVERYBODY { Some(None) } else { tenant.parse().ok().map(Some) }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, DispatchId, WorkerId};
+use servo_model::{AttemptId, DispatchId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
@@ -48,9 +48,10 @@ pub(crate) enum Message {
     Inputs(Vec<(AttemptId, Found)>),
     Connect(Connect),
     Credits(WorkerId, u64, u32),
-    Drain(WorkerId, pb::PullDrain),
-    /// The worker did not start these and does not want to.
-    Returned(WorkerId, Vec<AttemptId>),
+    /// To a worker of this tenant, or to a shared one.
+    Drain(Option<TenantId>, WorkerId, pb::PullDrain),
+    /// The worker, of this tenant or a shared one, did not start these and does not want to.
+    Returned(Option<TenantId>, WorkerId, Vec<AttemptId>),
     /// No envelope can be made for it, for this reason.
     Undeliverable(AttemptId, String),
     Disconnected(WorkerId, u64),
@@ -219,12 +220,14 @@ impl EngineLoop {
                     self.admission.add_credits(worker, more);
                 }
             }
-            Message::Drain(worker, drain) => {
-                self.admission.drain(worker);
-                self.take_back_pushed(worker, drain.kill);
-                self.sessions.drain(worker, drain);
+            Message::Drain(tenant, worker, drain) => {
+                self.admission.drain(worker, tenant.as_ref());
+                self.take_back_pushed(worker, tenant.as_ref(), drain.kill);
+                self.sessions.drain(worker, tenant.as_ref(), drain);
             }
-            Message::Returned(worker, attempts) => self.returned(worker, &attempts, false),
+            Message::Returned(tenant, worker, attempts) => {
+                self.returned(worker, tenant.as_ref(), &attempts, false);
+            }
             Message::Undeliverable(attempt, why) => self.give_up(attempt, why),
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
@@ -253,11 +256,16 @@ impl EngineLoop {
     fn reach(&mut self, workers: Vec<Reached>) {
         let held = |worker: &Worker| worker.tenant.as_ref().is_none_or(|tenant| self.admission.holds(tenant));
         let mine: Vec<Reached> = workers.into_iter().filter(|reached| held(&reached.worker)).collect();
-        let targets = mine.iter().map(|reached| (reached.worker.id, reached.target.clone())).collect();
+        let mut targets = HashMap::new();
+        for Reached { worker, target } in mine {
+            let id = worker.id;
+            if self.admission.reach(worker) {
+                targets.insert(id, target);
+            }
+        }
         for gone in self.pushes.replace(targets) {
             self.admission.leave(gone);
         }
-        mine.into_iter().for_each(|reached| self.admission.reach(reached.worker));
     }
 
     /// Tells the runs' owners. One that is not told now shows the attempt as waiting when it is connected again.
@@ -303,7 +311,10 @@ impl EngineLoop {
 
     fn connect(&mut self, connect: Connect) {
         let (id, has) = (connect.worker.id, connect.has.clone());
-        self.admission.join(connect.worker.clone());
+        // Its id came to another tenant's worker while it was let in: its stream ends.
+        if !self.admission.join(connect.worker.clone()) {
+            return;
+        }
         self.sessions.connect(connect);
         self.admission.compare(id, &has);
     }
@@ -344,10 +355,10 @@ impl EngineLoop {
     /// What a task reads or compares with is waited for, unless it was found.
     fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, found: Option<Found>) {
         let Some(live) = self.admission.live(attempt) else { return };
-        let target = self.pushes.target(worker);
-        let Some(key) = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker)) else {
-            return;
-        };
+        // Whoever bears the worker's id by now must serve the tenant still.
+        let target = self.pushes.target(worker, &live.tenant);
+        let key = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker, &live.tenant));
+        let Some(key) = key else { return };
         let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
         let ordinal = live.task.ordinal;
         let found = match found {
@@ -387,12 +398,13 @@ impl EngineLoop {
 
     /// Who is pushed to learns it from its next beat.
     fn cancel(&mut self, worker: WorkerId, attempt: AttemptId) {
-        match self.admission.live(attempt).filter(|live| live.pushed) {
-            Some(live) => {
+        match self.admission.live(attempt) {
+            Some(live) if live.pushed => {
                 let dispatch = dispatch_id(&self.admission, live);
                 dispatch.iter().for_each(|dispatch| self.pushes.drop_entry(dispatch));
             }
-            None => self.sessions.cancel(worker, attempt),
+            Some(live) if self.sessions.key(worker, &live.tenant).is_none() => {}
+            Some(_) | None => self.sessions.cancel(worker, attempt),
         }
     }
 

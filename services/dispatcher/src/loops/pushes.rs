@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message as _;
-use servo_model::{AttemptId, DispatchId, QueueId, RunId, WorkerId};
+use servo_model::{AttemptId, DispatchId, QueueId, RunId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_queue::{NewTask, PostgresQueue, TaskQueue};
 use servo_store::{Store, StoreError};
@@ -33,6 +33,8 @@ pub(crate) struct Reached {
 /// Where a worker listens, and the key of its envelopes.
 #[derive(Clone)]
 pub(crate) struct Target {
+    /// `None` serves every tenant.
+    tenant: Option<TenantId>,
     url: Arc<str>,
     key: [u8; 32],
 }
@@ -84,8 +86,10 @@ impl Pushes {
         before.into_keys().filter(|worker| !self.targets.contains_key(worker)).collect()
     }
 
-    pub(crate) fn target(&self, worker: WorkerId) -> Option<&Target> {
-        self.targets.get(&worker)
+    /// Where a worker listens, if it may get what is this tenant's.
+    pub(crate) fn target(&self, worker: WorkerId, tenant: &TenantId) -> Option<&Target> {
+        let serves = |target: &&Target| target.tenant.as_ref().is_none_or(|own| own == tenant);
+        self.targets.get(&worker).filter(serves)
     }
 
     pub(crate) fn create(
@@ -196,8 +200,8 @@ fn reached(row: store::PushWorker, signer: &Signer) -> Option<Reached> {
         tenant => Some(tenant.parse().ok()?),
     };
     let info = pb::WorkerInfo::decode(&*row.info).ok()?;
-    let mut worker = wire::worker(id, &row.session, tenant, &info, 0).ok()?;
+    let mut worker = wire::worker(id, &row.session, tenant.clone(), &info, 0).ok()?;
     worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
-    Some(Reached { worker, target: Target { url: row.push_url.into(), key } })
+    Some(Reached { worker, target: Target { tenant, url: row.push_url.into(), key } })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use servo_model::limits::{ENVELOPES_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX};
-use servo_model::{AttemptId, WorkerId};
+use servo_model::{AttemptId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
 use tokio::sync::mpsc;
@@ -67,8 +67,10 @@ impl Sessions {
         session.map(|session| session.connect.heard = now).is_some()
     }
 
-    pub(crate) fn key(&self, worker: WorkerId) -> Option<[u8; 32]> {
-        self.all.get(&worker).map(|session| session.connect.key)
+    /// The key of a worker's envelopes, if it may get those of this tenant.
+    pub(crate) fn key(&self, worker: WorkerId, tenant: &TenantId) -> Option<[u8; 32]> {
+        let session = self.all.get(&worker).filter(|session| session.connect.worker.serves(tenant));
+        session.map(|session| session.connect.key)
     }
 
     /// Workers heard of since `since`.
@@ -90,8 +92,11 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn drain(&self, worker: WorkerId, drain: pb::PullDrain) {
-        self.tell(worker, Tell::Drain(drain));
+    pub(crate) fn drain(&self, worker: WorkerId, tenant: Option<&TenantId>, drain: pb::PullDrain) {
+        let session = self.all.get(&worker);
+        if session.is_some_and(|session| session.connect.worker.tenant.as_ref() == tenant) {
+            self.tell(worker, Tell::Drain(drain));
+        }
     }
 
     /// Tells everybody that we are still there.

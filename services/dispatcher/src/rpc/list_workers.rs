@@ -3,11 +3,12 @@
 use prost::Message as _;
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term};
-use servo_model::WorkerId;
+use servo_model::{TenantId, WorkerId};
 use servo_proto::v1 as pb;
 
 use super::page::Pages;
-use super::{Dispatcher, unavailable};
+use super::{Dispatcher, EVERYBODY, unavailable};
+use crate::core::Worker;
 use crate::store::{self, WorkerRow};
 use crate::wire;
 
@@ -34,7 +35,7 @@ impl Dispatcher {
         };
         all.sort_by_key(key);
         let (mut workers, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
-        self.note_active(&mut workers).await?;
+        self.note_active(&request.tenant, &mut workers).await?;
         Ok(pb::ListWorkersResponse { workers, next_page_token })
     }
 
@@ -44,11 +45,15 @@ impl Dispatcher {
     }
 
     /// For workers that are connected here it is known exactly what they have.
-    async fn note_active(&self, workers: &mut [pb::Worker]) -> Result<(), Error> {
+    async fn note_active(&self, tenant: &str, workers: &mut [pb::Worker]) -> Result<(), Error> {
+        let tenant = tenant.to_owned();
         let (active, connected) = self
             .engine
-            .ask(|admission, _| {
-                let connected: Vec<WorkerId> = admission.workers().map(|worker| worker.id).collect();
+            .ask(move |admission, _| {
+                let own =
+                    |worker: &&Worker| worker.tenant.as_ref().map_or(EVERYBODY, TenantId::as_str) == tenant;
+                let connected: Vec<WorkerId> =
+                    admission.workers().filter(own).map(|worker| worker.id).collect();
                 (admission.active_attempts(), connected)
             })
             .await?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, WorkerId};
+use servo_model::{AttemptId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as Say;
@@ -45,8 +45,10 @@ impl Dispatcher {
                 format!("worker {worker} is registered for pushes; register it without push_url to pull");
             return Err(Error::new(Reason::InvalidState, message).into());
         }
-        let described = wire::worker(worker, &open.session, tenant, &info, open.credits.min(CREDITS_MAX))
-            .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+        self.is_nobody_elses(worker, tenant.clone()).await?;
+        let described =
+            wire::worker(worker, &open.session, tenant.clone(), &info, open.credits.min(CREDITS_MAX))
+                .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let (out, responses) = mpsc::unbounded_channel();
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         self.engine.tell(Message::Connect(Connect {
@@ -59,17 +61,28 @@ impl Dispatcher {
         }));
         if row.command != 0 {
             let deadline = row.cut_off_at.map(wire::stored_time);
-            self.engine.tell(Message::Drain(worker, pb::PullDrain { deadline, kill: false }));
+            let drain = pb::PullDrain { deadline, kill: false };
+            self.engine.tell(Message::Drain(tenant.clone(), worker, drain));
         }
         let reading = Reading {
             dispatcher: self.clone(),
             worker,
             connection,
+            scope: tenant,
             tenant: request.tenant,
             session: open.session,
         };
         tokio::spawn(reading.run(requests));
         Ok(Box::pin(UnboundedReceiverStream::new(responses).map(Ok)))
+    }
+
+    /// Ids are the workers' own choice, and an id says nothing of whose worker it is.
+    async fn is_nobody_elses(&self, worker: WorkerId, tenant: Option<TenantId>) -> Result<(), Error> {
+        if self.engine.ask(move |admission, _| admission.is_open_to(worker, tenant.as_ref())).await? {
+            return Ok(());
+        }
+        let message = format!("the id {worker} is in use elsewhere; register under a new one");
+        Err(Error::new(Reason::InvalidState, message))
     }
 
     async fn registered(&self, tenant: &str, worker: WorkerId, session: &str) -> Result<WorkerRow, Error> {
@@ -108,6 +121,8 @@ struct Reading {
     dispatcher: Dispatcher,
     worker: WorkerId,
     connection: u64,
+    /// `None` serves every tenant.
+    scope: Option<TenantId>,
     tenant: String,
     session: String,
 }
@@ -127,11 +142,12 @@ impl Reading {
                     info!(worker = %self.worker, attempts = ?attempt_ids, comment, "a worker returned envelopes");
                     // What is no attempt's id is nobody's attempt.
                     let attempts = attempt_ids.iter().filter_map(|id| id.parse().ok()).collect();
-                    engine.tell(Message::Returned(self.worker, attempts));
+                    engine.tell(Message::Returned(self.scope.clone(), self.worker, attempts));
                 }
                 Some(Say::Leave(_)) => {
                     left = true;
-                    engine.tell(Message::Drain(self.worker, pb::PullDrain::default()));
+                    let drain = pb::PullDrain::default();
+                    engine.tell(Message::Drain(self.scope.clone(), self.worker, drain));
                 }
                 Some(Say::Open(_)) | None => break,
             }

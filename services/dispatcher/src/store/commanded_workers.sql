@@ -1,2 +1,2 @@
 -- Called by the command loop.
-SELECT worker_id, command, cut_off_at FROM dispatcher.workers WHERE command <> 0 AND state IN (1, 2, 4)
+SELECT tenant, worker_id, command, cut_off_at FROM dispatcher.workers WHERE command <> 0 AND state IN (1, 2, 4)

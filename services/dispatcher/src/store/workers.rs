@@ -123,8 +123,8 @@ pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorker>, S
     loops.all(query(include_str!("push_workers.sql"))).await
 }
 
-/// A worker that was told to drain (1) or to die (2).
-pub(crate) type CommandedWorker = (Uuid, i16, Option<Timestamp>);
+/// A tenant's worker that was told to drain (1) or to die (2).
+pub(crate) type CommandedWorker = (String, Uuid, i16, Option<Timestamp>);
 
 pub(crate) async fn commanded_workers(loops: &LoopStore) -> Result<Vec<CommandedWorker>, StoreError> {
     loops.all(query(include_str!("commanded_workers.sql"))).await

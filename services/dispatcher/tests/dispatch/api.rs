@@ -4,6 +4,7 @@ use servo_client::api;
 use servo_client::worker::{Attempt, Done, Handler};
 use servo_mesh::Reason;
 use servo_model::{RunId, Service};
+use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 
 use crate::world::*;
@@ -253,4 +254,37 @@ async fn wrong_requests_are_refused_with_their_reason() {
     let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
     let unknown = api::DrainWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
     assert_eq!(reason(gateway.drain_worker(from_ada(unknown)).await), Some(Reason::WorkerNotFound));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_another_tenants_worker_opens_no_stream() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    let worker_id = servo_model::WorkerId::from_bytes([1; 16]).to_string();
+    let open = async |tenant: &str| {
+        let mut worker = world.worker_client(tenant, &dispatcher.address).dispatcher();
+        let register = api::RegisterWorkerRequest {
+            tenant: tenant.into(),
+            worker_id: worker_id.clone(),
+            session: "s".into(),
+            info: Some(slots(1)),
+        };
+        worker.register_worker(register).await.unwrap();
+        let open = api::PullOpen { session: "s".into(), ..Default::default() };
+        let open = api::PullTasksRequest {
+            tenant: tenant.into(),
+            worker_id: worker_id.clone(),
+            message: Some(api::pull_tasks_request::Message::Open(open)),
+        };
+        let (say, said) = tokio::sync::mpsc::unbounded_channel();
+        say.send(open).unwrap();
+        // It goes on while somebody may say more.
+        worker.pull_tasks(UnboundedReceiverStream::new(said)).await.map(|_| say)
+    };
+    let own = open(TENANT).await.unwrap();
+    assert_eq!(reason(open("evil").await), Some(Reason::InvalidState));
+    assert_eq!(reason(open("-").await), Some(Reason::InvalidState));
+    drop(own);
+    until("the id is free", async || open("evil").await.is_ok()).await;
 }

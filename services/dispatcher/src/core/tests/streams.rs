@@ -245,3 +245,32 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
     world.offer("acme", 9, plain());
     assert_eq!(world.admit_all(), []);
 }
+
+#[test]
+fn the_id_of_another_tenants_worker_opens_nothing() {
+    for owner in [Some("acme"), None] {
+        let mut world = World::new();
+        let worker = world.worker(1, owner, 2);
+        world.offer("acme", 1, plain());
+        let chosen = world.choose();
+        let evil = tenant("evil");
+        assert!(!world.admission.is_open_to(worker, Some(&evil)));
+        world.worker(1, Some("evil"), 2);
+        let known = world.admission.workers.get(worker).unwrap();
+        assert_eq!((known.tenant.as_ref().map(|own| own.as_str()), known.credits), (owner, 1));
+        world.admission.drain(worker, Some(&evil));
+        assert!(!world.admission.workers.get(worker).unwrap().draining, "it is not evil's to drain");
+        // It waits until the id is free, and gets nothing of what was chosen for the first.
+        world.admission.leave(worker);
+        world.worker(1, Some("evil"), 2);
+        world.answer(&chosen, &[]);
+        world.admission.compare(worker, &BTreeSet::new());
+        assert_eq!(world.admission.take_effects(), []);
+        assert_eq!(
+            (&world.delivered, world.admission.attempts_of(worker, Some(&evil)).count()),
+            (&[].into(), 0)
+        );
+        world.end(chosen[0].attempt_id, 1.0);
+        assert_eq!(world.admission.workers.get(worker).unwrap().credits, 3, "its own grant, and no other's");
+    }
+}
