@@ -271,10 +271,22 @@ impl Admission {
         }
     }
 
-    /// It never left: its worker keeps the credit.
+    /// It never left: its worker keeps the credit, from now on if nobody shall get it any more.
     pub(crate) fn not_sent(&mut self, attempt: AttemptId) {
-        if let Some(live) = self.live.get_mut(&attempt) {
-            live.phase = Phase::Accepted;
+        let Some(live) = self.live.get_mut(&attempt) else { return };
+        live.phase = Phase::Accepted;
+        if live.cancelling {
+            self.never_send(attempt);
+        }
+    }
+
+    /// Nobody shall get it any more. Who is pushed to keeps its slot until the attempt ended.
+    pub(super) fn never_send(&mut self, attempt: AttemptId) {
+        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let never_sent = live.clone();
+        live.order = None;
+        if !never_sent.pushed {
+            self.give_back(&never_sent);
         }
     }
 

@@ -305,13 +305,7 @@ impl Admission {
         }
         match (live.phase, live.worker) {
             (Phase::Sent, Some(worker)) => self.effects.push(Effect::Cancel { worker, attempt }),
-            // Its slot is the worker's until it ended.
-            _ if live.pushed => live.order = None,
-            _ => {
-                let never_sent = live.clone();
-                live.order = None;
-                self.give_back(&never_sent);
-            }
+            _ => self.never_send(attempt),
         }
     }
 

@@ -355,6 +355,10 @@ impl EngineLoop {
     /// What a task reads or compares with is waited for, unless it was found.
     fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, found: Option<Found>) {
         let Some(live) = self.admission.live(attempt) else { return };
+        // While its plan or what it reads was looked up; its worker was told to stop what it never got.
+        if live.cancelling {
+            return self.admission.not_sent(attempt);
+        }
         // Whoever bears the worker's id by now must serve the tenant still.
         let target = self.pushes.target(worker, &live.tenant);
         let key = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker, &live.tenant));

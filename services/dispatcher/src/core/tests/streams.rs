@@ -274,3 +274,27 @@ fn the_id_of_another_tenants_worker_opens_nothing() {
         assert_eq!(world.admission.workers.get(worker).unwrap().credits, 3, "its own grant, and no other's");
     }
 }
+
+#[test]
+fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
+    let mut world = World::new();
+    let worker = world.worker(1, Some("acme"), 2);
+    world.offer("acme", 1, plain());
+    let chosen = world.choose();
+    world.answer(&chosen, &[]);
+    // Its envelope waits for what the task reads.
+    let attempt = chosen[0].attempt_id;
+    let update = Update { shard: chosen[0].run.shard(), cancelled: vec![attempt], ..Update::default() };
+    world.admission.update(SOURCE, update, world.now);
+    let credits = |world: &World| world.admission.workers.get(worker).unwrap().credits;
+    assert_eq!(credits(&world), 1);
+    world.admission.not_sent(attempt);
+    world.admission.not_sent(attempt);
+    assert_eq!(credits(&world), 2);
+    world.admission.compare(worker, &BTreeSet::new());
+    assert_eq!(delivered(&mut world), BTreeSet::new(), "nobody gets it any more");
+    let ended = vec![Ended { attempt_id: attempt, held: 1.0 }];
+    let update = Update { shard: chosen[0].run.shard(), ended, ..Update::default() };
+    world.admission.update(SOURCE, update, world.now);
+    assert_eq!(credits(&world), 2);
+}
