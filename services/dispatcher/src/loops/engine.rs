@@ -2,6 +2,8 @@
 //! taken together, and then it chooses.
 
 mod returns;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use super::inputs::Reading;
 use super::moves::Moves;
 use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
-use super::sessions::{Connect, Sessions};
+use super::sessions::{Connect, Moved, Sessions};
 use crate::core::{
     Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
     Update, Worker,
@@ -311,6 +313,12 @@ impl EngineLoop {
 
     fn connect(&mut self, connect: Connect) {
         let (id, has) = (connect.worker.id, connect.has.clone());
+        let tenant = connect.worker.tenant.as_ref();
+        let elsewhere = tenant.filter(|tenant| !self.admission.holds(tenant)).map(TenantId::admission_shard);
+        // Its tenant's shard went while it was let in, and those who went with it were told already.
+        if let Some(admission_shard) = elsewhere {
+            return self.moves.tell(Moved { worker: id, admission_shard, out: connect.out });
+        }
         // Its id came to another tenant's worker while it was let in: its stream ends.
         if !self.admission.join(connect.worker.clone()) {
             return;

@@ -1,0 +1,96 @@
+//! The engine with a database behind it and nobody around it.
+
+use std::time::Duration;
+
+use servo_local::TestDatabase;
+use servo_model::presign::{KeyRing, SigningKey};
+use servo_model::{Service, Stream};
+use servo_queue::{PostgresQueue, QueueSettings};
+use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
+
+use super::*;
+use crate::core::Room;
+
+const OWN: &str = "https://here:7413";
+const OTHER: &str = "https://there:7413";
+
+struct World {
+    _database: TestDatabase,
+    store: Store,
+    engine: Engine,
+}
+
+impl World {
+    async fn start() -> World {
+        let database = TestDatabase::create().await.unwrap();
+        let config = DatabaseConfig::new(database.service_url(), database.password());
+        let store = Store::connect(Service::Dispatcher, &config).unwrap();
+        let loops = store.loops().clone();
+        let queue = PostgresQueue::new(store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
+        let signer = Signer {
+            callbacks: KeyRing::new(SigningKey::new("k", vec![7; 32]).unwrap(), []).unwrap(),
+            envelope_secret: [0; 32].into(),
+            envelope_key_id: "k".into(),
+            callback_url: "".into(),
+            output_base: "".into(),
+            heartbeat_interval: Duration::from_secs(30),
+        };
+        let (handle, running) = engine(
+            signer,
+            Metrics::default(),
+            |engine| Plans::new(engine, loops.clone(), 1 << 20),
+            |engine| Reading::start(engine, loops.clone()),
+            |engine| Pushes::start(engine, queue, vec!["dispatch-0".into()]),
+            Moves { loops: loops.clone(), own_address: OWN.to_owned() },
+        );
+        tokio::spawn(running.run());
+        World { _database: database, store, engine: handle }
+    }
+
+    /// Somebody at this address admits for all tenants.
+    async fn hold(&self, address: &str) {
+        let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
+        let leases = Leases::new(&self.store, Stream::Dispatch, address, address, ttl);
+        let all: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
+        assert_eq!(leases.acquire(&all, all.len()).await.unwrap().len(), all.len());
+    }
+
+    fn connect(&self) -> mpsc::UnboundedReceiver<pb::PullTasksResponse> {
+        let (out, told) = mpsc::unbounded_channel();
+        let worker = Worker {
+            id: WorkerId::from_bytes([1; 16]),
+            session: "s".into(),
+            tenant: Some("acme".parse().unwrap()),
+            workspaces: BTreeSet::new(),
+            pools: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            handlers: BTreeSet::new(),
+            room: Room::default(),
+            slots: 1,
+            credits: 1,
+            draining: false,
+            pushed: false,
+        };
+        let connect =
+            Connect { worker, connection: 1, has: BTreeSet::new(), key: [0; 32], out, heard: wire::now() };
+        self.engine.tell(Message::Connect(connect));
+        told
+    }
+}
+
+/// Where the worker is sent.
+async fn sent_to(mut told: mpsc::UnboundedReceiver<pb::PullTasksResponse>) -> Option<String> {
+    match told.recv().await?.message? {
+        Tell::Moved(moved) => Some(moved.address),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn who_comes_after_its_shard_went_is_sent_after_it() {
+    let world = World::start().await;
+    world.hold(OTHER).await;
+    assert_eq!(sent_to(world.connect()).await.as_deref(), Some(OTHER));
+    let joined = world.engine.ask(|admission, _| admission.workers().count()).await;
+    assert_eq!(joined.unwrap(), 0, "nothing is admitted for it here");
+}
