@@ -49,12 +49,19 @@ impl Progress for u64 {
 #[derive(Debug, Clone)]
 pub struct Pace {
     every: Duration,
+    retry_max: Duration,
     bell: Doorbell,
 }
 
 impl Pace {
     pub fn every(every: Duration) -> Pace {
-        Pace { every, bell: Doorbell::default() }
+        Pace { every, retry_max: FAILURE_DELAY_MAX, bell: Doorbell::default() }
+    }
+
+    /// For what must not wait for long whatever fails: it is tried again within this time.
+    #[must_use]
+    pub fn retried_within(self, retry_max: Duration) -> Pace {
+        Pace { retry_max, ..self }
     }
 
     #[must_use]
@@ -103,7 +110,7 @@ where
         let outcome =
             outcome.map_or_else(|_| Err("it panicked".to_owned()), |pass| pass.map_err(|e| e.to_string()));
         watch.count(name, &outcome);
-        let wait = streak.judge(outcome, pace.every);
+        let wait = streak.judge(outcome, &pace);
         tokio::select! {
             () = watch.shutdown.draining() => break,
             () = tokio::time::sleep(wait) => {}
@@ -138,13 +145,13 @@ struct Streak {
 
 impl Streak {
     /// How long to wait before the next pass.
-    fn judge<P: Progress>(&mut self, outcome: Result<P, String>, every: Duration) -> Duration {
+    fn judge<P: Progress>(&mut self, outcome: Result<P, String>, pace: &Pace) -> Duration {
         match outcome {
             Ok(pass) => {
                 self.recovered();
-                if pass.worked() { Duration::ZERO } else { every }
+                if pass.worked() { Duration::ZERO } else { pace.every }
             }
-            Err(error) => self.failed(error),
+            Err(error) => self.failed(error).min(pace.retry_max),
         }
     }
 
@@ -165,5 +172,22 @@ impl Streak {
         self.failures = self.failures.saturating_add(1);
         let doubled = FAILURE_DELAY_MIN.saturating_mul(1 << (self.failures - 1).min(16));
         doubled.min(FAILURE_DELAY_MAX).mul_f64(rand::random_range(0.5..1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_repeated_later_and_later_up_to_what_the_loop_allows() {
+        let longest = |pace: Pace| {
+            let mut streak = Streak { name: "test", last: None, failures: 0 };
+            let failed = |_| streak.judge::<()>(Err("down".to_owned()), &pace);
+            (0..40).map(failed).max().unwrap_or_default()
+        };
+        let (every, most) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert!(longest(Pace::every(every)) > Duration::from_secs(10));
+        assert_eq!(longest(Pace::every(every).retried_within(most)), most);
     }
 }

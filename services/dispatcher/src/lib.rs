@@ -168,10 +168,12 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let (registry_store, registry_engine) = (store.clone(), engine.clone());
     let (pushed_store, pushed_engine) = (store.clone(), engine.clone());
     let allowed: Arc<[String]> = config.push.targets.clone().into();
+    // A lease runs out while its loop waits longer than that.
+    let renewal = Pace::every(ttl.get() / 3).retried_within(ttl.get() / 3);
     let served = mesh
         .serve(DispatcherServiceServer::new(dispatcher))
         .ready_when(store.readiness())
-        .with_loop("leases", Pace::every(ttl.get() / 3).woken_by(leases.bell()), move || {
+        .with_loop("leases", renewal.woken_by(leases.bell()), move || {
             let leases = leases.clone();
             async move { leases.run_once().await }
         })

@@ -3,7 +3,7 @@
 
 mod returns;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -248,11 +248,11 @@ impl EngineLoop {
 
     fn hold(&mut self, held: BTreeMap<i16, u64>) {
         self.admission.hold(held.clone());
+        self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
         for moved in self.sessions.move_away(&self.admission) {
             self.admission.leave(moved.worker);
-            self.moves.tell(moved);
+            self.moves.tell(moved, self.held.subscribe());
         }
-        self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
     }
 
     fn reach(&mut self, workers: Vec<Reached>) {
@@ -317,7 +317,8 @@ impl EngineLoop {
         let elsewhere = tenant.filter(|tenant| !self.admission.holds(tenant)).map(TenantId::admission_shard);
         // Its tenant's shard went while it was let in, and those who went with it were told already.
         if let Some(admission_shard) = elsewhere {
-            return self.moves.tell(Moved { worker: id, admission_shard, out: connect.out });
+            let moved = Moved { worker: id, admission_shard, out: connect.out };
+            return self.moves.tell(moved, self.held.subscribe());
         }
         // Its id came to another tenant's worker while it was let in: its stream ends.
         if !self.admission.join(connect.worker.clone()) {

@@ -89,13 +89,22 @@ impl LeaseLoop {
         store::forget_instance(self.store.loops(), &self.instance).await
     }
 
-    async fn renew(&self, held: &mut Held) -> Result<(), StoreError> {
+    /// What was acquired over a connection that is gone is given back, to be taken again at once under a new epoch, with
+    /// everything told anew. What cannot be released now runs out by itself.
+    async fn start_anew(&self, held: &mut Held) {
         let generation = self.store.generation();
-        if std::mem::replace(&mut held.generation, generation) != generation {
-            held.leases.clear();
+        if std::mem::replace(&mut held.generation, generation) == generation {
+            return;
         }
+        for lease in std::mem::take(&mut held.leases) {
+            let _ = self.leases.release(lease).await;
+        }
+    }
+
+    async fn renew(&self, held: &mut Held) -> Result<(), StoreError> {
+        self.start_anew(held).await;
         let instances = store::note_instance(self.store.loops(), &self.instance, self.ttl).await?;
-        let renewed = self.leases.renew(std::mem::take(&mut held.leases)).await?;
+        let renewed = self.leases.renew(held.leases.clone()).await?;
         held.leases = renewed.held;
         let share = fair_share(instances);
         let given = held.leases.split_off(share.min(held.leases.len()));
@@ -138,7 +147,53 @@ fn fair_share(instances: i64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use servo_store::LeaseTtl;
+    use sqlx::{Connection, Executor, PgConnection};
+
     use super::*;
+    use crate::loops::engine::tests::World;
+
+    /// No lease runs out while a test lasts.
+    fn lease_loop(world: &World) -> LeaseLoop {
+        let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
+        let leases = Leases::new(&world.store, Stream::Dispatch, "one", "https://one", ttl);
+        LeaseLoop::new(&world.store, leases, world.engine.clone(), "one", ttl.get())
+    }
+
+    async fn epochs(leases: &LeaseLoop) -> Vec<i64> {
+        leases.held().await.iter().map(Lease::epoch).collect()
+    }
+
+    #[tokio::test]
+    async fn a_failed_renewal_gives_nothing_away() {
+        let world = World::start().await;
+        let leases = lease_loop(&world);
+        leases.run_once().await.unwrap();
+        assert_eq!(epochs(&leases).await, [1; 16]);
+        let mut admin = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+        admin.execute("ALTER FUNCTION ledger.renew RENAME TO renew_away").await.unwrap();
+        leases.run_once().await.unwrap_err();
+        assert_eq!(epochs(&leases).await, [1; 16], "they are ours until they run out");
+        admin.execute("ALTER FUNCTION ledger.renew_away RENAME TO renew").await.unwrap();
+        leases.run_once().await.unwrap();
+        assert_eq!(epochs(&leases).await, [1; 16]);
+    }
+
+    #[tokio::test]
+    async fn after_a_lost_connection_all_is_taken_again_at_once() {
+        let world = World::start().await;
+        let leases = lease_loop(&world);
+        leases.run_once().await.unwrap();
+        let mut admin = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        admin.execute(others).await.unwrap();
+        while leases.run_once().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let epochs = epochs(&leases).await;
+        assert!(epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1), "{epochs:?}");
+    }
 
     #[test]
     fn shares_cover_all_shards_and_are_even() {

@@ -14,14 +14,14 @@ use crate::core::Room;
 const OWN: &str = "https://here:7413";
 const OTHER: &str = "https://there:7413";
 
-struct World {
-    _database: TestDatabase,
-    store: Store,
-    engine: Engine,
+pub(crate) struct World {
+    pub(crate) database: TestDatabase,
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
 }
 
 impl World {
-    async fn start() -> World {
+    pub(crate) async fn start() -> World {
         let database = TestDatabase::create().await.unwrap();
         let config = DatabaseConfig::new(database.service_url(), database.password());
         let store = Store::connect(Service::Dispatcher, &config).unwrap();
@@ -44,7 +44,7 @@ impl World {
             Moves { loops: loops.clone(), own_address: OWN.to_owned() },
         );
         tokio::spawn(running.run());
-        World { _database: database, store, engine: handle }
+        World { database, store, engine: handle }
     }
 
     /// Somebody at this address admits for all tenants.
@@ -93,4 +93,14 @@ async fn who_comes_after_its_shard_went_is_sent_after_it() {
     assert_eq!(sent_to(world.connect()).await.as_deref(), Some(OTHER));
     let joined = world.engine.ask(|admission, _| admission.workers().count()).await;
     assert_eq!(joined.unwrap(), 0, "nothing is admitted for it here");
+}
+
+#[tokio::test]
+async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
+    let world = World::start().await;
+    world.hold(OWN).await;
+    let told = world.connect();
+    let looking = tokio::spawn(sent_to(told));
+    world.engine.tell(Message::Hold((0..16).map(|shard| (shard, 2)).collect()));
+    assert_eq!(looking.await.unwrap().as_deref(), Some(OWN));
 }
