@@ -27,6 +27,7 @@
 //! when Servo has answered that the attempt may start.
 
 mod attempt;
+mod bare;
 mod envelopes;
 mod inputs;
 mod pull;

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use prost::Message;
+use servo_model::limits::MESSAGE_BYTES_MAX;
 use servo_proto::v1 as pb;
 use servo_proto::v1::callback_item::Call;
 use servo_proto::v1::callback_result::Result as Answer;
@@ -15,9 +17,12 @@ use tonic::{Status, Streaming};
 use tracing::{debug, warn};
 
 use super::attempt::Attempt;
+use super::bare::{bare, instead};
 use crate::client::Client;
 
 const ITEMS_PER_MESSAGE_MAX: usize = 256;
+/// Half of what a server takes leaves room for everything around the items.
+const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
@@ -112,7 +117,14 @@ impl Reporter {
         }
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, mut report: Report) {
+        // What no message can carry would break one stream after the other.
+        if let Call::Finish(finish) = &mut report.call
+            && finish.encoded_len() > BYTES_PER_MESSAGE
+        {
+            let why = format!("it has {} bytes; {BYTES_PER_MESSAGE} can be sent", finish.encoded_len());
+            *finish = bare(finish, &why);
+        }
         self.open.insert(self.next, report);
         self.unsent.insert(self.next);
         self.next += 1;
@@ -169,17 +181,28 @@ impl Reporter {
         &mut self,
         requests: &mpsc::Sender<pb::StreamCallbacksRequest>,
     ) -> Result<(), Status> {
-        while !self.unsent.is_empty() {
-            let mut items = Vec::with_capacity(self.unsent.len().min(ITEMS_PER_MESSAGE_MAX));
-            while items.len() < ITEMS_PER_MESSAGE_MAX
-                && let Some(number) = self.unsent.pop_first()
-            {
-                items.extend(self.open.get(&number).map(|report| item(number, report)));
-            }
+        while let Some(items) = self.next_items() {
             let message = pb::StreamCallbacksRequest { tenant: self.tenant.to_string(), items };
             requests.send(message).await.map_err(|_| Status::unavailable("the stream of reports is gone"))?;
         }
         Ok(())
+    }
+
+    /// What the next message carries, by count and by bytes.
+    fn next_items(&mut self) -> Option<Vec<pb::CallbackItem>> {
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        while items.len() < ITEMS_PER_MESSAGE_MAX
+            && let Some(number) = self.unsent.pop_first()
+        {
+            let Some(item) = self.open.get(&number).map(|report| item(number, report)) else { continue };
+            bytes += item.encoded_len();
+            if bytes > BYTES_PER_MESSAGE && !items.is_empty() {
+                self.unsent.insert(number);
+                break;
+            }
+            items.push(item);
+        }
+        (!items.is_empty()).then_some(items)
     }
 
     /// Takes answers to heart; `Some` when reports must be repeated after a while.
@@ -236,25 +259,10 @@ fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
     }
 }
 
-/// A success whose outputs do not count is a failure that says so; without it the attempt would seem to run on.
+/// The same report with the outcome that is told instead.
 fn failed_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
     let Call::Finish(finish) = &report.call else { return None };
-    let uncounted =
-        matches!(refusal.reason(), pb::ErrorReason::OutputNotCommitted | pb::ErrorReason::InvalidField);
-    if !uncounted || finish.outcome() != pb::Outcome::Succeeded {
-        return None;
-    }
-    let error = pb::TaskError {
-        category: pb::ErrorCategory::UserCode.into(),
-        message: format!("the outcome was refused: {}", refusal.message),
-        ..pb::TaskError::default()
-    };
-    let call = Call::Finish(pb::FinishAttemptRequest {
-        outcome: pb::Outcome::Failed.into(),
-        error: Some(error),
-        outputs: Vec::new(),
-        ..finish.clone()
-    });
+    let call = Call::Finish(instead(finish, refusal)?);
     Some(Report { attempt: report.attempt.clone(), presigned: report.presigned.clone(), call })
 }
 
@@ -264,5 +272,51 @@ fn item(number: u64, report: &Report) -> pb::CallbackItem {
         presigned: report.presigned.clone(),
         call: Some(report.call.clone()),
         trace: report.attempt.envelope().trace.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn reporter() -> Reporter {
+        Reporter {
+            callbacks: VecDeque::new(),
+            tenant: "acme".into(),
+            reports: mpsc::unbounded_channel().1,
+            open: BTreeMap::new(),
+            unsent: BTreeSet::new(),
+            next: 1,
+            waiting: Arc::new(watch::channel(0).0),
+        }
+    }
+
+    fn finished(bytes: usize) -> Report {
+        let skip_reason = "x".repeat(bytes);
+        let finish = pb::FinishAttemptRequest { skip_reason, ..Default::default() };
+        let token = CancellationToken::new();
+        let attempt = Attempt::new(Default::default(), "s".into(), "w".into(), token, PAUSE_MAX);
+        Report { attempt, presigned: String::new(), call: Call::Finish(finish) }
+    }
+
+    #[test]
+    fn messages_are_cut_by_count_and_by_bytes() {
+        let check = |count: usize, bytes: usize, expected: &[usize]| {
+            let mut reporter = reporter();
+            (0..count).for_each(|_| reporter.take(finished(bytes)));
+            let cut: Vec<_> = std::iter::from_fn(|| reporter.next_items()).collect();
+            let numbers: Vec<u64> = cut.iter().flatten().map(|item| item.number).collect();
+            assert!(numbers.is_sorted() && numbers.len() == count);
+            assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), expected);
+            let message = |items| pb::StreamCallbacksRequest { tenant: "acme".to_owned(), items };
+            assert!(cut.into_iter().all(|items| message(items).encoded_len() < MESSAGE_BYTES_MAX));
+        };
+        check(300, 10, &[256, 44]);
+        check(5, BYTES_PER_MESSAGE / 2 - 100, &[2, 2, 1]);
+        check(3, BYTES_PER_MESSAGE - 100, &[1, 1, 1]);
+        // What no message can carry is told in a few words.
+        check(3, 2 * MESSAGE_BYTES_MAX, &[3]);
     }
 }
