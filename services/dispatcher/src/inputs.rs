@@ -13,6 +13,9 @@ use uuid::Uuid;
 use crate::envelope::StoredPlan;
 use crate::store;
 
+/// Partitions that one statement looks up; tens of thousands last as long as a statement may.
+const KEYS_PER_STATEMENT_MAX: usize = 10_000;
+
 /// A partition to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -205,8 +208,16 @@ pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson
     inputs.iter().map(|input| Ok(json::to_json("ResolvedInput", input)? + "\n")).collect()
 }
 
-/// Finds all of these by one statement.
+/// Finds all of these, by as many statements as it takes for none to last.
 pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
+    let mut found = Vec::with_capacity(wanted.len());
+    for part in wanted.chunks(KEYS_PER_STATEMENT_MAX) {
+        found.extend(find_part(loops, part).await?);
+    }
+    Ok(found)
+}
+
+async fn find_part(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
     let mut found = vec![Vec::new(); wanted.len()];
     for (place, attempt, output, item) in store::latest_versions(loops, wanted).await? {
         let output = output.and_then(|output| pb::Output::decode(&*output).ok()).unwrap_or_default();
@@ -344,6 +355,13 @@ mod tests {
             ("_map=i:3,k=s:1", false),
             ("k=s:2", false),
         ];
+        let last = wanted.last().unwrap().clone();
+        let missing = Wanted { asset_key: "n/none".to_owned(), ..last.clone() };
+        let many: Vec<Wanted> =
+            std::iter::repeat_n(missing, KEYS_PER_STATEMENT_MAX).chain([last.clone()]).collect();
+        let found = find(store.loops(), &many).await.unwrap();
+        assert_eq!((found.len(), found[0].len()), (many.len(), 0));
+        assert_eq!(found.last(), find(store.loops(), &[last]).await.unwrap().first(), "in its own place");
         assert_eq!(told(&resolved[0]), (true, named(&items)));
         assert_eq!(told(&resolved[1]), (false, named(&[("k=s:1", true)])));
         assert_eq!(told(&resolved[2]), (true, named(&[("k=s:1", true)])));

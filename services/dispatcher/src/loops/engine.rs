@@ -54,7 +54,7 @@ pub(crate) enum Message {
     Drain(Option<TenantId>, WorkerId, pb::PullDrain),
     /// The worker, of this tenant or a shared one, did not start these and does not want to.
     Returned(Option<TenantId>, WorkerId, Vec<AttemptId>),
-    /// No envelope can be made for it, for this reason.
+    /// What it reads cannot be had, for this reason.
     Undeliverable(AttemptId, String),
     Disconnected(WorkerId, u64),
     /// All workers that are reached by pushes, whoever admits for them.
@@ -230,7 +230,11 @@ impl EngineLoop {
             Message::Returned(tenant, worker, attempts) => {
                 self.returned(worker, tenant.as_ref(), &attempts, false);
             }
-            Message::Undeliverable(attempt, why) => self.give_up(attempt, why),
+            Message::Undeliverable(attempt, why) => {
+                if self.reading.failed(attempt) {
+                    self.give_up(attempt, why);
+                }
+            }
             Message::Disconnected(worker, connection) => {
                 if self.sessions.disconnect(worker, connection) {
                     self.admission.leave(worker);

@@ -6,20 +6,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_model::{AttemptId, Digest, WorkerId};
-use servo_store::LoopStore;
+use servo_store::{LoopStore, StoreError};
 use tokio::sync::mpsc;
 use tracing::{error, warn};
 
 use super::engine::{Engine, Message};
 use crate::envelope::StoredPlan;
 use crate::inputs::{self, Found, Inputs, Part};
+use crate::store;
 
 /// Tasks whose inputs are read by one statement at most.
 const TASKS_AT_ONCE_MAX: usize = 256;
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// How often a read fails, while others are answered, until it is given up.
+const FAILURES_MAX: u32 = 2;
+
+/// An attempt, its plan, and the place of its task there.
+type Read = (AttemptId, Arc<StoredPlan>, u32);
 
 enum Order {
-    Read(AttemptId, Arc<StoredPlan>, u32),
+    Read(Read),
     Store(AttemptId, String, Found),
 }
 
@@ -46,7 +52,7 @@ impl Reading {
 
     /// Looks up what a task reads that is being claimed.
     pub(crate) fn begin(&mut self, attempt: AttemptId, stored: Arc<StoredPlan>, ordinal: u32) {
-        self.order(attempt, Looked::Asked, Order::Read(attempt, stored, ordinal));
+        self.order(attempt, Looked::Asked, Order::Read((attempt, stored, ordinal)));
     }
 
     /// What the task reads, or `None` and the engine will hear of it.
@@ -62,7 +68,7 @@ impl Reading {
             Some(Looked::Asked | Looked::Awaited(_)) => {
                 self.looked.insert(attempt, Looked::Awaited(worker));
             }
-            None => self.order(attempt, Looked::Awaited(worker), Order::Read(attempt, stored, ordinal)),
+            None => self.order(attempt, Looked::Awaited(worker), Order::Read((attempt, stored, ordinal))),
         }
         None
     }
@@ -79,6 +85,12 @@ impl Reading {
             Looked::Asked | Looked::Found(_) => self.looked.insert(attempt, Looked::Found(found)),
         };
         None
+    }
+
+    /// Whether an envelope waited for what cannot be had. Where none did, it is tried once more when one does: nothing is
+    /// told of a claim that has no answer yet.
+    pub(crate) fn failed(&mut self, attempt: AttemptId) -> bool {
+        matches!(self.looked.remove(&attempt), Some(Looked::Awaited(_)))
     }
 
     /// Whether an envelope waits for what its task reads.
@@ -104,7 +116,7 @@ async fn work(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiv
         let mut reads = Vec::new();
         for order in orders.drain(..) {
             match order {
-                Order::Read(attempt, stored, ordinal) => reads.push((attempt, stored, ordinal)),
+                Order::Read(read) => reads.push(read),
                 Order::Store(attempt, uri, found) => keep(&engine, attempt, uri, found).await,
             }
         }
@@ -112,37 +124,69 @@ async fn work(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiv
     }
 }
 
-async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<(AttemptId, Arc<StoredPlan>, u32)>) {
+/// What cannot be read together is read one by one beside the others, so that nobody waits for a task that is not its own.
+async fn read(engine: &Engine, loops: &LoopStore, reads: Vec<Read>) {
+    if reads.is_empty() {
+        return;
+    }
+    match find(loops, &reads).await {
+        Ok(found) => engine.tell(Message::Inputs(found)),
+        Err(error) => {
+            warn!(%error, tasks = reads.len(), "cannot read together what tasks need, reading one by one");
+            tokio::spawn(read_each(engine.clone(), loops.clone(), reads));
+        }
+    }
+}
+
+async fn read_each(engine: Engine, loops: LoopStore, reads: Vec<Read>) {
+    for read in reads {
+        match find(&loops, std::slice::from_ref(&read)).await {
+            Ok(found) => engine.tell(Message::Inputs(found)),
+            Err(error) => {
+                let why =
+                    format!("what it reads cannot be looked up: {error}; read fewer partitions at once");
+                engine.tell(Message::Undeliverable(read.0, why));
+            }
+        }
+    }
+}
+
+/// Tries again until it is clear that these tasks are to blame: a database that answers nobody says nothing about them.
+async fn find(loops: &LoopStore, reads: &[Read]) -> Result<Vec<(AttemptId, Found)>, StoreError> {
+    let mut failures = 0;
+    loop {
+        let error = match find_once(loops, reads).await {
+            Ok(found) => return Ok(found),
+            Err(error) => error,
+        };
+        failures += u32::from(store::heads(loops).await.is_ok());
+        if failures >= FAILURES_MAX {
+            return Err(error);
+        }
+        warn!(%error, "cannot read what tasks need, trying again");
+        tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}
+
+async fn find_once(loops: &LoopStore, reads: &[Read]) -> Result<Vec<(AttemptId, Found)>, StoreError> {
     let mut wanted = Vec::new();
     let mut counts = Vec::with_capacity(reads.len());
-    for (_, stored, ordinal) in &reads {
+    for (_, stored, ordinal) in reads {
         let before = wanted.len();
         wanted.extend(inputs::wanted(&stored.plan, &stored.taken_over, inputs::planned(stored, *ordinal)));
         counts.push(wanted.len() - before);
         wanted.extend(inputs::compared(stored, *ordinal));
     }
-    if wanted.is_empty() {
-        return;
-    }
-    let found = loop {
-        match inputs::find(loops, &wanted).await {
-            Ok(found) => break found,
-            Err(error) => {
-                warn!(%error, "cannot read what tasks need, trying again");
-                tokio::time::sleep(AGAIN_AFTER).await;
-            }
-        }
-    };
-    let mut found = found.into_iter();
-    let resolve = |((attempt, stored, ordinal), count): ((AttemptId, Arc<StoredPlan>, u32), usize)| {
+    let mut found = inputs::find(loops, &wanted).await?.into_iter();
+    let resolve = |((attempt, stored, ordinal), count): (&Read, usize)| {
         let versions = found.by_ref().take(count).collect();
-        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(&stored, ordinal), versions));
-        let compared = inputs::compared(&stored, ordinal).and_then(|_| found.next());
+        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(stored, *ordinal), versions));
+        let compared = inputs::compared(stored, *ordinal).and_then(|_| found.next());
         // What children made together is no version that one of them could be compared with.
         let whole = compared.into_iter().flatten().find(|version| version.part == Part::Whole);
-        (attempt, Found { inputs, previous: whole.map(inputs::previous) })
+        (*attempt, Found { inputs, previous: whole.map(inputs::previous) })
     };
-    engine.tell(Message::Inputs(reads.into_iter().zip(counts).map(resolve).collect()));
+    Ok(reads.iter().zip(counts).map(resolve).collect())
 }
 
 async fn keep(engine: &Engine, attempt: AttemptId, uri: String, found: Found) {
@@ -176,4 +220,58 @@ async fn write(path: &Path, lines: String) -> std::io::Result<()> {
         tokio::fs::create_dir_all(folder).await?;
     }
     tokio::fs::write(path, lines).await
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_local::TestDatabase;
+    use servo_proto::v1 as pb;
+    use servo_store::{DatabaseConfig, Store};
+
+    use super::*;
+    use crate::inputs::TakenOver;
+    use crate::loops::engine::tests::listening;
+
+    /// A task that reads one partition.
+    fn reading(number: u8, partition_key: &str) -> Read {
+        let input = pb::PlannedInput {
+            asset_key: "n/a".to_owned(),
+            partition_keys: vec![partition_key.to_owned()],
+            ..Default::default()
+        };
+        let tasks = vec![pb::PlannedTask { inputs: vec![input], ..Default::default() }];
+        let plan = pb::Plan {
+            tenant: "acme".to_owned(),
+            workspace: "prod".to_owned(),
+            assets: vec![pb::PlannedAsset::default()],
+            tasks,
+            ..Default::default()
+        };
+        let shape = Arc::new(crate::core::Shape { assets: Vec::new(), tasks: Vec::new() });
+        let stored = StoredPlan { plan, taken_over: TakenOver::new(), shape, bytes: 0 };
+        (AttemptId::from_bytes([number; 16]), Arc::new(stored), 0)
+    }
+
+    #[tokio::test]
+    async fn a_task_whose_inputs_cannot_be_read_holds_up_nobody_else() {
+        let database = TestDatabase::create().await.unwrap();
+        let config = DatabaseConfig::new(database.service_url(), database.password());
+        let store = Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
+        let (engine, mut told) = listening();
+        let reads = vec![reading(1, "k=s:1"), reading(2, "\0"), reading(3, "k=s:1")];
+        read(&engine, store.loops(), reads).await;
+        let (mut found, mut given_up) = (Vec::new(), Vec::new());
+        while found.len() + given_up.len() < 3 {
+            match told.recv().await.unwrap() {
+                Message::Inputs(inputs) => found.extend(inputs.into_iter().map(|(attempt, _)| attempt)),
+                Message::Undeliverable(attempt, why) => {
+                    assert!(why.starts_with("what it reads cannot be looked up"), "{why}");
+                    given_up.push(attempt);
+                }
+                _ => {}
+            }
+        }
+        let id = |number: u8| AttemptId::from_bytes([number; 16]);
+        assert_eq!((found, given_up), (vec![id(1), id(3)], vec![id(2)]));
+    }
 }

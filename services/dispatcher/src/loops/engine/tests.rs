@@ -78,6 +78,12 @@ impl World {
     }
 }
 
+/// An engine that does nothing but show what it is told.
+pub(crate) fn listening() -> (Engine, mpsc::UnboundedReceiver<Message>) {
+    let (inbox, told) = mpsc::unbounded_channel();
+    (Engine { inbox, held: watch::channel(BTreeMap::new()).1 }, told)
+}
+
 /// Where the worker is sent.
 async fn sent_to(mut told: mpsc::UnboundedReceiver<pb::PullTasksResponse>) -> Option<String> {
     match told.recv().await?.message? {
