@@ -165,6 +165,11 @@ impl Sender {
     }
 
     async fn record(&self, item: Item) {
+        if needs_holder(&item.report) {
+            let message =
+                "the outcome waits for whoever looks up whether readers keep a good version; repeat the call";
+            return drop(item.reply.send(Err(Error::new(Reason::NotReady, message))));
+        }
         let is_start = matches!(item.report.report, Some(Report::Started(_)));
         let appended = match new_event(&item) {
             Ok(event) => self.ledger.append(vec![event]).await,
@@ -180,7 +185,9 @@ impl Sender {
             Ok(Some(appended)) => Ok(match appended.outcome {
                 Outcome::New => verdict(v1::Acceptance::Recorded, item.report.event_id.clone()),
                 // Whether it was folded is not known here, and a start that counts only then must not seem to.
-                Outcome::Duplicate { event_id } if is_start => verdict(v1::Acceptance::Recorded, ulid(event_id)),
+                Outcome::Duplicate { event_id } if is_start => {
+                    verdict(v1::Acceptance::Recorded, ulid(event_id))
+                }
                 Outcome::Duplicate { event_id } => verdict(v1::Acceptance::Duplicate, ulid(event_id)),
                 Outcome::Conflict { event_id } => v1::AttemptVerdict {
                     refusal: Reason::OutcomeConflict.into(),
@@ -193,6 +200,13 @@ impl Sender {
         };
         let _ = item.reply.send(answer);
     }
+}
+
+/// Whether an outcome counts only with what the holder of its shard looks up: of a quarantined one, whether an earlier good
+/// version stands. Recorded without that, everything downstream would be skipped.
+fn needs_holder(report: &v1::AttemptReport) -> bool {
+    let Some(Report::Finished(finished)) = &report.report else { return false };
+    finished.outcome() == v1::Outcome::Succeeded && finished.gating() == v1::Gating::Quarantine
 }
 
 fn new_event(item: &Item) -> Result<NewEvent, Error> {
@@ -221,4 +235,27 @@ fn new_event(item: &Item) -> Result<NewEvent, Error> {
         // Without the call's trace: every call has another, and a repeat must be the same event.
         payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_quarantined_success_needs_the_holder_of_its_shard() {
+        use v1::{Gating, Outcome};
+        let finished = |outcome: Outcome, gating: Gating| {
+            let (outcome, gating) = (outcome.into(), gating.into());
+            Report::Finished(v1::TaskFinished { outcome, gating, ..Default::default() })
+        };
+        let check = |report: Report, needs: bool| {
+            let report = v1::AttemptReport { report: Some(report), ..Default::default() };
+            assert_eq!(needs_holder(&report), needs, "{report:?}");
+        };
+        check(finished(Outcome::Succeeded, Gating::Quarantine), true);
+        check(finished(Outcome::Succeeded, Gating::Block), false);
+        check(finished(Outcome::Succeeded, Gating::Allow), false);
+        check(finished(Outcome::Failed, Gating::Quarantine), false);
+        check(Report::Started(v1::TaskStarted::default()), false);
+    }
 }
