@@ -11,6 +11,7 @@
 mod config;
 mod core;
 mod loops;
+mod metrics;
 mod rpc;
 mod store;
 mod wire;
@@ -29,6 +30,7 @@ pub use config::{Defaults, Section};
 
 use crate::loops::limits::{LOOK_EVERY, LimitsLoop};
 use crate::loops::usage::UsageLoop;
+use crate::metrics::Metrics;
 use crate::rpc::Quota;
 
 const EXPIRE_EVERY: Duration = Duration::from_secs(600);
@@ -50,7 +52,9 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let defaults = defaults(mesh.config())?;
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
     let quota = Quota::new(&store, &mesh, defaults);
-    let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone()));
+    let metrics = Metrics::default();
+    metrics.register(&mut mesh.metrics());
+    let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone(), metrics));
     let usage = Arc::new(UsageLoop::new(&store));
     let bell = quota.bell.clone();
     mesh.serve(QuotaServiceServer::new(quota))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prost::Message;
 use servo_model::{Digest, Stream};
-use servo_proto::v1::{TenantLimits, WatchLimitsResponse};
+use servo_proto::v1::{Budget, TenantLimits, WatchLimitsResponse};
 
 /// The tenant that stands for the platform: its settings are everybody's defaults.
 pub(crate) const PLATFORM: &str = "-";
@@ -93,6 +93,12 @@ impl Picture {
     pub(crate) fn with_budgets(&self) -> Vec<String> {
         let budgeted = self.by_change.values().filter(|tenant| !tenant.budgets.is_empty());
         budgeted.map(|tenant| tenant.tenant.clone()).collect()
+    }
+
+    /// A budget as it is told.
+    pub(crate) fn budget(&self, tenant: &str, budget_id: &str) -> Option<&Budget> {
+        let told = self.by_change.get(&self.places.get(tenant)?.change)?;
+        told.budgets.iter().find(|budget| budget.budget_id == budget_id)
     }
 
     /// What a watcher hears first, and the change it has then heard.

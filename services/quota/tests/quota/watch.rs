@@ -134,3 +134,16 @@ async fn only_those_who_enforce_limits_may_watch() {
     let answer = world.client_of(Service::Callback, 0).watch_limits(request).await;
     refused(answer, Reason::CallerNotAllowed, "callback");
 }
+
+#[tokio::test]
+async fn a_budget_that_cannot_be_summed_holds_up_no_limit() {
+    let world = World::start().await;
+    let mut watcher = Watcher::open(&world, 0, "").await;
+    world.client().create_budget(by_user(crate::money::create("all", 5))).await.unwrap();
+    watcher.until(|told| told.get(TENANT).is_some_and(|told| told.budgets.len() == 1)).await;
+    let away = "ALTER TABLE quota.usage RENAME COLUMN compute_pico TO away";
+    sqlx::raw_sql(away).execute(&mut world.admin().await).await.unwrap();
+    world.set_limits(TENANT, tasks(7)).await;
+    watcher.until(|told| cap(told, TENANT) == Some(7)).await;
+    assert_eq!(watcher.told[TENANT].budgets.len(), 1, "it is told as it was");
+}

@@ -1,0 +1,17 @@
+//! What this instance counts, for Prometheus.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+
+/// Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Metrics {
+    pub(crate) unsummed: Counter,
+}
+
+impl Metrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let help = "Times that a budget was told as last known, because it could not be summed";
+        registry.register("quota_budgets_unsummed", help, self.unsummed.clone());
+    }
+}
