@@ -13,7 +13,7 @@ mod core;
 mod port;
 mod postgres;
 
-pub use core::{Retry, delay_of};
+pub use core::{Retry, URL_BYTES_MAX, delay_of};
 pub use port::{Created, NewTask, QueueError, QueueSettings, TaskQueue};
 pub use postgres::{ClientTls, PostgresQueue, Pusher, QueueCounts};
 

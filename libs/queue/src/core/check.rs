@@ -4,7 +4,8 @@ use crate::port::NewTask;
 
 const NAME_BYTES_MAX: usize = 500;
 const BODY_BYTES_MAX: usize = 100_000;
-const URL_BYTES_MAX: usize = 2_083;
+/// How long a target's address may be.
+pub const URL_BYTES_MAX: usize = 2_083;
 
 /// The field that is wrong, and what is wrong with it.
 pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {

@@ -4,6 +4,7 @@ mod check;
 mod pace;
 mod retry;
 
+pub use check::URL_BYTES_MAX;
 pub(crate) use check::check;
 pub(crate) use pace::{Looked, next_look};
 pub use retry::{Retry, delay_of};

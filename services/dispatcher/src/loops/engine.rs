@@ -297,7 +297,10 @@ impl EngineLoop {
                 self.outlets.insert(source, outlet);
             }
             Told::Snapshot(snapshot) => self.admission.snapshot(source, snapshot, now),
-            Told::Update(update) => self.admission.update(source, update, now),
+            Told::Update(update) => {
+                self.drop_ended(&update);
+                self.admission.update(source, update, now);
+            }
             Told::Results(number, refused) => {
                 self.metrics.refused.inc_by(refused.len() as u64);
                 self.admission.results(source, number, &refused, now);
@@ -312,6 +315,15 @@ impl EngineLoop {
                 self.outlets.remove(&source);
                 self.retiring.remove(&source);
             }
+        }
+    }
+
+    /// Nobody needs to be asked any more to start what ended in the queue.
+    fn drop_ended(&self, update: &Update) {
+        let ended = update.ended.iter().filter_map(|ended| self.admission.live(ended.attempt_id));
+        for dispatch in ended.filter(|live| live.pushed).filter_map(|live| dispatch_id(&self.admission, live))
+        {
+            self.pushes.drop_entry(&dispatch);
         }
     }
 

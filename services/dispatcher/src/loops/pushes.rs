@@ -7,7 +7,7 @@ use std::time::Duration;
 use prost::Message as _;
 use servo_model::{AttemptId, DispatchId, QueueId, RunId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
-use servo_queue::{NewTask, PostgresQueue, TaskQueue};
+use servo_queue::{NewTask, PostgresQueue, QueueError, TaskQueue};
 use servo_store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -143,19 +143,16 @@ pub(crate) fn queue_of(queues: &[Arc<str>], id: &QueueId) -> Arc<str> {
 async fn enqueue(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::UnboundedReceiver<Order>) {
     let mut orders = Vec::new();
     while inbox.recv_many(&mut orders, ENQUEUED_AT_ONCE_MAX).await > 0 {
-        let (mut entries, mut tasks, mut dropped) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut entries, mut dropped) = (Vec::new(), HashMap::new());
         for order in orders.drain(..) {
             match order {
-                Order::Create(entry, task) => {
-                    entries.push(entry);
-                    tasks.push(*task);
-                }
+                Order::Create(entry, task) => entries.push((entry, *task)),
                 Order::Drop(queue, id) => {
                     dropped.entry(queue).or_insert_with(Vec::new).push(id.to_string());
                 }
             }
         }
-        create(&engine, &queue, entries, &tasks).await;
+        create(&engine, &queue, entries).await;
         for (name, ids) in dropped {
             if let Err(error) = queue.delete(&name, &ids).await {
                 warn!(%error, "cancelled envelopes stay in the queue; their starts are refused");
@@ -164,12 +161,19 @@ async fn enqueue(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::Unbounde
     }
 }
 
-/// Tries until the queue has them: the same names again are the same entries.
-async fn create(engine: &Engine, queue: &PostgresQueue, entries: Vec<Entry>, tasks: &[NewTask]) {
+/// Tries until the queue has them: the same names again are the same entries. One that it refuses is left out, and its
+/// task is ready again when nobody starts it.
+async fn create(engine: &Engine, queue: &PostgresQueue, entries: Vec<(Entry, NewTask)>) {
+    let (mut entries, mut tasks): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
     while !tasks.is_empty() {
-        match queue.create(tasks).await {
+        match queue.create(&tasks).await {
             Ok(_) => return engine.tell(Message::Enqueued(entries)),
             Err(error) if error.is_transient() => tokio::time::sleep(AGAIN_AFTER).await,
+            Err(QueueError::BadTask { name, field, fault }) => {
+                warn!(name, field, fault, "the queue refuses an envelope");
+                tasks.retain(|task| task.name != name);
+                entries.retain(|entry| entry.id.to_string() != name);
+            }
             Err(error) => {
                 warn!(%error, "the queue refuses envelopes; their tasks are ready again when nobody starts them");
                 return;
@@ -204,4 +208,41 @@ fn reached(row: store::PushWorker, signer: &Signer) -> Option<Reached> {
     worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
     Some(Reached { worker, target: Target { tenant, url: row.push_url.into(), key } })
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_queue::QueueSettings;
+
+    use super::*;
+    use crate::loops::engine::tests::{World, listening};
+
+    fn created(number: u8, url: &str) -> (Entry, NewTask) {
+        let (run, attempt) = (RunId::from_bytes([number; 16]), AttemptId::from_bytes([number; 16]));
+        let id = DispatchId::new(&run, &"n/a:materialize".parse().unwrap(), 1).queue_id();
+        let task = NewTask {
+            queue: "dispatch-0".into(),
+            name: id.to_string(),
+            tenant: "acme".to_owned(),
+            url: url.to_owned(),
+            body: b"body".as_slice().into(),
+            not_before: None,
+        };
+        let place = Task { ordinal: 0, map_index: None };
+        (Entry { run, task: place, attempt, id, queue: "dispatch-0".into() }, task)
+    }
+
+    #[tokio::test]
+    async fn what_the_queue_refuses_takes_nobody_along() {
+        let world = World::start().await;
+        let queue = PostgresQueue::new(world.store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
+        queue.ensure().await.unwrap();
+        let (engine, mut told) = listening();
+        let far = format!("http://worker/{}", "x".repeat(servo_queue::URL_BYTES_MAX));
+        let batch = vec![created(1, "http://worker/"), created(2, &far), created(3, "http://worker/")];
+        create(&engine, &queue, batch).await;
+        let Some(Message::Enqueued(entries)) = told.recv().await else { panic!("nothing was taken") };
+        let taken: Vec<_> = entries.iter().map(|entry| entry.attempt).collect();
+        assert_eq!(taken, [AttemptId::from_bytes([1; 16]), AttemptId::from_bytes([3; 16])]);
+    }
 }

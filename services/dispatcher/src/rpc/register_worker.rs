@@ -6,6 +6,7 @@ use prost::Message as _;
 use servo_mesh::{Caller, Error, PeerIdentity, Reason};
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::v1 as pb;
+use servo_queue::URL_BYTES_MAX;
 
 use super::{Dispatcher, EVERYBODY, tenant_of, unavailable, worker_of};
 use crate::core::target::allows;
@@ -55,8 +56,12 @@ impl Dispatcher {
         })
     }
 
-    /// Only to where an operator allows it.
+    /// Only to where an operator allows it, and the queue takes it.
     fn may_be_pushed(&self, url: &str) -> Result<(), Error> {
+        if url.len() > URL_BYTES_MAX {
+            let fault = format!("has {} bytes; write an address of at most {URL_BYTES_MAX}", url.len());
+            return Err(Error::bad_field("info.push_url", fault));
+        }
         if url.is_empty() || allows(&self.mesh.config().dispatcher.push.targets, url) {
             return Ok(());
         }
