@@ -25,6 +25,8 @@ const CLAIM_MAX: i64 = 256;
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Names are known for so long after their task's end.
 const NAMES_KEPT: Duration = Duration::from_secs(3600);
+/// Names that one statement forgets.
+const NAMES_PER_STATEMENT_MAX: u32 = 5_000;
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Pushes what is due. Several processes may have one: a task is with one of them at a time.
@@ -143,9 +145,20 @@ impl Pusher {
 
     async fn sweep(&self) {
         let ensured = self.queue.ensure().await.map_err(|error| error.to_string());
-        let expired = statements::expire(self.queue.store.loops(), NAMES_KEPT).await;
+        let expired = self.expire().await;
         if let Err(error) = ensured.and(expired.map_err(|error| error.to_string())) {
             debug!(error, "the queue cannot be swept just now");
+        }
+    }
+
+    /// All that are over, however many ended since the last sweep: else a busy queue grows for ever.
+    async fn expire(&self) -> Result<(), StoreError> {
+        loop {
+            let gone =
+                statements::expire(self.queue.store.loops(), NAMES_KEPT, NAMES_PER_STATEMENT_MAX).await?;
+            if gone < u64::from(NAMES_PER_STATEMENT_MAX) {
+                return Ok(());
+            }
         }
     }
 }

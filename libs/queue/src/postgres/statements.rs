@@ -108,9 +108,9 @@ pub(super) async fn settle(loops: &LoopStore, pusher: Uuid, settled: &[Settled])
     Ok(())
 }
 
-/// Forgets names whose time is over; answers how many.
-pub(super) async fn expire(loops: &LoopStore, after: Duration) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("sql/expire.sql")).bind(after)).await
+/// Forgets names whose time is over, up to `at_most`; answers how many.
+pub(super) async fn expire(loops: &LoopStore, after: Duration, at_most: u32) -> Result<u64, StoreError> {
+    loops.execute(query(include_str!("sql/expire.sql")).bind(after).bind(i64::from(at_most))).await
 }
 
 pub(super) async fn counts(loops: &LoopStore) -> Result<Vec<QueueCounts>, StoreError> {

@@ -15,6 +15,10 @@ pub(crate) const SEEN_EVERY: Duration = Duration::from_secs(10);
 /// Silence after which a worker is lost.
 const LOST_AFTER: Duration = Duration::from_secs(60);
 
+/// Silence after which nobody asks for a worker any more. Longer than the ledger knows the keys of its commands: whoever
+/// comes back under the same id begins its versions anew.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(14 * 24 * 3_600);
+
 /// Shows how full it is.
 pub(crate) async fn measure(
     engine: &Engine,
@@ -49,5 +53,6 @@ pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_m
         store::note_seen(store.loops(), &seen).await.map_err(crate::rpc::unavailable)?;
     }
     store::note_lost(store.loops(), LOST_AFTER, RENEW_WITHIN).await.map_err(crate::rpc::unavailable)?;
+    store::forget_workers(store.loops(), FORGOTTEN_AFTER).await.map_err(crate::rpc::unavailable)?;
     Ok(())
 }

@@ -12,6 +12,8 @@ use crate::core::Worker;
 use crate::store::{self, WorkerRow};
 use crate::wire;
 
+/// Rows that are read by one statement, and looked through.
+const ROWS_AT_ONCE: usize = 1_000;
 const FIELDS: [&str; 4] = ["state", "name", "workspaces", "capabilities"];
 
 impl Dispatcher {
@@ -20,23 +22,42 @@ impl Dispatcher {
         request: pb::ListWorkersRequest,
     ) -> Result<pb::ListWorkersResponse, Error> {
         let terms = filter::parse(&request.filter, &FIELDS)?;
-        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
-        let rows = store::workers_of(&mut tx, &request.tenant, None).await.map_err(unavailable)?;
-        let mut all: Vec<pb::Worker> = rows.iter().map(worker).collect();
-        all.retain(|worker| terms.iter().all(|term| fits(worker, term)));
         let pages = Pages {
             secret: self.page_secret(),
             list: "workers",
             tenant: &request.tenant,
             filter: &request.filter,
         };
-        let key = |worker: &pb::Worker| {
-            format!("{}\n{}", worker.info.as_ref().map_or("", |info| &info.name), worker.worker_id)
-        };
-        all.sort_by_key(key);
-        let (mut workers, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+        let (after, size) = pages.begin(request.page_size, &request.page_token)?;
+        let (mut workers, more) = self.fitting(&request.tenant, &terms, after, size).await?;
+        let last = workers.last().filter(|_| more);
+        let next_page_token = last.map(|last| pages.write(&place(last))).unwrap_or_default();
         self.note_active(&request.tenant, &mut workers).await?;
         Ok(pb::ListWorkersResponse { workers, next_page_token })
+    }
+
+    /// Up to `size` workers that fit behind a place, and whether there are more.
+    async fn fitting(
+        &self,
+        tenant: &str,
+        terms: &[Term],
+        after: Option<String>,
+        size: usize,
+    ) -> Result<(Vec<pb::Worker>, bool), Error> {
+        let mut tx = self.store.requests().begin(tenant).await.map_err(unavailable)?;
+        let (mut fitting, mut after) = (Vec::new(), after.as_deref().and_then(parse_place));
+        loop {
+            let rows =
+                store::page_workers(&mut tx, tenant, after, ROWS_AT_ONCE).await.map_err(unavailable)?;
+            let seen: Vec<pb::Worker> = rows.iter().map(worker).collect();
+            after = seen.last().map(place).as_deref().and_then(parse_place);
+            fitting.extend(seen.into_iter().filter(|worker| terms.iter().all(|term| fits(worker, term))));
+            if fitting.len() > size || rows.len() < ROWS_AT_ONCE {
+                let more = fitting.len() > size;
+                fitting.truncate(size);
+                return Ok((fitting, more));
+            }
+        }
     }
 
     /// Signs page tokens. Without any key they are only good against mistakes.
@@ -65,6 +86,16 @@ impl Dispatcher {
         }
         Ok(())
     }
+}
+
+/// Where a worker stands in the list: its name and its id.
+fn place(worker: &pb::Worker) -> String {
+    format!("{}\n{}", worker.info.as_ref().map_or("", |info| &info.name), worker.worker_id)
+}
+
+fn parse_place(place: &str) -> Option<(String, WorkerId)> {
+    let (name, id) = place.rsplit_once('\n')?;
+    Some((name.to_owned(), id.parse().ok()?))
 }
 
 pub(super) fn worker(row: &WorkerRow) -> pb::Worker {

@@ -17,6 +17,11 @@ pub(super) struct Pages<'a> {
 }
 
 impl Pages<'_> {
+    /// The place behind the last entry that was shown, if any, and how many to show.
+    pub(super) fn begin(&self, page_size: i32, token: &str) -> Result<(Option<String>, usize), Error> {
+        Ok((self.read(token)?, size(page_size)?))
+    }
+
     /// Cuts the page that the token begins, of entries sorted by `key`.
     pub(super) fn cut<T>(
         &self,
@@ -25,8 +30,7 @@ impl Pages<'_> {
         page_size: i32,
         token: &str,
     ) -> Result<(Vec<T>, String), Error> {
-        let size = size(page_size)?;
-        let after = self.read(token)?;
+        let (after, size) = self.begin(page_size, token)?;
         let mut rest =
             entries.into_iter().filter(|entry| after.as_ref().is_none_or(|after| key(entry) > *after));
         let page: Vec<T> = rest.by_ref().take(size).collect();
@@ -35,7 +39,7 @@ impl Pages<'_> {
         Ok((page, next))
     }
 
-    fn write(&self, after: &str) -> String {
+    pub(super) fn write(&self, after: &str) -> String {
         BASE64URL_NOPAD.encode(&[&self.mac(after)[..MAC_BYTES], after.as_bytes()].concat())
     }
 

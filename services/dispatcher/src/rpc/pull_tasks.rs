@@ -87,8 +87,8 @@ impl Dispatcher {
 
     async fn registered(&self, tenant: &str, worker: WorkerId, session: &str) -> Result<WorkerRow, Error> {
         let mut tx = self.store.requests().begin(tenant).await.map_err(unavailable)?;
-        let rows = store::workers_of(&mut tx, tenant, Some(worker)).await.map_err(unavailable)?;
-        let row = rows.into_iter().find(|row| row.session == session).ok_or_else(|| {
+        let row = store::find_worker(&mut tx, tenant, worker).await.map_err(unavailable)?;
+        let row = row.filter(|row| row.session == session).ok_or_else(|| {
             let message =
                 format!("worker {worker} with this session is not registered; call RegisterWorker first");
             Error::new(Reason::WorkerNotFound, message)

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 pub(crate) use pauses::{NewPauseState, PauseRow, active_pauses, active_pauses_of, lock_pause, put_pause};
 pub(crate) use workers::{
-    CommandedWorker, PushWorker, WorkerRow, command_worker, commanded_workers, lock_worker, note_lost,
-    note_seen, push_workers, register_worker, worker_gone, workers_of,
+    CommandedWorker, PushWorker, WorkerRow, command_worker, commanded_workers, find_worker, forget_workers,
+    lock_worker, note_lost, note_seen, page_workers, push_workers, register_worker, worker_gone,
 };
 
 use crate::core::PlanRef;

@@ -42,13 +42,29 @@ pub(crate) async fn register_worker(
     Ok(command)
 }
 
-/// All workers of a tenant, or the one of this id.
-pub(crate) async fn workers_of(
+pub(crate) async fn find_worker(
     tx: &mut TenantTx,
     tenant: &str,
-    worker: Option<WorkerId>,
+    worker: WorkerId,
+) -> Result<Option<WorkerRow>, StoreError> {
+    tx.optional(query(include_str!("find_worker.sql")).bind(tenant).bind(uuid(worker))).await
+}
+
+/// Workers of a tenant behind this name and id, in their order.
+pub(crate) async fn page_workers(
+    tx: &mut TenantTx,
+    tenant: &str,
+    after: Option<(String, WorkerId)>,
+    at_most: usize,
 ) -> Result<Vec<WorkerRow>, StoreError> {
-    tx.all(query(include_str!("list_workers.sql")).bind(tenant).bind(worker.map(uuid))).await
+    let (name, id) = after.unzip();
+    let page = query(include_str!("page_workers.sql")).bind(tenant).bind(name).bind(id.map(uuid));
+    tx.all(page.bind(i64::try_from(at_most).unwrap_or(i64::MAX))).await
+}
+
+/// Answers how many were forgotten that left or were lost, and not heard of since.
+pub(crate) async fn forget_workers(loops: &LoopStore, silence: Duration) -> Result<u64, StoreError> {
+    loops.execute(query(include_str!("forget_workers.sql")).bind(silence)).await
 }
 
 pub(crate) async fn lock_worker(

@@ -3,5 +3,5 @@ DELETE FROM dispatcher.queue_entries
 WHERE (queue, name) IN (
     SELECT queue, name FROM dispatcher.queue_entries
     WHERE state > 2 AND ended_at < statement_timestamp() - $1::interval
-    ORDER BY ended_at LIMIT 5000
+    ORDER BY ended_at LIMIT $2
 )
