@@ -86,7 +86,8 @@ impl Admission {
         let task = lane.first_of(run)?;
         let source = self.streams.source_of(run.shard())?;
         let task_key = tenant.runs.get(&run)?.shape.as_ref()?.key(task)?;
-        let worker = self.workers.take(id, &key.demand, tenant.may_push(&limits))?;
+        let may_push = self.may_push(tenant, &limits);
+        let worker = self.workers.take(id, &key.demand, may_push)?;
         let ready = self.tenants.get_mut(id)?.take(run, task)?;
         let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
         // Offered again by a stream that had not heard of our claim on another: it is under way, and one claim is enough.
@@ -138,6 +139,12 @@ impl Admission {
             && (!limits.counts() || self.streams.all_told(tenant.admission_shard))
     }
 
+    /// Whether one more attempt may go through the queue; where that is limited, only when all that is there is known.
+    pub(super) fn may_push(&self, tenant: &Tenant, limits: &TenantLimits) -> bool {
+        let has_room = |max| tenant.live_pushed < max && self.streams.all_told(tenant.admission_shard);
+        limits.max_queued_tasks.is_none_or(has_room)
+    }
+
     /// The lane that is served next: that of the highest priority, among equals the one whose run had least, with a
     /// floor and a cap for backfills.
     fn next_lane(&self, id: &TenantId, tenant: &Tenant, limits: &TenantLimits) -> Option<LaneKey> {
@@ -167,6 +174,6 @@ impl Admission {
         demand.pool.as_ref().is_none_or(pool_is_free)
             && self.pauses.in_the_way(id, &demand.workspace, demand.pool.as_ref()).is_none()
             && limits.spent_budget(&demand.workspace).is_none()
-            && self.workers.find(id, demand, tenant.may_push(limits)).is_some()
+            && self.workers.find(id, demand, self.may_push(tenant, limits)).is_some()
     }
 }

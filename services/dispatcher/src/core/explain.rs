@@ -135,10 +135,12 @@ impl Admission {
         limits: &TenantLimits,
         demand: &Demand,
     ) -> Option<Wait> {
-        let limit = limits.max_queued_tasks.filter(|_| !tenant.may_push(limits))?;
+        let limit = limits.max_queued_tasks.filter(|_| !self.may_push(tenant, limits))?;
         let only_pushed = self.workers.find(id, demand, false).is_none()
             && self.workers.serving(id).any(|worker| worker.pushed && worker.can_run(demand));
-        only_pushed.then_some(Wait::QueueLimit { limit, used: tenant.live_pushed })
+        let used = tenant.live_pushed;
+        let wait = if used < limit { Wait::LiveUnknown } else { Wait::QueueLimit { limit, used } };
+        only_pushed.then_some(wait)
     }
 
     fn backfill_cap(

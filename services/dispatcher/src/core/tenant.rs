@@ -10,7 +10,6 @@ use super::Seconds;
 use super::demand::{PlanRef, Shape, Task};
 use super::fairness::{Share, Usage};
 use super::lanes::{LaneKey, Lanes, Ready};
-use super::limits::TenantLimits;
 use super::live::{Live, Pool};
 use super::offers::OfferedRun;
 
@@ -64,11 +63,6 @@ impl Tenant {
 
     pub(crate) fn is_active(&self) -> bool {
         self.live > 0 || self.lanes.len() > 0
-    }
-
-    /// Whether one more attempt may go through the queue.
-    pub(crate) fn may_push(&self, limits: &TenantLimits) -> bool {
-        limits.max_queued_tasks.is_none_or(|max| self.live_pushed < max)
     }
 
     /// Slots of a pool that are taken, or may be.

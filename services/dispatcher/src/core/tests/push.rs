@@ -125,3 +125,20 @@ fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
     ended(&mut world, &chosen[0]);
     assert_eq!(world.admit_all().len(), 1);
 }
+
+#[test]
+fn nothing_goes_through_a_limited_queue_before_all_that_is_there_is_known() {
+    let mut world = World::untold();
+    reach(&mut world, 10);
+    world.limit("acme", TenantLimits { max_queued_tasks: Some(2), ..TenantLimits::default() });
+    let run = servo_model::RunId::from_bytes([7; 16]);
+    world.snapshot(run.shard(), vec![], vec![]);
+    world.offer_run("acme", run, 0..5, plain());
+    assert_eq!(world.admit_all(), []);
+    let (acme, task) = ("acme".parse().unwrap(), Task { ordinal: 0, map_index: None });
+    assert_eq!(world.admission.explain(&acme, run, task), Wait::LiveUnknown);
+    for shard in (0..64).filter(|shard| *shard != run.shard()) {
+        world.snapshot(shard, vec![], vec![]);
+    }
+    assert_eq!(world.admit_all().len(), 2);
+}
