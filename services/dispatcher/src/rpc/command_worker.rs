@@ -1,5 +1,7 @@
 //! DrainWorker and KillWorker: the row and its event in one transaction; whoever holds the tenant tells the worker.
 
+use std::time::Duration;
+
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
@@ -9,9 +11,12 @@ use servo_store::{NewEvent, Timestamp};
 use uuid::Uuid;
 
 use super::list_workers::worker;
-use super::{Dispatcher, new_event_id, not_appended, tenant_of, unavailable, worker_of};
+use super::{Dispatcher, new_event_id, not_appended, tenant_of, text, unavailable, worker_of};
 use crate::store::{self, WorkerRow};
 use crate::wire;
+
+/// Whoever waits longer wants a pause.
+const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 struct Command {
     tenant: String,
@@ -28,7 +33,7 @@ impl Dispatcher {
         principal: String,
         request: pb::DrainWorkerRequest,
     ) -> Result<pb::DrainWorkerResponse, Error> {
-        let grace = request.grace.and_then(|grace| std::time::Duration::try_from(grace).ok());
+        let grace = request.grace.map(grace).transpose()?;
         let (worker, accepted_event_id) = self
             .command(Command {
                 worker: worker_of(&request.worker_id)?,
@@ -62,6 +67,7 @@ impl Dispatcher {
 
     /// A command that the worker got already, or one that goes less far, changes nothing.
     async fn command(&self, command: Command) -> Result<(pb::Worker, String), Error> {
+        text::comment(&command.by.comment)?;
         let mut tx = self.store.requests().begin(&command.tenant).await.map_err(unavailable)?;
         let row = store::lock_worker(&mut tx, &command.tenant, command.worker).await.map_err(unavailable)?;
         let mut row = row.ok_or_else(|| {
@@ -79,6 +85,12 @@ impl Dispatcher {
         let event = row.event_id.map(|id| servo_model::EventId::from_bytes(*id.as_bytes()).to_string());
         Ok((worker(&row), event.unwrap_or_default()))
     }
+}
+
+fn grace(given: prost_types::Duration) -> Result<Duration, Error> {
+    let good = Duration::try_from(given).ok().filter(|grace| *grace <= GRACE_MAX);
+    let told = || format!("is below 0 or above {} seconds; write one between them", GRACE_MAX.as_secs());
+    good.ok_or_else(|| Error::bad_field("grace", told()))
 }
 
 pub(super) fn check_version(expected: u64, version: i64) -> Result<(), Error> {

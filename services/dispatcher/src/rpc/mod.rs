@@ -13,6 +13,7 @@ mod pause_dispatch;
 mod pull_tasks;
 mod register_worker;
 mod resume_dispatch;
+mod text;
 
 pub(crate) use register_worker::RENEW_WITHIN;
 

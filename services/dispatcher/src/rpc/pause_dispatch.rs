@@ -1,19 +1,22 @@
 //! PauseDispatch: admission stops for a tenant, or for a workspace or pool of it.
 
-use servo_mesh::Error;
+use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
+use servo_model::limits::NAME_BYTES_MAX;
 use servo_model::{Digest, EventType};
 use servo_proto::v1 as pb;
-use servo_store::NewEvent;
+use servo_store::{NewEvent, Outcome};
 use uuid::Uuid;
 
 use super::command_worker::{new_event, payload};
-use super::{Dispatcher, new_event_id, not_appended, unavailable};
+use super::{Dispatcher, new_event_id, not_appended, text, unavailable};
 use crate::store::{self, NewPauseState, PauseRow};
 use crate::wire;
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
+/// How often a call that others overtook is repeated.
+const TRIES_MAX: usize = 3;
 
 impl Dispatcher {
     pub(super) async fn pause(
@@ -22,34 +25,47 @@ impl Dispatcher {
         request: pb::PauseDispatchRequest,
     ) -> Result<pb::PauseDispatchResponse, Error> {
         checked(&request)?;
-        let pause_id = pause_id(&request);
+        for _ in 0..TRIES_MAX {
+            if let Some(row) = self.try_pause(&principal, &request).await? {
+                let accepted_event_id =
+                    servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
+                return Ok(pb::PauseDispatchResponse { pause: Some(pause(&row)), accepted_event_id });
+            }
+        }
+        Err(Error::new(Reason::NotReady, "others pause and resume the same at once; repeat the call"))
+    }
+
+    /// The pause that holds, or `None` when another call was faster: a row that is not there yet cannot be locked.
+    async fn try_pause(
+        &self,
+        principal: &str,
+        request: &pb::PauseDispatchRequest,
+    ) -> Result<Option<PauseRow>, Error> {
+        let pause_id = pause_id(request);
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let before = store::lock_pause(&mut tx, &request.tenant, &pause_id).await.map_err(unavailable)?;
-        let row = match before {
-            Some(row) if row.active => row,
-            before => {
-                let version = before.map_or(0, |row| row.version) + 1;
-                let event_id = Uuid::from_bytes(*new_event_id().as_bytes());
-                let state = NewPauseState {
-                    tenant: &request.tenant,
-                    pause_id: &pause_id,
-                    workspace: &request.workspace,
-                    pool: &request.pool,
-                    active: true,
-                    version,
-                    event_id,
-                    principal: &principal,
-                    comment: &request.comment,
-                };
-                let row = store::put_pause(&mut tx, &state).await.map_err(unavailable)?;
-                tx.append(&[paused(&state)?]).await.map_err(not_appended)?;
-                tx.commit().await.map_err(unavailable)?;
-                self.commanded.ring();
-                row
-            }
+        if before.as_ref().is_some_and(|row| row.active) {
+            return Ok(before);
+        }
+        let state = NewPauseState {
+            tenant: &request.tenant,
+            pause_id: &pause_id,
+            workspace: &request.workspace,
+            pool: &request.pool,
+            active: true,
+            version: before.map_or(0, |row| row.version) + 1,
+            event_id: Uuid::from_bytes(*new_event_id().as_bytes()),
+            principal,
+            comment: &request.comment,
         };
-        let accepted_event_id = servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
-        Ok(pb::PauseDispatchResponse { pause: Some(pause(&row)), accepted_event_id })
+        let row = store::put_pause(&mut tx, &state).await.map_err(unavailable)?;
+        let appended = tx.append(&[paused(&state)?]).await.map_err(not_appended)?;
+        if appended.iter().any(|event| event.outcome != Outcome::New) {
+            return Ok(None);
+        }
+        tx.commit().await.map_err(unavailable)?;
+        self.commanded.ring();
+        Ok(Some(row))
     }
 }
 
@@ -58,10 +74,8 @@ fn checked(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
         let parsed = request.workspace.parse::<servo_model::WorkspaceId>();
         parsed.map_err(|error| Error::bad_field("workspace", error.to_string()))?;
     }
-    if request.pool.len() > servo_model::limits::NAME_BYTES_MAX {
-        return Err(Error::bad_field("pool", "is longer than any pool's name"));
-    }
-    Ok(())
+    text::plain("pool", &request.pool, NAME_BYTES_MAX)?;
+    text::comment(&request.comment)
 }
 
 fn pause_id(request: &pb::PauseDispatchRequest) -> String {

@@ -85,14 +85,14 @@ impl Dispatcher {
 
 fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> {
     let info = request.info.as_ref().ok_or_else(|| Error::bad_field("info", "is not set"))?;
-    if request.session.is_empty() || request.session.len() > NAME_BYTES_MAX {
+    if !is_name(&request.session) {
         return Err(Error::bad_field(
             "session",
-            format!("write 1 to {NAME_BYTES_MAX} bytes, new for every process"),
+            format!("write 1 to {NAME_BYTES_MAX} bytes without NUL, new for every process"),
         ));
     }
-    if info.name.is_empty() || info.name.len() > NAME_BYTES_MAX {
-        return Err(Error::bad_field("info.name", format!("write 1 to {NAME_BYTES_MAX} bytes")));
+    if !is_name(&info.name) {
+        return Err(Error::bad_field("info.name", format!("write 1 to {NAME_BYTES_MAX} bytes without NUL")));
     }
     if !(1..=SLOTS_MAX).contains(&info.slots) {
         return Err(Error::bad_field(
@@ -107,12 +107,16 @@ fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error
         ("info.pools", &info.pools),
     ];
     for (field, list) in lists {
-        if list.len() > NAMES_MAX || list.iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+        if list.len() > NAMES_MAX || !list.iter().all(|name| is_name(name)) {
             let rule = format!("at most {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes are allowed");
             return Err(Error::bad_field(field, rule));
         }
     }
     Ok(info)
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.contains('\0')
 }
 
 /// A principal of one workspace registers workers of that workspace only.

@@ -3,12 +3,13 @@
 use servo_mesh::{Error, Reason};
 use servo_model::EventType;
 use servo_model::idempotency::IdempotencyKey;
+use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::v1 as pb;
 use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::command_worker::{check_version, new_event, payload};
-use super::{Dispatcher, new_event_id, not_appended, unavailable};
+use super::{Dispatcher, new_event_id, not_appended, text, unavailable};
 use crate::store::{self, NewPauseState};
 
 impl Dispatcher {
@@ -17,6 +18,8 @@ impl Dispatcher {
         principal: String,
         request: pb::ResumeDispatchRequest,
     ) -> Result<pb::ResumeDispatchResponse, Error> {
+        text::plain("pause_id", &request.pause_id, NAME_BYTES_MAX)?;
+        text::comment(&request.comment)?;
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let row =
             store::lock_pause(&mut tx, &request.tenant, &request.pause_id).await.map_err(unavailable)?;

@@ -240,6 +240,11 @@ async fn wrong_requests_are_refused_with_their_reason() {
     for wrong in wrong {
         assert_eq!(reason(worker.register_worker(wrong).await), Some(Reason::InvalidField));
     }
+    let nul = api::RegisterWorkerRequest { session: "a\0b".into(), ..good.clone() };
+    assert_eq!(reason(worker.register_worker(nul).await), Some(Reason::InvalidField));
+    let info = Some(api::WorkerInfo { name: "a\0b".into(), ..slots(1) });
+    let nul = api::RegisterWorkerRequest { info, ..good.clone() };
+    assert_eq!(reason(worker.register_worker(nul).await), Some(Reason::InvalidField));
     let other = api::RegisterWorkerRequest { tenant: "evil".into(), ..good.clone() };
     assert_eq!(reason(worker.register_worker(other).await), Some(Reason::TenantMismatch));
     let open = api::PullOpen { session: "another".into(), ..Default::default() };
@@ -287,4 +292,59 @@ async fn the_id_of_another_tenants_worker_opens_no_stream() {
     assert_eq!(reason(open("-").await), Some(Reason::InvalidState));
     drop(own);
     until("the id is free", async || open("evil").await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_cannot_be_kept_are_refused_by_their_field() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
+    for comment in ["a\0b".to_owned(), "x".repeat(64 << 10)] {
+        let pause = api::PauseDispatchRequest { tenant: tenant(), comment, ..Default::default() };
+        let comment = pause.comment.clone();
+        assert_eq!(reason(gateway.pause_dispatch(from_ada(pause)).await), Some(Reason::InvalidField));
+        let resume =
+            api::ResumeDispatchRequest { tenant: tenant(), comment: comment.clone(), ..Default::default() };
+        assert_eq!(reason(gateway.resume_dispatch(from_ada(resume)).await), Some(Reason::InvalidField));
+        let (worker_id, tenant) = (worker_id.clone(), tenant());
+        let kill = api::KillWorkerRequest { tenant, worker_id, comment, ..Default::default() };
+        assert_eq!(reason(gateway.kill_worker(from_ada(kill)).await), Some(Reason::InvalidField));
+    }
+    let pool = api::PauseDispatchRequest { tenant: tenant(), pool: "a\0b".into(), ..Default::default() };
+    assert_eq!(reason(gateway.pause_dispatch(from_ada(pool)).await), Some(Reason::InvalidField));
+    let pause_id = "a\0b".to_owned();
+    let resume = api::ResumeDispatchRequest { tenant: tenant(), pause_id, ..Default::default() };
+    assert_eq!(reason(gateway.resume_dispatch(from_ada(resume)).await), Some(Reason::InvalidField));
+    for seconds in [-1, i64::MAX, 400_000_000_000] {
+        let drain = api::DrainWorkerRequest {
+            tenant: tenant(),
+            worker_id: worker_id.clone(),
+            grace: Some(prost_types::Duration { seconds, nanos: 0 }),
+            ..Default::default()
+        };
+        assert_eq!(reason(gateway.drain_worker(from_ada(drain)).await), Some(Reason::InvalidField));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_first_pauses_at_once_all_tell_the_same() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    for pool in 0..8 {
+        let pauses = (0..4).map(|number| {
+            let mut gateway = world.peer(Service::Gateway, &dispatcher);
+            let (pool, comment) = (pool.to_string(), number.to_string());
+            let pause = api::PauseDispatchRequest { tenant: tenant(), pool, comment, ..Default::default() };
+            tokio::spawn(async move { gateway.pause_dispatch(from_ada(pause)).await.unwrap().into_inner() })
+        });
+        let pauses: Vec<_> = pauses.collect();
+        let mut told = Vec::new();
+        for pause in pauses {
+            told.push(pause.await.unwrap());
+        }
+        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    }
 }
