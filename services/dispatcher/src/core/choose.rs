@@ -79,28 +79,40 @@ impl Admission {
         let shard = id.admission_shard();
         let admission_epoch = *self.held.get(&shard).filter(|_| !self.leaving.contains(&shard))?;
         let limits = self.limits.of(id).clone();
-        let tenant = self.tenants.get(id).filter(|tenant| self.may_start_one(tenant, &limits))?;
-        let key = self.next_lane(id, tenant, &limits)?;
-        let lane = tenant.lanes.get(&key)?;
-        let (_, run) = lane.first()?;
-        let task = lane.first_of(run)?;
-        let source = self.streams.source_of(run.shard())?;
-        let task_key = tenant.runs.get(&run)?.shape.as_ref()?.key(task)?;
-        let may_push = self.may_push(tenant, &limits);
-        let worker = self.workers.take(id, &key.demand, may_push)?;
-        let ready = self.tenants.get_mut(id)?.take(run, task)?;
-        let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
-        // Offered again by a stream that had not heard of our claim on another: it is under way, and one claim is enough.
-        if self.live.contains_key(&attempt_id) {
-            self.workers.add_credits(worker, 1);
-            return self.choose_one(id, now);
+        loop {
+            let tenant = self.tenants.get(id).filter(|tenant| self.may_start_one(tenant, &limits))?;
+            let key = self.next_lane(id, tenant, &limits)?;
+            let lane = tenant.lanes.get(&key)?;
+            let (_, run) = lane.first()?;
+            let task = lane.first_of(run)?;
+            let source = self.streams.source_of(run.shard())?;
+            let task_key = tenant.runs.get(&run)?.shape.as_ref()?.key(task)?;
+            let may_push = self.may_push(tenant, &limits);
+            let worker = self.workers.take(id, &key.demand, may_push)?;
+            let ready = self.tenants.get_mut(id)?.take(run, task)?;
+            let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
+            // Offered again by a stream that had not heard of our claim on another: it is under way, and one claim is enough.
+            if self.live.contains_key(&attempt_id) {
+                self.workers.add_credits(worker, 1);
+                continue;
+            }
+            let attempt = ready.attempt;
+            let pushed = self.workers.get(worker).is_some_and(|worker| worker.pushed);
+            let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };
+            self.begin_claim(id, &key, claim, now);
+            let tenant = id.clone();
+            return Some(Chosen {
+                source,
+                tenant,
+                run,
+                task,
+                attempt,
+                attempt_id,
+                admission_epoch,
+                worker,
+                pushed,
+            });
         }
-        let attempt = ready.attempt;
-        let pushed = self.workers.get(worker).is_some_and(|worker| worker.pushed);
-        let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };
-        self.begin_claim(id, &key, claim, now);
-        let tenant = id.clone();
-        Some(Chosen { source, tenant, run, task, attempt, attempt_id, admission_epoch, worker, pushed })
     }
 
     /// The slot counts from now on, whatever becomes of the claim.

@@ -298,3 +298,18 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
     world.admission.update(SOURCE, update, world.now);
     assert_eq!(credits(&world), 2);
 }
+
+#[test]
+fn however_much_is_offered_again_while_it_is_claimed_is_passed_over() {
+    // Far less than a frame for each of them would need.
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let offered_again = small.spawn(|| {
+        let mut world = World::new();
+        world.worker(1, Some("acme"), 3_000);
+        let run = world.offer("acme", 2_000, plain());
+        assert_eq!(world.admit_all().len(), 2_000);
+        world.offer_run("acme", run, 0..2_000, plain());
+        assert_eq!(world.choose(), []);
+    });
+    offered_again.unwrap().join().unwrap();
+}
