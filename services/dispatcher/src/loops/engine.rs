@@ -1,6 +1,7 @@
 //! The one task that owns admission. Everything that happens is a message to it; what gathered while it worked is
 //! taken together, and then it chooses.
 
+mod pushed;
 mod returns;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,8 +25,7 @@ use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Moved, Sessions};
 use crate::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
-    Update, Worker,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId, Update,
 };
 use crate::envelope::{NoEnvelope, Signer, StoredPlan};
 use crate::inputs::{self, Found};
@@ -259,37 +259,6 @@ impl EngineLoop {
         }
     }
 
-    fn reach(&mut self, workers: Vec<Reached>) {
-        let held = |worker: &Worker| worker.tenant.as_ref().is_none_or(|tenant| self.admission.holds(tenant));
-        let mine: Vec<Reached> = workers.into_iter().filter(|reached| held(&reached.worker)).collect();
-        let mut targets = HashMap::new();
-        for Reached { worker, target } in mine {
-            let id = worker.id;
-            if self.admission.reach(worker) {
-                targets.insert(id, target);
-            }
-        }
-        for gone in self.pushes.replace(targets) {
-            self.admission.leave(gone);
-        }
-    }
-
-    /// Tells the runs' owners. One that is not told now shows the attempt as waiting when it is connected again.
-    fn enqueued(&mut self, entries: Vec<Entry>) {
-        let mut batches = HashMap::<SourceId, Vec<pb::DispatchEnqueued>>::new();
-        for entry in entries {
-            if let Some(source) = self.admission.source_of(entry.run) {
-                batches.entry(source).or_default().push(entry.event());
-            }
-        }
-        for (source, entries) in batches {
-            if let Some(outlet) = self.outlets.get(&source) {
-                let batch = pb::EnqueuedBatch { entries };
-                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Enqueued(batch)) });
-            }
-        }
-    }
-
     fn told(&mut self, source: SourceId, told: Told, now: f64) {
         match told {
             Told::Opened(shards, outlet) => {
@@ -315,15 +284,6 @@ impl EngineLoop {
                 self.outlets.remove(&source);
                 self.retiring.remove(&source);
             }
-        }
-    }
-
-    /// Nobody needs to be asked any more to start what ended in the queue.
-    fn drop_ended(&self, update: &Update) {
-        let ended = update.ended.iter().filter_map(|ended| self.admission.live(ended.attempt_id));
-        for dispatch in ended.filter(|live| live.pushed).filter_map(|live| dispatch_id(&self.admission, live))
-        {
-            self.pushes.drop_entry(&dispatch);
         }
     }
 

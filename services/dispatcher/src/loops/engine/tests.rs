@@ -9,7 +9,7 @@ use servo_queue::{PostgresQueue, QueueSettings};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
 
 use super::*;
-use crate::core::Room;
+use crate::core::{Room, Worker};
 
 const OWN: &str = "https://here:7413";
 const OTHER: &str = "https://there:7413";
