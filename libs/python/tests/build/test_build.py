@@ -160,6 +160,95 @@ def test_every_build_imports_anew(tmp_path: Path) -> None:
     assert not {"things", "part"} & (set(sys.modules) - import_before)
 
 
+ONE_ASSET = "\n\n@asset\ndef x():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "reason"),
+    [
+        ("import shop.build", "shop.build", "shop/build is left out like everything called build; give it another"),
+        ("from .build import deep", "shop.build", "shop/build is left out like everything called build"),
+        ("from shop import test_data", "shop.test_data", "shop/test_data.py is left out like everything called test_*"),
+        ("import os, common.things", "common", "common is a link, and links are not followed; put what it points to"),
+        ("import linked", "linked", "linked.py is a link, and links are not followed"),
+        ("import old.a", "old.a", "old/a.py is left out by 'old/*' in project.exclude of servo.toml; take that away"),
+    ],
+)
+def test_what_is_imported_must_be_packaged(tmp_path: Path, line: str, module: str, reason: str) -> None:
+    project(tmp_path, {"elsewhere/__init__.py": "", "elsewhere/things.py": ""})
+    folder = project(
+        tmp_path / "project",
+        {
+            "servo.toml": "[project]\nexclude = ['old/*']\n",
+            "shop/__init__.py": "",
+            "shop/assets.py": f"from servo import asset\n{line}{ONE_ASSET}",
+            "shop/build/__init__.py": "from . import deep\n",
+            "shop/build/deep.py": "",
+            "shop/test_data.py": "",
+            "old/a.py": "",
+        },
+    )
+    (folder / "common").symlink_to(tmp_path / "elsewhere")
+    (folder / "linked.py").symlink_to(tmp_path / "elsewhere/things.py")
+    modules = set(sys.modules)
+    with pytest.raises(ManifestInvalid) as raised:
+        build(folder)
+    (fault,) = raised.value.faults
+    assert (fault.subject, fault.location) == (module, (str(folder / "shop/assets.py"), 2))
+    assert fault.sentence.startswith(f"is imported but not packaged: {reason}")
+    assert set(sys.modules) == modules
+
+
+def test_what_is_not_packaged_is_told_with_the_other_faults(tmp_path: Path) -> None:
+    broken = "from servo import asset\nfrom tests.data import ROWS\n\n@asset\ndef x(y):\n    return y\n"
+    answer = servo(
+        "build", project(tmp_path, {"a.py": broken, "b.py": "import servo, ghost\n", "tests/data.py": "ROWS = 1"})
+    )
+    assert answer.returncode == 2
+    lines = answer.stderr.splitlines()
+    for place, part in [
+        ("a.py:2", "tests.data: is imported but not packaged: tests is left out like everything called tests; give"),
+        ("a.py:4", "the parameter `y` names no asset"),
+        ("b.py:1", "b: cannot be imported: ModuleNotFoundError: No module named 'ghost'"),
+    ]:
+        assert any(place in line and part in line for line in lines), (place, answer.stderr)
+    assert len(lines) == 3
+    assert not (tmp_path / ".servo").exists()
+
+
+def test_what_is_installed_inside_of_the_project_need_not_be_packaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / ".venv/lib/site-packages"
+    project(installed, {"installed_thing.py": ""})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(installed)])
+    project(tmp_path, {"a.py": f"from servo import asset\nimport installed_thing{ONE_ASSET}"})
+    assert list(entry_points(build(tmp_path))) == ["default/x"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os, servo",
+        "import os as system, servo as s",
+        "import os, \\\n    servo",
+        "import os; import servo",
+        "if True: import servo",
+        "import servo.define.asset",
+        "from servo.define.asset import asset",
+    ],
+)
+def test_every_module_that_imports_servo_is_looked_at(tmp_path: Path, line: str) -> None:
+    code = f"{line}\nfrom lib import defined\nx = defined()\n"
+    lib = "def defined():\n    from servo import asset\n    return asset(name='x')(lambda: 1)\n"
+    words = '"""\nimport servo\n"""\n# import servo\nraise RuntimeError(\'it only speaks of servo\')\n'
+    near = "from .servo import y\nraise RuntimeError('this is another servo')\n"
+    project(
+        tmp_path, {"things.py": code, "lib.py": lib, "words.py": words, "near/a.py": near, "near/servo.py": "y = 1"}
+    )
+    assert entry_points(build(tmp_path)) == {"default/x": ("things", "x")}
+
+
 def test_sources_are_loaded_by_what_a_worker_finds(tmp_path: Path) -> None:
     load = "class Feed:\n    def load(self, partition):\n        return 1\n"
     sources = f"from servo import source\n\n{load}\nfeed = source('feed', io=Feed)\n"

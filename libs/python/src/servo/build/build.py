@@ -17,6 +17,7 @@ from servo.v1 import code_pb2, manifest_pb2
 
 from .archive import archive
 from .files import name_of, packaged
+from .left_out import Before, left_out
 from .requirements import lock
 from .scan import import_all, importing, module_names
 from .settings import ProjectSettings
@@ -84,9 +85,11 @@ def build(folder: Path, *, code_version: str = "") -> Built:
         kind="ARTIFACT_KIND_SOURCE_ARCHIVE",
         requirements_digest=hashlib.sha256(requirements.encode()).hexdigest(),
     )
-    with importing(source, files):
+    with importing(source):
+        before = Before.now()
         modules, broken = import_all(source, settings.modules or module_names(source, files))
-        manifest = _manifest(Project.of_modules(modules), artifact, code_version, [*faults, *broken])
+        faults += [*broken, *left_out(source, files, settings.exclude, before)]
+        manifest = _manifest(Project.of_modules(modules), artifact, code_version, faults)
     return Built(manifest, zipped, requirements.encode())
 
 

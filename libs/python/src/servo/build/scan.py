@@ -15,24 +15,25 @@ from servo.define.location import Location
 from servo.errors import InvalidValue
 from servo.manifest.faults import Fault
 
-from .files import name_of
+from .imports import imports, module_name
 
-_MENTIONS = re.compile(rb"^\s*(from|import)\s+servo\b", re.MULTILINE)
+_MENTIONS = re.compile(rb"^\s*(from|import)\b.*\bservo\b", re.MULTILINE)
 # Not the project's, whatever its files are called.
 _NEVER_ANEW = sys.stdlib_module_names | {"servo"}
 
 
 def module_names(source: Path, files: Sequence[Path]) -> list[str]:
     """The modules whose text imports servo; scripts whose names no import can say are left alone."""
-    names = [_module_name(name_of(source, file)) for file in files if _mentions_servo(file)]
+    names = [module_name(source, file) for file in files if _imports_servo(source, file)]
     return sorted(name for name in names if name is not None)
 
 
 @contextmanager
-def importing(source: Path, files: Sequence[Path]) -> Iterator[None]:
+def importing(source: Path) -> Iterator[None]:
     """As a worker has it: the sources first, and nothing left of what this process imported under their names, be it an
     earlier state of the project or another one. Afterwards everything is as it was before."""
-    tops = {name_of(source, file).partition("/")[0].removesuffix(".py") for file in files} - _NEVER_ANEW
+    # Not only what is packaged: imports find the rest as well.
+    tops = {path.name.removesuffix(".py") for path in source.iterdir()} - _NEVER_ANEW
     before = _take_out(tops)
     wrote_bytecode = not sys.dont_write_bytecode
     # Its times count seconds, and whoever saves twice in one would get the first state again.
@@ -65,13 +66,18 @@ def _take_out(tops: set[str]) -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in names}
 
 
-def _mentions_servo(file: Path) -> bool:
-    return file.suffix == ".py" and _MENTIONS.search(file.read_bytes()) is not None
-
-
-def _module_name(name: str) -> str | None:
-    parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
-    return ".".join(parts) if all(part.isidentifier() for part in parts) else None
+def _imports_servo(source: Path, file: Path) -> bool:
+    if file.suffix != ".py":
+        return False
+    text = file.read_bytes()
+    # Most files are not worth parsing.
+    if b"servo" not in text:
+        return False
+    try:
+        return any(each.name.partition(".")[0] == "servo" for each in imports(source, file))
+    # Importing it tells its author, if it looks like a module with definitions.
+    except (SyntaxError, ValueError):
+        return _MENTIONS.search(text) is not None
 
 
 def _fault(name: str, source: Path, error: BaseException) -> Fault:

@@ -1,0 +1,70 @@
+"""Modules that a project imports and its archive does not have: here they are there, on a worker they are not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from servo.define.location import Location
+from servo.manifest.faults import Fault
+
+from .files import why_left_out
+from .imports import imports
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What this process had before it imported the project."""
+
+    modules: frozenset[str]
+    path: tuple[Path, ...]
+
+    @classmethod
+    def now(cls) -> Before:
+        return cls(frozenset(sys.modules), tuple(map(Path, sys.path)))
+
+
+def left_out(source: Path, files: Sequence[Path], exclude: Sequence[str], before: Before) -> list[Fault]:
+    """A fault for every module of the project that was imported and is not among the packaged files."""
+    known = set(files)
+    missing = {name: file for name, file in _imported(source, before) if file not in known}
+    # What is inside a package that is left out follows from it.
+    told = [name for name in sorted(missing) if name.rpartition(".")[0] not in missing]
+    return [
+        Fault(
+            "modules",
+            f"is imported but not packaged: {why_left_out(source, missing[name], exclude)}",
+            name,
+            _place(source, files, name),
+        )
+        for name in told
+    ]
+
+
+def _imported(source: Path, before: Before) -> Iterator[tuple[str, Path]]:
+    # An environment inside of the project, or a part of it that is installed: those are the requirements' matter.
+    installed = [path for path in before.path if path != source and path.is_relative_to(source)]
+    for name, module in list(sys.modules.items()):
+        given = getattr(module, "__file__", None)
+        if name in before.modules or not isinstance(given, str):
+            continue
+        file = Path(given)
+        if file.is_relative_to(source) and not any(map(file.is_relative_to, installed)):
+            yield name, file
+
+
+def _place(source: Path, files: Sequence[Path], name: str) -> Location | None:
+    """The first line that imports it or something inside of it."""
+    for file in files:
+        if file.suffix != ".py":
+            continue
+        try:
+            lines = [each.line for each in imports(source, file) if f"{each.name}.".startswith(f"{name}.")]
+        # Told by whoever imports it.
+        except (SyntaxError, ValueError):
+            continue
+        if lines:
+            return Location(str(file), min(lines))
+    return None
