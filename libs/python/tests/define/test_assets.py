@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +94,36 @@ def test_retry_for_short_and_at_length() -> None:
     assert Retry.of(None, ()) is None
     with pytest.raises(InvalidValue, match="attempts is 0"):
         Retry(attempts=0)
+
+
+def test_one_word_is_a_list_of_one() -> None:
+    assert [category.name for category in Retry(on="timeout").categories] == ["TIMEOUT"]
+    assert Retry(on=ConnectionError, never_on=ValueError) == Retry(on=[ConnectionError], never_on=[ValueError])
+    assert Retry(never_on="HttpError").never_types == ["HttpError"]
+    assert Resources(capabilities="gpu").capabilities == ("gpu",)
+    assert servo.Slice(values="eu") == servo.Slice(values=["eu"])
+    assert servo.Table({"eu": "DE", 1: 2}).lines == [("eu", ["DE"]), ("1", ["2"])]
+    assert asset(retry_on=ConnectionError)(numbers.function).settings.retry_on == (ConnectionError,)
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "sentence"),
+    [
+        (multi_asset, {"outputs": "high"}, "outputs is one text; write a list of names and outputs"),
+        (multi_asset, {"outputs": [5]}, "outputs holds one int; write a list of names and outputs"),
+        (servo.Items, {"items": "file.csv"}, "items is one text; write a list of items"),
+        (servo.SensorResult, {"runs": "now"}, "runs is one text; write a list of run requests"),
+        (servo.SensorResult, {"runs": servo.RunRequest("k")}, "runs is one RunRequest; write a list of run requests"),
+        (Retry, {"on": 5}, "on is one int; write a list of categories, exception classes and their names"),
+        (Retry, {"never_on": [None]}, "never_on holds None; write a list of categories, exception classes and their"),
+        (Resources, {"capabilities": {"gpu": 1}}, "capabilities is one dict; write a list of texts"),
+        (servo.Slice, {"values": [1]}, "values holds one int; write a list of texts"),
+    ],
+)
+def test_what_is_no_list_is_not_taken_apart(made: Callable[..., object], options: Any, sentence: str) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        made(**options)
+    assert str(raised.value).startswith(sentence)
 
 
 def test_resources_in_units_of_people() -> None:

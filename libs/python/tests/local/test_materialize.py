@@ -137,6 +137,19 @@ def test_retries_follow_the_policy_and_wait_as_told() -> None:
     assert len(waits) == 2
 
 
+def test_one_cause_alone_is_a_cause() -> None:
+    class Flaky(Exception):
+        pass
+
+    @asset(retry=2, retry_on=Flaky)
+    def moody(context: Context) -> int:
+        if context.attempt < 2:
+            raise Flaky
+        return context.attempt
+
+    assert materialize([moody]).value(moody) == 2
+
+
 @pytest.mark.parametrize(
     ("error", "attempts"),
     [(ValueError("x"), 1), (ConnectionError("x"), 3), (Retriable("x"), 3), (Fatal("x"), 1), (TimeoutError("x"), 3)],
@@ -307,12 +320,13 @@ def test_several_dimensions_and_dynamic_sets() -> None:
     def cell(context: Context) -> str:
         return str(context.partition)
 
-    made = materialize([cell], partition=AllPartitions(), partition_sets={"s": ["x"]}, now=NOW)
-    assert [task.key for task in made.tasks] == [
-        f"default/cell[hour=t:2026-01-31T{hour}:00:00Z,region=s:{region},shop=s:x]:materialize"
-        for hour in ("22", "23")
-        for region in ("eu", "us")
-    ]
+    for shops in (["main"], "main"):
+        made = materialize([cell], partition=AllPartitions(), partition_sets={"s": shops}, now=NOW)
+        assert [task.key for task in made.tasks] == [
+            f"default/cell[hour=t:2026-01-31T{hour}:00:00Z,region=s:{region},shop=s:main]:materialize"
+            for hour in ("22", "23")
+            for region in ("eu", "us")
+        ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import servo
-from servo import InvalidValue, ManifestInvalid, asset
+from servo import InvalidValue, ManifestInvalid, Retry, asset
 from servo.manifest import canonical
 from servo.manifest.make import make
 from servo.manifest.project import KINDS, Definition, Project
@@ -170,6 +170,71 @@ def test_deps_must_be_parameters_and_assets() -> None:
     for deps, part in wrong:
         ((_, sentence, _),) = faults(asset(deps=deps)(clean))
         assert part in sentence
+
+
+def test_one_word_is_a_list_of_one() -> None:
+    @asset(owners="me", retry_on="transient", retry=Retry(on=KeyError), resources=servo.Resources(capabilities="gpu"))
+    def orders() -> int:
+        return 1
+
+    events = servo.source("events", owners="them")
+    manifest = make(Project.of([orders, events]), artifact=ARTIFACT, importable=False).manifest
+    theirs, mine = json.loads(canonical.text(manifest))["assets"]
+    assert (theirs["owners"], mine["owners"], mine["resources"]) == (["them"], ["me"], {"capabilities": ["gpu"]})
+    assert mine["retry"] == {"retry_on_categories": ["ERROR_CATEGORY_TRANSIENT"], "retry_on_types": ["KeyError"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"checks": servo.checks.unique("id")},
+            "checks is one Check; write a list of checks and functions with @check",
+        ),
+        ({"checks": ["unique"]}, "checks holds one text; write a list of checks and functions with @check"),
+        ({"checks": None}, "checks is None; write a list of checks and functions with @check"),
+        ({"secrets": servo.Secret.env("KEY")}, "secrets is one Secret; write a list of secrets"),
+        ({"secrets": ["hunter2"]}, "secrets holds one text; write a list of secrets"),
+        ({"deps": shop.orders}, "deps is one Asset; write a list, or a mapping from parameter to asset"),
+        ({"deps": servo.In("a/b")}, "deps is one In; write a list, or a mapping from parameter to asset"),
+        ({"tags": "x"}, "tags is one text; write a mapping from text to text"),
+        ({"tags": ["x"]}, "tags is one list; write a mapping from text to text"),
+        ({"owners": 5}, "owners is one int; write a list of texts"),
+        ({"owners": [None]}, "owners holds None; write a list of texts"),
+        (
+            {"retry_on": 5},
+            "retry_on is one int; write a list of categories, exception classes and their names",
+        ),
+    ],
+)
+def test_what_is_no_list_is_told_where_it_stands(options: Any, sentence: str) -> None:
+    @asset(**options)
+    def made() -> int:
+        return 1
+
+    @asset(tags={"after": "the wrong one"})
+    def after(made: int, ghost: int) -> int:
+        return made + ghost
+
+    (wrong, other) = faults(made, after)
+    assert wrong == ("default/made", sentence, line_of("@asset(**options)"))
+    assert (other[0], "`ghost` names no asset" in other[1]) == ("default/after", True)
+    with pytest.raises(ManifestInvalid):
+        servo.materialize([made])
+
+
+def test_sensors_take_no_part_alone() -> None:
+    def poll(cursor: str) -> servo.SensorResult:
+        return servo.SensorResult(cursor)
+
+    secrets: Any = servo.Secret.env("KEY")
+    wrong: list[tuple[Definition, str]] = [
+        (servo.Sensor("s", servo.Activity("raw/orders"), servo.Run("*")), "assets is one text; write a list of assets"),
+        (servo.sensor(secrets=secrets)(poll), "secrets is one Secret; write a list of secrets"),
+    ]
+    for definition, sentence in wrong:
+        ((_, told, _),) = faults(definition)
+        assert told == sentence
 
 
 def test_the_planners_refusals_come_with_file_and_line() -> None:

@@ -16,6 +16,7 @@ from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
 from .functions import check_function
+from .given import listed, one_or_more
 from .io import Io
 from .location import Location, of_caller, of_function
 
@@ -46,7 +47,7 @@ class AssetOptions(TypedDict, total=False):
     # A blocked output waits for a decision instead of failing the task.
     quarantine: bool
     retry: Retry | int | None
-    retry_on: Sequence[Cause]
+    retry_on: Cause | Sequence[Cause]
     # For user code, from start to finish.
     timeout: Duration | None
     # Silence of the worker until it counts as lost.
@@ -103,6 +104,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.isolation not in get_args(Isolation):
             raise InvalidValue(f'isolation is {self.isolation!r}; write "fresh" or "warm"')
+
+    @classmethod
+    def of(cls, options: AssetOptions) -> Settings:
+        given: dict[str, Any] = dict(options)
+        # A worker goes by it as it stands here.
+        given["retry_on"] = one_or_more(given.get("retry_on", ()))
+        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +199,7 @@ def asset(
         output = Output(
             key, description or inspect.getdoc(function) or "", options.get("tags", {}), options.get("io", "")
         )
-        return Asset(function, [output], Settings(**options))
+        return Asset(function, [output], Settings.of(options))
 
     return wrap if function is None else wrap(function)
 
@@ -200,13 +208,14 @@ def multi_asset(
     *, outputs: Sequence[str | Output], namespace: str = DEFAULT_NAMESPACE, **options: Unpack[AssetOptions]
 ) -> Callable[[Callable[P, R]], Asset[P, R]]:
     """Makes a function the maker of several assets; it answers a mapping from name to value, or values in order."""
-    named = [Output(AssetKey(namespace, each)) if isinstance(each, str) else each for each in outputs]
+    given = listed("outputs", outputs, (str, Output), "names and outputs")
+    named = [Output(AssetKey(namespace, each)) if isinstance(each, str) else each for each in given]
     if not named:
         raise InvalidValue("outputs is empty; name what the function makes")
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@multi_asset")
-        return Asset(function, named, Settings(**options))
+        return Asset(function, named, Settings.of(options))
 
     return wrap
 
@@ -224,7 +233,8 @@ def source(
 ) -> Source:
     """An asset that is made elsewhere. What a parameter gets of it is what ``load(partition)`` of the class ``io``
     answers."""
-    return Source(AssetKey(namespace, name), description, partitions, tags or {}, owners, freshness, io)
+    tags = {} if tags is None else tags
+    return Source(AssetKey(namespace, name), description, partitions, tags, owners, freshness, io)
 
 
 def as_input(given: object) -> In:

@@ -12,6 +12,7 @@ from servo.errors import InvalidValue
 
 from .durations import Duration
 from .functions import check_function
+from .given import listed
 from .location import Location, of_caller, of_function
 from .run import Run
 from .settings import Secret
@@ -89,6 +90,9 @@ class SensorResult:
     runs: Sequence[RunRequest] = ()
     skip_reason: str = ""
 
+    def __post_init__(self) -> None:
+        listed("runs", self.runs, RunRequest, "run requests")
+
 
 class PollSensor(Generic[P, R]):
     """A function that is asked again and again, with the cursor it gave last time."""
@@ -109,7 +113,7 @@ class PollSensor(Generic[P, R]):
         self.name = name
         self.description = inspect.getdoc(function) or ""
         self.interval, self.timeout = interval, timeout
-        self.run, self.secrets, self.pool, self.max_runs = run, tuple(secrets), pool, max_runs
+        self.run, self.secrets, self.pool, self.max_runs = run, secrets, pool, max_runs
         self.location: Location = of_function(function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -48,12 +48,18 @@ class Latest:
 class Table:
     """Downstream values to upstream values; one that is not listed reads nothing."""
 
-    entries: Mapping[Value, Sequence[Value]]
+    entries: Mapping[Value, Value | Sequence[Value]]
     downstream: str = ""
 
     @property
     def lines(self) -> list[tuple[str, list[str]]]:
-        return [(plain_text(reader), [plain_text(value) for value in read]) for reader, read in self.entries.items()]
+        return [
+            (plain_text(reader), [plain_text(each) for each in _several(read)]) for reader, read in self.entries.items()
+        ]
+
+
+def _several(read: Value | Sequence[Value]) -> Sequence[Value]:
+    return (read,) if isinstance(read, Value) else read
 
 
 Rule = Identity | Window | AllOf | Latest | Table

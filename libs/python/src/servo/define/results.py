@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NoReturn, TypeVar
 
+from servo.errors import InvalidValue
+
 T = TypeVar("T")
 
 
@@ -38,6 +40,8 @@ class Items(Generic[T]):
     value: object = None
 
     def __init__(self, items: Iterable[T], value: object = None) -> None:
+        if isinstance(items, str):
+            raise InvalidValue("items is one text; write a list of items")
         object.__setattr__(self, "items", tuple(items))
         object.__setattr__(self, "value", value)
 

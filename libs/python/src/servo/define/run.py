@@ -9,6 +9,7 @@ from typing import Any
 from servo.model.partition_key import PartitionKey
 
 from .asset import Asset, Output
+from .given import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,12 @@ class Keys:
 class Slice:
     """Single values, or from the first to the last, both included."""
 
-    values: tuple[str, ...] = ()
+    values: Sequence[str] = ()
     start: str = ""
     end: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", words("values", self.values))
 
 
 @dataclass(frozen=True, slots=True)

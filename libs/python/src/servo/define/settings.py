@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -11,34 +12,52 @@ from servo.errors import InvalidValue
 from servo.model.categories import ErrorCategory
 
 from .durations import Duration, read_duration
+from .given import listed, one_or_more, words
 
 Category = Literal["transient", "infrastructure", "timeout", "user_code", "input", "configuration"]
-# A category, an exception class, or the name of one.
-Cause = Category | type[BaseException] | str
+Backoff = Literal["exponential", "linear", "constant"]
+# An exception class, or the name of one.
+Kind = type[BaseException] | str
+# A category, or one of these.
+Cause = Category | Kind
 
 _CATEGORIES = {category.name.lower(): category for category in ErrorCategory}
 _SIZE = re.compile(r"([0-9]+)\s*(B|KB|MB|GB|KiB|MiB|GiB)")
 _SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Retry:
     """How often and how patiently a task is tried again. ``None`` leaves it to the server's default."""
 
     # Failures until it is given up, the first one included.
-    attempts: int | None = None
-    backoff: Literal["exponential", "linear", "constant"] | None = None
-    delay: Duration | None = None
-    max_delay: Duration | None = None
-    on: tuple[Cause, ...] = ()
-    never_on: tuple[type[BaseException] | str, ...] = ()
+    attempts: int | None
+    backoff: Backoff | None
+    delay: Duration | None
+    max_delay: Duration | None
+    on: tuple[Cause, ...]
+    never_on: tuple[Kind, ...]
 
-    def __post_init__(self) -> None:
-        if self.attempts is not None and self.attempts < 1:
-            raise InvalidValue(f"attempts is {self.attempts}; write at least 1, which means no second try")
-        for length in (self.delay, self.max_delay):
+    def __init__(
+        self,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        delay: Duration | None = None,
+        max_delay: Duration | None = None,
+        on: Cause | Sequence[Cause] = (),
+        never_on: Kind | Sequence[Kind] = (),
+    ) -> None:
+        if attempts is not None and attempts < 1:
+            raise InvalidValue(f"attempts is {attempts}; write at least 1, which means no second try")
+        for length in (delay, max_delay):
             if length is not None:
                 read_duration(length)
+        object.__setattr__(self, "attempts", attempts)
+        object.__setattr__(self, "backoff", backoff)
+        object.__setattr__(self, "delay", delay)
+        object.__setattr__(self, "max_delay", max_delay)
+        object.__setattr__(self, "on", causes("on", on))
+        object.__setattr__(self, "never_on", causes("never_on", never_on))
 
     @classmethod
     def of(cls, given: Retry | int | None, on: tuple[Cause, ...]) -> Retry | None:
@@ -61,7 +80,12 @@ class Retry:
         return sorted({type_name(cause) for cause in self.never_on})
 
 
-def type_name(cause: type[BaseException] | str) -> str:
+def causes(field: str, given: Cause | Sequence[Cause]) -> tuple[Cause, ...]:
+    """One alone is a list of one: ``retry_on=ConnectionError``."""
+    return listed(field, one_or_more(given), (str, type), "categories, exception classes and their names")
+
+
+def type_name(cause: Kind) -> str:
     """What an error of this class is called in a task's error."""
     return cause if isinstance(cause, str) else cause.__name__
 
@@ -74,9 +98,10 @@ class Resources:
     memory: int | str = 0
     gpus: int = 0
     # What the worker must offer: "region=eu", "duckdb".
-    capabilities: tuple[str, ...] = ()
+    capabilities: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "capabilities", words("capabilities", self.capabilities))
         if self.cpu < 0 or self.memory_bytes < 0 or self.gpus < 0:
             raise InvalidValue("resources are not negative; leave out what does not matter")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from servo.define.asset import Asset, Output
 from servo.define.checks import Check, CheckFunction, RowCount
+from servo.define.given import listed
 from servo.errors import InvalidValue
 
 
@@ -26,9 +27,10 @@ def attached(functions: Iterable[CheckFunction[..., Any]]) -> dict[str, list[Che
 
 def checks_of(asset: Asset[..., Any], others: Mapping[str, Sequence[Check]]) -> list[Check]:
     """``others`` are the attached ones."""
-    own = _joined([*asset.settings.checks, *asset.outputs[0].checks], others.get(str(asset.key), ()))
+    first = asset.outputs[0]
+    own = _joined([*_listed(asset.settings.checks), *_listed(first.checks)], others.get(str(asset.key), ()))
     for output in asset.outputs[1:]:
-        own += [_named(check, output) for check in _joined(output.checks, others.get(str(output.key), ()))]
+        own += [_named(check, output) for check in _joined(_listed(output.checks), others.get(str(output.key), ()))]
     return own
 
 
@@ -37,6 +39,10 @@ def looked_at(asset: Asset[..., Any], check: Check) -> str:
     name, dot, _ = check.name.partition(".")
     further = {output.key.name: str(output.key) for output in asset.outputs[1:]}
     return further.get(name, str(asset.key)) if dot else str(asset.key)
+
+
+def _listed(given: object) -> tuple[Check | CheckFunction[..., Any], ...]:
+    return listed("checks", given, (Check, CheckFunction), "checks and functions with @check")
 
 
 def _joined(given: Iterable[Check | CheckFunction[..., Any]], others: Iterable[Check]) -> list[Check]:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from servo.define.asset import Asset, Output, Source
+from servo.define.given import words
 from servo.define.run import PartitionChoice, choice
 from servo.manifest.make import make
 from servo.manifest.project import KINDS, Definition, Project
@@ -59,7 +60,8 @@ def materialize(
     made = make(project, artifact=_NO_ARTIFACT, importable=False)
     deployed = Deployed.of(made.checked)
     expressions = [selection] if isinstance(selection, str) else list(selection)
-    tasks = plan(deployed, expressions, choice(partition), Moment(int(now.timestamp()), partition_sets or {}))
+    sets = {name: words(f"partition_sets[{name!r}]", values) for name, values in (partition_sets or {}).items()}
+    tasks = plan(deployed, expressions, choice(partition), Moment(int(now.timestamp()), sets))
     runner = Runner(project, made.manifest, tasks, given, config or {}, secrets or {}, now, sleep)
     result = runner.run()
     if raise_on_error:

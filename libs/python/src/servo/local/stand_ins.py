@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from servo.define.asset import DEFAULT_NAMESPACE, Asset, Output, Source, as_input
+from servo.define.asset import DEFAULT_NAMESPACE, Asset, Output, Source
+from servo.define.dependencies import In
 from servo.define.location import of_caller
 from servo.manifest.project import Definition
 from servo.model.asset_key import AssetKey
@@ -45,7 +46,9 @@ def _named(listed: Iterable[Definition]) -> Iterator[Named]:
         if not isinstance(each, Asset):
             continue
         deps = each.settings.deps
-        for dependency in deps.values() if isinstance(deps, Mapping) else deps:
-            upstream = as_input(dependency).asset
-            if not isinstance(upstream, str):
+        # What is wrong with them is told with everything else.
+        listed = deps.values() if isinstance(deps, Mapping) else deps if isinstance(deps, Sequence | Set) else ()
+        for dependency in listed:
+            upstream = dependency.asset if isinstance(dependency, In) else dependency
+            if isinstance(upstream, Asset | Source | Output):
                 yield upstream

@@ -9,8 +9,9 @@ from servo.define.asset import Asset, Output, Settings, Source
 from servo.define.checks import Check
 from servo.define.conditions import AllOf, AnyOf, Condition, Cron, Is, Not
 from servo.define.dependencies import In
+from servo.define.given import listed, texts, words
 from servo.define.io import io_name
-from servo.define.settings import Freshness, Resources, Retry
+from servo.define.settings import Freshness, Resources, Retry, Secret, causes
 from servo.errors import InvalidValue
 from servo.v1 import code_pb2, common_pb2, condition_pb2, manifest_pb2
 
@@ -32,7 +33,7 @@ def maker(
     message.code.CopyFrom(code_pb2.CodeRef(entry_point=code_pb2.EntryPoint(module=module, function=function)))
     message.dependencies.extend(_dependency(*given) for given in inputs)
     message.checks.extend(checks.definition(check, entry_points) for check in asset_checks)
-    message.secrets.extend(secret(given) for given in settings.secrets)
+    message.secrets.extend(secret(given) for given in listed("secrets", settings.secrets, Secret, "secrets"))
     message.config_json = config_json(settings.config)
     message.quarantine = settings.quarantine
     message.pool, message.priority = settings.pool, settings.priority
@@ -55,8 +56,8 @@ def source(given: Source) -> manifest_pb2.AssetDefinition:
     return manifest_pb2.AssetDefinition(
         key=str(given.key),
         description=given.description,
-        owners=given.owners,
-        tags=given.tags,
+        owners=words("owners", given.owners),
+        tags=texts("tags", given.tags),
         source=True,
         partitions=partitions.definition(given.partitions),
         freshness=_freshness(given.freshness),
@@ -68,8 +69,8 @@ def _described(output: Output, settings: Settings, entry_points: EntryPoints) ->
     return manifest_pb2.AssetDefinition(
         key=str(output.key),
         description=output.description,
-        owners=settings.owners,
-        tags={**settings.tags, **output.tags},
+        owners=words("owners", settings.owners),
+        tags={**texts("tags", settings.tags), **texts("tags", output.tags)},
         partitions=partitions.definition(settings.partitions),
         freshness=_freshness(settings.freshness),
         code_version=settings.code_version,
@@ -78,7 +79,7 @@ def _described(output: Output, settings: Settings, entry_points: EntryPoints) ->
 
 
 def _set_limits(message: manifest_pb2.AssetDefinition, settings: Settings) -> None:
-    retry = Retry.of(settings.retry, tuple(settings.retry_on))
+    retry = Retry.of(settings.retry, causes("retry_on", settings.retry_on))
     if retry is not None:
         message.retry.CopyFrom(_retry(retry))
     if settings.resources is not None:

@@ -6,7 +6,9 @@ from typing import Any
 
 from servo.define.asset import Asset, Output, Source
 from servo.define.automation import Activity, PollSensor, Push, Schedule, Sensor, Webhook
+from servo.define.given import listed
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Run, Slice, Slices
+from servo.define.settings import Secret
 from servo.v1 import code_pb2, partition_pb2, run_spec_pb2, schedule_pb2, sensor_pb2
 
 from .entry_points import EntryPoints
@@ -44,7 +46,7 @@ def sensor(given: Sensor | PollSensor[..., Any], entry_points: EntryPoints) -> s
             name = f"WEBHOOK_SCHEME_{scheme.upper()}" if scheme else None
             message.webhook.CopyFrom(sensor_pb2.WebhookSource(secret=secret(key), scheme=name))
         case Activity(assets, run_filter):
-            keys = [_key(asset) for asset in assets]
+            keys = [_key(each) for each in listed("assets", assets, (str, Asset, Source, Output), "assets")]
             message.activity.CopyFrom(sensor_pb2.ActivitySource(asset_keys=keys, run_filter=run_filter))
     return message
 
@@ -66,7 +68,7 @@ def _poll(given: PollSensor[..., Any], entry_points: EntryPoints) -> sensor_pb2.
         code=code_pb2.CodeRef(entry_point=code_pb2.EntryPoint(module=module, function=function)),
         interval=duration(given.interval),
         timeout=duration(given.timeout),
-        secrets=[secret(each) for each in given.secrets],
+        secrets=[secret(each) for each in listed("secrets", given.secrets, Secret, "secrets")],
         pool=given.pool,
     )
 

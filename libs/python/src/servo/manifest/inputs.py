@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from servo.define.asset import CONTEXT, Asset, as_input
@@ -64,8 +64,9 @@ def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
                 hint = did_you_mean(name, parameters)
                 raise InvalidValue(f"deps names `{name}`, which is no parameter of the function{hint}")
         return {name: as_input(each) for name, each in deps.items()}, []
-    if isinstance(deps, str):
-        raise InvalidValue("deps is one text; write a list, or a mapping from parameter to asset")
+    if isinstance(deps, str) or not isinstance(deps, Sequence | Set):
+        kind = "text" if isinstance(deps, str) else type(deps).__name__
+        raise InvalidValue(f"deps is one {kind}; write a list, or a mapping from parameter to asset")
     # An asset in the list that is called like a parameter is what the parameter reads.
     listed = [as_input(each) for each in deps]
     read = {each.key.rpartition("/")[2]: each for each in listed}
