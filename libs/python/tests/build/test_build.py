@@ -134,6 +134,65 @@ def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: P
     assert not (tmp_path / ".servo").exists()
 
 
+# What is given, where it is found out (the module, or the asset), and what is said about it.
+WRONG = [
+    (
+        "checks=[row_count(at_least=1).on(severity='fatal')]",
+        "a0",
+        'severity is \'fatal\'; write "info" or "warning" or',
+    ),
+    ("checks=[row_count().on(phase='before')]", "a1", 'phase is \'before\'; write "pre" or "post"'),
+    ("checks=[row_count(at_least=-1)]", "a2", "at_least is -1; write a whole number from 0 to "),
+    ("checks=[row_count(at_least=0.5)]", "a3", "at_least is 0.5; write a whole number"),
+    ("retry=Retry(backoff='expo')", "a4", 'backoff is \'expo\'; write "exponential" or "linear" or "constant"'),
+    ("retry='often'", "default/x5", "retry is 'often'; write how many attempts there are, or Retry(…)"),
+    ("tags={'a': 1}", "default/x6", "tags['a'] is 1; write a text"),
+    ("priority='high'", "default/x7", "priority is 'high'; write a whole number"),
+    ("priority=2**40", "default/x8", "priority is 1099511627776; write a whole number from -2147483648 to 2147483647"),
+    ("pool=None", "default/x9", "pool is None; write a text, or leave it out"),
+    ("partitions='daily'", "default/x10", "partitions is 'daily'; write Daily(\"2026-01-01\"), Static("),
+    ("timeout=float('inf')", "default/x11", "timeout: `inf` is no length of time: write seconds, a timedelta, or a"),
+    ("checks=row_count(at_least=1)", "default/x12", "checks is one Check; write a list of checks"),
+    ("secrets=Secret.env('KEY')", "default/x13", "secrets is one Secret; write a list of secrets"),
+    ("quarantine='yes'", "default/x14", "quarantine is 'yes'; write True or False"),
+    ("freshness='1d'", "default/x15", "freshness is '1d'; write Freshness(max_age=…)"),
+    ("resources='big'", "default/x16", "resources is 'big'; write Resources(cpu=…, memory=…)"),
+    ("config='x'", "default/x17", "config is 'x'; write a mapping, or leave it out"),
+    # Nobody thought of this one.
+    ("freshness=Freshness(zone=5)", "default/x18", "cannot be written down (TypeError: "),
+]
+
+
+def test_every_wrong_argument_is_told_by_file_and_line(tmp_path: Path) -> None:
+    names = "Freshness, Retry, Run, Secret, asset, schedule"
+    head = f"from servo import {names}\nfrom servo.define.checks import row_count\n\n"
+    files = {
+        f"a{number}.py": f"{head}@asset({given})\ndef x{number}():\n    return 1\n"
+        for number, (given, _, _) in enumerate(WRONG)
+    }
+    nightly = "@schedule('0 6 * * *', {given})\ndef nightly():\n    return Run('*')\n"
+    files["gap.py"] = head + nightly.format(given="gap='shft'")
+    files["overlap.py"] = head + nightly.format(given="overlap='twice'")
+    files["fine.py"] = f"{head}@asset(retry_on=ConnectionError)\ndef fine():\n    return 1\n"
+    # Two in one module, and what reads something wrong is not wrong itself.
+    files["both.py"] = (
+        f"{head}@asset\ndef one(x7, ghost):\n    return 1\n\n@asset(pool=5)\ndef two(x8):\n    return 1\n"
+    )
+    answer = servo("build", project(tmp_path, files))
+    assert answer.returncode == 2, answer.stderr
+    lines = answer.stderr.removeprefix("servo: ").splitlines()
+    for place, subject, part in [
+        *((f"a{number}.py:4", subject, part) for number, (_, subject, part) in enumerate(WRONG)),
+        ("gap.py:4", "gap", 'gap is \'shft\'; write "shift" or "skip"'),
+        ("overlap.py:4", "overlap", 'overlap is \'twice\'; write "first" or "last" or "both"'),
+        ("both.py:4", "default/one", "the parameter `ghost` names no asset"),
+        ("both.py:8", "default/two", "pool is 5; write a text"),
+    ]:
+        said = [line for line in lines if f"/{place}: {subject}: " in line]
+        assert [part in line for line in said] == [True], (place, part, answer.stderr)
+    assert len(lines) == len(WRONG) + 4, answer.stderr
+
+
 def entry_points(built: Built) -> dict[str, tuple[str, str]]:
     places = {each.key: each.code.entry_point for each in built.manifest.assets}
     return {key: (place.module, place.function) for key, place in places.items()}

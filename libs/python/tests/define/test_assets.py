@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,7 +78,9 @@ def test_durations_as_people_write_them(given: Duration, seconds: float) -> None
     assert read_duration(given) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("wrong", ["", "5", "5 minutes", "-3s", "1h,2m", True])
+@pytest.mark.parametrize(
+    "wrong", ["", "5", "5 minutes", "-3s", "1h,2m", True, None, math.inf, math.nan, 10**20, "99999999999d"]
+)
 def test_other_durations_are_refused(wrong: Duration) -> None:
     with pytest.raises(InvalidValue, match="is no length of time"):
         read_duration(wrong)
@@ -126,6 +129,63 @@ def test_what_is_no_list_is_not_taken_apart(made: Callable[..., object], options
     assert str(raised.value).startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("made", "options", "sentence"),
+    [
+        (
+            servo.check,
+            {"severity": "fatal"},
+            'severity is \'fatal\'; write "info" or "warning" or "error" or "critical"',
+        ),
+        (servo.check, {"phase": "late"}, 'phase is \'late\'; write "pre" or "post"'),
+        (Retry, {"backoff": "expo"}, 'backoff is \'expo\'; write "exponential" or "linear" or "constant"'),
+        (Retry, {"attempts": "3"}, "attempts is '3'; write a whole number"),
+        (Retry, {"delay": math.inf}, "delay: `inf` is no length of time: write seconds"),
+        (servo.schedule, {"cron": "* * * * *", "gap": "shft"}, 'gap is \'shft\'; write "shift" or "skip"'),
+        (
+            servo.schedule,
+            {"cron": "* * * * *", "overlap": "none"},
+            'overlap is \'none\'; write "first" or "last" or "both"',
+        ),
+        (
+            servo.Webhook,
+            {"secret": servo.Secret.env("K"), "scheme": "gitlab"},
+            'scheme is \'gitlab\'; write "standard" or "github"',
+        ),
+        (
+            servo.Secret,
+            {"name": "k", "provider": "vault", "path": "p"},
+            'provider is \'vault\'; write "env" or "gcp-secret-manager"',
+        ),
+        (servo.checks.row_count, {"at_most": 2**64}, "at_most is 18446744073709551616; write a whole number from 0 to"),
+        (
+            servo.checks.row_count,
+            {"share_of_previous": "0.9"},
+            "share_of_previous is '0.9'; write a number such as 0.9",
+        ),
+        (servo.checks.row_count, {"share_of_previous": math.inf}, "share_of_previous is inf; write a number such as"),
+        (servo.checks.schema, {"columns": {"id": int}}, "columns['id'] is <class 'int'>; write a text"),
+        (servo.checks.sql, {"query": None}, "query is None; write a text"),
+        (Resources, {"cpu": "2"}, "cpu is '2'; write a number such as 0.9"),
+        (Resources, {"gpus": 0.5}, "gpus is 0.5; write a whole number"),
+        (Resources, {"memory": 1.5}, "`1.5` is no size: write bytes, or a text such as 512MiB"),
+        (Resources, {"memory": -1}, "memory is -1; write a whole number from 0 to"),
+        (servo.Window, {"start": "-6"}, "start is '-6'; write a whole number"),
+        (servo.LatestPartitions, {"count": -1}, "count is -1; write a whole number from 0 to"),
+        (servo.Output, {"key": "high"}, "key is 'high'; write AssetKey(namespace, name)"),
+        (servo.Run, {"partitions": 5}, "partitions is one int; write a list of partition keys"),
+    ],
+)
+def test_values_say_what_they_cannot_be(made: Callable[..., Any], options: Any, sentence: str) -> None:
+    def written() -> servo.Run:
+        return servo.Run("*")
+
+    with pytest.raises(InvalidValue) as raised:
+        # Decorators look at it when there is something to decorate.
+        made(**options)(written)
+    assert str(raised.value).startswith(sentence)
+
+
 def test_resources_in_units_of_people() -> None:
     resources = Resources(cpu=0.5, memory="512MiB")
     assert (resources.cpu_millicores, resources.memory_bytes) == (500, 536_870_912)
@@ -138,6 +198,8 @@ def test_what_cannot_be_is_refused_where_it_is_written() -> None:
         asset(name="Total")(lambda: None)
     with pytest.raises(InvalidValue, match='isolation is \'cold\'; write "fresh" or "warm"'):
         asset(name="a", isolation="cold")(lambda: None)  # type: ignore[call-overload]
+    with pytest.raises(InvalidValue, match='isolation is None; write "fresh" or "warm"'):
+        asset(name="a", isolation=None)(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(InvalidValue, match="are of several types"):
         servo.Static("a", 1)
     with pytest.raises(InvalidValue, match="must answer a Run"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 
 import servo
 from servo import InvalidValue, ManifestInvalid, Retry, asset
+from servo.define.asset import AssetOptions
 from servo.manifest import canonical
 from servo.manifest.make import make
 from servo.manifest.project import KINDS, Definition, Project
@@ -235,6 +240,67 @@ def test_sensors_take_no_part_alone() -> None:
     for definition, sentence in wrong:
         ((_, told, _),) = faults(definition)
         assert told == sentence
+
+
+ODD: list[Any] = [
+    *(None, True, -1, 0.5, math.inf, math.nan, 2**70, "x", "", "\ud800", b"x", int, object(), len),
+    *([], [None], ["x"], [[]], {}, {"x": None}, {5: 5}, {"x": ["y"]}, shop.orders, shop, servo.Retry(attempts=2)),
+]
+DECORATORS: dict[Callable[..., Any], dict[str, Any]] = {
+    asset: {},
+    servo.multi_asset: {"outputs": ["one", "other"]},
+    servo.check: {},
+    servo.schedule: {"cron": "0 6 * * *"},
+    servo.sensor: {},
+    servo.source: {"name": "events"},
+    servo.Output: {"key": servo.AssetKey("n", "one")},
+    servo.Sensor: {"name": "s", "on": servo.Push("t"), "run": servo.Run("*")},
+    servo.Webhook: {"secret": servo.Secret.env("K")},
+    servo.Activity: {},
+    servo.Run: {},
+    servo.In: {"asset": "default/events"},
+}
+
+
+def options_of(decorator: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(decorator).parameters.values()
+    named = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    more = AssetOptions.__annotations__ if decorator in (asset, servo.multi_asset) else ()
+    return [*(name for name in named if name != "location"), *more]
+
+
+def defined(decorator: Callable[..., Any], options: dict[str, Any]) -> Definition:
+    """What can be a part of a project, with this in it."""
+
+    def written(**_: Any) -> Any:
+        return servo.Run("*")
+
+    made = decorator(**options)
+    if isinstance(made, KINDS):
+        return made
+    if isinstance(made, servo.Output):
+        return servo.multi_asset(outputs=[made])(written)
+    if isinstance(made, servo.Webhook | servo.Activity):
+        return servo.Sensor("s", made, servo.Run("*"))
+    if isinstance(made, servo.Run):
+        return servo.Sensor("s", servo.Push("t"), made)
+    if isinstance(made, servo.In):
+        return asset(deps={"events": made})(written)
+    definition: Definition = made(written)
+    return definition
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_nothing_that_is_given_is_a_fault_of_servo(decorator: Callable[..., Any]) -> None:
+    events = servo.source("events")
+    for option in options_of(decorator):
+        for odd in ODD:
+            try:
+                definition = defined(decorator, {**DECORATORS[decorator], option: odd})
+            except InvalidValue:
+                continue
+            with contextlib.suppress(ManifestInvalid):
+                make(Project.of([events, definition]), artifact=ARTIFACT, importable=False)
 
 
 def test_the_planners_refusals_come_with_file_and_line() -> None:

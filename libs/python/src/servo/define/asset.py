@@ -16,7 +16,7 @@ from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
 from .functions import check_function
-from .given import listed, one_or_more
+from .given import listed, of_kind, one_of, one_or_more
 from .io import Io
 from .location import Location, of_caller, of_function
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Isolation = Literal["warm", "fresh"]
+Isolation = Literal["fresh", "warm"]
 # The parameter that gets a Context instead of data.
 CONTEXT = "context"
 DEFAULT_NAMESPACE = "default"
@@ -102,8 +102,7 @@ class Settings:
     isolation: Isolation = "warm"
 
     def __post_init__(self) -> None:
-        if self.isolation not in get_args(Isolation):
-            raise InvalidValue(f'isolation is {self.isolation!r}; write "fresh" or "warm"')
+        one_of("isolation", self.isolation, get_args(Isolation))
 
     @classmethod
     def of(cls, options: AssetOptions) -> Settings:
@@ -123,6 +122,9 @@ class Output:
     io: Io = ""
     # Of this output; those in the options of a multi-asset are about the first.
     checks: Sequence[Check | CheckFunction[..., Any]] = ()
+
+    def __post_init__(self) -> None:
+        of_kind("key", self.key, AssetKey, "AssetKey(namespace, name)")
 
 
 class Asset(Generic[P, R]):

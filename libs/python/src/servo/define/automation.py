@@ -6,19 +6,23 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 from servo.errors import InvalidValue
 
 from .durations import Duration
 from .functions import check_function
-from .given import listed
+from .given import listed, one_of, text
 from .location import Location, of_caller, of_function
 from .run import Run
 from .settings import Secret
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# A local time that does not exist because the clock jumps forward, and one that exists twice.
+Gap = Literal["shift", "skip"]
+Overlap = Literal["first", "last", "both"]
+Scheme = Literal["standard", "github"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,17 @@ class Schedule:
     run: Run
     zone: str = ""
     description: str = ""
-    # A local time that does not exist because the clock jumps forward, and one that exists twice.
-    gap: Literal["shift", "skip"] | None = None
-    overlap: Literal["first", "last", "both"] | None = None
+    gap: Gap | None = None
+    overlap: Overlap | None = None
     catch_up_window: Duration | None = None
     catch_up_max_ticks: int | None = None
     skip_while_running: bool = False
     location: Location = field(default_factory=of_caller, compare=False)
+
+    def __post_init__(self) -> None:
+        text("name", self.name)
+        one_of("gap", self.gap, (None, *get_args(Gap)))
+        one_of("overlap", self.overlap, (None, *get_args(Overlap)))
 
 
 def schedule(
@@ -44,8 +52,8 @@ def schedule(
     *,
     name: str = "",
     zone: str = "",
-    gap: Literal["shift", "skip"] | None = None,
-    overlap: Literal["first", "last", "both"] | None = None,
+    gap: Gap | None = None,
+    overlap: Overlap | None = None,
     catch_up_window: Duration | None = None,
     catch_up_max_ticks: int | None = None,
     skip_while_running: bool = False,
@@ -110,7 +118,7 @@ class PollSensor(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self.name = name
+        self.name = text("name", name)
         self.description = inspect.getdoc(function) or ""
         self.interval, self.timeout = interval, timeout
         self.run, self.secrets, self.pool, self.max_runs = run, secrets, pool, max_runs
@@ -152,7 +160,10 @@ class Webhook:
     """Signed HTTP calls from outside."""
 
     secret: Secret
-    scheme: Literal["standard", "github"] | None = None
+    scheme: Scheme | None = None
+
+    def __post_init__(self) -> None:
+        one_of("scheme", self.scheme, (None, *get_args(Scheme)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +185,6 @@ class Sensor:
     description: str = ""
     max_runs: int = 0
     location: Location = field(default_factory=of_caller, compare=False)
+
+    def __post_init__(self) -> None:
+        text("name", self.name)

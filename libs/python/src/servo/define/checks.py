@@ -10,10 +10,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 from .durations import Duration, read_duration
 from .functions import check_function
+from .given import UINT32, UINT64, amount, one_of, text, texts, whole
 from .location import Location, of_function
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ class RowCount:
     at_most: int | None = None
     # At least this share of the version before, in millionths.
     share_of_previous_ppm: int | None = None
+
+    def __post_init__(self) -> None:
+        for field, given in (("at_least", self.at_least), ("at_most", self.at_most)):
+            if given is not None:
+                whole(field, given, UINT64)
+        if self.share_of_previous_ppm is not None:
+            whole("share_of_previous_ppm", self.share_of_previous_ppm, UINT32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,11 @@ class Check:
     timeout: Duration | None = None
     description: str = ""
 
+    def __post_init__(self) -> None:
+        text("name", self.name)
+        one_of("severity", self.severity, (None, *get_args(Severity)))
+        one_of("phase", self.phase, (None, *get_args(Phase)))
+
     def on(
         self,
         *,
@@ -100,30 +113,30 @@ def row_count(
     share_of_previous: float | None = None,
 ) -> Check:
     """``share_of_previous=0.9``: at least nine tenths of the rows of the version before."""
-    share = None if share_of_previous is None else round(share_of_previous * 1_000_000)
-    return Check("row_count", RowCount(at_least, at_most, share))
+    ppm = None if share_of_previous is None else round(amount("share_of_previous", share_of_previous) * 1_000_000)
+    return Check("row_count", RowCount(at_least, at_most, ppm))
 
 
 def not_null(*columns: str) -> Check:
-    return Check(f"not_null_{'_'.join(columns)}", NotNull(columns))
+    return Check(f"not_null_{'_'.join(_names(columns))}", NotNull(columns))
 
 
 def unique(*columns: str) -> Check:
-    return Check(f"unique_{'_'.join(columns)}", Unique(columns))
+    return Check(f"unique_{'_'.join(_names(columns))}", Unique(columns))
 
 
 def max_age(column: str, age: Duration) -> Check:
-    return Check(f"max_age_{column}", MaxAge(column, read_duration(age)))
+    return Check(f"max_age_{text('column', column)}", MaxAge(column, read_duration(age, "age")))
 
 
 def schema(columns: Mapping[str, str], *, allow_extra: bool = False) -> Check:
     """Arrow types by column, such as ``{"id": "int64", "note": "string?"}``; with ``?`` empty values are allowed."""
-    return Check("schema", Schema(tuple(columns.items()), allow_extra))
+    return Check("schema", Schema(tuple(texts("columns", columns).items()), allow_extra))
 
 
 def sql(query: str, *, name: str = "sql") -> Check:
     """DuckDB over the view ``output``, or before user code over a view per parameter; every row is a failure."""
-    return Check(name, Sql(query))
+    return Check(name, Sql(text("query", query)))
 
 
 class CheckFunction(Generic[P, R]):
@@ -149,12 +162,20 @@ def check(
 ) -> Callable[[Callable[P, R]], CheckFunction[P, R]]:
     """Makes a function a check of these assets; it answers a bool or a :class:`~servo.define.results.CheckOutcome`."""
 
+    from .asset import as_input
+
+    targets = [as_input(each).key for each in assets]
+
     def wrap(function: Callable[P, R]) -> CheckFunction[P, R]:
         check_function(function, "@check")
         made = Check(name or function.__name__, Code(function), severity, phase, timeout, _words(function))
-        return CheckFunction(function, made, [each if isinstance(each, str) else str(each.key) for each in assets])
+        return CheckFunction(function, made, targets)
 
     return wrap
+
+
+def _names(columns: Sequence[str]) -> Sequence[str]:
+    return [text("a column", each) for each in columns]
 
 
 def _words(function: Callable[..., Any]) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from servo.model.partition_value import Value, plain_text
 
+from .given import INT32, UINT32, whole
+
 if TYPE_CHECKING:
     from .asset import Asset, Output, Source
 
@@ -31,6 +33,10 @@ class Window:
     end: int = 0
     downstream: str = ""
 
+    def __post_init__(self) -> None:
+        whole("start", self.start, INT32)
+        whole("end", self.end, INT32)
+
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
@@ -42,6 +48,9 @@ class Latest:
     """The newest values, this many."""
 
     count: int = 1
+
+    def __post_init__(self) -> None:
+        whole("count", self.count, UINT32)
 
 
 @dataclass(frozen=True, slots=True)

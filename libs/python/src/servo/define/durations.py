@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 from servo.errors import InvalidValue
+from servo.model.text import excerpt
 
 # Seconds, a timedelta, or a text such as "90s", "5m", "1h 30m", "2d".
 Duration = timedelta | int | float | str
@@ -14,20 +15,24 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)\s*")
 
 
-def read_duration(given: Duration) -> timedelta:
+def read_duration(given: Duration, field: str = "") -> timedelta:
+    """``field`` is what a refusal calls it."""
     if isinstance(given, timedelta):
         return given
-    if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise _refusal(given)
-    if not isinstance(given, str):
-        return timedelta(seconds=given)
-    parts = _PART.findall(given)
-    if not parts or _PART.sub("", given):
-        raise _refusal(given)
-    return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    try:
+        return timedelta(seconds=_seconds(given))
+    # Endless, no number at all, or longer than a timedelta can be.
+    except (OverflowError, ValueError):
+        raise InvalidValue(
+            f"{field}{': ' if field else ''}`{excerpt(str(given))}` is no length of time: write seconds, a timedelta, "
+            "or a text such as 90s, 5m or 1h 30m"
+        ) from None
 
 
-def _refusal(given: object) -> InvalidValue:
-    return InvalidValue(
-        f"`{given}` is no length of time: write seconds, a timedelta, or a text such as 90s, 5m or 1h 30m"
-    )
+def _seconds(given: object) -> float:
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return given
+    parts = _PART.findall(given) if isinstance(given, str) else []
+    if not isinstance(given, str) or not parts or _PART.sub("", given):
+        raise ValueError
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)

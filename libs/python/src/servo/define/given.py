@@ -1,15 +1,22 @@
-"""What users give where several things belong: taken as they mean it, or refused.
+"""What users give: taken as they mean it, or refused with the argument's name and what to write instead.
 
-A text is a sequence as well, of its letters, so nothing would complain by itself.
+Nothing would complain by itself where it is written: a text is a sequence as well, of its letters, and a wrong number
+is found out by whoever sends it.
 """
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from servo.errors import InvalidValue
 from servo.model.text import excerpt
+
+INT32 = (-(2**31), 2**31 - 1)
+UINT32 = (0, 2**32 - 1)
+UINT64 = (0, 2**64 - 1)
 
 
 def one_or_more(given: Any) -> Any:
@@ -43,8 +50,55 @@ def texts(field: str, given: object) -> dict[str, str]:
     return dict(given)
 
 
+def text(field: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise InvalidValue(f"{field} is {shown(given)}; write a text{_or_nothing(given)}")
+    return given
+
+
+def flag(field: str, given: object) -> bool:
+    if given not in (True, False):
+        raise InvalidValue(f"{field} is {shown(given)}; write True or False")
+    return bool(given)
+
+
+def whole(field: str, given: Any, limits: tuple[int, int]) -> int:
+    """What counts as an int does, numpy's for instance."""
+    low, high = limits
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise InvalidValue(f"{field} is {shown(given)}; write a whole number") from None
+    if not low <= number <= high:
+        raise InvalidValue(f"{field} is {shown(given)}; write a whole number from {low} to {high}")
+    return number
+
+
+def amount(field: str, given: Any) -> float:
+    """A number that is neither negative nor endless."""
+    if not isinstance(given, int | float) or not 0 <= given < math.inf:
+        raise InvalidValue(f"{field} is {shown(given)}; write a number such as 0.9")
+    return given
+
+
+def of_kind(field: str, given: object, kinds: Any, write: str) -> None:
+    if not isinstance(given, kinds):
+        raise InvalidValue(f"{field} is {shown(given)}; write {write}{_or_nothing(given)}")
+
+
+def one_of(field: str, given: object, choices: Sequence[object]) -> None:
+    """``None`` among the choices may be left out."""
+    if given not in choices:
+        offers = " or ".join(f'"{each}"' for each in choices if each is not None)
+        raise InvalidValue(f"{field} is {shown(given)}; write {offers}")
+
+
 def shown(given: object) -> str:
     return excerpt(repr(given))
+
+
+def _or_nothing(given: object) -> str:
+    return ", or leave it out" if given is None else ""
 
 
 def _one(given: object) -> str:

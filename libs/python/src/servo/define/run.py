@@ -8,8 +8,8 @@ from typing import Any
 
 from servo.model.partition_key import PartitionKey
 
-from .asset import Asset, Output
-from .given import words
+from .asset import Asset, Output, as_input
+from .given import UINT32, listed, whole, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,9 @@ class LatestPartitions:
 
     count: int = 1
 
+    def __post_init__(self) -> None:
+        whole("count", self.count, UINT32)
+
 
 PartitionChoice = Keys | Slices | AllPartitions | LatestPartitions
 
@@ -73,7 +76,7 @@ class Run:
         priority: int = 0,
         skip_up_to_date: bool = False,
     ) -> None:
-        expressions = tuple(each if isinstance(each, str) else str(each.key) for each in selection)
+        expressions = tuple(as_input(each).key for each in selection)
         object.__setattr__(self, "selection", expressions)
         object.__setattr__(self, "partitions", choice(partitions))
         object.__setattr__(self, "labels", labels or {})
@@ -89,4 +92,4 @@ def choice(
     if given is None or isinstance(given, PartitionChoice):
         return given
     keys = [given] if isinstance(given, PartitionKey | str) else given
-    return Keys(tuple(str(key) for key in keys))
+    return Keys(tuple(map(str, listed("partitions", keys, (PartitionKey, str), "partition keys"))))

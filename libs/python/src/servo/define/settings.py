@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from servo.errors import InvalidValue
 from servo.model.categories import ErrorCategory
 
 from .durations import Duration, read_duration
-from .given import listed, one_or_more, words
+from .given import INT32, UINT32, UINT64, amount, listed, one_of, one_or_more, shown, whole, words
 
 Category = Literal["transient", "infrastructure", "timeout", "user_code", "input", "configuration"]
+Provider = Literal["env", "gcp-secret-manager"]
 Backoff = Literal["exponential", "linear", "constant"]
 # An exception class, or the name of one.
 Kind = type[BaseException] | str
@@ -47,11 +48,12 @@ class Retry:
         on: Cause | Sequence[Cause] = (),
         never_on: Kind | Sequence[Kind] = (),
     ) -> None:
-        if attempts is not None and attempts < 1:
+        if attempts is not None and whole("attempts", attempts, INT32) < 1:
             raise InvalidValue(f"attempts is {attempts}; write at least 1, which means no second try")
-        for length in (delay, max_delay):
+        one_of("backoff", backoff, (None, *get_args(Backoff)))
+        for field, length in (("delay", delay), ("max_delay", max_delay)):
             if length is not None:
-                read_duration(length)
+                read_duration(length, field)
         object.__setattr__(self, "attempts", attempts)
         object.__setattr__(self, "backoff", backoff)
         object.__setattr__(self, "delay", delay)
@@ -64,6 +66,8 @@ class Retry:
         """``retry=3, retry_on=(ConnectionError,)`` for short."""
         if given is None and not on:
             return None
+        if isinstance(given, bool) or not isinstance(given, Retry | int | None):
+            raise InvalidValue(f"retry is {shown(given)}; write how many attempts there are, or Retry(…)")
         policy = cls(attempts=given) if isinstance(given, int) else given or cls()
         return cls(policy.attempts, policy.backoff, policy.delay, policy.max_delay, (*policy.on, *on), policy.never_on)
 
@@ -102,8 +106,9 @@ class Resources:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", words("capabilities", self.capabilities))
-        if self.cpu < 0 or self.memory_bytes < 0 or self.gpus < 0:
-            raise InvalidValue("resources are not negative; leave out what does not matter")
+        amount("cpu", self.cpu)
+        whole("gpus", self.gpus, UINT32)
+        whole("memory", self.memory_bytes, UINT64)
 
     @property
     def cpu_millicores(self) -> int:
@@ -113,7 +118,7 @@ class Resources:
     def memory_bytes(self) -> int:
         if isinstance(self.memory, int):
             return self.memory
-        found = _SIZE.fullmatch(self.memory)
+        found = _SIZE.fullmatch(self.memory) if isinstance(self.memory, str) else None
         if not found:
             raise InvalidValue(f"`{self.memory}` is no size: write bytes, or a text such as 512MiB or 2GB")
         return int(found[1]) * _SIZES[found[2]]
@@ -139,11 +144,14 @@ class Secret:
 
     # The name under which user code gets it.
     name: str
-    provider: Literal["env", "gcp-secret-manager"]
+    provider: Provider
     # A variable's name, or a secret's resource name.
     path: str
     # A pinned version; empty takes the newest.
     version: str = ""
+
+    def __post_init__(self) -> None:
+        one_of("provider", self.provider, get_args(Provider))
 
     @classmethod
     def env(cls, name: str, variable: str = "") -> Secret:

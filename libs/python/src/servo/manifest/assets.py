@@ -9,7 +9,7 @@ from servo.define.asset import Asset, Output, Settings, Source
 from servo.define.checks import Check
 from servo.define.conditions import AllOf, AnyOf, Condition, Cron, Is, Not
 from servo.define.dependencies import In
-from servo.define.given import listed, texts, words
+from servo.define.given import INT32, flag, listed, of_kind, text, texts, whole, words
 from servo.define.io import io_name
 from servo.define.settings import Freshness, Resources, Retry, Secret, causes
 from servo.errors import InvalidValue
@@ -35,9 +35,10 @@ def maker(
     message.checks.extend(checks.definition(check, entry_points) for check in asset_checks)
     message.secrets.extend(secret(given) for given in listed("secrets", settings.secrets, Secret, "secrets"))
     message.config_json = config_json(settings.config)
-    message.quarantine = settings.quarantine
-    message.pool, message.priority = settings.pool, settings.priority
-    message.may_skip, message.yields_items = settings.may_skip, settings.yields_items
+    message.quarantine = flag("quarantine", settings.quarantine)
+    message.pool, message.priority = text("pool", settings.pool), whole("priority", settings.priority, INT32)
+    message.may_skip = flag("may_skip", settings.may_skip)
+    message.yields_items = flag("yields_items", settings.yields_items)
     message.isolated = settings.isolation == "fresh"
     _set_limits(message, settings)
     if settings.automation is not None:
@@ -55,7 +56,7 @@ def also_made(asset: Asset[..., Any], output: Output, entry_points: EntryPoints)
 def source(given: Source) -> manifest_pb2.AssetDefinition:
     return manifest_pb2.AssetDefinition(
         key=str(given.key),
-        description=given.description,
+        description=text("description", given.description),
         owners=words("owners", given.owners),
         tags=texts("tags", given.tags),
         source=True,
@@ -68,12 +69,12 @@ def source(given: Source) -> manifest_pb2.AssetDefinition:
 def _described(output: Output, settings: Settings, entry_points: EntryPoints) -> manifest_pb2.AssetDefinition:
     return manifest_pb2.AssetDefinition(
         key=str(output.key),
-        description=output.description,
+        description=text("description", output.description),
         owners=words("owners", settings.owners),
         tags={**texts("tags", settings.tags), **texts("tags", output.tags)},
         partitions=partitions.definition(settings.partitions),
         freshness=_freshness(settings.freshness),
-        code_version=settings.code_version,
+        code_version=text("code_version", settings.code_version),
         io=entry_points.io(output.io or settings.io),
     )
 
@@ -86,7 +87,8 @@ def _set_limits(message: manifest_pb2.AssetDefinition, settings: Settings) -> No
         message.resources.CopyFrom(_resources(settings.resources))
     if settings.timeout is not None or settings.heartbeat_timeout is not None:
         timeouts = common_pb2.Timeouts(
-            execution=duration(settings.timeout), heartbeat=duration(settings.heartbeat_timeout)
+            execution=duration(settings.timeout, "timeout"),
+            heartbeat=duration(settings.heartbeat_timeout, "heartbeat_timeout"),
         )
         message.timeouts.CopyFrom(timeouts)
 
@@ -105,8 +107,8 @@ def _retry(given: Retry) -> common_pb2.RetryPolicy:
     return common_pb2.RetryPolicy(
         max_attempts=given.attempts,
         backoff=f"BACKOFF_{given.backoff.upper()}" if given.backoff else None,
-        initial_delay=duration(given.delay),
-        max_delay=duration(given.max_delay),
+        initial_delay=duration(given.delay, "delay"),
+        max_delay=duration(given.max_delay, "max_delay"),
         retry_on_categories=[f"ERROR_CATEGORY_{category.name}" for category in given.categories],
         retry_on_types=given.types,
         never_on_types=given.never_types,
@@ -114,6 +116,7 @@ def _retry(given: Retry) -> common_pb2.RetryPolicy:
 
 
 def _resources(given: Resources) -> common_pb2.Resources:
+    of_kind("resources", given, Resources, "Resources(cpu=…, memory=…)")
     return common_pb2.Resources(
         cpu_millicores=given.cpu_millicores,
         memory_bytes=given.memory_bytes,
@@ -125,8 +128,9 @@ def _resources(given: Resources) -> common_pb2.Resources:
 def _freshness(given: Freshness | None) -> manifest_pb2.FreshnessPolicy | None:
     if given is None:
         return None
+    of_kind("freshness", given, Freshness, "Freshness(max_age=…)")
     return manifest_pb2.FreshnessPolicy(
-        max_age=duration(given.max_age), deadline_cron=given.deadline_cron, time_zone=given.zone
+        max_age=duration(given.max_age, "max_age"), deadline_cron=given.deadline_cron, time_zone=given.zone
     )
 
 

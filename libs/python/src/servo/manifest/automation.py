@@ -6,7 +6,7 @@ from typing import Any
 
 from servo.define.asset import Asset, Output, Source
 from servo.define.automation import Activity, PollSensor, Push, Schedule, Sensor, Webhook
-from servo.define.given import listed
+from servo.define.given import INT32, UINT32, flag, listed, of_kind, text, texts, whole
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Run, Slice, Slices
 from servo.define.settings import Secret
 from servo.v1 import code_pb2, partition_pb2, run_spec_pb2, schedule_pb2, sensor_pb2
@@ -16,23 +16,26 @@ from .values import config_json, duration, secret
 
 
 def schedule(given: Schedule) -> schedule_pb2.ScheduleDefinition:
+    ticks = given.catch_up_max_ticks
     return schedule_pb2.ScheduleDefinition(
         name=given.name,
         description=given.description,
-        cron=given.cron,
-        time_zone=given.zone,
+        cron=text("cron", given.cron),
+        time_zone=text("zone", given.zone),
         gap=f"GAP_POLICY_{given.gap.upper()}" if given.gap else None,
         overlap=f"OVERLAP_POLICY_{given.overlap.upper()}" if given.overlap else None,
-        catch_up_window=duration(given.catch_up_window),
-        catch_up_max_ticks=given.catch_up_max_ticks,
+        catch_up_window=duration(given.catch_up_window, "catch_up_window"),
+        catch_up_max_ticks=None if ticks is None else whole("catch_up_max_ticks", ticks, UINT32),
         run=run_spec(given.run),
-        skip_while_running=given.skip_while_running,
+        skip_while_running=flag("skip_while_running", given.skip_while_running),
     )
 
 
 def sensor(given: Sensor | PollSensor[..., Any], entry_points: EntryPoints) -> sensor_pb2.SensorDefinition:
     message = sensor_pb2.SensorDefinition(
-        name=given.name, description=given.description, max_runs_per_evaluation=given.max_runs
+        name=given.name,
+        description=text("description", given.description),
+        max_runs_per_evaluation=whole("max_runs", given.max_runs, UINT32),
     )
     if given.run is not None:
         message.run.CopyFrom(run_spec(given.run))
@@ -52,13 +55,14 @@ def sensor(given: Sensor | PollSensor[..., Any], entry_points: EntryPoints) -> s
 
 
 def run_spec(given: Run) -> run_spec_pb2.RunSpec:
+    of_kind("run", given, Run, "Run(…)")
     return run_spec_pb2.RunSpec(
         selection=given.selection,
         partitions=_partitions(given.partitions),
-        labels=given.labels,
+        labels=texts("labels", given.labels),
         config_json=config_json(given.config),
-        priority=given.priority,
-        skip_up_to_date=given.skip_up_to_date,
+        priority=whole("priority", given.priority, INT32),
+        skip_up_to_date=flag("skip_up_to_date", given.skip_up_to_date),
     )
 
 
@@ -66,10 +70,10 @@ def _poll(given: PollSensor[..., Any], entry_points: EntryPoints) -> sensor_pb2.
     module, function = entry_points.of_definition(given)
     return sensor_pb2.PollSource(
         code=code_pb2.CodeRef(entry_point=code_pb2.EntryPoint(module=module, function=function)),
-        interval=duration(given.interval),
-        timeout=duration(given.timeout),
+        interval=duration(given.interval, "interval"),
+        timeout=duration(given.timeout, "timeout"),
         secrets=[secret(each) for each in listed("secrets", given.secrets, Secret, "secrets")],
-        pool=given.pool,
+        pool=text("pool", given.pool),
     )
 
 

@@ -15,7 +15,7 @@ def definition(check: Check, entry_points: EntryPoints) -> pb.CheckDefinition:
         description=check.description,
         severity=f"SEVERITY_{check.severity.upper()}" if check.severity else None,
         phase=f"CHECK_PHASE_{check.phase.upper()}" if check.phase else None,
-        timeout=duration(check.timeout),
+        timeout=duration(check.timeout, "timeout"),
     )
     match check.spec:
         case RowCount(at_least, at_most, share):
@@ -25,7 +25,7 @@ def definition(check: Check, entry_points: EntryPoints) -> pb.CheckDefinition:
         case Unique(columns):
             message.unique.CopyFrom(pb.UniqueCheck(columns=columns))
         case MaxAge(column, max_age):
-            message.freshness.CopyFrom(pb.FreshnessCheck(column=column, max_age=duration(max_age)))
+            message.freshness.CopyFrom(pb.FreshnessCheck(column=column, max_age=duration(max_age, "max_age")))
         case Schema(columns, allow_extra):
             message.schema.CopyFrom(
                 pb.SchemaCheck(columns=[_column(*column) for column in columns], allow_extra=allow_extra)

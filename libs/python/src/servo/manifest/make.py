@@ -151,3 +151,8 @@ class _Writer:
             yield
         except (InvalidValue, CannotCheck) as fault:
             self.faults.append(Fault("", str(fault), subject, location))
+        # Nobody can foresee everything that may be given.
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            sentence = f"cannot be written down ({told}); look for an argument of a kind that does not belong there"
+            self.faults.append(Fault("", sentence, subject, location))

@@ -10,15 +10,16 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 
 from servo.define import durations
+from servo.define.given import shown
 from servo.define.settings import Secret
 from servo.errors import InvalidValue
 from servo.v1 import common_pb2
 
 
-def duration(given: durations.Duration | None) -> Duration | None:
+def duration(given: durations.Duration | None, field: str = "") -> Duration | None:
     if given is None:
         return None
-    length = durations.read_duration(given)
+    length = durations.read_duration(given, field)
     micros = length // timedelta(microseconds=1)
     # Both parts have the sign of the whole.
     seconds, rest = divmod(abs(micros), 1_000_000)
@@ -28,6 +29,8 @@ def duration(given: durations.Duration | None) -> Duration | None:
 
 def config_json(config: Mapping[str, Any]) -> str:
     """User configuration as text; equal configuration has equal text."""
+    if not isinstance(config, Mapping):
+        raise InvalidValue(f"config is {shown(config)}; write a mapping, or leave it out")
     if not config:
         return ""
     try:
@@ -37,4 +40,7 @@ def config_json(config: Mapping[str, Any]) -> str:
 
 
 def secret(given: Secret) -> common_pb2.SecretRef:
+    # Without its value, which may be the secret itself.
+    if not isinstance(given, Secret):
+        raise InvalidValue(f'a secret is a {type(given).__name__}; write Secret.env("NAME")')
     return common_pb2.SecretRef(name=given.name, provider=given.provider, path=given.path, version=given.version)

@@ -19,9 +19,9 @@ class AssetKey:
 
     def __post_init__(self) -> None:
         for part, given in (("namespace", self.namespace), ("name", self.name)):
-            if not is_name(given):
+            if not (isinstance(given, str) and is_name(given)):
                 raise InvalidValue(
-                    f"the {part} `{excerpt(given)}` of an asset is refused: write 1 to {NAME_BYTES_MAX} "
+                    f"the {part} `{excerpt(str(given))}` of an asset is refused: write 1 to {NAME_BYTES_MAX} "
                     "lower-case letters, digits and `_`, not beginning with a digit"
                 )
 
