@@ -36,6 +36,8 @@ def nightly():
     return Run("+marts/revenue", partitions=LatestPartitions())
 """
 
+ONE_ASSET = "\n\n@asset\ndef x():\n    return 1\n"
+
 
 def project(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
@@ -90,6 +92,29 @@ def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
     manifest = json.loads((folder / f"{told['manifest']}.json").read_text())
     assert manifest["artifact"]["digest"] == told["archive"]
     assert manifest["assets"][0]["code"] == {"entry_point": {"module": "shop.assets", "function": "revenue"}}
+
+
+NOISE = """
+import subprocess, sys
+print("a word of the module")
+sys.stdout.write("and one more\\n")
+sys.__stdout__.write("one of the stream itself\\n")
+subprocess.run(["echo", "one of a program"])
+"""
+
+
+def test_what_a_module_prints_is_not_the_answer(tmp_path: Path) -> None:
+    code = f"from servo import asset\n{NOISE}\n@asset\ndef x():\n    return 1\n"
+    answer = servo("build", project(tmp_path, {"things.py": code}), "--json")
+    assert json.loads(answer.stdout)["assets"] == 1
+    said = {"a word of the module", "and one more", "one of the stream itself", "one of a program"}
+    assert set(answer.stderr.splitlines()) == said
+
+
+def test_a_build_needs_nobody_who_reads(tmp_path: Path) -> None:
+    project(tmp_path, {"things.py": f"from servo import asset{ONE_ASSET}"})
+    closed = subprocess.run(f"{SERVO} build {tmp_path} >&-", shell=True, check=False, capture_output=True, text=True)
+    assert closed.returncode == 0, closed.stderr
 
 
 def test_the_same_project_elsewhere_has_the_same_digests(tmp_path: Path) -> None:
@@ -217,9 +242,6 @@ def test_every_build_imports_anew(tmp_path: Path) -> None:
     project(tmp_path / "one", {"part.py": "NAME = 'two'\n"})
     assert list(entry_points(build(tmp_path / "one"))) == ["default/two"]
     assert not {"things", "part"} & (set(sys.modules) - import_before)
-
-
-ONE_ASSET = "\n\n@asset\ndef x():\n    return 1\n"
 
 
 @pytest.mark.parametrize(

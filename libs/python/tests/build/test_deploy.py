@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ..mesh import TENANT, Mesh
-from .test_build import SERVO, shop
+from .test_build import NOISE, SERVO, shop
 
 pytestmark = pytest.mark.mesh
 
@@ -44,6 +45,15 @@ def test_a_project_is_deployed_with_its_difference(mesh: Mesh, tmp_path: Path) -
     changed = deploy(mesh, folder, "--yes")
     assert "~ raw/orders" in changed.stdout
     assert "pool" in changed.stdout
+
+
+def test_the_answer_is_json_whatever_the_project_prints(mesh: Mesh, tmp_path: Path) -> None:
+    folder = shop(tmp_path)
+    source = folder / "src/shop/assets.py"
+    source.write_text(f"{NOISE}\n{source.read_text()}")
+    answer = deploy(mesh, folder, "--yes", "--json", SERVO_WORKSPACE="noisy")
+    assert json.loads(answer.stdout)["deployment"]["version"]
+    assert "a word of the module" in answer.stderr
 
 
 def test_failures_have_their_exit_codes(mesh: Mesh, tmp_path: Path) -> None:

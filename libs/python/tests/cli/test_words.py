@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import typer
 
 from servo import __version__
+from servo.cli import preview, show
 from servo.cli.ask import ask
 from servo.cli.failures import hint, place
 from servo.cli.help import FILE, help_of, written
@@ -120,6 +125,25 @@ def test_a_server_that_was_never_there_is_missed_soon(tmp_path: Path, words: lis
     where = {"SERVO_URL": "https://127.0.0.1:1", "SERVO_TENANT": "t", "SERVO_WORKSPACE": "w", "SERVO_API_KEY": "k"}
     done = servo("runs", words[0], "run_" + "a" * 26, *words[1:], folder=tmp_path, **where)
     assert (done.returncode, "the server cannot be reached" in done.stderr) == (7, True), done.stderr
+
+
+def test_a_preview_is_json_whatever_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"n": [0.5, math.nan, math.inf, -math.inf, None], "day": [date(2026, 1, 31)] * 5, "ok": [True] * 5}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "data.parquet")
+    show.print_json(preview.plain(*preview.rows([f"file://{tmp_path}/"], 10)))
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    told = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert told == [{"n": number, "day": "2026-01-31", "ok": True} for number in (0.5, None, None, None, None)]
+
+
+def test_no_answer_holds_what_is_no_json(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            show.print_json({"number": number})
+    assert capsys.readouterr().out == ""
 
 
 def test_only_a_yes_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from servo.manifest.faults import Fault
 from .imports import imports, module_name
 
 _MENTIONS = re.compile(rb"^\s*(from|import)\b.*\bservo\b", re.MULTILINE)
+_STDOUT, _STDERR = 1, 2
 # Not the project's, whatever its files are called.
 _NEVER_ANEW = sys.stdlib_module_names | {"servo"}
 
@@ -31,7 +33,8 @@ def module_names(source: Path, files: Sequence[Path]) -> list[str]:
 @contextmanager
 def importing(source: Path) -> Iterator[None]:
     """As a worker has it: the sources first, and nothing left of what this process imported under their names, be it an
-    earlier state of the project or another one. Afterwards everything is as it was before."""
+    earlier state of the project or another one. What it prints goes to stderr: stdout has the answer of the command.
+    Afterwards everything is as it was before."""
     # Not only what is packaged: imports find the rest as well.
     tops = {path.name.removesuffix(".py") for path in source.iterdir()} - _NEVER_ANEW
     before = _take_out(tops)
@@ -41,7 +44,8 @@ def importing(source: Path) -> Iterator[None]:
     sys.path.insert(0, str(source))
     importlib.invalidate_caches()
     try:
-        yield
+        with _stdout_is_stderr():
+            yield
     finally:
         sys.path.remove(str(source))
         sys.dont_write_bytecode = not wrote_bytecode
@@ -59,6 +63,26 @@ def import_all(source: Path, names: Sequence[str]) -> tuple[list[ModuleType], li
         except (Exception, SystemExit) as error:
             faults.append(_fault(name, source, error))
     return modules, faults
+
+
+@contextmanager
+def _stdout_is_stderr() -> Iterator[None]:
+    """For whoever prints, and for programs that the project starts, which know the descriptor alone."""
+    # Closed by whoever started this: there is nobody who reads an answer, or nowhere to put the rest.
+    if sys.stdout is None or sys.stderr is None:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        # What a module wrote to the stream that it took for itself.
+        sys.stdout.flush()
+        os.dup2(kept, _STDOUT)
+        os.close(kept)
 
 
 def _take_out(tops: set[str]) -> dict[str, ModuleType]:

@@ -89,14 +89,8 @@ def preview_command(
         found = preview.newest(client, client.asset(key).asset_key, partitions)
     columns, values = preview.rows([folder for _, folder in found], rows)
     if as_json:
-        return show.print_json(
-            [{name: _plain(each) for name, each in zip(columns, row, strict=True)} for row in values]
-        )
+        return show.print_json(preview.plain(columns, values))
     return show.print_table(columns, [[str(each) for each in row] for row in values])
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _row(asset: deployment_pb2.Asset) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .show import AsJson
+from .show import AsJson, print_json
 
 if TYPE_CHECKING:
     from servo.build.build import Built
@@ -21,17 +21,13 @@ def build_command(
     folder: Folder = Path(), out: Out = None, code_version: CodeVersion = "", as_json: AsJson = False
 ) -> None:
     """Check a project and package it: manifest, sources and locked requirements, each under its digest."""
-    import json
-
-    built = built_at(folder, out, code_version)
+    summary = built_at(folder, out, code_version).summary()
     if as_json:
-        typer.echo(json.dumps(built.summary()))
-        return
-    summary = built.summary()
+        return print_json(summary)
     typer.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
     typer.echo(f"  manifest      {summary['manifest']}")
     typer.echo(f"  sources       {summary['archive']}  ({summary['archive_bytes']} bytes)")
-    typer.echo(f"  requirements  {summary['requirements']}")
+    return typer.echo(f"  requirements  {summary['requirements']}")
 
 
 def built_at(folder: Path, out: Path | None, code_version: str) -> Built:

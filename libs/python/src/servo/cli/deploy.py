@@ -10,7 +10,7 @@ import typer
 from .ask import ask
 from .build import CodeVersion, Folder, built_at
 from .server import Server, connected
-from .show import AsJson
+from .show import AsJson, print_message
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
@@ -32,10 +32,6 @@ def deploy_command(
     as_json: AsJson = False,
 ) -> None:
     """Build a project, show what would change, and make it the workspace's current deployment."""
-    import json
-
-    from google.protobuf.json_format import MessageToDict
-
     built = built_at(folder, None, code_version)
     with server.client() as client:
         client.upload(built.archive, "SOURCE_ARCHIVE")
@@ -48,7 +44,7 @@ def deploy_command(
         if not dry_run:
             answer = client.deploy(built.manifest, comment=comment)
     if as_json:
-        typer.echo(json.dumps(MessageToDict(answer, preserving_proto_field_name=True)))
+        print_message(answer)
     elif not dry_run:
         typer.echo(f"deployed version {answer.deployment.version}: {answer.deployment.deployment_id}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from servo.errors import InvalidValue
@@ -34,3 +35,14 @@ def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...
         query = "SELECT * FROM read_parquet($1, union_by_name = true, hive_partitioning = false) LIMIT $2"
         table = database.execute(query, [files, limit])
         return [column[0] for column in table.description], table.fetchall()
+
+
+def plain(columns: list[str], values: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """As JSON has it, which has no number that is none or endless."""
+    return [{name: _plain(each) for name, each in zip(columns, row, strict=True)} for row in values]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)

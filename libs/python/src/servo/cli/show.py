@@ -35,7 +35,8 @@ def as_dict(message: Message) -> Any:
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value))
+    # NaN and Infinity are Python's own words, which no other reader takes.
+    typer.echo(json.dumps(value, allow_nan=False))
 
 
 def print_message(message: Message) -> None:
