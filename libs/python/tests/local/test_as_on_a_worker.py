@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pandas
@@ -18,13 +21,19 @@ from servo import (
     PartitionKey,
     Partitions,
     Retry,
+    Secret,
     Window,
     asset,
     mapped,
     materialize,
     source,
 )
+from servo.data.errors import AlreadyWritten
+from servo.data.memory import Memory
+from servo.data.places import Place, place
 from servo.model.categories import ErrorCategory
+from servo.v1.common_pb2 import SecretRef
+from servo.worker.secrets import NoSecret, read_all
 
 DAYS = Daily("2026-01-01")
 
@@ -134,6 +143,82 @@ def test_a_function_that_would_end_the_program_fails() -> None:
     (task,) = materialize([leaving], raise_on_error=False).failed
     assert task.error
     assert (task.error.type, task.error.category) == ("SystemExit", ErrorCategory.USER_CODE)
+
+
+def test_an_asset_has_the_secrets_that_it_names_and_no_others() -> None:
+    @asset(secrets=[Secret.env("KEY", "SHOP_KEY")])
+    def one(context: Context) -> dict[str, str]:
+        return dict(context.secrets)
+
+    @asset
+    def none(context: Context) -> dict[str, str]:
+        return dict(context.secrets)
+
+    result = materialize([one, none], secrets={"KEY": "a", "OTHER": "b"})
+    assert (result.value(one), result.value(none)) == ({"KEY": "a"}, {})
+
+
+def test_a_secret_that_is_not_given_fails_before_user_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asset(secrets=[Secret.env("KEY"), Secret.env("OTHER")], retry=5)
+    def locked() -> None:
+        raise AssertionError("must not run")
+
+    (task,) = materialize([locked], secrets={"KEY": "a"}, raise_on_error=False).failed
+    assert task.error
+    assert (task.error.category, task.attempts) == (ErrorCategory.CONFIGURATION, 1)
+    begin, _, remedy = task.error.message.partition(":")
+    assert remedy == " give it to materialize, secrets={'OTHER': …}"
+    # A worker begins with the same words.
+    monkeypatch.delenv("OTHER", raising=False)
+    with pytest.raises(NoSecret, match=f"^{begin}: set OTHER"):
+        asyncio.run(read_all([SecretRef(name="OTHER", provider="env", path="OTHER")]))
+
+
+class Shelves:
+    """An io of the user that writes into folders below its own, some of them under the same names."""
+
+    def store(self, value: dict[str, list[str]], folder: Any) -> None:
+        folder.create("names.json", json.dumps(list(value)).encode())
+        for name, lines in value.items():
+            with folder.below("shelves").below(name).writing("data.txt") as file:
+                file.write("\n".join(lines).encode())
+
+    def load(self, folder: Any) -> dict[str, list[str]]:
+        with folder.reading("names.json") as file:
+            names = json.load(file)
+        return {name: self._lines(folder.below("shelves").below(name)) for name in names}
+
+    def _lines(self, shelf: Any) -> list[str]:
+        with shelf.reading("data.txt") as file:
+            return str(file.read().decode()).split("\n")
+
+
+def test_an_io_may_write_into_folders_below() -> None:
+    @asset(io=Shelves)
+    def stock() -> dict[str, list[str]]:
+        return {"a": ["x", "y"], "b": ["z"]}
+
+    @asset
+    def counted(stock: dict[str, list[str]]) -> dict[str, int]:
+        return {name: len(lines) for name, lines in stock.items()}
+
+    assert materialize([stock, counted]).value(counted) == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize("kind", ["memory", "directory"])
+def test_a_folder_in_memory_is_like_one_on_disk(kind: str, tmp_path: Path) -> None:
+    folder: Place = Memory() if kind == "memory" else place(f"file://{tmp_path}/")
+    below = folder.below("x")
+    below.create("data", b"123")
+    folder.create("data", b"1")
+    folder.below("xy").create("data", b"12")
+    assert (folder.size(), below.size(), folder.below("x").below("none").size()) == (6, 3, 0)
+    with folder.below("x").reading("data") as file:
+        assert file.read() == b"123"
+    with pytest.raises(AlreadyWritten, match="x/data exists already"):
+        folder.below("x").create("data", b"other")
+    with pytest.raises(FileNotFoundError), folder.below("y").reading("data"):
+        pass
 
 
 class Feed:

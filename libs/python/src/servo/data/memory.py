@@ -12,22 +12,24 @@ from .places import Place
 
 
 class Memory:
-    def __init__(self, uri: str = "memory:///") -> None:
+    def __init__(self, uri: str = "memory:///", files: dict[str, bytes] | None = None) -> None:
         self._uri = uri
-        self._files: dict[str, bytes] = {}
+        # By their full names, and shared by the folders above and below.
+        self._files = {} if files is None else files
 
     @property
     def uri(self) -> str:
         return self._uri
 
     def below(self, name: str) -> Place:
-        return Memory(f"{self._uri}{name}/")
+        return Memory(f"{self._uri}{name}/", self._files)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[IO[bytes]]:
-        if name not in self._files:
-            raise FileNotFoundError(f"{self.uri}{name}")
-        yield io.BytesIO(self._files[name])
+        full = f"{self.uri}{name}"
+        if full not in self._files:
+            raise FileNotFoundError(full)
+        yield io.BytesIO(self._files[full])
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -36,12 +38,13 @@ class Memory:
         self.create(name, file.content())
 
     def create(self, name: str, content: bytes) -> None:
-        if name in self._files:
-            raise AlreadyWritten(f"{self.uri}{name} exists already")
-        self._files[name] = content
+        full = f"{self.uri}{name}"
+        if full in self._files:
+            raise AlreadyWritten(f"{full} exists already")
+        self._files[full] = content
 
     def size(self) -> int:
-        return sum(map(len, self._files.values()))
+        return sum(len(content) for full, content in self._files.items() if full.startswith(self.uri))
 
 
 class _Kept(io.BytesIO):

@@ -25,6 +25,10 @@ class InputMissing(ServoError):
     """What a function reads is not there."""
 
 
+class SecretMissing(ServoError):
+    """A secret that the asset names was not given."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptError:
     category: ErrorCategory
@@ -64,7 +68,7 @@ def _category(error: BaseException) -> ErrorCategory:
     match error:
         case InputMissing():
             return ErrorCategory.INPUT
-        case CannotCheck() | PackageMissing():
+        case CannotCheck() | PackageMissing() | SecretMissing():
             return ErrorCategory.CONFIGURATION
         case DeadlinePassed():
             return ErrorCategory.TIMEOUT

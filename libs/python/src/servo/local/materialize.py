@@ -45,9 +45,9 @@ def materialize(
 ) -> MaterializeResult:
     """Runs what ``definitions`` (assets, or modules full of them) define, as far as ``selection`` says.
 
-    ``inputs`` stand for what is not run here: a value, or a function from partition to value. Retries follow each other
-    at once unless ``sleep`` is given. With ``raise_on_error`` a failed run raises
-    :class:`~servo.local.result.RunFailed`; the result is in it.
+    ``inputs`` stand for what is not run here: a value, or a function from partition to value. ``secrets`` are values by
+    name, of which each asset gets those that it names. Retries follow each other at once unless ``sleep`` is given.
+    With ``raise_on_error`` a failed run raises :class:`~servo.local.result.RunFailed`; the result is in it.
 
     Values go through the formats that a worker stores them in, and items through JSON: each reader has its own. A
     function with a ``timeout`` runs in a thread; one that takes longer fails as on a worker, but cannot be ended: what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from servo.execute.annotations import wanted_frame
 from servo.execute.carry_out import Attempted, carry_out
 from servo.execute.checks_of import attached, checks_of
 from servo.execute.deadline import within
-from servo.execute.errors import AttemptError, describe
+from servo.execute.errors import AttemptError, SecretMissing, describe
 from servo.execute.outputs import Outputs
 from servo.execute.quality import Gating, Read, blocking, prepare
 from servo.manifest.project import Project
@@ -102,7 +102,6 @@ class Runner:
             fencing_token=cell.attempt,
             map_index=slot.item,
             config={**_plain(asset.settings.config), **self.config},
-            secrets=self.secrets,
         )
         self.run_state.finish(slot, self._outcome(slot, asset, planned, context, story))
 
@@ -132,6 +131,8 @@ class Runner:
         self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: Attempted
     ) -> dict[str, Stored]:
         """What it made, as it would lie in a store; nothing of it counts before somebody keeps it."""
+        # A worker reads them before it looks at anything else.
+        context = replace(context, secrets=self._secrets(asset))
         checks, quarantine = checks_of(asset, self.attached), asset.settings.quarantine
         # There never is a version before.
         prepare(checks, [each.parameter for each in planned.inputs])
@@ -142,6 +143,15 @@ class Runner:
         _check_size(attempted.made.items or ())
         ios = {str(output.key): output.io or asset.settings.io for output in asset.outputs}
         return {key: Stored.of(value, ios[key]) for key, value in attempted.made.values.items()}
+
+    def _secrets(self, asset: Asset[..., Any]) -> dict[str, str]:
+        """Those that it names, and no others: a worker has none besides."""
+        for secret in asset.settings.secrets:
+            if secret.name not in self.secrets:
+                raise SecretMissing(
+                    f"the secret `{secret.name}` is missing: give it to materialize, secrets={{{secret.name!r}: …}}"
+                )
+        return {secret.name: self.secrets[secret.name] for secret in asset.settings.secrets}
 
     def _inputs(self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask) -> dict[str, Read]:
         inputs: dict[str, Read] = {}
