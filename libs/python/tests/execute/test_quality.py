@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pandas
@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.compute
 import pytest
 
-from servo import checks
+from servo import CheckOutcome, checks
 from servo.define.checks import Check, Severity
 from servo.execute import tables
 from servo.execute.quality import CannotCheck, CheckResult, Read, gating, prepare, run_post, run_pre
@@ -193,3 +193,39 @@ def test_what_a_check_raises_stays_its_own() -> None:
 
     found = run_post(Check("leaves", checks.Code(leaves)), None, NOW)
     assert (found.errored, found.outcome.message) == (True, "the check broke: SystemExit: 3")
+
+
+class Undecided:
+    def __bool__(self) -> bool:
+        raise ValueError("neither yes nor no")
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (CheckOutcome(True, "fine", metadata=cast(Any, None)), "its metadata is a NoneType; give a mapping"),
+        (CheckOutcome(True, metadata=cast(Any, [("a", "b")])), "its metadata is a list; give a mapping"),
+        (CheckOutcome(cast(Any, Undecided())), "ValueError: neither yes nor no"),
+        (CheckOutcome(True, cast(Any, Unspeakable())), "ValueError: no words"),
+        (CheckOutcome(True, metadata={"a": cast(Any, Unspeakable())}), "ValueError: no words"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["pre", "post"])
+def test_an_answer_that_cannot_be_told_is_a_check_that_broke(answer: CheckOutcome, why: str, phase: str) -> None:
+    check = Check("odd", checks.Code(lambda rows: answer if rows is ROWS else None))
+    found = pre(check, rows=Read(ROWS)) if phase == "pre" else run_post(check, ROWS, NOW)
+    assert (found.passed, found.errored, found.outcome.metadata) == (False, True, {})
+    assert found.outcome.message.startswith("the check broke: ")
+    assert why in found.outcome.message
+
+
+def test_an_answer_is_told_as_texts() -> None:
+    told = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
+    found = run_post(Check("odd", checks.Code(lambda _: told)), None, NOW)
+    assert found.outcome == CheckOutcome(False, "3", metadata={"1": "None"})
+    assert found.passed is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -432,6 +432,21 @@ def test_a_check_that_breaks_is_no_pass() -> None:
     result = materialize([made], raise_on_error=False)
     (found,) = result.tasks[0].checks
     assert (found.passed, found.errored, result.succeeded) == (False, True, False)
+
+
+def test_a_check_whose_answer_cannot_be_told_is_no_pass() -> None:
+    @asset
+    def made() -> int:
+        return 1
+
+    @check(made, severity="critical")
+    def careless(value: int) -> CheckOutcome:
+        return CheckOutcome(value == 1, "fine", metadata=cast(Any, None))
+
+    result = materialize([made, careless], raise_on_error=False)
+    (found,) = result.tasks[0].checks
+    assert (found.passed, found.errored, result.succeeded) == (False, True, False)
+    assert found.outcome.message.startswith("the check broke: InvalidValue: its metadata is a NoneType")
 
 
 def test_configuration_and_secrets_reach_the_function() -> None:

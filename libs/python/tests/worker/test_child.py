@@ -102,6 +102,30 @@ def checked():
 def hangs(value):
     time.sleep(1000)
 
+@servo.check("default/checked")
+def careless(value):
+    return servo.CheckOutcome(True, "fine", metadata=None)
+
+class Undecided:
+    def __bool__(self):
+        raise ValueError("neither yes nor no")
+
+@servo.check("default/checked", severity="critical")
+def undecided(value):
+    return servo.CheckOutcome(Undecided())
+
+@asset
+def closing(context):
+    print("last words")
+    getattr(sys, context.config["stream"]).close()
+    context.log.warning("logged")
+    return 1
+
+@asset
+def replacing():
+    sys.stdout = sys.stderr = None
+    return 1
+
 @servo.check("default/parsed", phase="pre")
 def is_text(file):
     return isinstance(file, str)
@@ -427,6 +451,42 @@ def test_a_check_that_hangs_ends_and_its_child_is_worn(folder: Path) -> None:
     answer, _ = run(folder, job("checked", checks=[given]))
     assert (answer["gating"], answer["worn"]) == ("BLOCK", True)
     assert answer["checks"][0]["message"] == "took longer than 0.05 s"
+
+
+def test_a_check_whose_answer_cannot_be_told_is_no_end_of_the_child(folder: Path) -> None:
+    """What was made before is committed by then."""
+    given = [definition(name, code=code_check(name)) for name in ("careless", "undecided")]
+    answer, _ = run(folder, job("checked", checks=given))
+    assert (answer["outcome"], answer["gating"], len(answer["outputs"])) == ("succeeded", "WARN", 1)
+    assert [(each["passed"], each["errored"]) for each in answer["checks"]] == [(False, True)] * 2
+    assert [each["message"] for each in answer["checks"]] == [
+        "the check broke: InvalidValue: its metadata is a NoneType; give a mapping from names to texts, or leave it "
+        "out",
+        "the check broke: ValueError: neither yes nor no",
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", [job("closing", config={"stream": name}) for name in ("stdout", "stderr")] + [job("replacing")]
+)
+def test_who_closes_where_it_prints_to_has_done_its_work(folder: Path, given: dict[str, Any]) -> None:
+    """The next job could not print there, so there is none."""
+    records: list[str] = []
+
+    async def use(child: Child) -> tuple[dict[str, Any], list[str]]:
+        lines: list[str] = []
+        place = {"output_uri": f"file://{folder}/out/"}
+        take = partial(take_into, lines)
+        return await child.begin(given | place, take, lambda record: records.append(record["text"])), lines
+
+    answer, lines = with_child(folder, use)
+    assert (answer["outcome"], len(answer["outputs"]), answer["worn"]) == ("succeeded", 1, True)
+    closing = given["function"] == "closing"
+    assert (lines, records) == ((["last words"], ["logged"]) if closing else ([], []))
+
+
+def test_who_closes_nothing_is_not_worn(folder: Path) -> None:
+    assert run(folder, job("fine"))[0]["worn"] is False
 
 
 @pytest.mark.parametrize(

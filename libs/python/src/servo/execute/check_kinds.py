@@ -48,13 +48,21 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
 
 
 def answered(found: Any) -> CheckOutcome:
-    """What a function of the user answered."""
+    """What a function of the user answered, as what it says it is: nothing of it breaks whoever tells it later."""
     if isinstance(found, CheckOutcome):
-        return found
+        return _as_declared(found)
     # What frames answer (numpy.bool_) is no bool, and does as one.
     if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
         raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
     return CheckOutcome(bool(found))
+
+
+def _as_declared(told: CheckOutcome) -> CheckOutcome:
+    if not isinstance(told.metadata, Mapping):
+        kind = type(told.metadata).__name__
+        raise InvalidValue(f"its metadata is a {kind}; give a mapping from names to texts, or leave it out")
+    metadata = {str(name): str(value) for name, value in told.metadata.items()}
+    return CheckOutcome(bool(told.passed), str(told.message), str(told.actual), str(told.expected), metadata)
 
 
 def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:

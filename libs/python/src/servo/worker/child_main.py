@@ -28,7 +28,7 @@ from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
 from . import checks, data, frames
-from .records import Records
+from .records import Records, flush_printed
 from .usage import Meter
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -49,8 +49,9 @@ def main() -> None:
     records = Records(control)
     while (job := frames.read(jobs)) is not None:
         answer = run(job)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        if not flush_printed():
+            # The work is done all the same, but the next job could not print.
+            answer["worn"] = True
         records.send(_packed(answer))
 
 
@@ -141,19 +142,19 @@ def _context(job: dict[str, Any]) -> Context:
 
 
 def _told(result: CheckResult) -> dict[str, Any]:
-    """As texts, whatever the function put there."""
     outcome = result.outcome
     return {
         "name": result.name,
+        # A frame's own bool is none that JSON knows.
         "passed": bool(outcome.passed),
         "severity": result.severity,
         "phase": result.phase,
-        "message": str(outcome.message),
-        "actual": str(outcome.actual),
-        "expected": str(outcome.expected),
+        "message": outcome.message,
+        "actual": outcome.actual,
+        "expected": outcome.expected,
         "errored": result.errored,
         "seconds": result.seconds,
-        "metadata": {str(key): str(value) for key, value in outcome.metadata.items()},
+        "metadata": dict(outcome.metadata),
     }
 
 

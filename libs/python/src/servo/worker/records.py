@@ -18,6 +18,17 @@ _LEVELS = ((logging.ERROR, "ERROR"), (logging.WARNING, "WARNING"), (logging.INFO
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
+def flush_printed() -> bool:
+    """Whether that is possible: user code may have closed the streams, or put anything in their place."""
+    flushed = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            flushed = False
+    return flushed
+
+
 class Records(logging.Handler):
     """The logger's only handler in a child. Jobs are answered on the same line."""
 
@@ -37,7 +48,7 @@ class Records(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             # What was printed before stands before it.
-            sys.stdout.flush()
+            flush_printed()
             level = next((name for least, name in _LEVELS if record.levelno >= least), "DEBUG")
             given = [(name, value) for name, value in vars(record).items() if name not in _USUAL][:_FIELDS_MAX]
             told = {"level": level, "text": self.format(record)[:_TEXT_CHARS_MAX]}
