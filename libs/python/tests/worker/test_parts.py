@@ -7,18 +7,20 @@ import errno
 import hmac
 import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import grpc
 import pytest
 
 from servo import AsyncClient, checks
 from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
-from servo.v1 import callback_pb2, worker_pb2
+from servo.v1 import callback_pb2, callback_pb2_grpc, worker_pb2
 from servo.worker.checks import read, told
 from servo.worker.config import WorkerConfig
 from servo.worker.envelopes import Seen, open_envelope
@@ -31,6 +33,8 @@ from servo.worker.redaction import Redactor
 from servo.worker.reports import Reports
 from servo.worker.slots import Slots
 from servo.worker.spool import Spool
+from servo.worker.together import until_one_ends
+from servo.worker.worker import ReportingFailed, Worker
 
 
 def signed(key: bytes, envelope: bytes) -> worker_pb2.SignedEnvelope:
@@ -146,6 +150,77 @@ def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
 
     asyncio.run(leave())
     assert {each.finish.attempt_id for _, items in Spool(tmp_path).left() for each in items} == attempts
+
+
+class Refusing(callback_pb2_grpc.CallbackServiceServicer):
+    """A server of a later time: it refuses for a reason that we have not heard of."""
+
+    async def StreamCallbacks(  # noqa: N802
+        self, requests: AsyncIterator[callback_pb2.StreamCallbacksRequest], _: Any
+    ) -> AsyncIterator[callback_pb2.StreamCallbacksResponse]:
+        refusal = callback_pb2.CallbackRefusal(reason=cast(Any, 999), message="not on a Sunday")
+        async for request in requests:
+            results = [callback_pb2.CallbackResult(number=item.number, refusal=refusal) for item in request.items]
+            yield callback_pb2.StreamCallbacksResponse(results=results)
+
+
+def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> list[str]:
+        server = grpc.aio.server()
+        # It has no other methods, and nobody calls them.
+        callback_pb2_grpc.add_CallbackServiceServicer_to_server(Refusing(), server)  # type: ignore[abstract]
+        address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        await server.start()
+        refused: list[str] = []
+        async with grpc.aio.insecure_channel(address) as channel:
+            client = SimpleNamespace(callback=callback_pb2_grpc.CallbackServiceStub(channel))
+            reports = Reports(cast(AsyncClient, client), "t", Spool(tmp_path))
+            running = asyncio.create_task(reports.run())
+            for attempt in ("A", "B"):
+                item = callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt))
+                reports.send(item, lambda told: refused.append(told.refusal.message))
+                assert await reports.all_answered(10)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        await server.stop(None)
+        return refused
+
+    assert asyncio.run(story()) == ["not on a Sunday"] * 2
+    assert "a report was refused: reason 999: not on a Sunday" in caplog.text
+    assert list(Spool(tmp_path).left()) == []
+
+
+def test_a_worker_that_cannot_report_ends(tmp_path: Path) -> None:
+    """Rather than take tasks whose outcomes nobody hears of."""
+    folder = tmp_path / "outcomes" / "1.outcomes"
+    folder.mkdir(parents=True)
+
+    async def story() -> None:
+        # Nobody is there, which alone is no reason to end.
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        await asyncio.wait_for(Worker(client, WorkerConfig("t", tmp_path)).run(), 30)
+
+    with pytest.raises(ReportingFailed, match=r"cannot report any more .IsADirectoryError.*1\.outcomes.*stay in"):
+        asyncio.run(story())
+
+
+def test_loops_that_need_each_other_end_together() -> None:
+    ended: list[str] = []
+
+    async def lasts() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0)
+            ended.append("lasts")
+
+    async def breaks() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        asyncio.run(until_one_ends(lasts(), breaks()))
+    assert ended == ["lasts"]
 
 
 def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:

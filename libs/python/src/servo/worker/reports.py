@@ -18,6 +18,7 @@ from servo.client.aio import AsyncClient
 from servo.v1 import callback_pb2, error_pb2
 
 from .spool import Spool
+from .together import until_one_ends
 
 _log = logging.getLogger("servo.worker")
 _ITEMS_PER_MESSAGE_MAX = 256
@@ -74,14 +75,12 @@ class Reports:
         return self._idle.is_set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Until it is cancelled. Raises what is no fault of the network."""
         for path, items in self._spool.left():
             self._may_be_sent(path, [self._add(item, None) for item in items])
-        keeping = asyncio.create_task(self._keep_outcomes())
         try:
-            await self._speak_again_and_again()
+            await until_one_ends(self._keep_outcomes(), self._speak_again_and_again())
         finally:
-            keeping.cancel()
             self._disk.shutdown()
             # Nothing is lost that nobody had the time to write; what is written twice is sent twice, which is once.
             self._write(self._answered_files(), [self._open[number].item for number in self._unkept])
@@ -114,7 +113,9 @@ class Reports:
             while self._unkept or answered:
                 numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
                 items = [self._open[number].item for number in numbers]
-                kept_in: Path | None = await loop.run_in_executor(self._disk, self._write, answered, items)
+                # Files that are forgotten here stand nowhere any more, so this goes on when we are cancelled.
+                writing = loop.run_in_executor(self._disk, self._write, answered, items)
+                kept_in: Path | None = await asyncio.shield(writing)
                 del self._unkept[: len(numbers)]
                 self._may_be_sent(kept_in, numbers)
                 answered = []
@@ -184,19 +185,20 @@ class Reports:
         report = self._open.get(answer.number)
         if report is None:
             return
-        if answer.WhichOneof("result") == "refusal":
-            refusal = answer.refusal
-            if refusal.HasField("retry_after"):
-                pause = refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9
-                asyncio.get_running_loop().call_later(pause, self._send_again, answer.number)
-                return
-            _log.warning("a report was refused: %s: %s", error_pb2.ErrorReason.Name(refusal.reason), refusal.message)
+        refusal = answer.refusal if answer.WhichOneof("result") == "refusal" else None
+        if refusal and refusal.HasField("retry_after"):
+            pause = refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9
+            asyncio.get_running_loop().call_later(pause, self._send_again, answer.number)
+            return
+        # First of all: an answer that somebody chokes on would come again with every stream.
         del self._open[answer.number]
         self._forget(answer.number)
-        report.answered(answer)
         if not self._open:
             self._idle.set()
             self._news.clear()
+        if refusal:
+            _log.warning("a report was refused: %s: %s", _named(refusal.reason), refusal.message)
+        report.answered(answer)
 
     def _forget(self, number: int) -> None:
         path = self._kept.pop(number, None)
@@ -210,3 +212,9 @@ class Reports:
         if number in self._open and number not in self._unsent:
             self._unsent.append(number)
             self._news.set()
+
+
+def _named(reason: int) -> str:
+    """By its number when it is one that only newer servers know."""
+    known = error_pb2.ErrorReason.DESCRIPTOR.values_by_number
+    return str(known[reason].name) if reason in known else f"reason {reason}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,19 @@ from .config import PushConfig, WorkerConfig
 from .pull import Pull
 from .push import Push
 from .slots import Slots
+from .together import until_one_ends
 
-__all__ = ["FolderTaken", "PushConfig", "Worker", "WorkerConfig"]
+__all__ = ["FolderTaken", "PushConfig", "ReportingFailed", "Worker", "WorkerConfig"]
+
+_log = logging.getLogger("servo.worker")
 
 
 class FolderTaken(ServoError):
     """Another worker keeps its outcomes there."""
+
+
+class ReportingFailed(ServoError):
+    """Outcomes would not reach the server."""
 
 
 class Worker:
@@ -36,22 +44,35 @@ class Worker:
         self._slots.leaving.begin()
 
     async def run(self) -> None:
-        """Until it is told to leave. Raises when the server refuses the worker for good, or its folder is taken."""
+        """Until it is told to leave. Raises when the server refuses the worker for good, its folder is taken, or it can
+        report no more."""
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
         orphans.adopt()
         with _alone_in(self._config.folder):
             await self._work()
 
     async def _work(self) -> None:
-        reporting = asyncio.create_task(self._slots.reports.run())
         try:
-            await self.door.serve()
-            await self._slots.finish_running()
-            # Processes without work end while the server is told.
-            await asyncio.gather(self._slots.close(), self._slots.all_answered())
+            # Who cannot tell how attempts end must not go on taking them.
+            await until_one_ends(self._serve(), self._report())
         finally:
-            reporting.cancel()
-            await asyncio.gather(self._slots.close(), reporting, return_exceptions=True)
+            await self._slots.close()
+
+    async def _serve(self) -> None:
+        await self.door.serve()
+        await self._slots.finish_running()
+        # Processes without work end while the server is told.
+        await asyncio.gather(self._slots.close(), self._slots.all_answered())
+
+    async def _report(self) -> None:
+        try:
+            await self._slots.reports.run()
+        except Exception as error:
+            _log.exception("reports to the server ended")
+            raise ReportingFailed(
+                f"the worker cannot report any more ({type(error).__name__}: {error}); outcomes without an answer stay "
+                f"in {self._config.folder} and are sent by the next worker with that --state"
+            ) from error
 
 
 @contextlib.contextmanager
