@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import time
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from servo.build.archive import archive
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
+from servo.worker import environments, orphans
 from servo.worker.attempt import Attempt
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
@@ -163,7 +166,11 @@ def envelope(function: str, server: Server, **more: Any) -> worker_pb2.TaskEnvel
 
 
 def carry_out(
-    folder: Path, server: Server, given: worker_pb2.TaskEnvelope, meanwhile: Callable[[Attempt], None] | None = None
+    folder: Path,
+    server: Server,
+    given: worker_pb2.TaskEnvelope,
+    meanwhile: Callable[[Attempt], None] | None = None,
+    code: CodeCache | None = None,
 ) -> callback_pb2.FinishAttemptRequest:
     async def story() -> callback_pb2.FinishAttemptRequest:
         children = Children(1)
@@ -171,7 +178,7 @@ def carry_out(
             given,
             worker_id="W",
             session="S",
-            code=CodeCache(folder / "code", no_download),
+            code=code or CodeCache(folder / "code", no_download),
             environments=Environments(folder / "environments"),
             children=children,
             reports=server,
@@ -323,3 +330,45 @@ def test_f05_what_waits_for_its_code_has_a_deadline(folder: Path) -> None:
     given.deadline.FromNanoseconds(time.time_ns() + 50_000_000)
     finish = carry_out(folder, server, given)
     assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT
+
+
+def check_that_it_could_not_be_run(finish: callback_pb2.FinishAttemptRequest, why: str) -> None:
+    assert (finish.outcome, finish.error.category) == (
+        state_pb2.OUTCOME_FAILED,
+        state_pb2.ERROR_CATEGORY_INFRASTRUCTURE,
+    )
+    assert finish.error.message.startswith(f"the worker could not run it: {why}")
+    # No process waits for a job that never comes.
+    assert not orphans.ours
+
+
+def test_a_disk_that_takes_no_code_is_told(folder: Path) -> None:
+    content = archive({"work.py": CODE.encode()})
+    (folder / "file").touch()
+
+    async def download(*_: str) -> bytes:
+        return content
+
+    server = Server()
+    given = envelope("small", server)
+    given.code.artifact_digest = hashlib.sha256(content).hexdigest()
+    code = CodeCache(folder / "file" / "below", download)
+    check_that_it_could_not_be_run(carry_out(folder, server, given, code=code), "NotADirectoryError: ")
+
+
+def test_an_interpreter_that_does_not_start_is_told(folder: Path) -> None:
+    locked = "ghost==9.9\n"
+    (folder / "code" / "digest" / "requirements.lock").write_text(locked)
+    made = folder / "environments" / environments._digest(locked)
+    (made / "bin").mkdir(parents=True)
+    for file in ("complete", "bin/python"):
+        (made / file).touch()
+    server = Server()
+    finish = carry_out(folder, server, envelope("small", server))
+    check_that_it_could_not_be_run(finish, "PermissionError: [Errno 13] Permission denied: ")
+
+
+def test_a_job_that_cannot_be_written_is_told_and_its_child_ends(folder: Path) -> None:
+    server = Server()
+    finish = carry_out(folder, server, envelope("small", server, asset_config_json="{"))
+    check_that_it_could_not_be_run(finish, "JSONDecodeError: ")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ import pytest
 from servo.data.commit import About, commit
 from servo.data.places import place
 from servo.v1 import quality_pb2
+from servo.worker import orphans
 from servo.worker.checks import told
 from servo.worker.child import Child, ChildDied
 
@@ -600,6 +603,35 @@ def _alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_child_that_cannot_be_started_leaves_nothing_open(folder: Path) -> None:
+    """Wherever on the way there is no file descriptor left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def start(allowed: int) -> Child | OSError:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        try:
+            return await Child.start(folder)
+        except OSError as error:
+            return error
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    async def story() -> int:
+        before = sorted(map(int, os.listdir("/proc/self/fd")))
+        # One more may be opened every time.
+        for failures, lowest_refused in enumerate(sorted(set(range(100)) - set(before))):
+            child = await start(lowest_refused)
+            if isinstance(child, Child):
+                await child.stop()
+                return failures
+            assert child.errno == errno.EMFILE
+            assert (sorted(map(int, os.listdir("/proc/self/fd"))), orphans.ours) == (before, set())
+        raise AssertionError("it should start with so many")
+
+    # Two lines with two ends each, two pipes, and the process's own.
+    assert asyncio.run(story()) >= 9
 
 
 def test_f05_what_ignores_term_is_killed(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def test_it_is_downloaded_once_and_kept_by_digest(tmp_path: Path) -> None:
     assert get(tmp_path, content) == (found, 0)
     other, _ = get(tmp_path, archive({"shop/assets.py": b"x = 2\n"}))
     assert sorted(tmp_path.iterdir()) == sorted([found, other])
+
+
+def test_what_somebody_deleted_is_downloaded_again(tmp_path: Path) -> None:
+    content = archive({"a.py": b"x = 1\n"})
+
+    async def download(*_: str) -> bytes:
+        return content
+
+    async def story() -> str:
+        cache = CodeCache(tmp_path, download)
+        digest = hashlib.sha256(content).hexdigest()
+        shutil.rmtree(await cache.get("prod", digest))
+        return (await cache.get("prod", digest) / "a.py").read_text()
+
+    assert asyncio.run(story()) == "x = 1\n"
 
 
 def test_a_wrong_digest_is_refused(tmp_path: Path) -> None:

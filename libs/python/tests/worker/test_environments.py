@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -81,6 +82,21 @@ def test_what_was_left_half_is_made_again(tmp_path: Path, no_index: Path) -> Non
     assert said(python) == "1.0"
 
 
+@pytest.mark.parametrize("deleted", ["", "bin"])
+def test_what_somebody_deleted_is_made_again(tmp_path: Path, no_index: Path, deleted: str) -> None:
+    wheel(no_index, "tiny", "1.0")
+    folder = code(tmp_path, "old", "tiny==1.0\n")
+
+    async def story() -> tuple[str, str]:
+        made = Environments(tmp_path / "environments")
+        python = await made.python_for(folder)
+        shutil.rmtree(Path(python).parents[1] / deleted)
+        return python, await made.python_for(folder)
+
+    before, after = asyncio.run(story())
+    assert (before, said(after)) == (after, "1.0")
+
+
 def test_several_processes_make_one(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
@@ -107,6 +123,11 @@ def test_a_network_that_is_away_is_no_fault_of_the_code(tmp_path: Path, monkeypa
     with pytest.raises(EnvironmentUnavailable) as told:
         get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
     assert "pa55word" not in str(told.value)
+
+
+def test_a_full_disk_is_no_fault_of_the_code() -> None:
+    with pytest.raises(EnvironmentUnavailable, match="No space left"):
+        environments._refuse("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device")
 
 
 def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from typing import Any
 
@@ -14,7 +15,7 @@ from servo.data.errors import PlaceFailed
 from servo.v1 import callback_pb2, common_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
 from . import checks, inputs, logs, outcome
-from .child import Child, ChildDied, Stream
+from .child import Answer, Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
 from .environments import BadEnvironment, Environments, EnvironmentUnavailable
@@ -26,6 +27,7 @@ from .redaction import Redactor
 from .reports import TakesAnswer, TakesReports
 from .secrets import NoSecret, SecretUnavailable, read_all
 
+_log = logging.getLogger("servo.worker")
 # Attempts that end sooner are not reported as started: their outcome says it all.
 _START_REPORTED_AFTER = 0.1
 _LOGS_EVERY = 1.0
@@ -97,6 +99,10 @@ class Attempt:
         lasts = asyncio.get_running_loop().call_later(_START_REPORTED_AFTER, self._begin_beside)
         try:
             finish = fit(await self._work())
+        except Exception as error:
+            # A full disk, a fork that fails, a fault of ours: who says nothing of it gets the next one, and loses that.
+            _log.exception("attempt %s could not be run", self.envelope.attempt_id)
+            finish = self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}")
         finally:
             lasts.cancel()
             if self._beside:
@@ -162,10 +168,29 @@ class Attempt:
             self._preparing = None
 
     async def _run_in(self, child: Child, kind: Kind, secrets: dict[str, str]) -> Finish:
-        self._child = child
+        keep = False
+        try:
+            work = await self._answer_of(child, kind.memory_bytes, secrets)
+            died = work.exception()
+            if died is not None:
+                return await self._without_answer(child, died)
+            answer = work.result()
+            finish = outcome.finish_of(answer, self._redact)
+            self._memory.add_to(finish.usage)
+            outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
+            keep = answer["outcome"] != "failed" and not answer["worn"] and child.alive
+            return finish
+        finally:
+            if keep:
+                self._children.give_back(kind, child, fresh=self.envelope.isolated)
+            else:
+                await child.stop()
+
+    async def _answer_of(self, child: Child, memory_bytes: int, secrets: dict[str, str]) -> asyncio.Future[Answer]:
+        """Done when this returns: with an answer, or because the child was ended without one."""
         work = child.begin(self._job(secrets), self._take_line, self._take_record)
-        limit = kind.memory_bytes
-        watching = asyncio.create_task(self._watch_memory(child, limit)) if limit else None
+        self._child = child
+        watching = asyncio.create_task(self._watch_memory(child, memory_bytes)) if memory_bytes else None
         try:
             ends: list[asyncio.Future[Any]] = [work, self._cut]
             await asyncio.wait(ends, timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
@@ -176,23 +201,15 @@ class Attempt:
             if not work.done():
                 await child.stop(self._kill_grace)
             self._child = None
-        died = work.exception()
-        if died is not None:
-            await child.stop()
-            finish = self._ended_early(
-                str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
-            )
-            finish.usage.CopyFrom(common_pb2.Usage(cpu_ms=child.cpu_ms, memory_peak_bytes=self._memory.peak_bytes))
-            self._memory.add_to(finish.usage)
-            return finish
-        answer = work.result()
-        finish = outcome.finish_of(answer, self._redact)
+        return work
+
+    async def _without_answer(self, child: Child, died: BaseException) -> Finish:
+        await child.stop()
+        finish = self._ended_early(
+            str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
+        )
+        finish.usage.CopyFrom(common_pb2.Usage(cpu_ms=child.cpu_ms, memory_peak_bytes=self._memory.peak_bytes))
         self._memory.add_to(finish.usage)
-        outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
-        if answer["outcome"] != "failed" and not answer["worn"] and child.alive:
-            self._children.give_back(kind, child, fresh=self.envelope.isolated)
-        else:
-            await child.stop()
         return finish
 
     async def _watch_memory(self, child: Child, limit: int) -> None:

@@ -39,8 +39,9 @@ class ChildDied(Exception):
 class Child:
     """Its process group is its own: whatever user code started ends with it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
-        self._process, self._lifeline = process, lifeline
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, watched: int) -> None:
+        """``watched`` is the process's own file descriptor."""
+        self._process, self._lifeline, self._watched = process, lifeline, watched
         orphans.ours.add(process.pid)
         self._loop = asyncio.get_running_loop()
         self._control: asyncio.Transport | None = None
@@ -56,11 +57,16 @@ class Child:
 
     @classmethod
     async def start(cls, folder: Path, python: str = sys.executable) -> Child:
-        ours, theirs = socket.socketpair()
-        # Our end closes when this process dies, however it dies.
-        their_lifeline, lifeline = os.pipe()
-        lines = [theirs.fileno(), their_lifeline]
-        with theirs:
+        """Raises ``OSError`` where no process can be started, and leaves nothing open then."""
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            control, their_control = socket.socketpair()
+            ours.enter_context(control)
+            theirs.enter_context(their_control)
+            # Our end closes when this process dies, however it dies.
+            their_lifeline, lifeline = os.pipe()
+            ours.callback(os.close, lifeline)
+            theirs.callback(os.close, their_lifeline)
+            lines = [their_control.fileno(), their_lifeline]
             process = subprocess.Popen(
                 [python, "-m", "servo.worker.child_main", *map(str, lines), str(folder)],
                 stdin=subprocess.DEVNULL,
@@ -70,9 +76,10 @@ class Child:
                 env={name: value for name, value in os.environ.items() if name not in _PRIVATE} | orphans.MARK,
                 start_new_session=True,
             )
-        os.close(their_lifeline)
-        child = cls(process, lifeline)
-        await child._listen(ours)
+            ours.callback(_end_at_once, process)
+            child = cls(process, lifeline, os.pidfd_open(process.pid))
+            ours.pop_all()
+        await child._listen(control)
         return child
 
     @property
@@ -131,11 +138,10 @@ class Child:
 
     async def _listen(self, control: socket.socket) -> None:
         """A process's end shows on its file descriptor, whoever still holds its pipes."""
-        watched = os.pidfd_open(self._process.pid)
 
         def note_end() -> None:
-            self._loop.remove_reader(watched)
-            os.close(watched)
+            self._loop.remove_reader(self._watched)
+            os.close(self._watched)
             os.close(self._lifeline)
             self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_told_ms, 0)
             # Before anybody asks how it ended: until then its number, and so its group's, is nobody else's.
@@ -146,7 +152,7 @@ class Child:
             orphans.end_soon()
             self._fail(ChildDied(how))
 
-        self._loop.add_reader(watched, note_end)
+        self._loop.add_reader(self._watched, note_end)
         streams: dict[Stream, Any] = {"STDOUT": self._process.stdout, "STDERR": self._process.stderr}
         for name, pipe in streams.items():
             os.set_blocking(pipe.fileno(), False)
@@ -224,6 +230,11 @@ class _Answers(asyncio.Protocol):
                 self._take(answer)
         except ValueError as error:
             self._fail(ChildDied(f"it answered what cannot be read: {error}"))
+
+
+def _end_at_once(process: subprocess.Popen[bytes]) -> None:
+    with process:
+        process.kill()
 
 
 def _cpu_ms(pid: int) -> int:

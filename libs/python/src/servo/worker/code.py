@@ -26,18 +26,17 @@ class CodeCache:
         self._folder = folder
         self._download = download
         self._locks: dict[str, asyncio.Lock] = {}
-        self._there: dict[str, Path] = {}
 
     async def get(self, workspace: str, digest: str) -> Path:
         """The folder with the unpacked sources. It exists only whole."""
-        if digest in self._there:
-            return self._there[digest]
         folder = self._folder / digest
+        # Looked for every time: who makes room on a disk does not ask us.
+        if folder.exists():
+            return folder
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if not folder.exists():
                 content = await self._download(workspace, digest)
                 await asyncio.to_thread(_unpack, content, digest, folder)
-        self._there[digest] = folder
         return folder
 
 

@@ -27,10 +27,11 @@ _COMPLETE = "complete"
 _INSTALL_SECONDS_MAX = 900.0
 _LOOK_AGAIN = 0.2
 _LINES_TOLD = 15
-# Words of pip for a network that does not do its part.
+# Words of pip for a network or a disk that does not do its part.
 _PASSING = re.compile(
     r"NewConnectionError|ConnectTimeout|Read timed out|ReadTimeoutError|Connection (refused|reset|aborted)"
     r"|Temporary failure in name resolution|HTTP error 5\d\d|5\d\d Server Error|IncompleteRead"
+    r"|No space left|Disk quota exceeded"
 )
 # Credentials in the address of an index.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
@@ -53,7 +54,8 @@ class Environments:
 
     async def python_for(self, code: Path) -> str:
         """The interpreter that code in this folder runs with. Raises one of the above."""
-        if code not in self._found:
+        # Looked for every time: who makes room on a disk does not ask us.
+        if code not in self._found or not Path(self._found[code]).exists():
             file = code / REQUIREMENTS_NAME
             locked = file.read_text() if file.exists() else ""
             self._found[code] = sys.executable if not missing(locked) else await self._made(locked)
@@ -98,8 +100,8 @@ async def _make(folder: Path, locked: str) -> str:
     python = folder / "bin" / "python"
     folder.parent.mkdir(parents=True, exist_ok=True)
     async with _alone(folder.with_suffix(".lock")):
-        if not (folder / _COMPLETE).exists():
-            # What a process left that died on the way.
+        if not ((folder / _COMPLETE).exists() and python.exists()):
+            # What a process left that died on the way, or somebody deleted in part.
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             await _run("-m", "venv", "--without-pip", str(folder))
             (folder / REQUIREMENTS_NAME).write_text(locked)
