@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from servo.worker.children import Children
 from servo.worker.code import CodeCache
 from servo.worker.environments import Environments
 from servo.worker.reports import TakesAnswer
+from servo.worker.secrets import Secrets
 
 CODE = """
 import os, subprocess, sys, time
@@ -41,6 +42,28 @@ def talking(context):
         context.log.exception("no luck")
     print("x" * 16_380 + "hunter2-long")
     print("hunter2-long" * 5_000)
+
+engine = None
+
+@asset
+def connecting(context):
+    global engine
+    engine = context.secrets["key"]
+    print(os.getpid(), os.environ.get("KEY"))
+
+@asset
+def curious():
+    print(os.getpid(), os.environ.get("KEY"))
+
+@asset
+def broken_engine(context):
+    print("the engine is", engine)
+    context.log.info("it is %s", engine)
+    raise ConnectionError(f"no answer from {engine}")
+
+@asset
+def long_words(context):
+    raise ValueError(context.secrets["key"] + "x" * context.config["chars"])
 
 @asset
 def hungry():
@@ -172,24 +195,35 @@ def carry_out(
     meanwhile: Callable[[Attempt], None] | None = None,
     code: CodeCache | None = None,
 ) -> callback_pb2.FinishAttemptRequest:
-    async def story() -> callback_pb2.FinishAttemptRequest:
+    (finish,) = carry_out_all(folder, server, [given], meanwhile, code)
+    return finish
+
+
+def carry_out_all(
+    folder: Path,
+    server: Server,
+    given: Sequence[worker_pb2.TaskEnvelope],
+    meanwhile: Callable[[Attempt], None] | None = None,
+    code: CodeCache | None = None,
+) -> list[callback_pb2.FinishAttemptRequest]:
+    """One after the other, as one worker does."""
+
+    async def story() -> list[callback_pb2.FinishAttemptRequest]:
         children = Children(1)
-        attempt = Attempt(
-            given,
-            worker_id="W",
-            session="S",
-            code=code or CodeCache(folder / "code", no_download),
-            environments=Environments(folder / "environments"),
-            children=children,
-            reports=server,
-            kill_grace=0.1,
-        )
-        if meanwhile:
-            asyncio.get_running_loop().call_later(0.05, meanwhile, attempt)
-        await asyncio.wait_for(attempt.run(), 60)
+        parts: dict[str, Any] = {
+            "code": code or CodeCache(folder / "code", no_download),
+            "environments": Environments(folder / "environments"),
+            "secrets": Secrets(),
+            "children": children,
+            "reports": server,
+        }
+        for each in given:
+            attempt = Attempt(each, worker_id="W", session="S", kill_grace=0.1, **parts)
+            if meanwhile:
+                asyncio.get_running_loop().call_later(0.05, meanwhile, attempt)
+            await asyncio.wait_for(attempt.run(), 60)
         await children.close()
-        (item,) = [item for item in server.calls if item.HasField("finish")]
-        return item.finish
+        return server.of("finish")
 
     return asyncio.run(story())
 
@@ -265,6 +299,52 @@ def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypat
     printed, repeated = (line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT)
     assert printed == "x" * 16_380 + "***"
     assert set(repeated) == {"*"}
+
+
+def with_key(function: str, server: Server, **more: Any) -> worker_pb2.TaskEnvelope:
+    given = envelope(function, server, **more)
+    given.secrets.add(name="key", provider="env", path="KEY")
+    return given
+
+
+def printed(server: Server) -> list[str]:
+    lines = [line for logs in server.of("logs") for line in logs.lines]
+    return [line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT]
+
+
+def test_a_secret_that_a_child_remembers_is_taken_out_for_every_task(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY", "hunter2-long")
+    server = Server()
+    _, finish = carry_out_all(folder, server, [with_key("connecting", server), envelope("broken_engine", server)])
+    assert finish.error.message == "no answer from ***"
+    assert printed(server)[-1] == "the engine is ***"
+    assert "hunter2" not in str(server.calls)
+
+
+def test_variables_that_are_secrets_are_no_tasks_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that was started before a task named the variable gets no more jobs."""
+    monkeypatch.setenv("KEY", "hunter2-long")
+    server = Server()
+    curious = envelope("curious", server)
+    carry_out_all(folder, server, [curious, with_key("connecting", server), curious])
+    before, named, after = (line.split() for line in printed(server))
+    # Nobody knows then that it is one.
+    assert before[1] == "hunter2-long"
+    assert named[1] == after[1] == "None"
+    assert before[0] != named[0] == after[0]
+
+
+def test_a_traceback_is_cut_when_secrets_are_gone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last 16 KiB begin within the secret."""
+    monkeypatch.setenv("KEY", "hunter2-long")
+    server = Server()
+    config = json.dumps({"chars": 16 * 1024 - len("-long\n")})
+    finish = carry_out(folder, server, with_key("long_words", server, run_config_json=config))
+    assert finish.error.traceback.endswith("x" * 10_000 + "\n")
+    assert len(finish.error.traceback) == 16 * 1024
+    assert "-long" not in str(finish)
 
 
 def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -13,9 +14,10 @@ import pytest
 
 from servo.data import google as calls
 from servo.v1 import common_pb2, state_pb2
+from servo.worker import redaction
 from servo.worker.outcome import add_outputs, finish_of
 from servo.worker.redaction import Redactor
-from servo.worker.secrets import NoSecret, SecretUnavailable, read_all
+from servo.worker.secrets import NoSecret, Secrets, SecretUnavailable, read_all
 
 from ..google_emulator import Google, google
 
@@ -141,19 +143,78 @@ def test_outcomes_hold_none() -> None:
         "expected": "hunter2",
         "metadata": {"a": "hunter2"},
     }
-    finish = finish_of(answer(outcome="failed", error=error, checks=[check]), redact)
+    finish = finish_of(answer(outcome="failed", error=error, checks=[check]), redact, Redactor())
     assert "hunter2" not in str(finish)
     assert (finish.error.retriable, finish.outcome) == (False, state_pb2.OUTCOME_FAILED)
-    assert "hunter2" not in str(finish_of(answer(outcome="skipped", reason="no hunter2"), redact))
-    blocked = finish_of(answer(outcome="succeeded", gating="BLOCK", blocking="says hunter2"), redact)
+    assert "hunter2" not in str(finish_of(answer(outcome="skipped", reason="no hunter2"), redact, Redactor()))
+    blocked = finish_of(answer(outcome="succeeded", gating="BLOCK", blocking="says hunter2"), redact, Redactor())
     assert "hunter2" not in str(blocked)
 
 
 def test_an_item_with_a_secret_fails_the_task() -> None:
     """Stars in its place would be another item."""
     told = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
-    finish = finish_of(told, Redactor({"k": "hunter2"}))
+    finish = finish_of(told, Redactor(), Redactor({"k": "hunter2"}))
     add_outputs(finish, told, "", [])
     assert (finish.outcome, len(finish.outputs)) == (state_pb2.OUTCOME_FAILED, 0)
     assert "an item holds a secret" in finish.error.message
     assert "hunter2" not in str(finish)
+
+
+def test_an_item_that_is_the_secret_of_another_task_is_an_item() -> None:
+    told = answer(outcome="succeeded", items=['"eu-west"'])
+    finish = finish_of(told, Redactor({"k": "eu-west"}), Redactor())
+    assert (finish.outcome, list(finish.items.items_json)) == (state_pb2.OUTCOME_SUCCEEDED, ['"eu-west"'])
+
+
+def test_a_redactor_learns_and_still_takes_out_the_longest_first() -> None:
+    redact = Redactor({"a": "hunter2"})
+    redact.learn({"b": "hunter2-long", "c": "correct horse"})
+    redact.learn({"a": "hunter2"})
+    assert redact("hunter2-long, hunter2 and correct horse") == "***, *** and ***"
+
+
+def test_what_was_read_longest_ago_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_SECRETS_MAX", 3)
+    redact = Redactor()
+    for secret in ("first", "second", "third", "first", "fourth"):
+        redact.learn({"k": secret})
+    assert redact("first second third fourth") == "*** second *** ***"
+    # All that one task reads is known while it runs.
+    redact.learn({str(number): f"of {number} many" for number in range(5)})
+    assert redact("first, of 0 many, of 4 many") == "first, ***, ***"
+
+
+def test_large_secrets_take_only_so_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_SHAPES_CHARS_MAX", 100_000)
+    redact = Redactor()
+    for number in range(100):
+        redact.learn({"k": f"{number:02}" + "x" * 10_000})
+    assert sum(map(len, redact._shapes)) <= 100_000
+    assert redact("99" + "x" * 10_000) == "***"
+
+
+def test_a_large_secret_takes_nothing_from_lines_that_do_not_begin_it() -> None:
+    redact = Redactor({"large": "Z" + "xy/" * 20_000, "k": "hunter2", "l": "hunter2-long"})
+    assert redact.cut_off("a" * 30_000) == "a" * 29_997
+    assert redact.cut_off("a" * 30_000 + "Z" + "xy/" * 5_000) == ""
+    # Of what is left of the longer one when the shorter one is taken out, too.
+    assert set(redact.cut_off("a" * 100 + "hunter2-lo")) == {"a"}
+
+
+def test_secrets_of_all_tasks_are_known_and_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HERE", "THERE"):
+        monkeypatch.setenv(name, f"value {name}")
+    secrets = Secrets()
+
+    async def story() -> None:
+        assert await secrets.read([ref("a", path="HERE")]) == {"a": "value HERE"}
+        # What comes before one that is missing was read.
+        with pytest.raises(NoSecret, match="set MISSING"):
+            await secrets.read([ref("b", path="THERE"), ref("c", path="MISSING")])
+        # No process works without.
+        assert await secrets.read([ref("p", path="PATH")]) == {"p": os.environ["PATH"]}
+
+    asyncio.run(story())
+    assert secrets.redact("value HERE, value THERE") == "***, ***"
+    assert secrets.variables == {"HERE", "THERE"}

@@ -25,7 +25,7 @@ from .memory import MemoryOverTime
 from .outcome import Finish
 from .redaction import Redactor
 from .reports import TakesAnswer, TakesReports
-from .secrets import NoSecret, SecretUnavailable, read_all
+from .secrets import NoSecret, Secrets, SecretUnavailable
 
 _log = logging.getLogger("servo.worker")
 # Attempts that end sooner are not reported as started: their outcome says it all.
@@ -50,6 +50,7 @@ class Attempt:
         session: str,
         code: CodeCache,
         environments: Environments,
+        secrets: Secrets,
         children: Children,
         reports: TakesReports,
         kill_grace: float,
@@ -68,7 +69,7 @@ class Attempt:
         self._lines = logs.Kept()
         self._batches = 0
         self._batch_under_way = False
-        self._redact = Redactor()
+        self._secrets, self._redact = secrets, secrets.redact
         self._inputs: list[worker_pb2.ResolvedInput] = []
         self._started = _now()
 
@@ -142,13 +143,13 @@ class Attempt:
             task.uncancel()
             return self._cut.result()
         except BadInputs as error:
-            return outcome.failed("INPUT", str(error))
+            return self._failed("INPUT", error)
         except (BadCode, BadEnvironment, NoSecret) as error:
-            return outcome.failed("CONFIGURATION", str(error))
+            return self._failed("CONFIGURATION", error)
         except (EnvironmentUnavailable, SecretUnavailable, PlaceFailed) as error:
-            return outcome.failed("INFRASTRUCTURE", str(error))
+            return self._failed("INFRASTRUCTURE", error)
         except CallFailed as error:
-            return outcome.failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
+            return self._failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
         child = await self._children.take(kind, fresh=envelope.isolated)
         return await self._run_in(child, kind, secrets)
 
@@ -159,11 +160,10 @@ class Attempt:
             if self._cut.done():
                 raise asyncio.CancelledError
             self._inputs = await self._resolved_inputs()
-            secrets = await read_all(self.envelope.secrets)
-            self._redact = Redactor(secrets)
+            secrets = await self._secrets.read(self.envelope.secrets)
             folder = await self._code.get(self.envelope.workspace, self.envelope.code.artifact_digest)
             python = await self._environments.python_for(folder)
-            return Kind(folder, python, self.envelope.resources.memory_bytes), secrets
+            return Kind(folder, python, self.envelope.resources.memory_bytes, self._secrets.variables), secrets
         finally:
             self._preparing = None
 
@@ -175,7 +175,7 @@ class Attempt:
             if died is not None:
                 return await self._without_answer(child, died)
             answer = work.result()
-            finish = outcome.finish_of(answer, self._redact)
+            finish = outcome.finish_of(answer, self._redact, Redactor(secrets))
             self._memory.add_to(finish.usage)
             outcome.add_outputs(finish, answer, self.envelope.code_version, inputs.recorded(self._inputs))
             keep = answer["outcome"] != "failed" and not answer["worn"] and child.alive
@@ -225,7 +225,11 @@ class Attempt:
             return self._cut.result()
         if self._seconds_left() <= 0:
             return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
-        return outcome.failed("INFRASTRUCTURE", how)
+        return self._failed("INFRASTRUCTURE", how)
+
+    def _failed(self, category: str, why: object) -> Finish:
+        """Before user code could say why: in words of the disk, of pip, of the process."""
+        return outcome.failed(category, self._redact(str(why)))
 
     async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
         if not self.envelope.inputs_uri:

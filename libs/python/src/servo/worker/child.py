@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,7 @@ Answer = dict[str, Any]
 # Gets what user code says to its logger.
 TakesRecord = Callable[[dict[str, Any]], None]
 # What is the worker's alone.
-_PRIVATE = ("SERVO_API_KEY",)
+_PRIVATE = frozenset({"SERVO_API_KEY"})
 _READ_BYTES = 64 * 1024
 # Reads that take what a pipe can hold, with something to spare.
 _READS_AT_THE_END_MAX = 4
@@ -56,8 +56,10 @@ class Child:
         self._cpu_told_ms = self.cpu_ms = 0
 
     @classmethod
-    async def start(cls, folder: Path, python: str = sys.executable) -> Child:
-        """Raises ``OSError`` where no process can be started, and leaves nothing open then."""
+    async def start(cls, folder: Path, python: str = sys.executable, without: Set[str] = frozenset()) -> Child:
+        """``without`` are variables that it does not get. Raises ``OSError`` where no process can be started, and then
+        leaves nothing open."""
+        private = _PRIVATE | without
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             control, their_control = socket.socketpair()
             ours.enter_context(control)
@@ -73,7 +75,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=lines,
-                env={name: value for name, value in os.environ.items() if name not in _PRIVATE} | orphans.MARK,
+                env={name: value for name, value in os.environ.items() if name not in private} | orphans.MARK,
                 start_new_session=True,
             )
             ours.callback(_end_at_once, process)

@@ -21,6 +21,9 @@ class Kind(NamedTuple):
     python: str
     # What a job may have in memory; what one leaves behind counts for the next.
     memory_bytes: int
+    # Variables that its environment must not have. Of a child that has one which became a secret since, the environment
+    # cannot be changed from here; it gets no more jobs, and makes room when there is need of it.
+    without: frozenset[str] = frozenset()
 
 
 class Children:
@@ -35,7 +38,7 @@ class Children:
                 return child
             # It died of what user code left behind in it.
             self._end_soon(child)
-        return await Child.start(kind.folder, kind.python)
+        return await Child.start(kind.folder, kind.python, kind.without)
 
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
         """One that did its job well. The oldest idle one makes room."""

@@ -12,6 +12,8 @@ from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materializat
 from .plain import plain
 from .redaction import Redactor
 
+_TRACEBACK_BYTES_MAX = 16 * 1024
+
 Finish = callback_pb2.FinishAttemptRequest
 
 
@@ -29,8 +31,8 @@ def interrupted() -> Finish:
     return Finish(outcome="OUTCOME_INTERRUPTED")
 
 
-def finish_of(answer: Mapping[str, Any], redact: Redactor) -> Finish:
-    """From a child's answer."""
+def finish_of(answer: Mapping[str, Any], redact: Redactor, own: Redactor) -> Finish:
+    """From a child's answer. ``own`` knows the task's own secrets alone."""
     finish = Finish(usage=common_pb2.Usage(**answer["usage"]))
     finish.checks.extend(_check(each, redact) for each in answer["checks"])
     match answer["outcome"]:
@@ -40,11 +42,11 @@ def finish_of(answer: Mapping[str, Any], redact: Redactor) -> Finish:
             finish.outcome = state_pb2.OUTCOME_FAILED
             finish.error.CopyFrom(_error(answer["error"], redact))
         case _:
-            _succeed(finish, answer, redact)
+            _succeed(finish, answer, redact, own)
     return finish
 
 
-def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor) -> None:
+def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor, own: Redactor) -> None:
     finish.outcome = state_pb2.OUTCOME_SUCCEEDED
     finish.gating = getattr(quality_pb2, f"GATING_{answer['gating']}")
     if answer["gating"] == Gating.BLOCK.name:
@@ -52,8 +54,9 @@ def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor) -> Non
         finish.error.CopyFrom(failed("USER_CODE", redact(answer["blocking"])).error)
     if answer["items"] is not None:
         items = answer["items"]
-        # Items stand in the ledger. Stars in their place would be other items.
-        if any(redact.finds(item) for item in items):
+        # Items stand in the ledger. Stars in their place would be other items. What is a secret of another task may be
+        # a plain word here, and no reason to fail.
+        if any(own.finds(item) for item in items):
             finish.outcome = state_pb2.OUTCOME_FAILED
             finish.error.CopyFrom(failed("USER_CODE", "an item holds a secret; yield what does not name it").error)
             finish.ClearField("gating")
@@ -80,11 +83,17 @@ def _error(told: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
         message=redact(told["message"]),
         type=redact(told.get("type", "")),
         location=redact(told.get("location", "")),
-        traceback=redact(told.get("traceback", "")),
+        traceback=_end(redact(told.get("traceback", ""))),
     )
     if told.get("retriable") is not None:
         error.retriable = told["retriable"]
     return error
+
+
+def _end(traceback: str) -> str:
+    """It says most. Cut here and not in the child: of a secret that lies across the cut a part would be left."""
+    raw = traceback.encode()
+    return traceback if len(raw) <= _TRACEBACK_BYTES_MAX else raw[-_TRACEBACK_BYTES_MAX:].decode(errors="ignore")
 
 
 def _check(told: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:

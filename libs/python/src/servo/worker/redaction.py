@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
@@ -14,27 +13,52 @@ _REDACTED = "***"
 # Shorter secrets would turn ordinary words into stars; so would shorter lines of one that has several.
 _SECRET_CHARS_MIN = 3
 _LINE_CHARS_MIN = 4
+# Secrets change, and a worker lives long: what was read longest ago is forgotten first.
+_SECRETS_MAX = 1_000
+_SHAPES_CHARS_MAX = 16 * 1024 * 1024
 
 
 class Redactor:
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        shapes = {shape for secret in (secrets or {}).values() for shape in _shapes(secret)}
+        # By secret; what was read last comes last.
+        self._shapes_of: dict[str, frozenset[str]] = {}
         # The longest first: one secret may begin like another.
-        ordered = sorted(shapes, key=lambda shape: (-len(shape), shape))
-        self._longest = len(ordered[0]) if ordered else 0
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._shapes: list[str] = []
+        self.learn(secrets or {})
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Takes these out from now on, besides those that it knows. Costs next to nothing when it knows them all."""
+        known = self._shapes_of
+        new = {secret: frozenset(_shapes(secret)) for secret in secrets.values() if secret not in known}
+        for secret in secrets.values():
+            known[secret] = new[secret] if secret in new else known.pop(secret)
+        if new:
+            self._forget_oldest(len(secrets))
+            shapes = {shape for each in known.values() for shape in each}
+            self._shapes = sorted(shapes, key=lambda shape: (-len(shape), shape))
 
     def __call__(self, text: str) -> str:
         """Without secrets, and then as it can be sent: a secret is looked for as user code wrote it."""
-        return plain(self._pattern.sub(_REDACTED, text) if self._pattern else text)
+        # One after the other: a pattern of them all would take long to make, and longer to look for.
+        for shape in self._shapes:
+            text = text.replace(shape, _REDACTED)
+        return plain(text)
 
     def cut_off(self, text: str) -> str:
         """Of a text that goes on where nobody looked: its end may be a secret's beginning."""
+        begun = (len(shape) for shape in self._shapes if shape[:_SECRET_CHARS_MIN] in text[-len(shape) :])
         told = self(text)
-        return told[: max(len(told) - self._longest, 0)]
+        return told[: max(len(told) - max(begun, default=_SECRET_CHARS_MIN), 0)]
 
     def finds(self, text: str) -> bool:
-        return self._pattern is not None and self._pattern.search(text) is not None
+        return any(shape in text for shape in self._shapes)
+
+    def _forget_oldest(self, newest: int) -> None:
+        """Never one of those that were read just now."""
+        known = self._shapes_of
+        chars = sum(len(shape) for each in known.values() for shape in each)
+        while len(known) > newest and (len(known) > _SECRETS_MAX or chars > _SHAPES_CHARS_MAX):
+            chars -= sum(map(len, known.pop(next(iter(known)))))
 
 
 def _shapes(secret: str) -> Iterator[str]:

@@ -13,6 +13,12 @@ from typing import Protocol
 from servo.errors import ServoError
 from servo.v1 import common_pb2
 
+from .redaction import Redactor
+
+# Variables that processes do not work without, whoever calls them a secret.
+_NEEDED = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONPATH", "SSL_CERT_FILE", "TMPDIR"}
+_NEEDED |= {"GCE_METADATA_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"}
+
 
 class NoSecret(ServoError):
     """A secret that this worker cannot read, until somebody does something about it."""
@@ -64,6 +70,28 @@ class SecretManager:
 
 
 PROVIDERS: Mapping[str, Provider] = {"env": Environment(), "gcp-secret-manager": SecretManager()}
+
+
+class Secrets:
+    """What a worker has read so far, for whichever task: what one was given, another may come by. Both may run in the
+    same child, one after the other, and both see the worker's variables."""
+
+    def __init__(self, providers: Mapping[str, Provider] = PROVIDERS) -> None:
+        self._providers = providers
+        self.redact = Redactor()
+        # Variables of the worker that are a secret of some task, and nothing for the environment of others. That one is
+        # a secret nobody knows before a task names it.
+        self.variables: frozenset[str] = frozenset()
+
+    async def read(self, references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
+        """By name. Raises :class:`NoSecret` or :class:`SecretUnavailable`; what was read before that is known, too."""
+        found: dict[str, str] = {}
+        for reference in references:
+            found |= await read_all([reference], self._providers)
+            self.redact.learn(found)
+            if reference.provider == "env" and reference.path not in self.variables | _NEEDED:
+                self.variables |= {reference.path}
+        return found
 
 
 async def read_all(

@@ -22,6 +22,7 @@ from .envelopes import Seen, open_envelope
 from .environments import Environments
 from .leaving import Leaving
 from .reports import Reports
+from .secrets import Secrets
 from .spool import Spool
 
 _log = logging.getLogger("servo.worker")
@@ -48,6 +49,7 @@ class Slots:
         self.reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
         self._code = CodeCache(config.folder / "code", self._download)
         self._environments = Environments(config.folder / "environments")
+        self._secrets = Secrets()
         self._children = Children(config.slots)
         self._seen = Seen()
         self._envelope_key = b""
@@ -97,6 +99,7 @@ class Slots:
             session=self.session,
             code=self._code,
             environments=self._environments,
+            secrets=self._secrets,
             children=self._children,
             reports=self.reports,
             kill_grace=self.config.kill_grace,

@@ -1,0 +1,20 @@
+"""Exceptions of user code as errors that are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from servo.execute import errors
+from servo.execute.errors import describe
+
+
+def test_a_long_traceback_keeps_its_last_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a line might be half a secret, which nobody would know for one."""
+    monkeypatch.setattr(errors, "_TRACEBACK_CHARS_MAX", 100)
+    words = "\n".join(["nobody sees this"] * 100 + ["the secret is hunter2" + "x" * 30, "z" * 60])
+    told = describe(ValueError(words)).traceback
+    assert told == "z" * 60 + "\n"
+
+
+def test_a_short_traceback_is_told_whole() -> None:
+    assert describe(ValueError("x" * 100_000)).traceback == f"ValueError: {'x' * 100_000}\n"
