@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -54,6 +55,10 @@ def connecting(context):
 @asset
 def curious():
     print(os.getpid(), os.environ.get("KEY"))
+
+@asset
+def straying():
+    print(os.getpid(), subprocess.Popen(["sleep", "1000"]).pid)
 
 @asset
 def broken_engine(context):
@@ -385,6 +390,24 @@ def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
     assert told + sum(batch.dropped_lines for batch in logs) == 200_000
     assert told <= 10_000
     assert [batch.sequence for batch in logs] == list(range(1, len(logs) + 1))
+
+
+def test_a_process_that_a_task_left_behind_ends_with_its_attempt(folder: Path) -> None:
+    server = Server()
+    finishes = carry_out_all(folder, server, [envelope("straying", server), envelope("curious", server)])
+    assert [finish.outcome for finish in finishes] == [state_pb2.OUTCOME_SUCCEEDED] * 2
+    (child, stray), (next_child, _) = (line.split() for line in printed(server))
+    assert next_child != child
+    # The signal was sent; the kernel may need a moment to end it.
+    while lives(stray):
+        os.sched_yield()
+
+
+def lives(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.mark.parametrize(

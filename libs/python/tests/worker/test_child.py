@@ -84,6 +84,23 @@ def forking():
     os._exit(1)
 
 @asset
+def escaping():
+    # Neither in the group nor by its environment can it be told whose it is; nor can what it starts itself.
+    clean = {"PATH": os.environ["PATH"]}
+    subprocess.Popen(["sh", "-c", "sleep 1000 & echo $! $$; wait"], env=clean, start_new_session=True)
+    time.sleep(1000)
+
+@asset
+def straying():
+    subprocess.Popen(["sleep", "1000"])
+
+@asset
+def careless_parent():
+    if os.fork() == 0:
+        os._exit(0)
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+
+@asset
 def unsendable():
     class Odd(Exception):
         def __reduce__(self):
@@ -679,6 +696,52 @@ def test_other_processes_of_ours_are_left_alone(folder: Path) -> None:
         assert run(folder, job("fine"))[0]["outcome"] == "succeeded"
         assert _alive(other.pid)
         other.kill()
+
+
+ADOPTING = """
+import asyncio, subprocess, sys
+from pathlib import Path
+from servo.worker import orphans
+from servo.worker.child import Child
+
+async def begun(folder, job):
+    child, lines = await Child.start(folder), asyncio.Queue()
+    work = child.begin(job, lambda stream, line: lines.put_nowait(line))
+    return child, work, await lines.get()
+
+async def story(folder, escaping, stubborn):
+    orphans.adopt()
+    installing = await asyncio.create_subprocess_exec("sleep", "1000")
+    other, its_work, _ = await begun(folder, stubborn)
+    child, work, pids = await begun(folder, escaping)
+    await child.stop()
+    assert work.exception()
+    while any(Path("/proc", pid).exists() for pid in pids.split()):
+        await asyncio.sleep(0.01)
+    # Long enough to be looked at once more.
+    await asyncio.sleep(0.2)
+    assert other.alive and not its_work.done()
+    assert installing.returncode is None
+    await other.stop()
+    installing.kill()
+    await installing.wait()
+
+asyncio.run(asyncio.wait_for(story(Path(sys.argv[1]), *map(eval, sys.argv[2:])), 20))
+"""
+
+
+def test_f05_what_hides_from_its_attempt_ends_with_it_and_nothing_else_does(folder: Path) -> None:
+    """Until nothing is left of it, not even its number."""
+    jobs = [repr(job(name)) for name in ("escaping", "stubborn")]
+    subprocess.run([sys.executable, "-c", ADOPTING, str(folder), *jobs], check=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "worn"), [("straying", True), ("careless_parent", True), ("started", False), ("fine", False)]
+)
+def test_a_child_with_processes_of_its_job_is_worn(folder: Path, function: str, worn: bool) -> None:
+    answer, _ = run(folder, job(function))
+    assert (answer["outcome"], answer["worn"]) == ("succeeded", worn)
 
 
 def test_what_user_code_forked_ends_with_it(folder: Path) -> None:

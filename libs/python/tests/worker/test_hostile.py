@@ -43,10 +43,11 @@ def ignores():
 
 @asset(**BRIEF)
 def forks():
-    # One in the group, one in a session of its own, and a daemon that belongs to nobody any more.
+    # One in the group, two in sessions of their own, and a daemon that belongs to nobody any more.
     sleep = ["sleep", os.environ["MARK"]]
     subprocess.Popen(sleep)
     subprocess.Popen(sleep, start_new_session=True)
+    subprocess.Popen(sleep, start_new_session=True, env={"PATH": os.environ["PATH"]})
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -54,6 +55,10 @@ def forks():
         os._exit(0)
     os.wait()
     time.sleep(60)
+
+@asset(**ONCE)
+def strays():
+    subprocess.Popen(["sleep", os.environ["MARK"]], start_new_session=True, env={"PATH": os.environ["PATH"]})
 
 @asset(**ONCE)
 def prints():
@@ -128,12 +133,13 @@ def test_f05_hostile_tasks_end_and_leave_nothing(
         assert {name for name, task in found.items() if task.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT} | {
             name for name, task in found.items() if task.reason == state_pb2.TRANSITION_REASON_TIMED_OUT
         } == timed_out
-        assert {name for name, task in found.items() if task.state == state_pb2.TASK_STATE_SUCCEEDED} == {"prints"}
+        succeeded = {name for name, task in found.items() if task.state == state_pb2.TASK_STATE_SUCCEEDED}
+        assert succeeded == {"prints", "strays"}
         assert found["raises"].error.type == "Odd"
         assert found["raises"].error.category == state_pb2.ERROR_CATEGORY_USER_CODE
         assert found["dies"].error.message == "its process was ended by signal SIGABRT"
         assert found["leaves"].error.message == "its process ended with exit code 0"
-        # The children of one that was killed end with it, wherever they went.
+        # The children of one that was killed end with it, wherever they went; so do those of one that was done.
         while sleeping(mark):
             time.sleep(0.05)
         request = callback_pb2.TailLogsRequest(

@@ -198,7 +198,8 @@ def test_a_worker_that_cannot_report_ends(tmp_path: Path) -> None:
     async def story() -> None:
         # Nobody is there, which alone is no reason to end.
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
-        await asyncio.wait_for(Worker(client, WorkerConfig("t", tmp_path)).run(), 30)
+        # Without becoming the one whom processes of strangers come to.
+        await asyncio.wait_for(Worker(client, WorkerConfig("t", tmp_path))._work(), 30)
 
     with pytest.raises(ReportingFailed, match=r"cannot report any more .IsADirectoryError.*1\.outcomes.*stay in"):
         asyncio.run(story())

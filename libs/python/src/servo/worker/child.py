@@ -75,7 +75,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=lines,
-                env={name: value for name, value in os.environ.items() if name not in private} | orphans.MARK,
+                env={name: value for name, value in os.environ.items() if name not in private},
                 start_new_session=True,
             )
             ours.callback(_end_at_once, process)

@@ -103,9 +103,18 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     except BaseException as error:
         answer = {"outcome": "failed", "error": _error(error, retry)}
     answer["checks"] = [_told(result) for result in attempted.checks]
-    # A thread that a check left behind does not meet the next job.
-    answer["worn"] = any(result.timed_out for result in attempted.checks)
+    # A thread that a check left behind does not meet the next job, and no process outlives its own.
+    answer["worn"] = any(result.timed_out for result in attempted.checks) or _has_processes()
     return answer
+
+
+def _has_processes() -> bool:
+    """Whether anything that was started here lives, or ended and was not waited for. Its reaper is this process."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _succeeded(attempted: Attempted) -> dict[str, Any]:
