@@ -145,7 +145,8 @@ impl Callback {
     }
 
     fn appended(&mut self, call: u64, appended: Result<Appended, ()>, env: &mut Env) {
-        let start = self.calls.get(&call).is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
+        let start =
+            self.calls.get(&call).is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
         let acceptance = match appended {
             Ok(Appended::New) => Acceptance::Recorded,
             // Nobody here knows whether it was folded.

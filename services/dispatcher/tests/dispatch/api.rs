@@ -348,3 +348,43 @@ async fn of_first_pauses_at_once_all_tell_the_same() {
         assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_are_listed_in_pages_until_they_are_forgotten() {
+    let world = World::start().await;
+    let dispatcher = world.dispatcher().await;
+    until("it holds all", async || world.holders().await.len() == 16).await;
+    let mut worker = world.worker_client(TENANT, &dispatcher.address).dispatcher();
+    for (number, name) in [(1, "b"), (2, "a"), (3, "B"), (4, "a")] {
+        let register = api::RegisterWorkerRequest {
+            tenant: tenant(),
+            worker_id: servo_model::WorkerId::from_bytes([number; 16]).to_string(),
+            session: "s".into(),
+            info: Some(api::WorkerInfo { name: name.into(), ..slots(1) }),
+        };
+        worker.register_worker(register).await.unwrap();
+    }
+    let list = async |filter: &str| {
+        let (mut names, mut page_token) = (Vec::new(), String::new());
+        loop {
+            let (tenant, filter) = (tenant(), filter.into());
+            let asked = api::ListWorkersRequest { tenant, filter, page_size: 1, page_token };
+            let mut gateway = world.peer(Service::Gateway, &dispatcher);
+            let page = gateway.list_workers(from_ada(asked)).await.unwrap().into_inner();
+            names.extend(page.workers.into_iter().map(|worker| worker.info.unwrap().name));
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                return names;
+            }
+        }
+    };
+    assert_eq!(list("").await, ["B", "a", "a", "b"]);
+    assert_eq!(list("name = a").await, ["a", "a"]);
+    world
+        .change(
+            "UPDATE dispatcher.workers SET state = 4, seen_at = seen_at - interval '15 days' WHERE name = 'a';
+             UPDATE dispatcher.workers SET state = 3, seen_at = seen_at - interval '13 days' WHERE name = 'b'",
+        )
+        .await;
+    until("the old ones are forgotten", async || list("").await == ["B", "b"]).await;
+}

@@ -202,6 +202,12 @@ impl World {
         run
     }
 
+    /// Changes what stands in the database behind everybody's back.
+    pub(crate) async fn change(&self, statement: &'static str) {
+        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    }
+
     /// Who holds which admission shard.
     pub(crate) async fn holders(&self) -> Vec<String> {
         let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();

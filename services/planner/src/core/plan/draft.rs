@@ -167,7 +167,9 @@ impl Linker<'_> {
 
     fn shape(&self, asset: u32, link: &Link) -> InputShape {
         match (&link.mapping, self.deployed.cut(link.upstream)) {
-            (Some(mapping), Some(up)) if mapping.is_one_to_one(up, self.deployed.cut(asset)) => InputShape::One,
+            (Some(mapping), Some(up)) if mapping.is_one_to_one(up, self.deployed.cut(asset)) => {
+                InputShape::One
+            }
             (Some(_), Some(_)) => InputShape::Several,
             _ => InputShape::Whole,
         }
