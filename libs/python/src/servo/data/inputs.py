@@ -73,7 +73,8 @@ class Reader:
         """One value where partitions are paired one to one, else a mapping from partition key to value. ``load`` gives
         what has no version here because it is made elsewhere."""
         if resolved.shape is Shape.ONE and not resolved.versions:
-            return Read(no_partition(resolved.asset_key, resolved.parameter, optional=given.optional))
+            refuse_no_partition(resolved.asset_key, resolved.parameter, optional=given.optional)
+            return Read(None)
         is_cut = resolved.shape in (Shape.ONE, Shape.SEVERAL)
         pieces = _pieces(resolved.versions if resolved.versions or is_cut else [Version("", "", "")])
         if resolved.shape is not Shape.SEVERAL and len(pieces) == 1:
@@ -135,8 +136,8 @@ def _pieces(versions: Sequence[Version]) -> list[_Piece]:
     return [*whole, *items]
 
 
-def no_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
-    """What is read where the asset has no partition that goes with the reader's own."""
+def refuse_no_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
+    """The asset has no partition that goes with the reader's own; only an optional input may be without."""
     if not optional:
         raise InputMissing(
             f"`{asset_key}` has no partition that goes with this one for the parameter `{parameter}`; make its "

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from servo.data import formats
-from servo.data.inputs import no_partition
+from servo.data.inputs import refuse_no_partition
 from servo.data.memory import Memory
 from servo.define.io import Io
 from servo.execute import tables
@@ -71,7 +71,8 @@ class Values:
     def read(self, wanted: Input, kind: tables.Kind | None) -> Any:
         """One value, or one per partition when the definitions say that there may be several."""
         if wanted.single and wanted.partitions == ():
-            return no_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
+            refuse_no_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
+            return None
         if wanted.single:
             (partition,) = wanted.partitions or (None,)
             return self._one(wanted, partition, kind)
