@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -40,6 +43,36 @@ class Lines:
     def load(self, folder: Any) -> list[str]:
         with folder.reading("lines.txt") as file:
             return str(file.read().decode()).split("\n")
+
+
+class Denied:
+    """An io of the user with a database of its own, which says no."""
+
+    def store(self, value: str, folder: Any) -> None:
+        if value == "while writing":
+            with folder.writing("data"):
+                raise FileExistsError("the table exists already")
+        if value == "at once":
+            raise PermissionError("the database says no")
+        folder.create("data", value.encode())
+
+    def load(self, folder: Any) -> str:
+        with folder.reading("data") as file:
+            wanted = str(file.read().decode())
+        if wanted == "unreadable":
+            raise PermissionError("the database says no")
+        with folder.reading(wanted) as file:
+            return str(file.read())
+
+
+class Large:
+    def store(self, value: int, folder: Any) -> None:
+        with folder.writing("data") as file:
+            file.write(b"x" * value)
+
+    def load(self, folder: Any) -> int:
+        with folder.reading("data") as file:
+            return len(file.read())
 
 
 def uri(folder: Path) -> str:
@@ -162,6 +195,58 @@ def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(PlaceFailed, match="cannot be written"):
         commit(place(f"file://{tmp_path}/file/below/"), [1], "", ABOUT, [])
+
+
+@pytest.mark.parametrize(("value", "error"), [("at once", PermissionError), ("while writing", FileExistsError)])
+def test_what_an_io_of_the_user_raises_is_its_own(tmp_path: Path, value: str, error: type[OSError]) -> None:
+    with pytest.raises(error):
+        commit(place(uri(tmp_path)), value, Denied, ABOUT, [])
+    assert not list(tmp_path.rglob("_commit.json"))
+
+
+def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) -> None:
+    def stored(value: str) -> str:
+        return str(commit(place(f"file://{tmp_path}/{value}/"), value, Denied, ABOUT, [])["uri"])
+
+    with pytest.raises(PermissionError, match="the database says no"):
+        read(stored("unreadable"))
+    with pytest.raises(FileNotFoundError, match="ghost/ghost does not exist"):
+        read(stored("ghost"))
+    # But not what its place does.
+    there = stored("folder")
+    (tmp_path / "folder" / "folder").mkdir()
+    with pytest.raises(PlaceFailed, match=r"folder/folder cannot be read: .*Is a directory"):
+        read(there)
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """A disk that takes no more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("value", "io"),
+    [
+        (1_000_000, Large),
+        # All of it waits in the buffer until the end.
+        (2_000, Large),
+        (["x"] * 1_000, "json"),
+        (["x"] * 1_000, "pickle"),
+        (pyarrow.table({"a": range(10_000)}), "parquet"),
+    ],
+)
+def test_a_place_that_fails_is_told_as_such_whoever_writes(tmp_path: Path, value: Any, io: Any) -> None:
+    with small_files(), pytest.raises(PlaceFailed, match=r"cannot be written: \[Errno 27\] File too large"):
+        commit(place(uri(tmp_path)), value, io, ABOUT, [])
+    (tmp_path / "file").touch()
+    with pytest.raises(PlaceFailed, match=r"cannot be written: .*Not a directory"):
+        commit(place(f"file://{tmp_path}/file/below/"), value, io, ABOUT, [])
 
 
 def test_without_pyarrow_frames_are_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

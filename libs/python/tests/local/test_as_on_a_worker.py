@@ -85,6 +85,27 @@ def test_what_cannot_be_stored_fails() -> None:
     assert (task.error.type, "a lock cannot be stored" in task.error.message) == ("CannotStore", True)
 
 
+class Denied:
+    def store(self, value: int, place: Any) -> None:
+        raise PermissionError(f"the database does not take {value} into {place.uri}")
+
+    def load(self, place: Any) -> int:
+        return len(place.uri)
+
+
+def test_errors_of_an_io_of_the_user_are_errors_of_user_code() -> None:
+    """A worker says the same, in test_child.py."""
+
+    @asset(io=Denied, retry=Retry(attempts=5, never_on=(PermissionError,)))
+    def denied() -> int:
+        return 1
+
+    (task,) = materialize([denied], raise_on_error=False).failed
+    assert task.error
+    assert (task.error.category, task.error.type, task.attempts) == (ErrorCategory.USER_CODE, "PermissionError", 1)
+    assert task.error.location.rpartition(":")[0].endswith("test_as_on_a_worker.py")
+
+
 @asset(yields_items=True)
 def pairs() -> Items[Any]:
     return Items([("a", 1), {"b": 2}])

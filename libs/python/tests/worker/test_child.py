@@ -226,6 +226,29 @@ def plainly():
 
 renamed = asset(name="renamed")(plainly)
 
+class Denied:
+    def store(self, value, place):
+        raise PermissionError("the database says no")
+
+    def load(self, place):
+        raise PermissionError("nor may you look")
+
+@asset(io=Denied, retry=servo.Retry(attempts=5, never_on=(PermissionError,)))
+def denied():
+    return 1
+
+class Readable(Denied):
+    def store(self, value, place):
+        place.create("data", b"1")
+
+@asset(io=Readable)
+def readable():
+    return 1
+
+@asset(retry=servo.Retry(attempts=5, never_on=(PermissionError,)))
+def looking(readable):
+    pass
+
 @asset(io=Dying)
 def stored_by_class():
     return 2
@@ -371,6 +394,28 @@ def test_an_asset_has_the_name_that_the_module_gives_it(folder: Path) -> None:
 def test_a_class_is_an_io(folder: Path) -> None:
     (output,) = run(folder, job("stored_by_class"))[0]["outputs"]
     assert output["metadata"] == {"format": "work.Dying"}
+
+
+def test_errors_of_an_io_of_the_user_are_errors_of_user_code(folder: Path) -> None:
+    """With their place, and with the rules for another try; as without a server."""
+    (output,) = run(folder, job("readable"))[0]["outputs"]
+    (folder / "out").rename(folder / "kept")
+    version = ["day=d:2026-01-31", "A", output["uri"].replace("/out/", "/kept/")]
+    for given, line in [
+        (job("denied"), 'raise PermissionError("the database says no")'),
+        (job("looking", inputs=[told_input("readable", version)]), 'raise PermissionError("nor may you look")'),
+    ]:
+        error = run(folder, given)[0]["error"]
+        assert (error["category"], error["type"], error["retriable"]) == ("USER_CODE", "PermissionError", False)
+        file, _, number = error["location"].rpartition(":")
+        assert (file, CODE.splitlines()[int(number) - 1].strip()) == (str(folder / "work.py"), line)
+
+
+def test_errors_of_our_own_place_are_no_errors_of_user_code(folder: Path) -> None:
+    (folder / "out").touch()
+    error = run(folder, job("readable"))[0]["error"]
+    assert (error["category"], error["retriable"]) == ("INFRASTRUCTURE", None)
+    assert "cannot be written" in error["message"]
 
 
 def test_items_go_out_and_come_in(folder: Path) -> None:

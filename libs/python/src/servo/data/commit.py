@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from servo.define.io import Io
+from servo.define.io import Io, is_custom
 from servo.errors import ServoError
 from servo.execute import tables
 from servo.execute.errors import InputMissing
@@ -35,30 +36,23 @@ class About:
 
 
 def commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-    """What to report of it."""
-    try:
-        return _commit(folder, value, io, about, inputs)
-    except OSError as error:
-        raise PlaceFailed(f"{folder.uri} cannot be written: {error}") from error
+    """What to report of it. What an io of the user raises goes through: it is an error of user code."""
+    with nullcontext() if is_custom(io) else _writing(folder.uri):
+        stored = formats.store(folder, value, io)
+    with _writing(folder.uri):
+        return _commit(folder, stored, about, inputs)
 
 
 def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
-    """The value in a committed folder, and its bytes."""
+    """The value in a committed folder, and its bytes. What an io of the user raises goes through here, too."""
     folder = place(uri)
-    try:
+    with _reading(uri):
         with folder.reading(METADATA) as file:
             facts: Mapping[str, Any] = json.load(file)
-        return formats.load(folder, facts, wanted), int(facts["byte_size"])
-    except (ServoError, MemoryError):
-        raise
-    except OSError as error:
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise InputMissing(f"there is no data at {uri}; materialize it again") from error
-        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
-    # What is in a file may break its reader in any way: a pickle whose class is gone, a table cut short.
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
+        name, size = str(facts["format"]), int(facts["byte_size"])
+        if not is_custom(name):
+            return formats.load(folder, facts, wanted), size
+    return formats.custom(name).load(folder), size
 
 
 def row_count(uri: str) -> int | None:
@@ -71,8 +65,31 @@ def row_count(uri: str) -> int | None:
     return rows if isinstance(rows, int) else None
 
 
-def _commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-    stored = formats.store(folder, value, io)
+@contextmanager
+def _writing(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlaceFailed(f"{uri} cannot be written: {error}") from error
+
+
+@contextmanager
+def _reading(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except (ServoError, MemoryError):
+        raise
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise InputMissing(f"there is no data at {uri}; materialize it again") from error
+        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+    # What is in a file may break its reader in any way: a pickle whose class is gone, a table cut short.
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
+
+
+def _commit(folder: Place, stored: formats.Stored, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     size = folder.size()
     facts = {**asdict(stored), "schema_hash": stored.schema_hash, "byte_size": size, "inputs": inputs}
     metadata = _json({**asdict(about), **facts})

@@ -1,16 +1,22 @@
-"""Folders that outputs lie in, behind one interface: a directory of this machine, or a bucket in Google's cloud."""
+"""Folders that outputs lie in, behind one interface: a directory of this machine, or a bucket in Google's cloud.
+
+What goes wrong in one of them is told by its own errors, wherever it comes up: an io of the user works with places, and
+has errors of disk and network that are not theirs. Only a file that is not there is what it is everywhere.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
-from .errors import AlreadyWritten, BadPlace
+from .errors import AlreadyWritten, BadPlace, PlaceFailed
 
 _FILE, _BUCKET = "file://", "gs://"
+_BUFFER_BYTES = 256 * 1024
 
 
 class Place(Protocol):
@@ -66,42 +72,78 @@ class _Directory:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[IO[bytes]]:
-        with (self._path / name).open("rb") as file:
+        try:
+            file = io.BufferedReader(_File(self._path / name, "rb"), _BUFFER_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            raise FileNotFoundError(f"{self._uri}{name} does not exist") from None
+        except OSError as error:
+            raise PlaceFailed(f"{self._uri}{name} cannot be read: {error}") from error
+        with file:
             yield file
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        self._path.mkdir(parents=True, exist_ok=True)
-        try:
-            with (self._path / name).open("xb") as file:
-                yield file
+        with _failing(f"{self._uri}{name} cannot be written"):
+            self._path.mkdir(parents=True, exist_ok=True)
+            try:
+                file = io.BufferedWriter(_File(self._path / name, "xb"), _BUFFER_BYTES)
+            except FileExistsError:
+                raise AlreadyWritten(f"{self._uri}{name} exists already") from None
+        with file:
+            yield file
+            with _failing(f"{self._uri}{name} cannot be written"):
                 file.flush()
                 os.fsync(file.fileno())
-        except FileExistsError:
-            raise AlreadyWritten(f"{self.uri}{name} exists already") from None
         self._sync()
 
     def create(self, name: str, content: bytes) -> None:
         draft = f".{name}.{os.getpid()}"
         with self.writing(draft) as file:
             file.write(content)
-        try:
-            # Unlike a rename, a link fails where something is.
-            (self._path / name).hardlink_to(self._path / draft)
-        except FileExistsError:
-            raise AlreadyWritten(f"{self.uri}{name} exists already") from None
-        finally:
-            (self._path / draft).unlink()
+        with _failing(f"{self._uri}{name} cannot be written"):
+            try:
+                # Unlike a rename, a link fails where something is.
+                (self._path / name).hardlink_to(self._path / draft)
+            except FileExistsError:
+                raise AlreadyWritten(f"{self._uri}{name} exists already") from None
+            finally:
+                (self._path / draft).unlink()
         self._sync()
 
     def size(self) -> int:
-        return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
+        with _failing(f"{self._uri} cannot be read"):
+            return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
 
     def _sync(self) -> None:
         """A new name is durable when its folder is, and that one's name when its parent is."""
-        for folder in (self._path, self._path.parent):
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        with _failing(f"{self._uri} cannot be written"):
+            for folder in (self._path, self._path.parent):
+                handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+
+class _File(io.FileIO):
+    """Fails as its place does, also when somebody else reads and writes it."""
+
+    def readinto(self, buffer: Any) -> int | None:
+        with _failing(f"{self.name} cannot be read"):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with _failing(f"{self.name} cannot be read"):
+            return super().readall()
+
+    def write(self, content: Any) -> int:
+        with _failing(f"{self.name} cannot be written"):
+            return super().write(content)
+
+
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlaceFailed(f"{what}: {error}") from error
