@@ -21,6 +21,7 @@ from servo.worker.attempt import Attempt
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
 from servo.worker.environments import Environments
+from servo.worker.fit import FINISH_BYTES_MAX
 from servo.worker.reports import TakesAnswer
 from servo.worker.secrets import Secrets
 
@@ -457,6 +458,20 @@ def test_a_disk_that_takes_no_code_is_told(folder: Path) -> None:
     given.code.artifact_digest = hashlib.sha256(content).hexdigest()
     code = CodeCache(folder / "file" / "below", download)
     check_that_it_could_not_be_run(carry_out(folder, server, given, code=code), "NotADirectoryError: ")
+
+
+def test_what_could_not_be_run_says_so_in_few_words(folder: Path) -> None:
+    """An outcome that is too large for the ledger would be refused, and the attempt be lost after all."""
+
+    async def download(*_: str) -> bytes:
+        raise RuntimeError("no " * 100_000)
+
+    server = Server()
+    given = envelope("small", server)
+    given.code.artifact_digest = "not there"
+    finish = carry_out(folder, server, given, code=CodeCache(folder / "code", download))
+    check_that_it_could_not_be_run(finish, "RuntimeError: no no ")
+    assert finish.ByteSize() <= FINISH_BYTES_MAX
 
 
 def test_an_interpreter_that_does_not_start_is_told(folder: Path) -> None:

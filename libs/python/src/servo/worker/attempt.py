@@ -103,7 +103,7 @@ class Attempt:
         except Exception as error:
             # A full disk, a fork that fails, a fault of ours: who says nothing of it gets the next one, and loses that.
             _log.exception("attempt %s could not be run", self.envelope.attempt_id)
-            finish = self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}")
+            finish = fit(self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}"))
         finally:
             lasts.cancel()
             if self._beside:
