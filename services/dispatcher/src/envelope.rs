@@ -20,8 +20,8 @@ use crate::wire;
 
 /// How long user code may run when the asset does not say.
 const EXECUTION_TIMEOUT: Duration = Duration::from_secs(3600);
-/// A start that comes this late still carries a good signature.
-const START_GRACE: Duration = Duration::from_secs(60);
+/// A beat that comes this late still carries a good signature.
+const BEAT_GRACE: Duration = Duration::from_secs(60);
 /// Beats per heartbeat timeout, so that a lost one loses nobody.
 const BEATS_PER_TIMEOUT: u32 = 3;
 
@@ -133,7 +133,7 @@ impl Signer {
             timeouts: asset.timeouts,
             deadline: Some(wire::timestamp(deadline)),
             heartbeat_interval: Some(wire::proto_duration(beat)),
-            callbacks: Some(self.callbacks(live, &timeouts, deadline, now)),
+            callbacks: Some(self.callbacks(live, &timeouts, deadline, silence, now)),
             item_json: order.map_or_else(String::new, |order| order.item_json.to_string()),
             sensor: task.sensor.clone(),
             retry: asset.retry.clone(),
@@ -155,6 +155,7 @@ impl Signer {
         live: &Live,
         timeouts: &pb::Timeouts,
         deadline: Seconds,
+        silence: Duration,
         now: Seconds,
     ) -> pb::CallbackPaths {
         let sign = |verb, until: Seconds| {
@@ -168,15 +169,14 @@ impl Signer {
             self.callbacks.sign_callback(&path, until as i64)
         };
         let ack = wire::duration_or(timeouts.dispatch_ack, DISPATCH_ACK_TIMEOUT);
-        let started_by = now + (ack + START_GRACE).as_secs_f64();
-        // An attempt that lives through an outage goes on beating: being the active one decides, not the clock.
-        let ended_by = deadline + FINISH_SIGNATURE_GRACE.as_secs_f64();
+        let started_by = now + (ack + BEAT_GRACE).as_secs_f64();
+        let beat_by = now + (silence + 2 * BEAT_GRACE).as_secs_f64();
         pb::CallbackPaths {
             base_url: self.callback_url.to_string(),
             start: sign(CallbackVerb::Start, started_by),
-            heartbeat: sign(CallbackVerb::Heartbeat, ended_by),
-            logs: sign(CallbackVerb::Logs, ended_by),
-            finished: sign(CallbackVerb::Finished, ended_by),
+            heartbeat: sign(CallbackVerb::Heartbeat, beat_by),
+            logs: sign(CallbackVerb::Logs, beat_by),
+            finished: sign(CallbackVerb::Finished, deadline + FINISH_SIGNATURE_GRACE.as_secs_f64()),
         }
     }
 
@@ -260,13 +260,16 @@ mod tests {
             heartbeat_interval: Duration::from_secs(30),
         };
         let (now, deadline, off) = (1e9, 1e9 + 36_000.0, 45);
+        let silence = Duration::from_secs(300);
         let live = crate::core::Live::of_nobody();
-        let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, now);
+        let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, silence, now);
         let good = |path: &str, at: f64| signer.callbacks.verify_callback(path, at as i64 + off).is_ok();
         assert!(good(&paths.start, now + DISPATCH_ACK_TIMEOUT.as_secs_f64()));
-        let late = deadline + 23.0 * 3_600.0;
-        assert!(good(&paths.heartbeat, late) && good(&paths.logs, late), "after an outage");
-        assert!(good(&paths.finished, late), "an outcome that was spooled");
+        assert!(
+            good(&paths.heartbeat, now + silence.as_secs_f64())
+                && good(&paths.logs, now + silence.as_secs_f64())
+        );
+        assert!(good(&paths.finished, deadline + 23.0 * 3_600.0), "an outcome that was spooled");
         assert!(!good(&paths.start, deadline), "a start does not live on");
     }
 
