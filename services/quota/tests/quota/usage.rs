@@ -200,3 +200,23 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
     let token = ListUsageRequest { page_token: "x".into(), ..report(&[]) };
     refuse(token, Reason::InvalidPageToken, "page_token").await;
 }
+
+/// What was planned while the ledger was small is kept while it grows, so how it is joined must not be the planner's choice.
+#[tokio::test]
+async fn the_ledger_is_read_by_positions_whatever_the_planner_prefers() {
+    let world = World::start().await;
+    let mut admin = world.admin().await;
+    sqlx::query("SET enable_nestloop = off").execute(&mut admin).await.unwrap();
+    let spans = "ARRAY[1]::smallint[], ARRAY[5]::bigint[], ARRAY[9]::bigint[]";
+    for (look, statement, arguments) in [
+        ("outcomes", include_str!("../../src/store/sql/finished.sql"), format!("1, 7, {spans}")),
+        ("tenants", include_str!("../../src/store/sql/touched_tenants.sql"), format!("1, {spans}")),
+    ] {
+        let prepare = format!("PREPARE {look} AS {statement}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(prepare)).execute(&mut admin).await.unwrap();
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN EXECUTE {look} ({arguments})"));
+        let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&mut admin).await.unwrap();
+        let found_by: Vec<&String> = plan.iter().filter(|line| line.contains("Index Cond")).collect();
+        assert!(!found_by.is_empty() && found_by.iter().all(|by| by.contains("position")), "{plan:#?}");
+    }
+}
