@@ -1,7 +1,7 @@
 //! Running one attempt: the handler, the reports beside it, and the ways it can be cut short.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
@@ -14,6 +14,9 @@ use super::reports::{Report, Reports};
 
 /// Attempts that end sooner are not reported as started: their outcome says it all.
 const START_REPORTED_AFTER: Duration = Duration::from_millis(100);
+/// Nobody waits for the news that an attempt has started, so what began around the same time is reported together, and
+/// later beats together.
+const REPORTED_EVERY: Duration = Duration::from_millis(100);
 /// Time for a handler to stop by itself.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
@@ -67,12 +70,12 @@ async fn beat(
     reports: &Reports,
     started: prost_types::Timestamp,
 ) -> std::convert::Infallible {
-    tokio::time::sleep(START_REPORTED_AFTER).await;
+    let mut due = next_round(Instant::now() + START_REPORTED_AFTER);
+    sleep_until(due).await;
     // A pushed one asked before it began.
     if attempt.beats() && attempt.envelope().mode() != pb::DispatchMode::Push {
         report_start(attempt, reports, started);
     }
-    let mut due = Instant::now();
     loop {
         due += attempt.interval();
         sleep_until(due).await;
@@ -80,6 +83,14 @@ async fn beat(
             report_beat(attempt, reports);
         }
     }
+}
+
+/// The next instant, not before `at`, at which all attempts of this process report.
+fn next_round(at: Instant) -> Instant {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let (since, every) = (at.duration_since(*FIRST).as_nanos(), REPORTED_EVERY.as_nanos());
+    let missing = (every - since % every) % every;
+    at + Duration::from_nanos(missing as u64)
 }
 
 fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
@@ -143,4 +154,19 @@ fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types
 
 fn now() -> prost_types::Timestamp {
     SystemTime::now().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_began_around_the_same_time_is_reported_together() {
+        let first = next_round(Instant::now() + START_REPORTED_AFTER);
+        assert_eq!(next_round(first), first);
+        let (early, late) = (Duration::from_nanos(1), REPORTED_EVERY);
+        for later in [early, REPORTED_EVERY / 2, late] {
+            assert_eq!(next_round(first + later), first + REPORTED_EVERY, "{later:?} later");
+        }
+    }
 }

@@ -82,6 +82,11 @@ impl Counts {
         self.0[state.code() as usize] -= 1;
     }
 
+    /// Tasks that somebody works at, or shall.
+    pub fn with_attempt(&self) -> u32 {
+        TaskState::ALL.iter().filter(|state| state.has_attempt()).map(|state| self.of(*state)).sum()
+    }
+
     /// Tasks that have not ended.
     pub fn open(&self) -> u32 {
         let ended = TaskState::ALL.iter().filter(|state| state.is_terminal()).map(|state| self.of(*state));

@@ -64,6 +64,7 @@ impl Lane {
             return;
         }
         let begun = Instant::now();
+        self.flushed = Some(begun.into());
         let mut works = works;
         loop {
             self.forget_run_out(&works);
@@ -194,6 +195,7 @@ impl Lane {
     pub(super) fn keep_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
             self.arm_run(&run);
+            self.under_way.note(&run);
             if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
                 shard.runs.insert(run.header.run_id, run);
             }
@@ -346,6 +348,7 @@ impl Lane {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
             let Some(run) = held.runs.get(run_id) else { continue };
             self.gates.tell(run, changes);
+            self.under_way.note(run);
             self.metrics.note(run, changes);
             transitions::log(run, changes);
             if let (true, Some(deadline)) = (draft.born.contains_key(run_id), run.header.deadline) {
@@ -365,6 +368,7 @@ impl Lane {
             if run.ended_at.is_some()
                 && let Some(ended) = held.runs.remove(run_id)
             {
+                self.under_way.forget(*run_id);
                 left.extend(changes.run.then_some(ended.header.tenant));
             }
         }

@@ -20,6 +20,7 @@ use super::renewals::Renewals;
 use super::room::Room;
 use super::shard::Shard;
 use super::timers::Timers;
+use super::under_way::UnderWay;
 use super::work::{Ask, NotDone, Unplanned, Work};
 use super::{Around, Unreadable};
 use crate::core::Limits;
@@ -27,6 +28,8 @@ use crate::metrics::Metrics;
 
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
+/// In a crowd, from the beginning of one flush to that of the next. One that takes longer is followed at once.
+const FLUSH_SPACING: Duration = Duration::from_millis(3);
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
 /// With so many tasks of new plans it is closed: all of them are rows of one statement, which has but seconds.
@@ -70,6 +73,9 @@ pub(super) struct Lane {
     pub(super) waiting: Waiting,
     pub(super) room: Room,
     pub(super) renewals: Renewals,
+    pub(super) under_way: UnderWay,
+    /// When the last flush began.
+    pub(super) flushed: Option<Instant>,
 }
 
 impl Lane {
@@ -95,6 +101,8 @@ impl Lane {
             waiting: Waiting::default(),
             room,
             renewals,
+            under_way: UnderWay::default(),
+            flushed: None,
         }
     }
 
@@ -122,8 +130,7 @@ impl Lane {
     }
 
     async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
-        // A turn, not a delay: callers who were just answered and have more can still join.
-        tokio::task::yield_now().await;
+        self.await_company(&message).await;
         let mut works = Vec::new();
         let mut message = Some(message);
         while let Some(current) = message {
@@ -138,6 +145,16 @@ impl Lane {
             message = if is_full(&works) { None } else { inbox.try_recv().ok() };
         }
         self.flush(works).await;
+    }
+
+    /// Callers who were just answered and have more can still join: a turn, not a delay. In a crowd it is a moment: a flush
+    /// of several costs hardly more than a flush of one, and those who save it are about to come.
+    async fn await_company(&self, message: &Message) {
+        tokio::task::yield_now().await;
+        let crowded = matches!(message, Message::Work(_)) && self.under_way.is_crowd();
+        if let Some(flushed) = self.flushed.filter(|_| crowded) {
+            tokio::time::sleep_until(flushed + FLUSH_SPACING).await;
+        }
     }
 
     async fn obey(&mut self, message: Message) {
@@ -167,6 +184,7 @@ impl Lane {
     pub(super) fn forget_shard(&mut self, shard: i16) {
         // Also of a shard that is not in memory: what could not be loaded to its end may have noted some already.
         self.waiting.forget_shard(shard);
+        self.under_way.forget_shard(shard);
         if self.shards.remove(&shard).is_some() {
             self.gates.gone(shard);
         }
@@ -182,6 +200,7 @@ impl Lane {
     /// What is not sure is read again when it is next needed.
     pub(super) fn forget_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
+            self.under_way.forget(run);
             if let Some(shard) = self.shards.get_mut(&run.shard()) {
                 shard.runs.remove(&run);
             }

@@ -31,6 +31,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod under_way;
 mod work;
 
 use std::collections::BTreeSet;

@@ -53,6 +53,7 @@ impl Lane {
         let Some(held) = self.shards.get_mut(&shard) else { return };
         let Some(run) = held.runs.remove(&run_id) else { return };
         held.set_aside.insert(run_id);
+        self.under_way.forget(run_id);
         self.waiting.remove(&run.header.tenant, run.header.created_at, run_id);
         self.gates.tell(&run, &withdrawal(&run));
         self.gates.send();
