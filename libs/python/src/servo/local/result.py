@@ -20,7 +20,7 @@ class RunFailed(ServoError):
 
     def __init__(self, result: MaterializeResult) -> None:
         self.result = result
-        lines = [f"{task.key}: {task.error.message} ({task.error.location})" for task in result.failed if task.error]
+        lines = [f"{task.key}: {_told(task.error)}" for task in result.failed if task.error]
         super().__init__("\n".join(lines) or result.error)
 
 
@@ -68,3 +68,7 @@ class MaterializeResult:
         if not self.succeeded:
             original = next((task.error for task in self.failed if task.error), None)
             raise RunFailed(self) from (original.exception if original else None)
+
+
+def _told(error: AttemptError) -> str:
+    return f"{error.message} ({error.location})" if error.location else error.message
