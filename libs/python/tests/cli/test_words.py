@@ -18,13 +18,14 @@ import typer
 from servo import __version__
 from servo.cli import preview, show
 from servo.cli.ask import ask
-from servo.cli.failures import hint, place
+from servo.cli.failures import called_at, hint, place
+from servo.cli.follow import check_words
 from servo.cli.help import FILE, help_of, written
 from servo.cli.main import COMMANDS
 from servo.cli.partition_choice import partition_choice
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Slice, Slices
 from servo.errors import InvalidValue
-from servo.v1 import common_pb2
+from servo.v1 import common_pb2, quality_pb2
 
 from ..build.test_build import SERVO
 from .shop import new_shop, plain_environment
@@ -85,6 +86,31 @@ def test_a_failure_is_placed_in_the_readers_own_file(tmp_path: Path, monkeypatch
     assert place(f"{library}:83", traceback) == "src/shop/assets.py:9"
     assert place(f"{library}:83", "") == f"{library}:83"
     assert place("", "") == ""
+
+
+def test_what_an_error_came_from_did_not_call_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").touch()
+    words = [
+        "During handling of the above exception, another exception occurred:",
+        "The above exception was the direct cause of the following exception:",
+    ]
+    for between in words:
+        last = 'File "/x/a.py", line 7, in f\nFile "/x/a.py", line 9, in g\n'
+        assert called_at(f'File "/x/a.py", line 3, in f\n\n{between}\n\n{last}') == "a.py:7"
+
+
+def test_checks_are_told_in_one_line_each() -> None:
+    passed = [quality_pb2.CheckResult(name=name, passed=True) for name in "ab"]
+    failed = quality_pb2.CheckResult(name="c", message="has 1 row\nor so")
+    broken = quality_pb2.CheckResult(name="d", errored=True, message="the check broke: ParserException: no\n\nLINE 1")
+    speechless = quality_pb2.CheckResult(name="e")
+    assert check_words([*passed, failed, broken, speechless]) == [
+        "2 checks passed",
+        "check c failed: has 1 row",
+        "check d broke: ParserException: no",
+        "check e failed",
+    ]
 
 
 @pytest.mark.parametrize("category", ["INPUT", "CONFIGURATION", "TIMEOUT", "TRANSIENT", "USER_CODE"])

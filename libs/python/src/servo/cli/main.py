@@ -25,7 +25,7 @@ COMMANDS = {
     "deploy": "Build a project, show what would change, and make it the workspace's current deployment.",
     "run": "Run assets: plan them, and hand their tasks to the workers.",
     "runs": "Look at runs: list, show, watch, cancel, retry, explain, logs.",
-    "assets": "Look at what is deployed: list, show, lineage, preview.",
+    "assets": "Look at what is deployed: list, show, lineage, checks, preview.",
     "partitions": "Look at partitions and their states; add and remove values of dynamic sets.",
     "quarantine": "Decide about data that failed a critical check: list, approve, reject.",
     "quota": "Limits, pools, usage, costs and budgets of the tenant.",

@@ -86,6 +86,7 @@ class AsyncClient:
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
+        self.tenant, self.workspace = tenant, workspace
         self._requests = Requests(tenant, workspace)
         self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
 
@@ -94,7 +95,8 @@ class AsyncClient:
         other = copy.copy(self)
         # Made before the copy would make one of its own.
         other.__dict__["_channel"] = self._channel
-        other._requests = Requests(self._requests.tenant, workspace)
+        other.workspace = workspace
+        other._requests = Requests(self.tenant, workspace)
         return other
 
     def at(self, url: str) -> AsyncClient:

@@ -75,6 +75,7 @@ class Client:
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
+        self.tenant, self.workspace = tenant, workspace
         self._requests = Requests(tenant, workspace)
         self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
         self._channel = open_channel(self._address)

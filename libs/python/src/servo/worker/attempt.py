@@ -224,7 +224,7 @@ class Attempt:
         if self._cut.done():
             return self._cut.result()
         if self._seconds_left() <= 0:
-            return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
+            return outcome.failed("TIMEOUT", _too_long(self.envelope.timeouts.execution.ToTimedelta().total_seconds()))
         return self._failed("INFRASTRUCTURE", how)
 
     def _failed(self, category: str, why: object) -> Finish:
@@ -357,6 +357,12 @@ class Attempt:
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
+
+
+def _too_long(seconds: float) -> str:
+    if not seconds:
+        return "the attempt passed its deadline and was ended"
+    return f"it took longer than its timeout, {seconds:g} s, and was ended"
 
 
 def _too_much(used: int, limit: int) -> str:
