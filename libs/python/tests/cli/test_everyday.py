@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
 from ..build.test_build import SERVO
@@ -184,6 +185,13 @@ def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
     code, told = ended("run", REVENUE, "-p", f"day={FLAKY_DAY}", "--run-key", "k", "--json")
     assert (code, json.loads(told)["error"]["reason"]) == (5, "RUN_KEY_CONFLICT")
     assert ended("runs", "list", SERVO_CA_FILE="/nowhere")[0] == 2
+    others = str(Path(grpc.__file__).parent / "_cython/_credentials/roots.pem")
+    for changed, remedy in (
+        ({"SERVO_CA_FILE": others}, "SERVO_CA_FILE"),
+        ({"SERVO_SERVER_NAME": "x"}, "SERVO_SERVER_NAME"),
+    ):
+        code, told = ended("runs", "list", **changed)
+        assert (code, remedy in told, len(told.splitlines())) == (7, True, 2), told
     assert ended("runs", "logs", "--level", "loud")[0] == 2
 
 

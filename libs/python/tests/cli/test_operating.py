@@ -96,8 +96,10 @@ def test_dynamic_sets_grow_and_shrink(shop: Shop) -> None:
 @pytest.mark.mesh
 def test_what_failed_a_critical_check_waits_for_a_decision(shop: Shop) -> None:
     assert "nothing waits" in shop.well("quarantine", "list")
-    shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
+    told = shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait").stdout
     [waiting] = json.loads(shop.well("quarantine", "list", "--json"))
+    assert f"shop/daily_revenue[day=d:{CALM_DAY}]  waits for a decision" in told
+    assert f"servo quarantine approve {waiting['materialization_id']}" in told
     assert (waiting["output"]["asset_key"], waiting["gating"]) == ("shop/daily_revenue", "GATING_QUARANTINE")
     assert waiting["materialization_id"] in shop.well("quarantine", "list")
 

@@ -424,8 +424,14 @@ def test_items_go_out_and_come_in(folder: Path) -> None:
 
 
 def test_skips_are_no_failures(folder: Path) -> None:
-    answer, _ = run(folder, job("skipping"))
+    records: list[str] = []
+
+    async def use(child: Child) -> dict[str, Any]:
+        return await child.begin(job("skipping"), silent, lambda record: records.append(record["text"]))
+
+    answer = with_child(folder, use)
     assert (answer["outcome"], answer["reason"]) == ("skipped", "nothing new")
+    assert records == ["skipped: nothing new"]
 
 
 @pytest.mark.parametrize(

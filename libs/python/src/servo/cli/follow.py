@@ -81,6 +81,7 @@ def tell_end(client: Client, run: run_pb2.Run) -> None:
     typer.echo(f"{run.run_id} {state} after {show.took(run.create_time, run.end_time)}: {', '.join(parts)}{flagged}")
     if run.flagged:
         found.tell_flags(client, run)
+    found.tell_quarantined(client, run)
     if counts.failed:
         tell_failures(client, run)
     elif run.error:

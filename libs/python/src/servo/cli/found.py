@@ -41,6 +41,18 @@ def tell_flags(client: Client, run: run_pb2.Run) -> None:
         typer.echo(f"  and more: `servo assets checks --run {run.run_id} --failed` names all")
 
 
+def tell_quarantined(client: Client, run: run_pb2.Run) -> None:
+    """What the run made and readers do not get."""
+    of_run = f'run_id = "{run.run_id}" AND state = QUARANTINED'
+    waiting = list(islice(client.materializations(filter=of_run), _TOLD_MAX + 1))
+    for each in waiting[:_TOLD_MAX]:
+        place = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
+        typer.secho(f"  ! {place}  waits for a decision, and readers get the version before it:", fg="yellow")
+        typer.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
+    if len(waiting) > _TOLD_MAX:
+        typer.echo("  and more: `servo quarantine list` names all")
+
+
 def words(check: quality_pb2.CheckResult) -> str:
     """One that did not pass, in one line."""
     first, *_ = check.message.removeprefix("the check broke: ").splitlines() or [""]

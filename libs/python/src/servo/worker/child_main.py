@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 
 from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.define.asset import Asset
-from servo.define.context import Context
+from servo.define.context import LOGGER, Context
 from servo.define.location import Location
 from servo.define.results import Skip
 from servo.define.settings import Retry
@@ -102,6 +103,7 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
         answer = {"outcome": "skipped", "reason": str(skip.reason)}
+        logging.getLogger(LOGGER).info("skipped: %s", skip.reason or "no reason given")
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
         answer = {"outcome": "failed", "error": _error(error, retry, definition)}
