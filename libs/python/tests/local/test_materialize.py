@@ -81,6 +81,52 @@ def test_what_is_not_run_is_given() -> None:
     assert materialize([raw, doubled], inputs={raw: [8]}).value(doubled) == [16]
 
 
+def test_inputs_that_would_not_be_used_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="inputs gives `default/numbers`, which is run here; take it out of the def"):
+        materialize([numbers, doubled], inputs={"numbers": [5]})
+    with pytest.raises(
+        InvalidValue, match="inputs gives `default/number`, which nothing here reads; did you mean `def"
+    ):
+        materialize([doubled], inputs={"numbers": [5], "number": [6]})
+
+
+def test_inputs_stand_for_partitions_that_are_not_run() -> None:
+    @asset(partitions=Daily("2026-01-01"))
+    def steps() -> int:
+        return 1
+
+    @asset(partitions=Daily("2026-01-01"), deps={"steps": In(steps, mapping={"day": Window(-1, 0)})})
+    def sums(steps: Mapping[PartitionKey, int]) -> int:
+        return sum(steps.values())
+
+    result = materialize([steps, sums], partition="day=d:2026-01-02", selection=sums, inputs={steps: 10}, now=NOW)
+    assert result.value(sums, "day=d:2026-01-02") == 20
+    result = materialize([steps, sums], partition="day=d:2026-01-02", inputs={steps: 10}, now=NOW)
+    assert result.value(sums, "day=d:2026-01-02") == 11
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"definitions": numbers}, r"definitions is one Asset; write a list: materialize\(\[…\]\)"),
+        ({"definitions": [numbers, print]}, "definitions holds <built-in function print>; write assets, or modules"),
+        ({"definitions": [numbers], "config": 5}, "config is one int; write a mapping"),
+        ({"definitions": [numbers], "secrets": "hunter2"}, "secrets is one text; write a mapping"),
+    ],
+)
+def test_what_cannot_be_run_is_told(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidValue, match=sentence):
+        materialize(**given)
+
+
+def test_assets_are_selected_as_they_are() -> None:
+    for selection in (doubled, [doubled], "default/doubled"):
+        result = materialize([numbers, doubled, total], selection=selection, inputs={numbers: [1]})
+        assert [task.key for task in result.tasks] == ["default/doubled:materialize"]
+    with pytest.raises(KeyError, match="there is no value of default/total; there are default/doubled"):
+        result.value(total)
+
+
 def test_what_is_missing_says_what_to_do() -> None:
     with pytest.raises(RunFailed, match=r"`default/numbers` is not there for the parameter `numbers`; materialize it"):
         materialize([numbers, doubled], selection="default/doubled")
