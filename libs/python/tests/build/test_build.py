@@ -159,6 +159,80 @@ def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: P
     assert not (tmp_path / ".servo").exists()
 
 
+@pytest.mark.parametrize(
+    ("code", "place", "subject"),
+    [
+        (
+            "def make(n):\n    @asset(name=n)\n    def x():\n        return n\n    return x\nall = [make('a')]",
+            3,
+            "default/a",
+        ),
+        ("class Shop:\n    @asset\n    def a(self):\n        return 1", 3, "default/a"),
+        ("@asset\ndef a():\n    return 1\n@asset(name='b')\ndef a():\n    return 2", 2, "default/a"),
+        ("@asset\ndef a():\n    return 1\na = a.function", 2, "default/a"),
+        ("ticks = [Schedule('nightly', '0 6 * * *', Run('*'))]", 2, "nightly"),
+        ("polls = [sensor(name='files')(print)]", 2, "files"),
+        ("looks = [check('default/fine')(lambda fine: True)]", 2, "<lambda>"),
+    ],
+)
+def test_what_no_name_holds_is_not_lost_without_a_word(tmp_path: Path, code: str, place: int, subject: str) -> None:
+    fine = "@asset\ndef fine():\n    return 1\n"
+    head = "from servo import Run, Schedule, asset, check, sensor\n"
+    answer = servo("build", project(tmp_path, {"things.py": f"{head}{code}\n", "fine.py": f"{head}{fine}"}))
+    assert answer.returncode == 2
+    assert f"/things.py:{place}: {subject}: no name at the top of a module means it" in answer.stderr
+
+
+def test_definitions_with_names_elsewhere_are_found(tmp_path: Path) -> None:
+    """Made in a loop, or with a decorator that comes from a module of the project's own."""
+    files = {
+        "common.py": "from servo import asset, check\n",
+        "made.py": "from common import asset\nimport other\n@asset\ndef a():\n    return 1\n",
+        "loop.py": "from servo import asset\nimport made\nfor n in 'xy':\n"
+        "    globals()[n] = asset(name=n)(lambda n=n: n)\ndel n\n",
+        "other.py": "from common import asset\n@asset\ndef b(a):\n    return 1\n",
+    }
+    assert build(project(tmp_path, files)).summary()["assets"] == 4
+
+
+def test_definitions_in_files_that_cannot_be_imported_are_told(tmp_path: Path) -> None:
+    script = "import servo\n\n@servo.asset(name='y')\ndef later():\n    return 1\n"
+    files = {
+        "fine.py": f"from servo import asset{ONE_ASSET}",
+        "old-stuff.py": script,
+        "2x.py": "import servo\ndef (:\n",
+    }
+    answer = servo("build", project(tmp_path, files))
+    assert answer.returncode == 2
+    assert answer.stderr.endswith(
+        "/old-stuff.py:4: later: stands in a file that no import can name; call the file and its folders by letters, "
+        "digits and _\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("servo.toml", b"[project]\n# \xe9\n", "servo.toml: 'utf-8' codec can't decode"),
+        ("servo.toml", b"[projct]\nsource = 'x'\n", "servo.toml: `projct` is not known here; write a table [project]"),
+        ("servo.toml", b"project = 5\n", "servo.toml: `project` is not known here; write a table [project]"),
+        ("requirements.txt", b"polars==1.0 # \xe9\n", "requirements.txt: is no UTF-8 text"),
+        ("requirements.txt/x", b"", "requirements.txt cannot be read: Is a directory"),
+        (
+            "nul.py",
+            b"import servo\0",
+            "nul.py:1: nul: cannot be imported: SyntaxError: source code string cannot contain",
+        ),
+    ],
+)
+def test_files_that_cannot_be_read_are_told(tmp_path: Path, name: str, content: bytes, part: str) -> None:
+    project(tmp_path, {"fine.py": f"from servo import asset{ONE_ASSET}"})
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    answer = servo("build", tmp_path)
+    assert (answer.returncode, part in answer.stderr) == (2, True), answer.stderr
+
+
 # What is given, where it is found out (the module, or the asset), and what is said about it.
 WRONG = [
     (
@@ -166,7 +240,7 @@ WRONG = [
         "a0",
         'severity is \'fatal\'; write "info" or "warning" or',
     ),
-    ("checks=[row_count().on(phase='before')]", "a1", 'phase is \'before\'; write "pre" or "post"'),
+    ("checks=[row_count(at_least=1).on(phase='before')]", "a1", 'phase is \'before\'; write "pre" or "post"'),
     ("checks=[row_count(at_least=-1)]", "a2", "at_least is -1; write a whole number from 0 to "),
     ("checks=[row_count(at_least=0.5)]", "a3", "at_least is 0.5; write a whole number"),
     ("retry=Retry(backoff='expo')", "a4", 'backoff is \'expo\'; write "exponential" or "linear" or "constant"'),
@@ -184,13 +258,26 @@ WRONG = [
     ("resources='big'", "default/x16", "resources is 'big'; write Resources(cpu=…, memory=…)"),
     ("config='x'", "default/x17", "config is 'x'; write a mapping, or leave it out"),
     # Nobody thought of this one.
-    ("freshness=Freshness(zone=5)", "default/x18", "cannot be written down (TypeError: "),
+    ("automation=Cron(5)", "default/x18", "cannot be written down (TypeError: "),
+    ("freshness=Freshness(zone=5)", "default/x19", "zone is 5; write a text"),
+    ("partition=1", "a20", "@asset has no option `partition`; did you mean `partitions`?"),
+    ("'raw'", "a21", '@asset takes a function, and this is a text; give options by their names: @asset(name="…")'),
+    ("deps={1: 'a'}", "default/x22", "deps names 1; write the name of a parameter"),
+    ("partitions=Daily('2026-01-01', zone=5)", "default/x23", "zone is 5; write a text"),
+    (
+        "retry_on='transiant'",
+        "default/x24",
+        "retry_on holds `transiant`, which is no category; did you mean `transient`",
+    ),
+    ("retry_on=[int]", "default/x25", "retry_on holds the class int, which is no exception"),
+    ("deps={'x': In('default/fine', optional='no')}", "default/x26", "deps names `x`, which is no parameter"),
 ]
 
 
 def test_every_wrong_argument_is_told_by_file_and_line(tmp_path: Path) -> None:
-    names = "Freshness, Retry, Run, Secret, asset, schedule"
-    head = f"from servo import {names}\nfrom servo.define.checks import row_count\n\n"
+    names = "Daily, Freshness, In, Retry, Run, Secret, asset, schedule"
+    head = f"from servo import {names}\nfrom servo.define.checks import row_count\n"
+    head += "from servo.define.conditions import Cron\n"
     files = {
         f"a{number}.py": f"{head}@asset({given})\ndef x{number}():\n    return 1\n"
         for number, (given, _, _) in enumerate(WRONG)

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
 from ..build.test_build import SERVO
@@ -139,6 +140,22 @@ def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
     assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
 
 
+def test_a_flagged_run_names_the_checks_that_did_not_pass(shop: Shop) -> None:
+    shop.change("== set(PRODUCTS)", "== 1 / 0")
+    shop.well("deploy", "--yes")
+    told = shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    why = "check sells_everything broke: ZeroDivisionError: division by zero"
+    assert f"flagged by a check\n  ! {REVENUE}[day=d:{CALM_DAY}]  {why}\n" in told
+    run_id = newest(shop)
+    failed = json.loads(shop.well("assets", "checks", REVENUE, "--run", run_id, "--failed", "--json"))
+    assert [each["result"]["name"] for each in failed] == ["sells_everything"]
+    assert len(shop.well("assets", "checks", "--run", run_id, "--limit", "3").splitlines()) == 4
+    assert shop.well("assets", "checks", "shop/raw_orders", "--failed") == "no check found anything wrong\n"
+    assert shop.servo("assets", "checks", "shop/nothing").returncode == 3
+    shop.change("== 1 / 0", "== set(PRODUCTS)")
+    shop.well("deploy", "--yes")
+
+
 def test_what_would_run_is_shown_and_does_not(shop: Shop) -> None:
     before = shop.well("runs", "list", "--json")
     told = shop.well("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
@@ -168,6 +185,13 @@ def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
     code, told = ended("run", REVENUE, "-p", f"day={FLAKY_DAY}", "--run-key", "k", "--json")
     assert (code, json.loads(told)["error"]["reason"]) == (5, "RUN_KEY_CONFLICT")
     assert ended("runs", "list", SERVO_CA_FILE="/nowhere")[0] == 2
+    others = str(Path(grpc.__file__).parent / "_cython/_credentials/roots.pem")
+    for changed, remedy in (
+        ({"SERVO_CA_FILE": others}, "SERVO_CA_FILE"),
+        ({"SERVO_SERVER_NAME": "x"}, "SERVO_SERVER_NAME"),
+    ):
+        code, told = ended("runs", "list", **changed)
+        assert (code, remedy in told, len(told.splitlines())) == (7, True, 2), told
     assert ended("runs", "logs", "--level", "loud")[0] == 2
 
 

@@ -18,13 +18,15 @@ import typer
 from servo import __version__
 from servo.cli import preview, show
 from servo.cli.ask import ask
-from servo.cli.failures import hint, place
+from servo.cli.deploy import tell_diff
+from servo.cli.failures import called_at, hint, place
+from servo.cli.follow import check_words
 from servo.cli.help import FILE, help_of, written
 from servo.cli.main import COMMANDS
 from servo.cli.partition_choice import partition_choice
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Slice, Slices
 from servo.errors import InvalidValue
-from servo.v1 import common_pb2
+from servo.v1 import common_pb2, deployment_pb2, quality_pb2
 
 from ..build.test_build import SERVO
 from .shop import new_shop, plain_environment
@@ -85,6 +87,59 @@ def test_a_failure_is_placed_in_the_readers_own_file(tmp_path: Path, monkeypatch
     assert place(f"{library}:83", traceback) == "src/shop/assets.py:9"
     assert place(f"{library}:83", "") == f"{library}:83"
     assert place("", "") == ""
+
+
+def test_what_an_error_came_from_did_not_call_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").touch()
+    words = [
+        "During handling of the above exception, another exception occurred:",
+        "The above exception was the direct cause of the following exception:",
+    ]
+    for between in words:
+        last = 'File "/x/a.py", line 7, in f\nFile "/x/a.py", line 9, in g\n'
+        assert called_at(f'File "/x/a.py", line 3, in f\n\n{between}\n\n{last}') == "a.py:7"
+
+
+@pytest.mark.parametrize(
+    ("versions", "lines"),
+    [
+        (["new", "new"], ["the code changes, the definitions stay: the data of 2 assets becomes stale"]),
+        (
+            ["new", "2"],
+            ["~ shop/b  (code_version; its data becomes stale)", "the code changes: the data of 1 asset becomes stale"],
+        ),
+    ],
+)
+def test_a_code_version_of_its_own_is_told(
+    capsys: pytest.CaptureFixture[str], versions: list[str], lines: list[str]
+) -> None:
+    changes = [
+        deployment_pb2.DefinitionChange(
+            key=f"shop/{name}",
+            change="CHANGE_KIND_CHANGED",
+            makes_stale=True,
+            fields=[{"path": "code_version", "before_json": '"old"', "after_json": f'"{version}"'}],
+        )
+        for name, version in zip("ab", versions, strict=True)
+    ]
+    tell_diff(deployment_pb2.DeploymentDiff(changes=changes, stale_partitions=1), "new", new_code=True, err=False)
+    assert capsys.readouterr().out.splitlines() == [
+        f"  {line}" for line in [*lines, "1 partition holds data of other code"]
+    ]
+
+
+def test_checks_are_told_in_one_line_each() -> None:
+    passed = [quality_pb2.CheckResult(name=name, passed=True) for name in "ab"]
+    failed = quality_pb2.CheckResult(name="c", message="has 1 row\nor so")
+    broken = quality_pb2.CheckResult(name="d", errored=True, message="the check broke: ParserException: no\n\nLINE 1")
+    speechless = quality_pb2.CheckResult(name="e")
+    assert check_words([*passed, failed, broken, speechless]) == [
+        "2 checks passed",
+        "check c failed: has 1 row",
+        "check d broke: ParserException: no",
+        "check e failed",
+    ]
 
 
 @pytest.mark.parametrize("category", ["INPUT", "CONFIGURATION", "TIMEOUT", "TRANSIENT", "USER_CODE"])
@@ -170,6 +225,19 @@ def test_a_fault_of_servo_itself_shows_no_traceback(tmp_path: Path) -> None:
     done = servo("runs", "list", folder=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr, "SERVO_DEBUG=1" in done.stderr) == (70, False, True)
     assert "Traceback" in servo("runs", "list", folder=tmp_path, SERVO_DEBUG="1").stderr
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = servo("init", "file", folder=tmp_path)
+    assert (done.returncode, done.stderr.startswith("servo: file")) == (2, True)
+    assert "cannot be used" in done.stderr
+    done = servo("init", "file", "--json", folder=tmp_path)
+    assert json.loads(done.stderr)["error"]["exit_code"] == 2
+
+
+def test_the_way_into_a_new_project_can_be_typed(tmp_path: Path) -> None:
+    assert "\n  cd 'my shop'\n" in servo("init", "my shop", folder=tmp_path).stdout
 
 
 def test_a_new_project_is_whole_and_is_made_only_once(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import asyncio
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from servo import AsyncClient, Client
 from servo.client.address import Address
-from servo.client.errors import Unavailable
+from servo.client.errors import CallFailed, Unavailable
 from servo.client.methods import method, with_request_id
 from servo.client.patience import Patience
 from servo.errors import InvalidValue
@@ -48,6 +49,27 @@ def test_every_service_is_known_without_being_imported(service: str) -> None:
     module = importlib.import_module(f"servo.v1.{service.lower()}_pb2")
     name = module.DESCRIPTOR.services_by_name[f"{service}Service"].methods[0].name
     subprocess.run([sys.executable, "-c", code, f"/servo.v1.{service}Service/{name}"], check=True)
+
+
+def test_what_is_no_authority_is_refused(tmp_path: Path) -> None:
+    where: dict[str, Any] = {"url": "https://127.0.0.1:1", "api_key": "k", "tenant": "t", "workspace": "w"}
+    (tmp_path / "empty.pem").touch()
+    for client in (Client, AsyncClient):
+        with pytest.raises(InvalidValue, match=r"certificate .*/ghost.pem cannot be read: No such file"):
+            client(**where, ca_file=tmp_path / "ghost.pem")
+        with pytest.raises(InvalidValue, match=r"there is no certificate in .*/empty.pem; name a PEM file"):
+            client(**where, ca_file=str(tmp_path / "empty.pem"))
+
+
+def test_a_closed_client_says_so() -> None:
+    """Whether it has called before or not."""
+    client = Client("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+    assert client.scheduler
+    client.close()
+    client.close()
+    for call in (client.run, client.asset):
+        with pytest.raises(CallFailed, match=r"the call cannot be made: .*closed"):
+            call("run_" + "a" * 26 if call == client.run else "a/b")
 
 
 def test_a_stream_that_never_began_is_given_up() -> None:

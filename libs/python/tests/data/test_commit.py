@@ -170,6 +170,9 @@ def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
         ((1, 2), "json", "JSON holds lists"),
         (7, "parquet", "a int cannot be stored as Parquet: a int is no table"),
         ([1], "feather", "io `feather` is neither parquet, json nor pickle"),
+        (pandas.DataFrame([[1, 2]], columns=["a", "a"]), "", "Duplicate column names"),
+        (pyarrow.table([[1], [2]], names=["a", "a"]), "", "there are several columns `a`; give each a name of its own"),
+        (polars.DataFrame({"a": [object()]}), "", "the column `a` holds Python objects"),
     ]:
         with pytest.raises(CannotStore, match=part):
             commit(place(f"file://{tmp_path}/{io or 'usual'}"), value, io, ABOUT, [])

@@ -166,6 +166,12 @@ def test_what_is_no_list_is_not_taken_apart(made: Callable[..., object], options
         (servo.checks.row_count, {"share_of_previous": math.inf}, "share_of_previous is inf; write a number such as"),
         (servo.checks.schema, {"columns": {"id": int}}, "columns['id'] is <class 'int'>; write a text"),
         (servo.checks.sql, {"query": None}, "query is None; write a text"),
+        (servo.checks.sql, {"query": " "}, "query is empty; write a SELECT"),
+        (servo.checks.row_count, {}, "row_count has no limit; give at_least, at_most or share_of_previous"),
+        (servo.checks.row_count, {"at_least": 5, "at_most": 1}, "at_least is 5 and at_most is 1; no number of rows is"),
+        (servo.checks.not_null, {}, 'not_null looks at no column; name some: not_null("id")'),
+        (servo.checks.unique, {}, 'unique looks at no column; name some: unique("id")'),
+        (servo.Partitions, {}, "Partitions has no dimension; write Partitions(day="),
         (Resources, {"cpu": "2"}, "cpu is '2'; write a number such as 0.9"),
         (Resources, {"gpus": 0.5}, "gpus is 0.5; write a whole number"),
         (Resources, {"memory": 1.5}, "`1.5` is no size: write bytes, or a text such as 512MiB"),
@@ -204,6 +210,49 @@ def test_what_cannot_be_is_refused_where_it_is_written() -> None:
         servo.Static("a", 1)
     with pytest.raises(InvalidValue, match="must answer a Run"):
         schedule("0 6 * * *")(lambda: "everything")  # type: ignore[arg-type, return-value]
+
+
+async def _later() -> int:
+    return 1
+
+
+async def _many_later() -> Any:
+    yield 1
+
+
+def _one_by_one() -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("decorate", "function", "sentence"),
+    [
+        (asset, _later, "`_later` is async, and nobody would await it; write a def that calls it with asyncio.run"),
+        (asset, _many_later, "`_many_later` is async"),
+        (servo.check("a/b"), _later, "`_later` is async"),
+        (asset, _one_by_one, "@asset calls `_one_by_one`, which yields; answer a value, or say yields_items=True"),
+        (multi_asset(outputs=["a", "b"]), _one_by_one, "@multi_asset calls `_one_by_one`, which yields; answer a mapp"),
+    ],
+)
+def test_functions_that_answer_before_they_are_done_are_refused(decorate: Any, function: Any, sentence: str) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        decorate(function)
+    place, _, told = str(raised.value).partition(": ")
+    assert (Path(place).name.partition(":")[0], told.startswith(sentence)) == ("test_assets.py", True), raised.value
+
+
+@pytest.mark.parametrize(
+    ("decorator", "options", "hint"),
+    [
+        (asset, {"retries": 3}, "@asset has no option `retries`; did you mean `retry`?"),
+        (asset, {"io_manager_key": "x"}, "@asset has no option `io_manager_key`; there are automation, checks, "),
+        (multi_asset, {"outputs": ["a"], "name": "x"}, "@multi_asset has no option `name`"),
+    ],
+)
+def test_options_that_are_not_there_are_refused(decorator: Any, options: dict[str, Any], hint: str) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        decorator(**options)
+    assert hint in str(raised.value)
 
 
 def test_every_public_name_is_there_and_typed() -> None:

@@ -15,7 +15,7 @@ import pyarrow.compute
 import pytest
 
 from servo import CheckOutcome, checks
-from servo.define.checks import Check, Severity
+from servo.define.checks import Check, Code, Severity
 from servo.execute import tables
 from servo.execute.quality import CannotCheck, CheckResult, Read, gating, prepare, run_post, run_pre
 
@@ -38,8 +38,8 @@ FORMS: dict[str, Callable[[], Any]] = {
         (checks.row_count(at_least=3, at_most=3), True, ""),
         (checks.row_count(at_least=4), False, "has 3 rows"),
         (checks.not_null("id"), True, ""),
-        (checks.not_null("id", "note"), False, "1 values are empty"),
-        (checks.unique("id"), False, "1 rows repeat another"),
+        (checks.not_null("id", "note"), False, "1 value is empty"),
+        (checks.unique("id"), False, "1 row repeats another"),
         (checks.unique("id", "note"), True, ""),
         (checks.max_age("at", "12h"), True, ""),
         (checks.max_age("at", "11h"), False, "is too old"),
@@ -67,6 +67,8 @@ def test_every_check_reads_every_form(form: str, check: Check, passed: bool, mes
         (checks.unique("id"), [1, 2], "a list has no columns"),
         (checks.sql("SELEC"), ROWS, "ParserException"),
         (checks.max_age("id", "1h"), ROWS, "1 is no time"),
+        (checks.sql("-- nothing"), ROWS, "its SQL asks for nothing; write a SELECT"),
+        (checks.sql("FROM output"), [{1: 2}], "the column 1 has no text for a name"),
     ],
 )
 def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any, part: str) -> None:
@@ -91,6 +93,48 @@ def test_rows_are_compared_with_the_version_before(rows: int, previous: int, pas
     found = run_post(checks.row_count(share_of_previous=0.9), [0] * rows, NOW, previous)
     assert (found.passed, found.outcome.actual, found.outcome.expected) == (passed, str(rows), expected)
     assert found.outcome.message == ("" if passed else f"has {rows} rows, the version before {previous}")
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"at_least": 5}, "at least 5"),
+        ({"at_most": 1}, "at most 1"),
+        ({"at_least": 5, "at_most": 9}, "5 to 9"),
+    ],
+)
+def test_limits_are_told_in_words(limits: dict[str, int], told: str) -> None:
+    assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == told
+
+
+def test_times_with_a_zone_are_told() -> None:
+    at = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+    zones = pyarrow.table({"at": pyarrow.array([at], pyarrow.timestamp("us", "UTC"))})
+    finer = pyarrow.table({"at": pyarrow.array([1], pyarrow.timestamp("ns"))})
+    found = run_post(checks.sql("FROM output"), zones, NOW)
+    assert not found.errored
+    assert "2026, 1, 31, 12, 0, 0, 123456" in found.outcome.message
+    assert "1970, 1, 1, 0, 0" in run_post(checks.sql("FROM output"), finer, NOW).outcome.message
+
+
+@pytest.mark.parametrize("make", [list, polars.DataFrame])
+def test_cells_with_several_values_are_compared(make: Callable[[Any], Any]) -> None:
+    found = run_post(checks.unique("tags"), make([{"tags": ["a"]}, {"tags": ["b"]}, {"tags": ["a"]}]), NOW)
+    assert (found.errored, found.outcome.message) == (False, "1 row repeats another")
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_a_check_that_breaks_without_words_does_not_end_the_task() -> None:
+    def look(_: Any) -> bool:
+        raise Speechless
+
+    found = run_post(Check("look", Code(look)), 1, NOW)
+    assert (found.passed, found.errored) == (False, True)
+    assert "Speechless, whose text cannot be made: RuntimeError" in found.outcome.message
 
 
 def test_the_first_version_has_none_before_it() -> None:
@@ -145,7 +189,7 @@ def test_inputs_are_checked_by_name_by_view_and_by_partition() -> None:
     unknown = "SELECT id FROM orders WHERE id NOT IN (SELECT id FROM known)"
     assert pre(checks.sql(unknown), orders=days, known=Read(ROWS)).passed
     missing = pre(checks.sql(unknown), orders=days, known=Read([{"id": 7}]))
-    assert missing.outcome.message == "1 rows, the first is (1,)"
+    assert missing.outcome.message == "1 row, the first is (1,)"
 
     def known_only(known: list[Any]) -> bool:
         return known is ROWS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -77,6 +79,52 @@ def test_what_is_not_run_is_given() -> None:
     ) == [14]
     raw = source("numbers", namespace="raw")
     assert materialize([raw, doubled], inputs={raw: [8]}).value(doubled) == [16]
+
+
+def test_inputs_that_would_not_be_used_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="inputs gives `default/numbers`, which is run here; take it out of the def"):
+        materialize([numbers, doubled], inputs={"numbers": [5]})
+    with pytest.raises(
+        InvalidValue, match="inputs gives `default/number`, which nothing here reads; did you mean `def"
+    ):
+        materialize([doubled], inputs={"numbers": [5], "number": [6]})
+
+
+def test_inputs_stand_for_partitions_that_are_not_run() -> None:
+    @asset(partitions=Daily("2026-01-01"))
+    def steps() -> int:
+        return 1
+
+    @asset(partitions=Daily("2026-01-01"), deps={"steps": In(steps, mapping={"day": Window(-1, 0)})})
+    def sums(steps: Mapping[PartitionKey, int]) -> int:
+        return sum(steps.values())
+
+    result = materialize([steps, sums], partition="day=d:2026-01-02", selection=sums, inputs={steps: 10}, now=NOW)
+    assert result.value(sums, "day=d:2026-01-02") == 20
+    result = materialize([steps, sums], partition="day=d:2026-01-02", inputs={steps: 10}, now=NOW)
+    assert result.value(sums, "day=d:2026-01-02") == 11
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"definitions": numbers}, r"definitions is one Asset; write a list: materialize\(\[…\]\)"),
+        ({"definitions": [numbers, print]}, "definitions holds <built-in function print>; write assets, or modules"),
+        ({"definitions": [numbers], "config": 5}, "config is one int; write a mapping"),
+        ({"definitions": [numbers], "secrets": "hunter2"}, "secrets is one text; write a mapping"),
+    ],
+)
+def test_what_cannot_be_run_is_told(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidValue, match=sentence):
+        materialize(**given)
+
+
+def test_assets_are_selected_as_they_are() -> None:
+    for selection in (doubled, [doubled], "default/doubled"):
+        result = materialize([numbers, doubled, total], selection=selection, inputs={numbers: [1]})
+        assert [task.key for task in result.tasks] == ["default/doubled:materialize"]
+    with pytest.raises(KeyError, match="there is no value of default/total; there are default/doubled"):
+        result.value(total)
 
 
 def test_what_is_missing_says_what_to_do() -> None:
@@ -261,12 +309,88 @@ def test_a_function_may_make_several_assets() -> None:
     result = materialize([numbers, halves, highest])
     assert (result.value(halves["low"]), result.value("default/high"), result.value(highest)) == ([1], [2, 3], 3)
 
-    @multi_asset(outputs=["one", "two"])
-    def wrong() -> int:
-        return 1
+    for answer in (1, {"one": 1}, {"one": 1, "two": 2, "three": 3}, {1: 1, "two": 2}, "ab"):
 
-    with pytest.raises(RunFailed, match="makes one, two; answer a mapping"):
-        materialize([wrong])
+        @multi_asset(outputs=["one", "two"])
+        def wrong(answer: Any = answer) -> Any:
+            return answer
+
+        with pytest.raises(RunFailed, match="makes one, two; answer a mapping"):
+            materialize([wrong])
+
+
+@pytest.mark.parametrize("answer", [{"eu/sales": 1, "us/sales": 2, "total": 3}, (1, 2, 3)])
+def test_outputs_of_one_name_are_told_apart(answer: Any) -> None:
+    outputs = [Output(AssetKey(*key.split("/"))) for key in ("eu/sales", "us/sales", "all/total")]
+
+    @multi_asset(outputs=outputs)
+    def by_region() -> Any:
+        return answer
+
+    result = materialize([by_region])
+    assert [result.value(output) for output in outputs] == [1, 2, 3]
+
+    @multi_asset(outputs=outputs)
+    def unclear() -> Any:
+        return {"sales": 1, "total": 3}
+
+    with pytest.raises(RunFailed, match="makes eu/sales, us/sales, total; answer a mapping"):
+        materialize([unclear])
+
+
+def test_items_are_json_and_may_come_one_by_one() -> None:
+    @asset(yields_items=True)
+    def days() -> Any:
+        yield from ["a", "b"]
+
+    @asset(deps={"day": mapped(days)})
+    def loaded(day: str) -> str:
+        return day.upper()
+
+    assert materialize([days, loaded]).value(loaded) == ["A", "B"]
+
+    @asset(yields_items=True)
+    def dates() -> Any:
+        return ["a", date(2026, 1, 1)]
+
+    with pytest.raises(RunFailed, match=r"item 1 of `default/dates` is no JSON \(Object of type date"):
+        materialize([dates])
+
+
+def test_errors_name_the_line_of_the_user_rather_than_what_it_calls() -> None:
+    @asset
+    def parsed() -> Any:
+        return json.loads("{")
+
+    @asset
+    def odd() -> Any:
+        return lambda: 1
+
+    failed = materialize([parsed, odd], raise_on_error=False).failed
+    lines = Path(__file__).read_text().splitlines()
+    for task, line in zip(failed, ["@asset", 'return json.loads("{")'], strict=True):
+        assert task.error
+        file, _, number = task.error.location.rpartition(":")
+        assert (Path(file).name, lines[int(number) - 1].strip()) == ("test_materialize.py", line)
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
+def test_what_ends_more_than_a_function_ends_its_task(ending: BaseException) -> None:
+    @asset
+    def leaves() -> None:
+        raise ending
+
+    result = materialize([leaves, numbers], raise_on_error=False)
+    assert [task.state.value for task in result.tasks] == ["FAILED", "SUCCEEDED"]
+
+
+def test_ctrl_c_ends_everything() -> None:
+    @asset
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        materialize([interrupted])
 
 
 @asset(partitions=Daily("2026-01-01"))

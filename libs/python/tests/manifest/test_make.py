@@ -170,11 +170,23 @@ def test_deps_must_be_parameters_and_assets() -> None:
         ({"order": "a/x"}, "deps names `order`, which is no parameter of the function; did you mean `orders`?"),
         ({"orders": 5}, "5 names no asset"),
         ("a/orders", "deps is one text"),
+        (["a/orders", "b/orders"], "the parameter `orders` may mean a/orders, b/orders; write deps={'orders': …}"),
         ({"orders": "a/orders"}, "there is no asset `a/orders` in the manifest"),
     ]
     for deps, part in wrong:
         ((_, sentence, _),) = faults(asset(deps=deps)(clean))
         assert part in sentence
+
+
+def test_parameters_are_given_by_their_names() -> None:
+    def orders() -> int:
+        return 1
+
+    def clean(orders: int, /) -> int:
+        return orders
+
+    ((_, sentence, _),) = faults(asset(orders), asset(clean))
+    assert sentence == "the parameter `orders` is given by its place alone; take the / out of the function"
 
 
 def test_one_word_is_a_list_of_one() -> None:

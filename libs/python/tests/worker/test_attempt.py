@@ -268,6 +268,7 @@ def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str)
     limit = f"the asset's limit is {given.resources.memory_bytes // 1_000_000} MB; raise it"
     assert re.match(r"its processes had [0-9]+ MB in memory", finish.error.message)
     assert limit in finish.error.message
+    assert finish.error.hint.startswith("give it more memory or less to do")
     assert finish.usage.memory_peak_bytes > given.resources.memory_bytes
 
 

@@ -424,8 +424,14 @@ def test_items_go_out_and_come_in(folder: Path) -> None:
 
 
 def test_skips_are_no_failures(folder: Path) -> None:
-    answer, _ = run(folder, job("skipping"))
+    records: list[str] = []
+
+    async def use(child: Child) -> dict[str, Any]:
+        return await child.begin(job("skipping"), silent, lambda record: records.append(record["text"]))
+
+    answer = with_child(folder, use)
     assert (answer["outcome"], answer["reason"]) == ("skipped", "nothing new")
+    assert records == ["skipped: nothing new"]
 
 
 @pytest.mark.parametrize(
@@ -434,7 +440,7 @@ def test_skips_are_no_failures(folder: Path) -> None:
         ("failing", "USER_CODE", "KeyError", "ghost"),
         ("leaving", "USER_CODE", "SystemExit", "3"),
         ("unsendable", "USER_CODE", "Odd", "odd"),
-        ("strange_items", "USER_CODE", "TypeError", "not JSON serializable"),
+        ("strange_items", "USER_CODE", "InvalidValue", "not JSON serializable"),
         ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
         ("reading", "INPUT", "InputMissing", "`default/fine` has no version for the parameter `fine`; materialize it"),
         ("homeless", "CONFIGURATION", "BadPlace", "`` is no place to keep data: set output_base of dispatcher and"),
@@ -490,12 +496,12 @@ def test_checks_that_the_deployment_names_are_run_whatever_the_code_says(folder:
     answer, _ = run(folder, job("checked", checks=given))
     found = [(each["name"], each["passed"], each["severity"], each["message"]) for each in answer["checks"]]
     assert found == [
-        ("rows", False, "critical", "has 1 rows"),
-        ("no_ids", False, "error", "1 rows, the first is (1,)"),
+        ("rows", False, "critical", "has 1 row"),
+        ("no_ids", False, "error", "1 row, the first is (1,)"),
         ("is", True, "info", ""),
     ]
     assert (answer["outcome"], answer["gating"]) == ("succeeded", "BLOCK")
-    assert answer["blocking"] == "the check `rows` failed: has 1 rows"
+    assert answer["blocking"] == "the check `rows` failed: has 1 row"
     assert run(folder, job("checked", checks=given, quarantine=True))[0]["gating"] == "QUARANTINE"
 
 

@@ -139,6 +139,7 @@ def test_f05_hostile_tasks_end_and_leave_nothing(
         assert found["raises"].error.category == state_pb2.ERROR_CATEGORY_USER_CODE
         assert found["dies"].error.message == "its process was ended by signal SIGABRT"
         assert found["leaves"].error.message == "its process ended with exit code 0"
+        assert found["leaves"].error.hint.startswith("look for what ends a process: os._exit")
         # The children of one that was killed end with it, wherever they went; so do those of one that was done.
         while sleeping(mark):
             time.sleep(0.05)

@@ -245,7 +245,7 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         for name, message in [
             ("empty", "the check `row_count` failed: has 0 rows"),
             ("attached", "the check `never` failed: not today"),
-            ("queried", "the check `sql` failed: 1 rows, the first is (1,)"),
+            ("queried", "the check `sql` failed: 1 row, the first is (1,)"),
         ]:
             task = found[f"bad/{name}:materialize"]
             assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from servo.define.made import listening
 from servo.errors import InvalidValue
 from servo.manifest import canonical
 from servo.manifest.faults import Fault, ManifestInvalid
@@ -17,7 +21,8 @@ from servo.v1 import code_pb2, manifest_pb2
 
 from .archive import archive
 from .files import name_of, packaged
-from .left_out import Before, left_out
+from .left_out import Before, imported, left_out
+from .lost import lost, unspeakable
 from .requirements import lock
 from .scan import import_all, importing, module_names
 from .settings import ProjectSettings
@@ -76,9 +81,11 @@ def build(folder: Path, *, code_version: str = "") -> Built:
     source = settings.source_folder(folder)
     if not source.is_dir():
         raise InvalidValue(f"there is no folder {source}; name the one with your code in project.source of servo.toml")
-    files = packaged(source, settings.exclude)
-    requirements, faults = lock(folder / settings.requirements)
-    contents = {name_of(source, file): file.read_bytes() for file in files}
+    with _reading():
+        files = packaged(source, settings.exclude)
+        requirements, faults = lock(folder / settings.requirements)
+        contents = {name_of(source, file): file.read_bytes() for file in files}
+    faults += unspeakable(source, files)
     zipped = archive({**contents, REQUIREMENTS_NAME: requirements.encode()})
     artifact = code_pb2.CodeArtifact(
         digest=hashlib.sha256(zipped).hexdigest(),
@@ -87,10 +94,22 @@ def build(folder: Path, *, code_version: str = "") -> Built:
     )
     with importing(source):
         before = Before.now()
-        modules, broken = import_all(source, settings.modules or module_names(source, files))
-        faults += [*broken, *left_out(source, files, settings.exclude, before)]
-        manifest = _manifest(Project.of_modules(modules), artifact, code_version, faults)
+        with listening() as heard:
+            modules, broken = import_all(source, settings.modules or module_names(source, files))
+        own = [sys.modules[name] for name, _ in imported(source, before)]
+        # What a module that broke has defined has no name yet.
+        faults += [*(broken or lost(heard, [*modules, *own])), *left_out(source, files, settings.exclude, before)]
+        chosen = modules if settings.modules else [*modules, *own]
+        manifest = _manifest(Project.of_modules(chosen), artifact, code_version, faults)
     return Built(manifest, zipped, requirements.encode())
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidValue(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def _manifest(

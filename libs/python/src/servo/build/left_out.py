@@ -29,7 +29,7 @@ class Before:
 def left_out(source: Path, files: Sequence[Path], exclude: Sequence[str], before: Before) -> list[Fault]:
     """A fault for every module of the project that was imported and is not among the packaged files."""
     known = set(files)
-    missing = {name: file for name, file in _imported(source, before) if file not in known}
+    missing = {name: file for name, file in imported(source, before) if file not in known}
     # What is inside a package that is left out follows from it.
     told = [name for name in sorted(missing) if name.rpartition(".")[0] not in missing]
     return [
@@ -43,7 +43,8 @@ def left_out(source: Path, files: Sequence[Path], exclude: Sequence[str], before
     ]
 
 
-def _imported(source: Path, before: Before) -> Iterator[tuple[str, Path]]:
+def imported(source: Path, before: Before) -> Iterator[tuple[str, Path]]:
+    """Modules of the project that it imported, and their files."""
     # An environment inside of the project, or a part of it that is installed: those are the requirements' matter.
     installed = [path for path in before.path if path != source and path.is_relative_to(source)]
     for name, module in list(sys.modules.items()):

@@ -22,7 +22,11 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
         return "", []
     locked: dict[str, str] = {}
     faults: list[Fault] = []
-    for number, line in _lines(file.read_text()):
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return "", [Fault("requirements", f"is no UTF-8 text ({error}); save it as such", file.name)]
+    for number, line in _lines(text):
         found = _PINNED.fullmatch(line)
         location = Location(str(file), number)
         if found is None:

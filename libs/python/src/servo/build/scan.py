@@ -105,7 +105,7 @@ def _imports_servo(source: Path, file: Path) -> bool:
 
 
 def _fault(name: str, source: Path, error: BaseException) -> Fault:
-    location = _location(source, error)
+    location = _location(name, source, error)
     return Fault("modules", f"cannot be imported: {_words(error, location)}", name, location)
 
 
@@ -120,9 +120,18 @@ def _words(error: BaseException, location: Location | None) -> str:
             return f"{type(error).__name__}: {error}"
 
 
-def _location(source: Path, error: BaseException) -> Location | None:
+def _location(name: str, source: Path, error: BaseException) -> Location | None:
     if isinstance(error, SyntaxError) and error.filename:
         return Location(error.filename, error.lineno or 1)
+    if isinstance(error, SyntaxError):
+        return _first_line(source, name)
     frames = [Location(frame.filename, frame.lineno or 1) for frame in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames if Path(frame.file).is_relative_to(source)]
     return own[-1] if own else None
+
+
+def _first_line(source: Path, name: str) -> Location | None:
+    """Of a file that is no text of Python at all, which is told without a place."""
+    path = source.joinpath(*name.split("."))
+    files = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((Location(str(file), 1) for file in files if file.is_file()), None)

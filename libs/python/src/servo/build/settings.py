@@ -29,9 +29,12 @@ class ProjectSettings:
         if not file.exists():
             return cls()
         try:
-            given = tomllib.loads(file.read_text())
-        except tomllib.TOMLDecodeError as error:
+            given = tomllib.loads(file.read_bytes().decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise InvalidValue(f"{FILE}: {error}") from None
+        for name, table in given.items():
+            if name != "project" or not isinstance(table, dict):
+                raise InvalidValue(f"{FILE}: `{name}` is not known here; write a table [project]")
         return cls(**_checked(given.get("project", {})))
 
     def source_folder(self, folder: Path) -> Path:

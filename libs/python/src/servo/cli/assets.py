@@ -22,6 +22,10 @@ Filter = Annotated[
 Versions = Annotated[int, typer.Option(min=0, help="How many of its newest versions of data are shown.")]
 
 Partitions = Annotated[int, typer.Option(min=1, help="How many of its newest partitions.")]
+Checked = Annotated[str, typer.Argument(help="The asset: namespace/name; all unless given.")]
+OfRun = Annotated[str, typer.Option("--run", help="Only of this run.")]
+Failed = Annotated[bool, typer.Option("--failed", help="Only what did not pass.")]
+Limit = Annotated[int, typer.Option(min=1, help="At most this many.")]
 Rows = Annotated[int, typer.Option(min=1, help="At most this many rows.")]
 
 assets_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -91,6 +95,32 @@ def preview_command(
     if as_json:
         return show.print_json(preview.plain(columns, values))
     return show.print_table(columns, [[str(each) for each in row] for row in values])
+
+
+@assets_app.command("checks")
+@connected
+def checks_command(
+    server: Server,
+    key: Checked = "",
+    run: OfRun = "",
+    failed: Failed = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """What checks found, newest first."""
+    from . import found
+
+    with server.client() as client:
+        asset_key = client.asset(key).asset_key if key else ""
+        asked = {"asset_key": asset_key, "run_id": run, "passed": "false" if failed else ""}
+        records = list(islice(found.results(client, **asked), limit))
+    if as_json:
+        return show.print_list(records)
+    if not records:
+        return typer.echo("no check found anything wrong" if failed else "no check has run")
+    return show.print_table(
+        ["WHEN", "ASSET", "CHECK", "RESULT", "SEVERITY", "WHY"], [found.row(each) for each in records]
+    )
 
 
 def _row(asset: deployment_pb2.Asset) -> list[str]:

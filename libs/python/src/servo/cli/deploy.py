@@ -10,7 +10,7 @@ import typer
 from .ask import ask
 from .build import CodeVersion, Folder, built_at
 from .server import Server, connected
-from .show import AsJson, print_message
+from .show import AsJson, counted, print_message
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
@@ -38,7 +38,9 @@ def deploy_command(
         answer = client.deploy(built.manifest, validate_only=True)
         asking = not (yes or dry_run)
         if asking or not as_json:
-            _show(answer.diff, new_code=_artifact(client) != built.archive_digest, err=as_json)
+            tell_diff(
+                answer.diff, built.archive_digest, new_code=_artifact(client) != built.archive_digest, err=as_json
+            )
         if asking:
             ask("Deploy this?")
         if not dry_run:
@@ -59,8 +61,8 @@ def _artifact(client: Client) -> str:
         return ""
 
 
-def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool, err: bool) -> None:
-    """``err`` on stderr, where it is for the one who is asked."""
+def tell_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: bool, err: bool) -> None:
+    """``archive`` is the digest of the code; ``err`` on stderr, where it is for the one who is asked."""
     from servo.v1 import deployment_pb2
 
     signs = {
@@ -70,21 +72,23 @@ def _show(diff: deployment_pb2.DeploymentDiff, *, new_code: bool, err: bool) -> 
     }
     by_code = 0
     for change in diff.changes:
-        if new_code and _is_code_alone(change):
+        if new_code and _is_code_alone(change, archive):
             by_code += 1
             continue
         fields = ", ".join(field.path for field in change.fields)
         stale = "; its data becomes stale" if change.makes_stale else ""
         typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
     if by_code:
-        count = f"{by_code} asset{'s' * (by_code > 1)}"
-        typer.echo(f"  the code changes, the definitions stay: the data of {count} becomes stale", err=err)
+        what = "the code changes, the definitions stay" if by_code == len(diff.changes) else "the code changes"
+        typer.echo(f"  {what}: the data of {counted(by_code, 'asset')} becomes stale", err=err)
     if not diff.changes:
         typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)
     if diff.stale_partitions:
-        typer.echo(f"  {diff.stale_partitions} partitions hold data of other code", err=err)
+        held = f"{counted(diff.stale_partitions, 'partition')} {'holds' if diff.stale_partitions == 1 else 'hold'}"
+        typer.echo(f"  {held} data of other code", err=err)
 
 
-def _is_code_alone(change: deployment_pb2.DefinitionChange) -> bool:
-    """One line says it for all: every asset of the archive has its digest as code version."""
-    return change.makes_stale and [field.path for field in change.fields] == ["code_version"]
+def _is_code_alone(change: deployment_pb2.DefinitionChange, archive: str) -> bool:
+    """One line says it for all: every asset has the archive's digest as code version, unless its author gave it one."""
+    fields = [(field.path, field.after_json) for field in change.fields]
+    return change.makes_stale and fields == [("code_version", f'"{archive}"')]

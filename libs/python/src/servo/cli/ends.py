@@ -65,6 +65,10 @@ def _remedy(error: ServoError) -> str:
             "\n  --partition latest means the newest, --partition day=2026-01-01..2026-01-31 a stretch, all means all"
         )
     match error:
+        case errors.Unavailable() if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "\n  its certificate is of an authority that is not known here: name that in SERVO_CA_FILE"
+        case errors.Unavailable() if "Hostname Verification" in str(error):
+            return "\n  its certificate has another name: write that in the address, or in SERVO_SERVER_NAME"
         case errors.Unavailable():
             return "\n  is it running, and is the address right? `servo doctor` looks; `servo dev` starts one here"
         case errors.NotAuthenticated():

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from servo.v1 import common_pb2, run_pb2
 
 _TOLD_MAX = 10
+_CAME_FROM = re.compile(
+    r"^(?:The above exception was the direct cause|During handling of the above exception).*$", re.MULTILINE
+)
 _FRAME = re.compile(r'File "([^"]+)", line ([0-9]+)')
 
 
@@ -33,7 +36,7 @@ def tell_failure(run_id: str, task: run_pb2.Task) -> None:
     message = error.message.strip() or show.task_state(task)
     typer.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
     typer.echo(textwrap.indent(f"{error.type}: {message}" if error.type else message, "    "))
-    where, caller = place(error.location, error.traceback), _caller(error.traceback)
+    where, caller = place(error.location, error.traceback), called_at(error.traceback)
     if where:
         typer.echo(f"    at {where}{f', called at {caller}' if caller and caller != where else ''}")
     typer.echo(f"    hint: {_check_hint(run_id) if _is_check(task) else hint(error, run_id)}")
@@ -59,9 +62,10 @@ def place(location: str, traceback: str) -> str:
     return next((found for each in (location, *reversed(frames)) if (found := _own(each))), location)
 
 
-def _caller(traceback: str) -> str:
-    """The outermost line of the reader's own files: the asset's function, when a helper of it failed."""
-    frames = (f"{file}:{line}" for file, line in _FRAME.findall(traceback))
+def called_at(traceback: str) -> str:
+    """The outermost line of the reader's own files: the asset's function, when a helper of it failed. What the error
+    came from is told before it, and called nothing."""
+    frames = (f"{file}:{line}" for file, line in _FRAME.findall(_CAME_FROM.split(traceback)[-1]))
     return next((found for each in frames if (found := _own(each))), "")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from . import show
+from . import found, show
 from .ends import RUN_FAILED, STOPPED, OutOfTime
 from .failures import tell_failures
 from .screen import Lines, screen
@@ -39,7 +39,9 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
                 story.tell(change)
             if logs:
                 telling.join(_LAST_WORDS_SECONDS)
+            story.told = True
         except KeyboardInterrupt:
+            story.told = True
             story.screen.line(
                 f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
@@ -77,6 +79,9 @@ def tell_end(client: Client, run: run_pb2.Run) -> None:
     state = show.coloured(show.run_state(run))
     flagged = ", flagged by a check" if run.flagged else ""
     typer.echo(f"{run.run_id} {state} after {show.took(run.create_time, run.end_time)}: {', '.join(parts)}{flagged}")
+    if run.flagged:
+        found.tell_flags(client, run)
+    found.tell_quarantined(client, run)
     if counts.failed:
         tell_failures(client, run)
     elif run.error:
@@ -103,10 +108,13 @@ class _Story:
         self._client, self._run_id, self.screen = client, run_id, on
         self._tasks: dict[str, tuple[str, str, int]] = {}
         self._many = False
+        # Nobody waits for its logs any more.
+        self.told = False
 
     def tell(self, change: scheduler_runs_pb2.WatchRunResponse) -> None:
-        if change.HasField("run"):
-            self._many = change.run.tasks.total > _TOLD_MAX
+        if change.HasField("run") and change.run.tasks.total > _TOLD_MAX and not self._many:
+            self._many = True
+            self.screen.line(f"  more than {_TOLD_MAX} tasks: only what goes wrong is told one by one")
         for task in change.tasks:
             now = (show.task_name(task.task_key), show.task_state(task), task.attempt)
             before = self._tasks.get(task.task_id)
@@ -139,7 +147,7 @@ class _Story:
         parts = [show.counted(each.row_count, "row") for each in last.outputs if each.HasField("row_count")]
         parts.append(show.took(task.start_time, task.end_time))
         parts += [f"at try {task.attempt}"] if task.attempt > 1 else []
-        return "  ".join(["", *parts, *_check_words(last.checks)])
+        return "  ".join(["", *parts, *check_words(last.checks)])
 
     def tell_logs(self) -> None:
         from servo.errors import ServoError
@@ -150,7 +158,8 @@ class _Story:
                 self.screen.line(f"    {name} | {line.text}")
         # The run is followed by its changes; that its words are not to be had is no reason to end.
         except (ServoError, ValueError) as error:
-            self.screen.line(f"    no logs: {error}", "yellow")
+            if not self.told:
+                self.screen.line(f"    no logs: {error}", "yellow")
 
 
 def _error_words(task: run_pb2.Task) -> str:
@@ -159,9 +168,8 @@ def _error_words(task: run_pb2.Task) -> str:
     return f"{kind}{first}"
 
 
-def _check_words(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
+def check_words(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
     """What passed is counted, what failed is named."""
     passed = [each.name for each in checks if each.passed]
     words = [f"check {passed[0]} passed" if len(passed) == 1 else f"{len(passed)} checks passed"] if passed else []
-    failed = [each for each in checks if not each.passed]
-    return [*words, *(f"check {each.name} {'broke' if each.errored else 'failed'}: {each.message}" for each in failed)]
+    return [*words, *(found.words(each) for each in checks if not each.passed)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -28,14 +29,16 @@ def init_command(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
     files = template_files()
     there = [name for name in files if (folder / name).exists()]
     if there:
-        raise AlreadyThere(f"{folder / there[0]} is there already: name another folder, `servo init shop` for instance")
+        raise AlreadyThere(f"{folder / there[0]} is there already: name another folder, `servo init FOLDER`")
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     if as_json:
         return show.print_json({"folder": str(folder.resolve()), "files": sorted(files)})
-    return typer.echo(f"made {show.counted(len(files), 'file')} in {folder.resolve()}\n{_NEXT.format(folder=folder)}")
+    return typer.echo(
+        f"made {show.counted(len(files), 'file')} in {folder.resolve()}\n{_NEXT.format(folder=quote(str(folder)))}"
+    )
 
 
 def template_files() -> dict[str, bytes]:

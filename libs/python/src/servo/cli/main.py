@@ -25,7 +25,7 @@ COMMANDS = {
     "deploy": "Build a project, show what would change, and make it the workspace's current deployment.",
     "run": "Run assets: plan them, and hand their tasks to the workers.",
     "runs": "Look at runs: list, show, watch, cancel, retry, explain, logs.",
-    "assets": "Look at what is deployed: list, show, lineage, preview.",
+    "assets": "Look at what is deployed: list, show, lineage, checks, preview.",
     "partitions": "Look at partitions and their states; add and remove values of dynamic sets.",
     "quarantine": "Decide about data that failed a critical check: list, approve, reject.",
     "quota": "Limits, pools, usage, costs and budgets of the tenant.",
@@ -53,6 +53,9 @@ def main() -> None:
     if text is not None:
         print(text, end="")
         raise SystemExit(0 if arguments else 2)
+    # gRPC's own words on stderr are for those who look for a fault of it.
+    if _DEBUG not in os.environ:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     named = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
     raise SystemExit(_carried_out(named, as_json="--json" in arguments))
 
@@ -73,7 +76,7 @@ def _said_at_once(arguments: list[str]) -> str | None:
 
 
 def _carried_out(names: Iterable[str], *, as_json: bool) -> int | None:
-    from servo.errors import ServoError
+    from servo.errors import InvalidValue, ServoError
 
     from . import ends
 
@@ -84,6 +87,9 @@ def _carried_out(names: Iterable[str], *, as_json: bool) -> int | None:
     except Exception as error:
         if _DEBUG in os.environ:
             raise
+        # A file that the caller named, or that lies where the caller said.
+        if isinstance(error, OSError) and error.filename:
+            return ends.tell(InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json)
         words = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
         print(words, file=sys.stderr)
         return ends.OWN_FAULT

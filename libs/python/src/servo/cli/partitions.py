@@ -81,7 +81,9 @@ def stale_command(server: Server, selection: Selection = None, limit: Limit = 10
     )
     with server.client() as client:
         found = list(islice(pages(client.scheduler.ListStalePartitions, asked), limit))
-    return show.print_list(found) if as_json else _show_all(found)
+    if as_json:
+        return show.print_list(found)
+    return _show_all(found) if found else typer.echo("everything that was made is made from what is current")
 
 
 @partitions_app.command("values")
@@ -98,6 +100,8 @@ def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson 
         found = list(pages(client.planner.ListDynamicPartitions, asked))
     if as_json:
         return show.print_list(found)
+    if not found:
+        return typer.echo(f"no values; `servo partitions add {partition_set} VALUE` adds one", err=True)
     for each in found:
         typer.echo(each.value)
     return None

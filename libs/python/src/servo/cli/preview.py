@@ -29,12 +29,13 @@ def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...
     """Names of columns, and at most this many rows."""
     import duckdb
 
+    from servo.execute.fetched import fetched
+
     files = [f"{folder.removeprefix('file://').rstrip('/')}/data.parquet" for folder in folders]
     with duckdb.connect() as database:
         # Columns may come and go between versions; folders are named after partitions, which are no columns.
         query = "SELECT * FROM read_parquet($1, union_by_name = true, hive_partitioning = false) LIMIT $2"
-        table = database.execute(query, [files, limit])
-        return [column[0] for column in table.description], table.fetchall()
+        return fetched(database.sql(query, params=[files, limit]))
 
 
 def plain(columns: list[str], values: list[tuple[Any, ...]]) -> list[dict[str, Any]]:

@@ -11,11 +11,14 @@ import grpc
 
 from servo.errors import InvalidValue
 
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _DEFAULT_PORT = 7400
 _KEEP_ALIVE_MS = 10_000
 _RECONNECT_MS_MIN = 100
 _RECONNECT_MS_MAX = 2_000
 _MESSAGE_BYTES_MAX = 4 * 1024 * 1024
+# What clients call each service by; made with the first use of each.
+STUBS = ("planner", "scheduler", "dispatcher", "callback", "backfill", "automation", "quota", "access")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,19 @@ class Address:
             ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
         ]
         return [*options, ("grpc.ssl_target_name_override", self.server_name)] if self.server_name else options
+
+
+def read_authority(file: str | Path | None) -> bytes | None:
+    """gRPC takes any bytes for certificates, and says of wrong ones that there is no server."""
+    if not file:
+        return None
+    try:
+        content = Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidValue(f"the authority's certificate {file} cannot be read: {error.strerror}") from error
+    if _CERTIFICATE not in content:
+        raise InvalidValue(f"there is no certificate in {file}; name a PEM file with that of the server's authority")
+    return content
 
 
 class _Bearer(grpc.AuthMetadataPlugin):

@@ -35,7 +35,7 @@ from servo.v1 import (
     worker_pb2,
 )
 
-from .address import Address
+from .address import STUBS, Address, read_authority
 from .methods import with_request_id
 from .pages import async_pages
 from .patience import DEADLINE_SECONDS, Patience
@@ -44,7 +44,6 @@ from .status import is_unavailable, told
 from .sync import FIRST_TRIES, PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
-_STUBS = ("planner", "scheduler", "callback", "dispatcher", "backfill", "automation", "quota", "access")
 
 
 class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
@@ -86,21 +85,23 @@ class AsyncClient:
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
+        self.tenant, self.workspace = tenant, workspace
         self._requests = Requests(tenant, workspace)
-        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
+        self._address = Address(url, api_key, read_authority(ca_file), server_name, token)
 
     def in_workspace(self, workspace: str) -> AsyncClient:
         """The same caller and connection, in another workspace."""
         other = copy.copy(self)
         # Made before the copy would make one of its own.
         other.__dict__["_channel"] = self._channel
-        other._requests = Requests(self._requests.tenant, workspace)
+        other.workspace = workspace
+        other._requests = Requests(self.tenant, workspace)
         return other
 
     def at(self, url: str) -> AsyncClient:
         """The same caller at another address, with a connection of its own."""
         other = copy.copy(self)
-        for made in ("_channel", *_STUBS):
+        for made in ("_channel", *STUBS):
             other.__dict__.pop(made, None)
         other._address = replace(self._address, url=url)
         return other

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import grpc
 
 from .address import Address
+from .errors import Details, failure
 from .methods import with_request_id
 from .patience import DEADLINE_SECONDS, Patience
 from .status import is_unavailable, told
@@ -19,6 +20,19 @@ def open_channel(address: Address) -> grpc.Channel:
     """Connects with the first call."""
     channel = grpc.secure_channel(address.target, address.credentials, address.options)
     return grpc.intercept_channel(channel, _Patient())
+
+
+def closed_channel() -> grpc.Channel:
+    """In place of one that was closed: gRPC may end the whole process when somebody calls through that."""
+    return cast(grpc.Channel, _Closed())
+
+
+class _Closed:
+    def close(self) -> None:
+        """A second time."""
+
+    def __getattr__(self, _name: str) -> NoReturn:
+        raise failure(Details("UNKNOWN", "the call cannot be made: the client is closed"))
 
 
 class _Patient(grpc.UnaryUnaryClientInterceptor):

@@ -40,8 +40,8 @@ from servo.v1 import (
     worker_pb2,
 )
 
-from .address import Address
-from .channel import open_channel
+from .address import STUBS, Address, read_authority
+from .channel import closed_channel, open_channel
 from .pages import pages
 from .requests import Requests, large_manifest
 from .status import is_unavailable, told
@@ -75,12 +75,16 @@ class Client:
         ca_file: str | Path | None = None,
         server_name: str = "",
     ) -> None:
+        self.tenant, self.workspace = tenant, workspace
         self._requests = Requests(tenant, workspace)
-        self._address = Address(url, api_key, Path(ca_file).read_bytes() if ca_file else None, server_name, token)
+        self._address = Address(url, api_key, read_authority(ca_file), server_name, token)
         self._channel = open_channel(self._address)
 
     def close(self) -> None:
         self._channel.close()
+        self._channel = closed_channel()
+        for stub in STUBS:
+            self.__dict__.pop(stub, None)
 
     def __enter__(self) -> Client:
         return self

@@ -142,7 +142,9 @@ def _store_parquet(place: Place, value: Any) -> Stored:
     try:
         # With the index of a pandas frame, unlike what checks look at.
         table = pyarrow.Table.from_pandas(value) if kind == "pandas" else tables.arrow(value)
-    except (InvalidValue, pyarrow.ArrowException) as error:
+        tables.check_names(table.column_names)
+    # Whatever the packages say to columns that they do not like.
+    except (InvalidValue, pyarrow.ArrowException, ValueError, TypeError) as error:
         raise CannotStore(f"a {type(value).__name__} cannot be stored as Parquet: {error}") from error
     with place.writing("data.parquet") as file:
         pyarrow.parquet.write_table(table, file)

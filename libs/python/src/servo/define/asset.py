@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, T
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
-from .functions import check_function
+from .functions import check_function, check_known, refuse_yielding
 from .given import listed, of_kind, one_of, one_or_more
 from .io import Io
 from .location import Location, of_caller, of_function
+from .made import note
 
 # What users say about an asset is imported by those who say it: the decorator alone stays quick to import.
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ class Asset(Generic[P, R]):
         self.outputs = tuple(outputs)
         self.settings = settings
         self.location: Location = of_function(function)
+        note(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -197,12 +199,15 @@ def asset(
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@asset")
+        if not options.get("yields_items"):
+            refuse_yielding(function, "@asset", "answer a value, or say yields_items=True for items to map over")
         key = AssetKey(namespace, name or function.__name__)
         output = Output(
             key, description or inspect.getdoc(function) or "", options.get("tags", {}), options.get("io", "")
         )
         return Asset(function, [output], Settings.of(options))
 
+    check_known("@asset", options, AssetOptions.__annotations__, "namespace", "name", "description")
     return wrap if function is None else wrap(function)
 
 
@@ -210,6 +215,7 @@ def multi_asset(
     *, outputs: Sequence[str | Output], namespace: str = DEFAULT_NAMESPACE, **options: Unpack[AssetOptions]
 ) -> Callable[[Callable[P, R]], Asset[P, R]]:
     """Makes a function the maker of several assets; it answers a mapping from name to value, or values in order."""
+    check_known("@multi_asset", options, AssetOptions.__annotations__, "outputs", "namespace")
     given = listed("outputs", outputs, (str, Output), "names and outputs")
     named = [Output(AssetKey(namespace, each)) if isinstance(each, str) else each for each in given]
     if not named:
@@ -217,6 +223,7 @@ def multi_asset(
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@multi_asset")
+        refuse_yielding(function, "@multi_asset", "answer a mapping from name to value, or the values in order")
         return Asset(function, named, Settings.of(options))
 
     return wrap

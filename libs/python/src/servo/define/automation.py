@@ -14,6 +14,7 @@ from .durations import Duration
 from .functions import check_function
 from .given import listed, one_of, text
 from .location import Location, of_caller, of_function
+from .made import note
 from .run import Run
 from .settings import Secret
 
@@ -45,6 +46,7 @@ class Schedule:
         text("name", self.name)
         one_of("gap", self.gap, (None, *get_args(Gap)))
         one_of("overlap", self.overlap, (None, *get_args(Overlap)))
+        note(self)
 
 
 def schedule(
@@ -123,6 +125,7 @@ class PollSensor(Generic[P, R]):
         self.interval, self.timeout = interval, timeout
         self.run, self.secrets, self.pool, self.max_runs = run, secrets, pool, max_runs
         self.location: Location = of_function(function)
+        note(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -188,3 +191,4 @@ class Sensor:
 
     def __post_init__(self) -> None:
         text("name", self.name)
+        note(self)

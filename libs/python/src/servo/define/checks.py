@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
+from servo.errors import InvalidValue
+
 from .durations import Duration, read_duration
 from .functions import check_function
 from .given import UINT32, UINT64, amount, one_of, text, texts, whole
 from .location import Location, of_function
+from .made import note
 
 if TYPE_CHECKING:
     from .asset import Asset, Output
@@ -113,16 +116,21 @@ def row_count(
     share_of_previous: float | None = None,
 ) -> Check:
     """``share_of_previous=0.9``: at least nine tenths of the rows of the version before."""
+    if at_least is at_most is share_of_previous is None:
+        raise InvalidValue("row_count has no limit; give at_least, at_most or share_of_previous")
     ppm = None if share_of_previous is None else round(amount("share_of_previous", share_of_previous) * 1_000_000)
-    return Check("row_count", RowCount(at_least, at_most, ppm))
+    found = RowCount(at_least, at_most, ppm)
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise InvalidValue(f"at_least is {at_least} and at_most is {at_most}; no number of rows is both")
+    return Check("row_count", found)
 
 
 def not_null(*columns: str) -> Check:
-    return Check(f"not_null_{'_'.join(_names(columns))}", NotNull(columns))
+    return Check(f"not_null_{'_'.join(_names('not_null', columns))}", NotNull(columns))
 
 
 def unique(*columns: str) -> Check:
-    return Check(f"unique_{'_'.join(_names(columns))}", Unique(columns))
+    return Check(f"unique_{'_'.join(_names('unique', columns))}", Unique(columns))
 
 
 def max_age(column: str, age: Duration) -> Check:
@@ -136,7 +144,9 @@ def schema(columns: Mapping[str, str], *, allow_extra: bool = False) -> Check:
 
 def sql(query: str, *, name: str = "sql") -> Check:
     """DuckDB over the view ``output``, or before user code over a view per parameter; every row is a failure."""
-    return Check(name, Sql(text("query", query)))
+    if not text("query", query).strip():
+        raise InvalidValue("query is empty; write a SELECT that gives the rows which are wrong")
+    return Check(name, Sql(query))
 
 
 class CheckFunction(Generic[P, R]):
@@ -148,6 +158,9 @@ class CheckFunction(Generic[P, R]):
         self.check = check
         self.targets = tuple(targets)
         self.location: Location = of_function(function)
+        # One without targets is a part of the asset that lists it.
+        if targets:
+            note(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -174,7 +187,9 @@ def check(
     return wrap
 
 
-def _names(columns: Sequence[str]) -> Sequence[str]:
+def _names(check: str, columns: Sequence[str]) -> Sequence[str]:
+    if not columns:
+        raise InvalidValue(f'{check} looks at no column; name some: {check}("id")')
     return [text("a column", each) for each in columns]
 
 

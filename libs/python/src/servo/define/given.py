@@ -50,6 +50,13 @@ def texts(field: str, given: object) -> dict[str, str]:
     return dict(given)
 
 
+def mapping(field: str, given: Any) -> Mapping[str, Any]:
+    """None is an empty one."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidValue(f"{field} is {_one(given)}; write a mapping")
+    return given or {}
+
+
 def text(field: str, given: object) -> str:
     if not isinstance(given, str):
         raise InvalidValue(f"{field} is {shown(given)}; write a text{_or_nothing(given)}")

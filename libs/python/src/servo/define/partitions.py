@@ -101,6 +101,8 @@ class Partitions:
     dimensions: Mapping[str, Dimension]
 
     def __init__(self, **dimensions: Dimension) -> None:
+        if not dimensions:
+            raise InvalidValue('Partitions has no dimension; write Partitions(day=Daily("2026-01-01")) or leave it out')
         object.__setattr__(self, "dimensions", dimensions)
 
     @classmethod

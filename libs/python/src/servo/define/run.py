@@ -9,7 +9,7 @@ from typing import Any
 from servo.model.partition_key import PartitionKey
 
 from .asset import Asset, Output, as_input
-from .given import UINT32, listed, whole, words
+from .given import UINT32, listed, mapping, of_kind, whole, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Slices:
     """The product of stretches; a dimension that is not named takes all its values."""
 
     slices: Mapping[str, Slice]
+
+    def __post_init__(self) -> None:
+        for name, each in mapping("slices", self.slices).items():
+            of_kind(f"slices[{name!r}]", each, Slice, 'Slice(values=["2026-01-31"]) or Slice(start=…, end=…)')
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from servo.errors import InvalidValue
 from servo.model.categories import ErrorCategory
+from servo.model.nearest import did_you_mean
 
 from .durations import Duration, read_duration
 from .given import INT32, UINT32, UINT64, amount, listed, one_of, one_or_more, shown, whole, words
@@ -86,7 +87,20 @@ class Retry:
 
 def causes(field: str, given: Cause | Sequence[Cause]) -> tuple[Cause, ...]:
     """One alone is a list of one: ``retry_on=ConnectionError``."""
-    return listed(field, one_or_more(given), (str, type), "categories, exception classes and their names")
+    found = listed(field, one_or_more(given), (str, type), "categories, exception classes and their names")
+    for each in found:
+        if isinstance(each, type) and not issubclass(each, BaseException):
+            raise InvalidValue(f"{field} holds the class {each.__name__}, which is no exception")
+        if isinstance(each, str) and each not in _CATEGORIES:
+            _refuse_misspelt(field, each)
+    return found
+
+
+def _refuse_misspelt(field: str, name: str) -> None:
+    """Names of classes are anybody's, but few are written like a category."""
+    hint = did_you_mean(name, _CATEGORIES) if name.islower() else ""
+    if hint:
+        raise InvalidValue(f"{field} holds `{name}`, which is no category{hint}")
 
 
 def type_name(cause: Kind) -> str:

@@ -11,6 +11,7 @@ from servo.define.results import CheckOutcome
 from servo.errors import InvalidValue
 
 from . import tables
+from .fetched import fetched
 
 OUTPUT_VIEW = "output"
 _BAD_ROWS_COUNTED_MAX = 1_000
@@ -35,10 +36,12 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
             return _row_count(tables.row_count(value), at_least, at_most, share, previous_rows)
         case NotNull(columns):
             empty = sum(tables.null_count(value, column) for column in columns)
-            return CheckOutcome(empty == 0, f"{empty} values are empty" if empty else "", str(empty), "0")
+            message = f"{empty} {'value is' if empty == 1 else 'values are'} empty" if empty else ""
+            return CheckOutcome(empty == 0, message, str(empty), "0")
         case Unique(columns):
             again = tables.repeated_rows(value, columns)
-            return CheckOutcome(again == 0, f"{again} rows repeat another" if again else "", str(again), "0")
+            message = f"{again} {'row repeats' if again == 1 else 'rows repeat'} another" if again else ""
+            return CheckOutcome(again == 0, message, str(again), "0")
         case MaxAge(column, max_age):
             return _max_age(tables.newest_of(value, column), max_age, now)
         case Schema():
@@ -74,17 +77,21 @@ def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
         database.execute("SET python_enable_replacements = false")
         for name, table in views.items():
             database.register(name, table)
-        rows = database.execute(query).fetchmany(_BAD_ROWS_COUNTED_MAX + 1)
+        found = database.sql(query)
+        if found is None:
+            raise InvalidValue("its SQL asks for nothing; write a SELECT that gives the rows which are wrong")
+        _, rows = fetched(found.limit(_BAD_ROWS_COUNTED_MAX + 1))
     count = f"more than {_BAD_ROWS_COUNTED_MAX}" if len(rows) > _BAD_ROWS_COUNTED_MAX else str(len(rows))
-    return CheckOutcome(not rows, f"{count} rows, the first is {rows[0]}" if rows else "", count, "0")
+    message = f"{count} {'row' if len(rows) == 1 else 'rows'}, the first is {rows[0]}" if rows else ""
+    return CheckOutcome(not rows, message, count, "0")
 
 
 def _row_count(
     count: int, at_least: int | None, at_most: int | None, share: int | None, previous: int | None
 ) -> CheckOutcome:
-    wanted = f"{'' if at_least is None else at_least} to {'' if at_most is None else at_most}".strip()
+    wanted = _limits(at_least, at_most)
     if (at_least is not None and count < at_least) or (at_most is not None and count > at_most):
-        return CheckOutcome(False, f"has {count} rows", str(count), wanted)
+        return CheckOutcome(False, f"has {count} {'row' if count == 1 else 'rows'}", str(count), wanted)
     if share is None:
         return CheckOutcome(True, "", str(count), wanted)
     if previous is None:
@@ -93,6 +100,12 @@ def _row_count(
     needed = -(-previous * share // 1_000_000)
     message = "" if count >= needed else f"has {count} rows, the version before {previous}"
     return CheckOutcome(count >= needed, message, str(count), f"at least {needed}")
+
+
+def _limits(at_least: int | None, at_most: int | None) -> str:
+    if at_least is None:
+        return "" if at_most is None else f"at most {at_most}"
+    return f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
 
 
 def _max_age(cells: list[Any], max_age: timedelta, now: datetime) -> CheckOutcome:

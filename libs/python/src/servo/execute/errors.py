@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import sysconfig
 import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 from servo.define.location import Location
@@ -16,9 +19,11 @@ from servo.model.categories import ErrorCategory
 from .deadline import DeadlinePassed
 from .quality import CannotCheck
 from .tables import PackageMissing
+from .words import words_of
 
 # Far more than is shown: whoever shows it takes secrets out before cutting.
 _TRACEBACK_CHARS_MAX = 1024 * 1024
+_PYTHON = f"{sysconfig.get_path('stdlib')}{os.sep}"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 
 
@@ -44,25 +49,18 @@ class AttemptError:
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
 
-def describe(error: BaseException, retry: Retry | None = None) -> AttemptError:
-    """``retry`` names classes: an error of a class below one of them counts as that class."""
+def describe(error: BaseException, retry: Retry | None = None, definition: Location | None = None) -> AttemptError:
+    """``retry`` names classes: an error of a class below one of them counts as that class. ``definition`` is where the
+    asset stands, for errors that no line of the user raised."""
     return AttemptError(
         category=_category(error),
-        message=_message(error) or type(error).__name__,
+        message=words_of(error) or type(error).__name__,
         type=type(error).__name__,
-        location=_location(error.__traceback__),
+        location=_location(error.__traceback__, definition),
         traceback=_traceback(error),
         retriable=_retriable(error, retry),
         exception=error,
     )
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    # User code may fail here, too.
-    except Exception as failure:
-        return f"{type(error).__name__}, whose text cannot be made: {type(failure).__name__}"
 
 
 def _category(error: BaseException) -> ErrorCategory:
@@ -95,12 +93,21 @@ def _is_one_of(error: BaseException, causes: tuple[object, ...]) -> bool:
     return any(isinstance(cause, type) and isinstance(error, cause) for cause in causes)
 
 
-def _location(trace: TracebackType | None) -> str:
-    """The innermost line outside of this package."""
+def _location(trace: TracebackType | None, definition: Location | None) -> str:
+    """The innermost line of the user's own files, or what is nearest to them."""
     frames = [Location(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
     package = __file__.rpartition("execute")[0]
-    own = [frame for frame in frames if not frame.file.startswith(package)]
-    return str(own[-1]) if own else ""
+    called = [frame for frame in frames if not frame.file.startswith(package)]
+    own = [frame for frame in called if _is_own(frame.file)]
+    if own:
+        return str(own[-1])
+    return str(definition or (called[-1] if called else ""))
+
+
+def _is_own(file: str) -> bool:
+    """Neither of an installed package nor of Python; compiled modules name files that are not here at all."""
+    installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
+    return not installed and not file.startswith(_PYTHON) and os.path.isabs(file)
 
 
 def _traceback(error: BaseException) -> str:

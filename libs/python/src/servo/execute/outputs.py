@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
     if asset.settings.yields_items:
         items = _items(asset, answer)
         stored = answer.value if isinstance(answer, Items) and answer.value is not None else list(items)
-        return Outputs({str(asset.key): stored}, tuple(json.dumps(item) for item in items))
+        return Outputs({str(asset.key): stored}, tuple(_json(asset, at, item) for at, item in enumerate(items)))
     if isinstance(answer, Items):
         raise InvalidValue(f"`{asset.key}` answered items; say yields_items=True in its definition")
     if len(asset.outputs) == 1:
@@ -37,7 +37,7 @@ def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
 
 
 def _items(asset: Asset[..., Any], answer: Any) -> tuple[Any, ...]:
-    if not isinstance(answer, Items | list | tuple):
+    if not isinstance(answer, Items | list | tuple | Iterator):
         kind = type(answer).__name__
         raise InvalidValue(f"`{asset.key}` yields items and answered a {kind}; answer servo.Items or a list")
     items = tuple(answer)
@@ -46,17 +46,40 @@ def _items(asset: Asset[..., Any], answer: Any) -> tuple[Any, ...]:
     return items
 
 
+def _json(asset: Asset[..., Any], at: int, item: Any) -> str:
+    """As it travels to the task that gets it."""
+    try:
+        return json.dumps(item)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(
+            f"item {at} of `{asset.key}` is no JSON ({error}); yield texts, numbers, bools, lists and mappings, "
+            "names of files for instance"
+        ) from None
+
+
 def _several(asset: Asset[..., Any], answer: Any) -> dict[str, Any]:
-    names = [output.key.name for output in asset.outputs]
+    keys = [str(output.key) for output in asset.outputs]
     if isinstance(answer, Mapping):
-        given = {key.rpartition("/")[2]: value for key, value in answer.items()}
-    elif isinstance(answer, Sequence) and not isinstance(answer, str) and len(answer) == len(names):
-        given = dict(zip(names, answer, strict=True))
+        given = {_key(keys, name): value for name, value in answer.items()}
+    elif isinstance(answer, Sequence) and not isinstance(answer, str | bytes) and len(answer) == len(keys):
+        given = dict(zip(keys, answer, strict=True))
     else:
         given = {}
-    if given.keys() != set(names):
+    if given.keys() != set(keys):
         raise InvalidValue(
-            f"the function of `{asset.key}` makes {', '.join(names)}; answer a mapping with a value for each, or the "
-            "values in this order"
+            f"the function of `{asset.key}` makes {', '.join(_said(keys))}; answer a mapping with a value for each "
+            "(None where there is nothing), or the values in this order"
         )
-    return {str(output.key): given[output.key.name] for output in asset.outputs}
+    return {key: given[key] for key in keys}
+
+
+def _key(keys: Sequence[str], name: object) -> object:
+    """The only output that is called so; what means none or several stays what it is."""
+    found = [key for key in keys if name in (key, key.rpartition("/")[2])]
+    return found[0] if len(found) == 1 else name
+
+
+def _said(keys: Sequence[str]) -> list[str]:
+    """By their names as far as those tell them apart."""
+    names = [key.rpartition("/")[2] for key in keys]
+    return [name if names.count(name) == 1 else key for key, name in zip(keys, names, strict=True)]

@@ -23,6 +23,7 @@ from servo.errors import ServoError
 from . import tables
 from .check_kinds import answered, no_rows, outcome
 from .deadline import DeadlinePassed, within
+from .words import words_of
 
 _TIMEOUT_SECONDS = 300.0
 
@@ -175,5 +176,5 @@ def _run(check: Check, look: Callable[[], CheckOutcome]) -> CheckResult:
     # Whatever it is, a SystemExit too: it came from the check.
     except BaseException as error:
         errored = True
-        told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {error}")
+        told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {words_of(error)}")
     return CheckResult(check.name, told, severity, errored, phase, time.monotonic() - began, timed_out)

@@ -6,7 +6,7 @@ None of those packages is imported here before a value of theirs is there, or a 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, Literal
 
 from servo.errors import InvalidValue, ServoError
@@ -77,9 +77,17 @@ def repeated_rows(value: Any, names: Sequence[str]) -> int:
     columns = _arrow_columns(value, names)
     if columns is None:
         keys = list(zip(*(column(value, name) for name in names), strict=True))
-        return len(keys) - len(set(keys))
+        return len(keys) - len(_different(keys))
     # Merging what several threads found of mostly different rows takes longer than finding it.
     return int(columns.num_rows - columns.group_by(list(names), use_threads=False).aggregate([]).num_rows)
+
+
+def _different(keys: list[tuple[Any, ...]]) -> set[Any]:
+    """Lists and mappings in cells have no hash; equal ones of data are written the same."""
+    try:
+        return set(keys)
+    except TypeError:
+        return set(map(repr, keys))
 
 
 def newest_of(value: Any, name: str) -> list[Any]:
@@ -104,11 +112,14 @@ def arrow(value: Any) -> Any:
         case "pandas":
             return pyarrow.Table.from_pandas(value, preserve_index=False)
         case "polars":
+            _check_polars(value)
             return value.to_arrow()
     if isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
         names = dict.fromkeys(key for row in value for key in row)
+        _check_texts(names)
         return pyarrow.table({name: [row.get(name) for row in value] for name in names})
     if isinstance(value, Mapping):
+        _check_texts(value)
         return pyarrow.table(dict(value))
     raise InvalidValue(f"a {type(value).__name__} is no table; answer a frame, or a list of mappings")
 
@@ -165,6 +176,26 @@ def _frame_column(value: Any, kind: Kind, name: str) -> list[Any]:
         case "pandas":
             # What pandas means by an empty cell depends on the column's type.
             return list(series.astype(object).where(series.notna(), None))
+
+
+def check_names(names: Sequence[str]) -> None:
+    """What has a name twice can be written and never be read again."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidValue(f"there are several columns `{twice[0]}`; give each a name of its own")
+
+
+def _check_texts(names: Iterable[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidValue(f"the column {name!r} has no text for a name; write one")
+
+
+def _check_polars(value: Any) -> None:
+    """Polars gives Arrow the addresses of Python objects as if those were the data."""
+    for name, kind in value.schema.items():
+        if str(kind).startswith("Object"):
+            raise InvalidValue(f"the column `{name}` holds Python objects; give it a type that Polars knows")
 
 
 def _check_name(name: str, known: Any) -> None:

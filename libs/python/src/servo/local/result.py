@@ -20,7 +20,7 @@ class RunFailed(ServoError):
 
     def __init__(self, result: MaterializeResult) -> None:
         self.result = result
-        lines = [f"{task.key}: {task.error.message} ({task.error.location})" for task in result.failed if task.error]
+        lines = [f"{task.key}: {_told(task.error)}" for task in result.failed if task.error]
         super().__init__("\n".join(lines) or result.error)
 
 
@@ -62,9 +62,21 @@ class MaterializeResult:
     def value(self, asset: str | Asset[..., Any] | Output, partition: PartitionKey | str | None = None) -> Any:
         """What was made of an asset, or of one of its partitions."""
         key = asset if isinstance(asset, str) else str(asset.key)
-        return self.values[key, PartitionKey.parse(partition) if isinstance(partition, str) else partition]
+        wanted = key, PartitionKey.parse(partition) if isinstance(partition, str) else partition
+        if wanted not in self.values:
+            there = ", ".join(_shown(*each) for each in self.values) or "none"
+            raise KeyError(f"there is no value of {_shown(*wanted)}; there are {there}")
+        return self.values[wanted]
 
     def raise_for_failure(self) -> None:
         if not self.succeeded:
             original = next((task.error for task in self.failed if task.error), None)
             raise RunFailed(self) from (original.exception if original else None)
+
+
+def _shown(key: str, partition: PartitionKey | None) -> str:
+    return key if partition is None else f"{key}[{partition}]"
+
+
+def _told(error: AttemptError) -> str:
+    return f"{error.message} ({error.location})" if error.location else error.message

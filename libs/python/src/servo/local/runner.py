@@ -116,9 +116,13 @@ class Runner:
             stored = work() if seconds is None else within(seconds, work, f"task-{asset.key}")
         except Skip as skip:
             return SkippedItself(skip.reason)
+        # Somebody at the keyboard, who means all of it.
+        except KeyboardInterrupt:
+            raise
         # What user code raises to end the program ends its task.
-        except (Exception, SystemExit) as error:
-            story.error = describe(error, Retry.of(asset.settings.retry, tuple(asset.settings.retry_on)))
+        except BaseException as error:
+            retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
+            story.error = describe(error, retry, asset.location)
             return Failed(story.error.category, story.error.message, story.error.type, story.error.retriable)
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return CheckFailed(blocking(attempted.checks))

@@ -98,8 +98,8 @@ def _dependency(parameter: str, upstream: str, given: In) -> manifest_pb2.Depend
         upstream=upstream,
         parameter=parameter,
         mapping=partitions.mapping(given.mapping),
-        optional=given.optional,
-        mapped=given.each,
+        optional=flag("optional", given.optional),
+        mapped=flag("each", given.each),
     )
 
 
@@ -130,7 +130,9 @@ def _freshness(given: Freshness | None) -> manifest_pb2.FreshnessPolicy | None:
         return None
     of_kind("freshness", given, Freshness, "Freshness(max_age=…)")
     return manifest_pb2.FreshnessPolicy(
-        max_age=duration(given.max_age, "max_age"), deadline_cron=given.deadline_cron, time_zone=given.zone
+        max_age=duration(given.max_age, "max_age"),
+        deadline_cron=text("deadline_cron", given.deadline_cron),
+        time_zone=text("zone", given.zone),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from servo.define.asset import CONTEXT, Asset, as_input
 from servo.define.dependencies import In
+from servo.define.given import shown
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 from servo.model.nearest import did_you_mean
@@ -44,6 +45,8 @@ def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
     parameters = {name: each for name, each in asset.parameters.items() if name != CONTEXT}
     given, order = declared(asset)
     for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise InvalidValue(f"the parameter `{name}` is given by its place alone; take the / out of the function")
         if name in given or parameter.default is not inspect.Parameter.empty:
             continue
         if parameter.kind in _VARIADIC:
@@ -60,6 +63,8 @@ def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
     if isinstance(deps, Mapping):
         takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         for name in deps:
+            if not isinstance(name, str):
+                raise InvalidValue(f"deps names {shown(name)}; write the name of a parameter")
             if name not in parameters and not takes_any:
                 hint = did_you_mean(name, parameters)
                 raise InvalidValue(f"deps names `{name}`, which is no parameter of the function{hint}")
@@ -71,4 +76,9 @@ def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
     listed = [as_input(each) for each in deps]
     read = {each.key.rpartition("/")[2]: each for each in listed}
     named = {name: each for name, each in read.items() if name in parameters}
+    for name, each in named.items():
+        others = [other.key for other in listed if other.key.rpartition("/")[2] == name and other.key != each.key]
+        if others:
+            several = ", ".join(sorted({*others, each.key}))
+            raise InvalidValue(f"the parameter `{name}` may mean {several}; write deps={{{name!r}: …}} to say which")
     return named, [each for each in listed if each not in named.values()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from servo.define.dependencies import AllOf, Identity, Latest, Rule, Table, Window
-from servo.define.given import of_kind, shown
+from servo.define.given import of_kind, shown, text
 from servo.define.partitions import Dimension, Dynamic, Partitions, Static
 from servo.errors import InvalidValue
 from servo.model.partition_value import plain_text
@@ -37,9 +37,12 @@ def _dimension(name: str, given: Dimension) -> pb.PartitionDimension:
         fixed = pb.StaticValues(type=f"VALUE_TYPE_{given.kind.name}", values=values)
         return pb.PartitionDimension(name=name, fixed=fixed)
     if isinstance(given, Dynamic):
-        return pb.PartitionDimension(name=name, dynamic=pb.DynamicValues(set=given.set))
+        return pb.PartitionDimension(name=name, dynamic=pb.DynamicValues(set=text("set", given.set)))
     grid = pb.TimeGrid(
-        grain=f"TIME_GRAIN_{given.grain.name}", time_zone=given.zone, start=given.start_text, end=given.end_text
+        grain=f"TIME_GRAIN_{given.grain.name}",
+        time_zone=text("zone", given.zone),
+        start=given.start_text,
+        end=given.end_text,
     )
     return pb.PartitionDimension(name=name, time=grid)
 

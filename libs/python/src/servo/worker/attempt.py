@@ -33,6 +33,11 @@ _START_REPORTED_AFTER = 0.1
 _LOGS_EVERY = 1.0
 # Of attempts that may have only so much memory.
 _MEMORY_LOOKS_EVERY = 0.1
+_MEMORY_HINT = "give it more memory or less to do, deploy, then `servo runs retry`"
+_DIED_HINT = (
+    "look for what ends a process: os._exit, native code that crashes, SIGKILL of a machine without memory; then "
+    "`servo runs retry`"
+)
 _OVER = (
     error_pb2.ERROR_REASON_STALE_ATTEMPT,
     error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
@@ -205,9 +210,10 @@ class Attempt:
 
     async def _without_answer(self, child: Child, died: BaseException) -> Finish:
         await child.stop()
-        finish = self._ended_early(
-            str(died) if isinstance(died, ChildDied) else f"its process cannot be talked to: {died}"
-        )
+        if isinstance(died, ChildDied):
+            finish = self._ended_early(str(died), _DIED_HINT)
+        else:
+            finish = self._ended_early(f"its process cannot be talked to: {died}")
         finish.usage.CopyFrom(common_pb2.Usage(cpu_ms=child.cpu_ms, memory_peak_bytes=self._memory.peak_bytes))
         self._memory.add_to(finish.usage)
         return finish
@@ -218,14 +224,14 @@ class Attempt:
             await asyncio.sleep(_MEMORY_LOOKS_EVERY)
         self._memory.look(used, time.monotonic())
         self._kill_grace = 0.0
-        self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit)))
+        self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit), _MEMORY_HINT))
 
-    def _ended_early(self, how: str) -> Finish:
+    def _ended_early(self, how: str, hint: str = "") -> Finish:
         if self._cut.done():
             return self._cut.result()
         if self._seconds_left() <= 0:
-            return outcome.failed("TIMEOUT", "the attempt passed its deadline and was ended")
-        return self._failed("INFRASTRUCTURE", how)
+            return outcome.failed("TIMEOUT", _too_long(self.envelope.timeouts.execution.ToTimedelta().total_seconds()))
+        return outcome.failed("INFRASTRUCTURE", self._redact(how), hint)
 
     def _failed(self, category: str, why: object) -> Finish:
         """Before user code could say why: in words of the disk, of pip, of the process."""
@@ -357,6 +363,12 @@ class Attempt:
             case "refusal" if answer.refusal.reason in _OVER:
                 # Servo does not know the attempt, or has given it up: not worth going on with.
                 self.cancel()
+
+
+def _too_long(seconds: float) -> str:
+    if not seconds:
+        return "the attempt passed its deadline and was ended"
+    return f"it took longer than its timeout, {seconds:g} s, and was ended"
 
 
 def _too_much(used: int, limit: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -18,7 +19,8 @@ from typing import Any
 
 from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.define.asset import Asset
-from servo.define.context import Context
+from servo.define.context import LOGGER, Context
+from servo.define.location import Location
 from servo.define.results import Skip
 from servo.define.settings import Retry
 from servo.errors import ServoError
@@ -83,9 +85,11 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     retry: Retry | None = None
+    definition: Location | None = None
     attempted = Attempted()
     try:
         asset = _find(job["module"], job["function"])
+        definition = asset.location
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
         prepare(wanted, data.parameters(job))
@@ -99,9 +103,10 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
         answer = {"outcome": "skipped", "reason": str(skip.reason)}
+        logging.getLogger(LOGGER).info("skipped: %s", skip.reason or "no reason given")
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
-        answer = {"outcome": "failed", "error": _error(error, retry)}
+        answer = {"outcome": "failed", "error": _error(error, retry, definition)}
     answer["checks"] = [_told(result) for result in attempted.checks]
     # A thread that a check left behind does not meet the next job, and no process outlives its own.
     answer["worn"] = any(result.timed_out for result in attempted.checks) or _has_processes()
@@ -167,8 +172,8 @@ def _told(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _error(error: BaseException, retry: Retry | None) -> dict[str, Any]:
-    told = describe(error, retry)
+def _error(error: BaseException, retry: Retry | None, definition: Location | None) -> dict[str, Any]:
+    told = describe(error, retry, definition)
     category = told.category.name
     if isinstance(error, CodeMissing | ImportError | SyntaxError | BadPlace):
         category = "CONFIGURATION"

@@ -17,8 +17,9 @@ _TRACEBACK_BYTES_MAX = 16 * 1024
 Finish = callback_pb2.FinishAttemptRequest
 
 
-def failed(category: str, message: str) -> Finish:
-    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=plain(message))
+def failed(category: str, message: str, hint: str = "") -> Finish:
+    """``hint`` says what to do about it, where the category alone would say something else."""
+    error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=plain(message), hint=hint)
     return Finish(outcome="OUTCOME_FAILED", error=error)
 
 

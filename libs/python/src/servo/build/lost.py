@@ -1,0 +1,72 @@
+"""Definitions that a worker could not find again, and that nobody would miss before it is too late."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from servo.define.asset import Asset
+from servo.define.location import Location
+from servo.manifest.faults import Fault
+from servo.manifest.project import KINDS
+
+from .imports import module_name
+
+_DECORATORS = frozenset({"asset", "multi_asset", "check", "schedule", "sensor"})
+
+
+def lost(heard: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
+    """A fault for everything that was defined and stands at the top of no module."""
+    kept = {id(value) for module in modules for value in list(vars(module).values()) if isinstance(value, KINDS)}
+    return [_fault(each) for each in heard if id(each) not in kept]
+
+
+def unspeakable(source: Path, files: Sequence[Path]) -> list[Fault]:
+    """A fault for every definition in a file whose name no import can say; scripts without any are left alone."""
+    named = [file for file in files if file.suffix == ".py" and module_name(source, file) is None]
+    return [
+        Fault(
+            "modules",
+            "stands in a file that no import can name; call the file and its folders by letters, digits and _",
+            name,
+            Location(str(file), line),
+        )
+        for file in named
+        for name, line in _defined(file)
+    ]
+
+
+def _fault(definition: Any) -> Fault:
+    subject = str(definition.key) if isinstance(definition, Asset) else _name(definition)
+    sentence = (
+        "no name at the top of a module means it in the end, and a worker would look there; give it one of its own, "
+        "globals()[name] = … where a loop makes several"
+    )
+    return Fault("modules", sentence, subject, definition.location)
+
+
+def _name(definition: Any) -> str:
+    return str(getattr(definition, "name", None) or definition.check.name)
+
+
+def _defined(file: Path) -> Iterator[tuple[str, int]]:
+    text = file.read_bytes()
+    if b"servo" not in text:
+        return
+    try:
+        tree = ast.parse(text)
+    # A script may be for another Python.
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(_called(each) in _DECORATORS for each in node.decorator_list):
+            yield node.name, node.lineno
+
+
+def _called(decorator: ast.expr) -> str:
+    """``asset`` of ``@asset``, ``@asset(…)`` and ``@servo.asset(…)``."""
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return named.attr if isinstance(named, ast.Attribute) else named.id if isinstance(named, ast.Name) else ""

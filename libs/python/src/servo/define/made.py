@@ -1,0 +1,23 @@
+"""Everything that is defined while somebody listens: what no name holds in the end would be lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_listeners: list[list[object]] = []
+
+
+def note(definition: object) -> None:
+    for heard in _listeners:
+        heard.append(definition)
+
+
+@contextmanager
+def listening() -> Iterator[list[object]]:
+    heard: list[object] = []
+    _listeners.append(heard)
+    try:
+        yield heard
+    finally:
+        _listeners.remove(heard)

@@ -1,0 +1,20 @@
+"""What DuckDB found, as Python has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def fetched(relation: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names of columns, and rows. By way of Arrow: DuckDB itself wants another package to tell times with a zone."""
+    columns = [_column(each) for each in relation.to_arrow_table().columns]
+    return list(relation.columns), list(zip(*columns, strict=True))
+
+
+def _column(given: Any) -> list[Any]:
+    import pyarrow
+
+    # Python's times end at microseconds.
+    if pyarrow.types.is_timestamp(given.type):
+        given = given.cast(pyarrow.timestamp("us", given.type.tz), safe=False)
+    return list(given.to_pylist())
