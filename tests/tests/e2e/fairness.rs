@@ -19,8 +19,10 @@ use crate::support::{Running, binaries};
 /// The tenant with the small backlog.
 const SMALL: &str = "small";
 /// Tenants that come when all slots are taken, each for the first time: some before the kill, some behind it.
-const LATE: [&str; 10] =
-    ["late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9"];
+const LATE: [&str; 20] = [
+    "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9", "late10",
+    "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18", "late19",
+];
 /// A tenant that has the mesh for itself, before anybody else comes.
 const ALONE: &str = "alone";
 /// Workers of this tenant serve all others.
@@ -231,6 +233,8 @@ struct Contest {
     running: Running,
     log: Log,
     backlogs: [Backlog; 2],
+    /// They have deployed, and asked for nothing yet.
+    late: Vec<User>,
     /// How soon a task begins when there is nothing else to do.
     idle: Duration,
 }
@@ -247,7 +251,8 @@ impl Contest {
         let of = |tenant| User::at(&running.mesh, 0, tenant).unwrap();
         let (large, small) = (of(TENANT), of(SMALL));
         let mut users = vec![(large.clone(), measure.large), (small.clone(), SMALL_WIDTH), (of(ALONE), 1)];
-        users.extend(LATE.map(|late| (of(late), 1)));
+        let late: Vec<User> = LATE.iter().map(|late| of(late)).collect();
+        users.extend(late.iter().map(|user| (user.clone(), 1)));
         for (user, width) in users {
             let mut manifest = partitioned_fan_out(width);
             manifest.assets = manifest.assets.into_iter().map(impatient).collect();
@@ -261,7 +266,7 @@ impl Contest {
         for tenant in [TENANT, SMALL] {
             until_started(&log, tenant, SLOTS as usize * 2).await;
         }
-        Contest { running, log, backlogs, idle }
+        Contest { running, log, backlogs, late, idle }
     }
 
     fn effort(&mut self) -> Effort {
@@ -270,11 +275,11 @@ impl Contest {
     }
 
     /// Tenants that were never here ask for their first task. How soon it begins must not depend on who waits.
-    async fn newcomers(&self, late: &[&str]) {
+    async fn newcomers(&self, late: &[User]) {
         let mut latencies = Vec::new();
-        for tenant in late {
+        for user in late {
+            let tenant = user.tenant();
             let others = || started(&self.log, TENANT) + started(&self.log, SMALL);
-            let user = User::at(&self.running.mesh, 0, tenant).unwrap();
             let (called, before) = (Instant::now(), others());
             user.trigger_spec(everything(&[PART])).await.unwrap();
             until_started(&self.log, tenant, 1).await;
@@ -329,11 +334,11 @@ async fn chaos_f33_backlogs_do_not_count_and_who_comes_late_is_served_next() {
     let share = contest.share(async |_| ()).await;
     assert!((share - 1.0).abs() <= tolerance, "equal weights gave 1:{share:.3}");
 
-    let (first, second) = LATE.split_at(LATE.len() / 2);
-    contest.newcomers(first).await;
+    let half = LATE.len() / 2;
+    contest.newcomers(&contest.late[..half]).await;
     let share = contest.share(kill_the_dispatcher).await;
     assert!((share - 1.0).abs() <= tolerance, "with a dispatcher killed equal weights gave 1:{share:.3}");
-    contest.newcomers(second).await;
+    contest.newcomers(&contest.late[half..]).await;
     contest.end().await;
 }
 

@@ -29,7 +29,7 @@ use crate::metrics::Metrics;
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
 /// In a crowd, from the beginning of one flush to that of the next. One that takes longer is followed at once.
-const FLUSH_SPACING: Duration = Duration::from_millis(3);
+const FLUSH_SPACING: Duration = Duration::from_millis(5);
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
 /// With so many tasks of new plans it is closed: all of them are rows of one statement, which has but seconds.
@@ -130,30 +130,40 @@ impl Lane {
     }
 
     async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
-        self.await_company(&message).await;
-        let mut works = Vec::new();
+        // A turn, not a delay: callers who were just answered and have more can still join.
+        tokio::task::yield_now().await;
+        let (mut works, mut hurried) = (Vec::new(), false);
         let mut message = Some(message);
         while let Some(current) = message {
             match current {
-                Message::Work(work) => works.push(work),
+                Message::Work(work) => {
+                    hurried |= work.asks.iter().any(|ask| self.under_way.is_hurried(ask.run_id()));
+                    works.push(work);
+                }
                 other => {
                     // What was asked before comes before.
                     self.flush(std::mem::take(&mut works)).await;
                     self.obey(other).await;
                 }
             }
-            message = if is_full(&works) { None } else { inbox.try_recv().ok() };
+            message = match is_full(&works) {
+                true => None,
+                false => self.company(!works.is_empty() && !hurried, inbox).await,
+            };
         }
         self.flush(works).await;
     }
 
-    /// Callers who were just answered and have more can still join: a turn, not a delay. In a crowd it is a moment: a flush
-    /// of several costs hardly more than a flush of one, and those who save it are about to come.
-    async fn await_company(&self, message: &Message) {
-        tokio::task::yield_now().await;
-        let crowded = matches!(message, Message::Work(_)) && self.under_way.is_crowd();
-        if let Some(flushed) = self.flushed.filter(|_| crowded) {
-            tokio::time::sleep_until(flushed + FLUSH_SPACING).await;
+    /// What else has come. In a crowd others are about to, and a flush of several costs hardly more than a flush of one: who
+    /// can wait does so for a moment.
+    async fn company(&self, can_wait: bool, inbox: &mut mpsc::UnboundedReceiver<Message>) -> Option<Message> {
+        let flushed = self.flushed.filter(|_| can_wait && self.under_way.is_crowd());
+        match (inbox.try_recv(), flushed) {
+            (Ok(message), _) => Some(message),
+            (Err(_), None) => None,
+            (Err(_), Some(flushed)) => {
+                tokio::time::timeout_at(flushed + FLUSH_SPACING, inbox.recv()).await.ok()?
+            }
         }
     }
 

@@ -8,6 +8,8 @@ use crate::core::Run;
 
 /// With so many attempts under way somebody else will ask within moments.
 const CROWD: u32 = 16;
+/// A run with so many goes on with the others while one of them waits.
+const SEVERAL: u32 = 2;
 
 /// Kept per run, because memory of a run comes and goes as a whole.
 #[derive(Debug, Default)]
@@ -31,6 +33,11 @@ impl UnderWay {
         self.total = self.by_run.values().sum();
     }
 
+    /// Whether the run has nothing else to go on with meanwhile.
+    pub(super) fn is_hurried(&self, run: RunId) -> bool {
+        self.by_run.get(&run).is_none_or(|attempts| *attempts < SEVERAL)
+    }
+
     pub(super) fn is_crowd(&self) -> bool {
         self.total >= CROWD
     }
@@ -48,6 +55,16 @@ impl UnderWay {
 mod tests {
     use super::super::tests::run_id;
     use super::*;
+
+    #[test]
+    fn a_run_that_has_nothing_else_under_way_is_in_a_hurry() {
+        let mut under_way = UnderWay::default();
+        assert!(under_way.is_hurried(run_id(1)));
+        under_way.set(run_id(1), SEVERAL - 1);
+        assert!(under_way.is_hurried(run_id(1)));
+        under_way.set(run_id(1), SEVERAL);
+        assert!(!under_way.is_hurried(run_id(1)) && under_way.is_hurried(run_id(2)));
+    }
 
     #[test]
     fn attempts_of_all_runs_make_a_crowd_until_they_are_forgotten() {
