@@ -69,8 +69,10 @@ pub const JSON_DEPTH_MAX: usize = 64;
 pub const DISPATCH_ACK_TIMEOUT: Duration = Duration::from_secs(30);
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// How far clocks may differ before a signature counts as expired.
+/// How far clocks may differ before a signature counts as expired, unless configuration says otherwise.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
+/// The longest time that a manifest may name: longer than any work takes; it keeps sums of times within their types.
+pub const MANIFEST_TIME_MAX: Duration = Duration::from_secs(366 * 24 * HOUR_SECONDS);
 /// How long after its deadline an attempt may still deliver an outcome that it had to keep.
 pub const FINISH_SIGNATURE_GRACE: Duration = Duration::from_secs(24 * HOUR_SECONDS);
 pub const REQUEST_IDEMPOTENCY_TTL: Duration = Duration::from_secs(24 * HOUR_SECONDS);

@@ -5,19 +5,22 @@
 //! one key and still accepts the others.
 
 mod callback;
+mod grace;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::time::Duration;
 
 use data_encoding::BASE64URL_NOPAD;
 use subtle::ConstantTimeEq;
 
 pub use callback::{CallbackPath, CallbackVerb};
+pub use grace::{GraceTooLong, SignatureGrace};
 
 use crate::hash::hmac_sha256;
-use crate::limits::{CLOCK_SKEW_MAX, KEY_ID_BYTES_MAX, PRESIGNED_BYTES_MAX, SECRET_BYTES_MIN};
+use crate::limits::{KEY_ID_BYTES_MAX, PRESIGNED_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::text::excerpt;
 
 /// One named secret. It signs callbacks and nothing else.
@@ -54,21 +57,31 @@ impl fmt::Debug for SigningKey {
 
 /// The keys that count now: the first one signs, all of them verify.
 #[derive(Debug, Clone)]
-pub struct KeyRing(Vec<SigningKey>);
+pub struct KeyRing {
+    keys: Vec<SigningKey>,
+    /// How far the clock of whoever signed may be ahead of ours.
+    clock_skew: Duration,
+}
 
 impl KeyRing {
     pub fn new(
         current: SigningKey,
         others: impl IntoIterator<Item = SigningKey>,
     ) -> Result<KeyRing, KeyError> {
-        let mut ring = KeyRing(vec![current]);
+        let mut ring = KeyRing { keys: vec![current], clock_skew: SignatureGrace::default().get() };
         for key in others {
             if ring.key(&key.kid).is_some() {
                 return Err(KeyError::RepeatedKid(key.kid));
             }
-            ring.0.push(key);
+            ring.keys.push(key);
         }
         Ok(ring)
+    }
+
+    /// Clocks may differ by this much, instead of the usual minute.
+    #[must_use]
+    pub fn tolerating(self, grace: SignatureGrace) -> KeyRing {
+        KeyRing { clock_skew: grace.get(), ..self }
     }
 
     /// `expires` is a second since 1970.
@@ -90,30 +103,40 @@ impl KeyRing {
         presigned: &'a str,
         now: i64,
     ) -> Result<Verified<'a>, PresignError> {
+        let verified = self.verify_at_any_time(method, presigned)?;
+        if now.saturating_sub(verified.expires) > self.clock_skew.as_secs().cast_signed() {
+            return Err(PresignError::Expired);
+        }
+        Ok(verified)
+    }
+
+    /// Which worker's call was signed.
+    pub fn verify_callback(&self, presigned: &str, now: i64) -> Result<CallbackPath, PresignError> {
+        self.verify(CallbackPath::METHOD, presigned, now)?.callback()
+    }
+
+    /// Which worker's call was signed, however long ago it expired. Alone it admits nobody: whoever shows it must show
+    /// something that still counts, too.
+    pub fn verify_expired_callback(&self, presigned: &str) -> Result<CallbackPath, PresignError> {
+        self.verify_at_any_time(CallbackPath::METHOD, presigned)?.callback()
+    }
+
+    fn verify_at_any_time<'a>(&self, method: &str, presigned: &'a str) -> Result<Verified<'a>, PresignError> {
         let parts = Parts::parse(presigned).ok_or(PresignError::Malformed)?;
         let key = self.key(parts.kid).ok_or(PresignError::UnknownKey)?;
         let expected = key.signature(method, parts.path, parts.expires);
         if !bool::from(expected.ct_eq(&parts.signature)) {
             return Err(PresignError::BadSignature);
         }
-        if now.saturating_sub(parts.expires) > CLOCK_SKEW_MAX.as_secs().cast_signed() {
-            return Err(PresignError::Expired);
-        }
         Ok(Verified { path: parts.path, expires: parts.expires })
     }
 
-    /// Which worker's call was signed.
-    pub fn verify_callback(&self, presigned: &str, now: i64) -> Result<CallbackPath, PresignError> {
-        let verified = self.verify(CallbackPath::METHOD, presigned, now)?;
-        verified.path.parse().map_err(|_| PresignError::Malformed)
-    }
-
     fn key(&self, kid: &str) -> Option<&SigningKey> {
-        self.0.iter().find(|key| key.kid == kid)
+        self.keys.iter().find(|key| key.kid == kid)
     }
 
     fn signed(&self, method: &str, path: &str, expires: i64) -> String {
-        let key = &self.0[0];
+        let key = &self.keys[0];
         let signature = BASE64URL_NOPAD.encode(&key.signature(method, path, expires));
         format!("{path}?expires={expires}&kid={}&sig={signature}", key.kid)
     }
@@ -125,6 +148,12 @@ pub struct Verified<'a> {
     pub expires: i64,
 }
 
+impl Verified<'_> {
+    fn callback(self) -> Result<CallbackPath, PresignError> {
+        self.path.parse().map_err(|_| PresignError::Malformed)
+    }
+}
+
 /// Why a presigned path is refused. Nothing in it tells a forger how close he came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PresignError {
@@ -134,7 +163,10 @@ pub enum PresignError {
     UnknownKey,
     #[error("the signature does not belong to this method and path; send them exactly as they were received")]
     BadSignature,
-    #[error("the presigned path has expired; each heartbeat answers with a new one")]
+    #[error(
+        "the presigned path has expired; each heartbeat answers with a new one, and beats and logs that missed it show \
+         the attempt's path for finished beside theirs"
+    )]
     Expired,
 }
 

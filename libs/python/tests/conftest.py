@@ -47,3 +47,18 @@ def quick_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         SERVO_SCHEDULER__LEASE_TTL=lease,
     ) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def forgetful_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
+    """Signatures end there with the heartbeat timeout that they are for, and a second later at most."""
+    beat, grace = "500ms", "500ms"
+    with started(
+        binaries,
+        tmp_path_factory.mktemp("forgetful-mesh"),
+        SERVO_CALLBACK__HEARTBEAT_INTERVAL=beat,
+        SERVO_CALLBACK__SIGNATURE_GRACE=grace,
+        SERVO_DISPATCHER__HEARTBEAT_INTERVAL=beat,
+        SERVO_DISPATCHER__SIGNATURE_GRACE=grace,
+    ) as running:
+        yield running

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,25 @@ class Mesh:
             ca_file=self.ca_file,
             server_name="localhost",
         )
+
+    @contextmanager
+    def stopped(self, service: str) -> Iterator[None]:
+        """A service that neither answers nor ends meanwhile."""
+        process = self._process_of(service)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
+
+    def _process_of(self, service: str) -> int:
+        """By the configuration that it was started with."""
+        configured = f"SERVO_CONFIG={self.folder.resolve()}/config/{service}.toml".encode()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if configured in (folder / "environ").read_bytes().split(b"\0"):
+                    return int(folder.name)
+        raise AssertionError(f"no process of {service} runs")
 
     @contextmanager
     def worker(self) -> Iterator[None]:

@@ -1,10 +1,10 @@
 //! The presigned calls over plain HTTPS, for workers that speak no gRPC: `POST` to the envelope's path as it is, with the
-//! request as JSON. What happens then is what happens over gRPC.
+//! request as JSON, and a renewal as a header where one is needed. What happens then is what happens over gRPC.
 
 use std::convert::Infallible;
 
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use prost::Message;
 use servo_mesh::{Error, Handler, Reason, problem};
@@ -15,7 +15,8 @@ use tonic::body::Body;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use crate::rpc::{Callback, current_trace};
+use crate::core::Shown;
+use crate::rpc::{Callback, RENEWAL, current_trace};
 
 const JSON: &str = "application/json";
 
@@ -60,7 +61,7 @@ async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<
         let told = format!("{} is not allowed here; presigned paths take POST", head.method);
         return Err(Refusal::Http(StatusCode::METHOD_NOT_ALLOWED, Error::new(Reason::InvalidField, told)));
     }
-    let media = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = text(&head.headers, CONTENT_TYPE.as_str());
     if media.split(';').next().map(str::trim) != Some(JSON) {
         let told = format!("content-type is `{media}`; send {JSON}");
         return Err(Refusal::Http(
@@ -68,17 +69,23 @@ async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<
             Error::new(Reason::InvalidField, told),
         ));
     }
-    let presigned = head.uri.path_and_query().map_or("", |whole| whole.as_str()).to_owned();
+    let presigned = head.uri.path_and_query().map_or("", |whole| whole.as_str());
+    let shown = Shown { presigned, renewal: text(&head.headers, RENEWAL) };
     // Before the body is read: who cannot show a signature gets nothing gathered for him.
-    callback.is_signed(&presigned, path.verb)?;
+    callback.is_signed(shown, path.verb)?;
     let body = body.collect().await.map_err(|_| too_large())?.to_bytes();
-    deed(callback, &path, &presigned, &body).await
+    deed(callback, &path, shown, &body).await
+}
+
+/// The header's value; empty without one.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 async fn deed(
     callback: &Callback,
     path: &CallbackPath,
-    presigned: &str,
+    shown: Shown<'_>,
     body: &[u8],
 ) -> Result<Response<Body>, Refusal> {
     let trace = current_trace();
@@ -86,22 +93,22 @@ async fn deed(
         CallbackVerb::Start => {
             let mut asked: v1::StartAttemptRequest = read("StartAttemptRequest", body)?;
             fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("StartAttemptResponse", &callback.start(presigned, asked, trace).await?)
+            written("StartAttemptResponse", &callback.start(shown, asked, trace).await?)
         }
         CallbackVerb::Heartbeat => {
             let mut asked: v1::HeartbeatRequest = read("HeartbeatRequest", body)?;
             fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("HeartbeatResponse", &callback.beat(presigned, asked).await?)
+            written("HeartbeatResponse", &callback.beat(shown, asked).await?)
         }
         CallbackVerb::Logs => {
             let mut asked: v1::AppendLogsRequest = read("AppendLogsRequest", body)?;
             fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("AppendLogsResponse", &callback.append(presigned, asked).await?)
+            written("AppendLogsResponse", &callback.append(shown, asked).await?)
         }
         CallbackVerb::Finished => {
             let mut asked: v1::FinishAttemptRequest = read("FinishAttemptRequest", body)?;
             fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("FinishAttemptResponse", &callback.finish(presigned, asked, trace).await?)
+            written("FinishAttemptResponse", &callback.finish(shown, asked, trace).await?)
         }
     }
 }

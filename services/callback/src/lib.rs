@@ -26,7 +26,8 @@ use serde::Deserialize;
 use servo_mesh::config::SigningKeys;
 use servo_mesh::{Fault, Life, Mesh, Pace, PageTokens};
 use servo_model::Service;
-use servo_model::limits::HEARTBEAT_INTERVAL;
+use servo_model::limits::{CLOCK_SKEW_MAX, HEARTBEAT_INTERVAL};
+use servo_model::presign::SignatureGrace;
 use servo_model::service::HTTP_PORT_OFFSET;
 use servo_proto::v1::callback_service_server::CallbackServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -56,6 +57,9 @@ pub struct Reports {
     /// Time from one beat of an attempt to the next.
     #[serde(default = "heartbeat_interval", deserialize_with = "servo_mesh::config::duration")]
     pub heartbeat_interval: Duration,
+    /// How late a signed call may be, and how far clocks may differ; the dispatcher has the same.
+    #[serde(default = "signature_grace", deserialize_with = "servo_mesh::config::duration")]
+    pub signature_grace: Duration,
     /// Where presigned calls over plain HTTPS are taken. Defaults to loopback and the service's port + 200.
     #[serde(default, deserialize_with = "servo_mesh::config::address")]
     pub http_listen: Option<SocketAddr>,
@@ -82,6 +86,10 @@ fn heartbeat_interval() -> Duration {
     HEARTBEAT_INTERVAL
 }
 
+fn signature_grace() -> Duration {
+    CLOCK_SKEW_MAX
+}
+
 /// Serves the API until the process is told to stop.
 pub fn start(mesh: Mesh<Config>) -> Life {
     Box::pin(serve(mesh))
@@ -92,6 +100,8 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let Config { database, callback: reports } = mesh.config();
     let store = Store::connect(Service::Callback, database)?;
     let keys = reports.signing_keys.ring().map_err(|error| Fault::config("callback.signing_keys", error))?;
+    let grace = SignatureGrace::new(reports.signature_grace)
+        .map_err(|error| Fault::config("callback.signature_grace", error))?;
     let outputs = Outputs::new(&reports.output_base)
         .map_err(|error| Fault::config("callback.output_base", error.to_string()))?;
     let metrics = Metrics::default();
@@ -99,7 +109,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let address = mesh.common().server.address(Service::Callback).to_string();
     let health = Health::new(store.loops().clone(), &address, reports.heartbeat_interval);
     let callback = Callback {
-        door: Arc::new(Door::new(keys, reports.heartbeat_interval)),
+        door: Arc::new(Door::new(keys, reports.heartbeat_interval, grace)),
         forward: Forward::start(mesh.clone(), &store),
         beats: Beats::start(&store, health.clone(), metrics.clone()),
         logs: Logs::start(&store),

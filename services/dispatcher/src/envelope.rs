@@ -9,7 +9,7 @@ use prost::bytes::Bytes;
 use servo_model::limits::{
     DISPATCH_ACK_TIMEOUT, ENVELOPE_BYTES_MAX, FINISH_SIGNATURE_GRACE, HEARTBEAT_TIMEOUT,
 };
-use servo_model::presign::{CallbackPath, CallbackVerb, KeyRing};
+use servo_model::presign::{CallbackPath, CallbackVerb, KeyRing, SignatureGrace};
 use servo_model::{TaskKey, WorkerId};
 use servo_proto::v1 as pb;
 use sha2::Sha256;
@@ -20,8 +20,6 @@ use crate::wire;
 
 /// How long user code may run when the asset does not say.
 const EXECUTION_TIMEOUT: Duration = Duration::from_secs(3600);
-/// A beat that comes this late still carries a good signature.
-const BEAT_GRACE: Duration = Duration::from_secs(60);
 /// Beats per heartbeat timeout, so that a lost one loses nobody.
 const BEATS_PER_TIMEOUT: u32 = 3;
 
@@ -44,6 +42,8 @@ pub(crate) struct Signer {
     pub(crate) callback_url: Arc<str>,
     pub(crate) output_base: Arc<str>,
     pub(crate) heartbeat_interval: Duration,
+    /// The callback's.
+    pub(crate) grace: SignatureGrace,
 }
 
 /// Why an envelope cannot be made.
@@ -169,8 +169,8 @@ impl Signer {
             self.callbacks.sign_callback(&path, until as i64)
         };
         let ack = wire::duration_or(timeouts.dispatch_ack, DISPATCH_ACK_TIMEOUT);
-        let started_by = now + (ack + BEAT_GRACE).as_secs_f64();
-        let beat_by = now + (silence + 2 * BEAT_GRACE).as_secs_f64();
+        let started_by = now + (ack + self.grace.get()).as_secs_f64();
+        let beat_by = now + self.grace.beat_life(silence).as_secs_f64();
         pb::CallbackPaths {
             base_url: self.callback_url.to_string(),
             start: sign(CallbackVerb::Start, started_by),
@@ -258,6 +258,7 @@ mod tests {
             callback_url: "".into(),
             output_base: "".into(),
             heartbeat_interval: Duration::from_secs(30),
+            grace: SignatureGrace::default(),
         };
         let (now, deadline, off) = (1e9, 1e9 + 36_000.0, 45);
         let silence = Duration::from_secs(300);
@@ -271,6 +272,7 @@ mod tests {
         );
         assert!(good(&paths.finished, deadline + 23.0 * 3_600.0), "an outcome that was spooled");
         assert!(!good(&paths.start, deadline), "a start does not live on");
+        assert!(!good(&paths.heartbeat, deadline) && !good(&paths.logs, deadline), "beats renew theirs");
     }
 
     #[test]

@@ -23,6 +23,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use servo_mesh::config::{BadKeys, SigningKeys};
 use servo_mesh::{Doorbell, Fault, Life, Mesh, Pace};
+use servo_model::limits::{CLOCK_SKEW_MAX, HEARTBEAT_INTERVAL};
+use servo_model::presign::SignatureGrace;
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
@@ -77,6 +79,9 @@ pub struct Section {
     /// Time from one beat of an attempt to the next, at most.
     #[serde(deserialize_with = "servo_mesh::config::duration")]
     pub heartbeat_interval: Duration,
+    /// How late a signed call may be, and how far clocks may differ; the callback service has the same.
+    #[serde(deserialize_with = "servo_mesh::config::duration")]
+    pub signature_grace: Duration,
     /// Plans kept in memory.
     #[serde(deserialize_with = "servo_mesh::config::size")]
     pub plan_cache: usize,
@@ -114,7 +119,8 @@ impl Default for Section {
             signing_keys: SigningKeys::default(),
             callback_url: String::new(),
             output_base: String::new(),
-            heartbeat_interval: servo_model::limits::HEARTBEAT_INTERVAL,
+            heartbeat_interval: HEARTBEAT_INTERVAL,
+            signature_grace: CLOCK_SKEW_MAX,
             plan_cache: 64 << 20,
             shared_workers: false,
             push: Push::default(),
@@ -266,6 +272,8 @@ fn signer(config: &Section) -> Result<Signer, Fault> {
     let fault = |fault| Fault::config("dispatcher.signing_keys", fault);
     let callbacks = config.signing_keys.ring().map_err(fault)?;
     let (kid, secret) = config.signing_keys.current().ok_or_else(|| fault(BadKeys::None))?;
+    let grace = SignatureGrace::new(config.signature_grace)
+        .map_err(|error| Fault::config("dispatcher.signature_grace", error))?;
     Ok(Signer {
         callbacks,
         envelope_secret: envelope::hmac(secret, b"envelope secret v1").into(),
@@ -273,5 +281,6 @@ fn signer(config: &Section) -> Result<Signer, Fault> {
         callback_url: config.callback_url.as_str().into(),
         output_base: config.output_base.as_str().into(),
         heartbeat_interval: config.heartbeat_interval,
+        grace,
     })
 }

@@ -58,7 +58,18 @@ impl Web {
 
     async fn send(&self, method: Method, path: &str, media: &str, body: String) -> (StatusCode, Value) {
         let request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        let request = request.header("content-type", media).body(Body::new(Full::from(body))).unwrap();
+        self.call(request.header("content-type", media).body(Body::new(Full::from(body))).unwrap()).await
+    }
+
+    /// With the path of the attempt's outcome beside one that has expired.
+    async fn post_renewing(&self, path: &str, renewal: &str, body: Value) -> (StatusCode, Value) {
+        let request =
+            Request::post(format!("{}{path}", self.base)).header("content-type", "application/json");
+        let request = request.header("servo-presigned-renewal", renewal);
+        self.call(request.body(Body::new(Full::from(body.to_string()))).unwrap()).await
+    }
+
+    async fn call(&self, request: Request<Body>) -> (StatusCode, Value) {
         let mut channel = self.channel.clone();
         let answer = channel.ready().await.unwrap().call(request).await.unwrap();
         let status = answer.status();
@@ -335,4 +346,139 @@ async fn f04_a_stopped_scheduler_declares_nobody_lost() {
     let (stop, go_on) =
         (signal(Service::Scheduler, Signal::SIGSTOP), signal(Service::Scheduler, Signal::SIGCONT));
     nobody_is_lost(stop, async |_| tokio::time::sleep(Duration::from_secs(9)).await, go_on).await;
+}
+
+/// The beat that is stored last, in seconds of the database's clock.
+async fn last_beat(running: &Running) -> Option<f64> {
+    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
+    let (at,): (Option<f64>,) =
+        sqlx::query_as("SELECT extract(epoch FROM max(beat_at))::float8 FROM callback.heartbeats")
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+    at
+}
+
+async fn beat_after(running: &Running, before: Option<f64>) {
+    while last_beat(running).await <= before {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Something is not there for longer than a beat's signature lives; the attempt beats again and ends as the first.
+async fn an_outage_outlasts_signatures(harm: impl FnOnce(&mut Running), heal: impl FnOnce(&mut Running)) {
+    let mut running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
+    let user = User::of(&running.mesh).unwrap();
+    let _worker = user.work(2);
+    // Longer than the outage and the heartbeat timeout after it: its outcome does not come in time to save it.
+    let nap = impatient(asset("nap/a", &[], r#"{"do":"sleep","ms":25000}"#));
+    user.deploy(manifest(vec![nap])).await.unwrap();
+    let run = user.trigger(&["nap.a"]).await.unwrap();
+    beat_after(&running, None).await;
+    harm(&mut running);
+    let last = last_beat(&running).await;
+    // The timeout of 4 s, three times the grace of 1 s, and the second that is rounded away.
+    silence_of(&running, 9.0).await;
+    heal(&mut running);
+    running.mesh.wait_until_healthy().await.unwrap();
+    beat_after(&running, last).await;
+    let ended = user.ended(&run.run_id).await.unwrap();
+    assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
+    let tasks = user.tasks(&run.run_id).await.unwrap();
+    assert_eq!((tasks[0].attempt, tasks[0].failures), (1, 0), "{tasks:?}");
+}
+
+#[tokio::test]
+async fn f14_a_callback_that_is_stopped_for_longer_than_signatures_live_costs_no_attempt() {
+    let (stop, go_on) =
+        (signal(Service::Callback, Signal::SIGSTOP), signal(Service::Callback, Signal::SIGCONT));
+    an_outage_outlasts_signatures(stop, go_on).await;
+}
+
+#[tokio::test]
+async fn f14_a_callback_that_is_dead_for_longer_than_signatures_live_costs_no_attempt() {
+    let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
+    an_outage_outlasts_signatures(kill, |running| running.mesh.launch(Service::Callback).unwrap()).await;
+}
+
+/// Beats until the path is refused as expired.
+async fn until_expired(web: &Web, path: &str, beat: &Value) {
+    loop {
+        let (status, told) = web.post(path, beat.clone()).await;
+        if status == StatusCode::UNAUTHORIZED {
+            assert_eq!(told["reason"], "SIGNATURE_EXPIRED", "{told}");
+            return;
+        }
+        assert_eq!(status, StatusCode::OK, "{told}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
+async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
+    let running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
+    let user = User::of(&running.mesh).unwrap();
+    let mut envelopes = work_by_hand(&user);
+    user.deploy(manifest(vec![asset("web/a", &[], ""), asset("web/b", &[], "")])).await.unwrap();
+    let run = user.trigger(&["web.*"]).await.unwrap();
+    let web = Web::of(&running);
+    let (one, other) = (envelopes.recv().await.unwrap(), envelopes.recv().await.unwrap());
+    let (paths, foreign) = (one.callbacks.clone().unwrap(), other.callbacks.unwrap().finished);
+    let task = json!({"ordinal": one.task.unwrap().ordinal});
+    let start = json!({"task": task, "session": "by-hand", "mode": "DISPATCH_MODE_PULL"});
+    assert_eq!(web.post(&paths.start, start).await.0, StatusCode::OK);
+    // Signatures of a shorter life than the asset's own: nobody counts as lost while they expire.
+    let beat = json!({"task": task, "session": "by-hand", "heartbeatTimeout": "1s"});
+    let (_, answer) = web.post(&paths.heartbeat, beat.clone()).await;
+    let renewed = |verb: &str| answer["renewed"][verb].as_str().unwrap().to_owned();
+    let (beats, logs, outcome) = (renewed("heartbeat"), renewed("logs"), paths.finished);
+    until_expired(&web, &beats, &beat).await;
+    let last = last_beat(&running).await;
+    let lines = |text: &str| json!({"session": "by-hand", "sequence": "1", "lines": [{"text": text}]});
+    let forged = |path: &str| format!("{}A", &path[..path.len() - 1]);
+    for (path, renewal, reason) in [
+        (&beats, "", "SIGNATURE_EXPIRED"),
+        (&logs, "", "SIGNATURE_EXPIRED"),
+        (&beats, beats.as_str(), "SIGNATURE_EXPIRED"),
+        (&beats, &foreign, "SIGNATURE_INVALID"),
+        (&logs, &foreign, "SIGNATURE_INVALID"),
+        (&beats, &forged(&outcome), "SIGNATURE_INVALID"),
+        (&forged(&beats), &outcome, "SIGNATURE_INVALID"),
+        (&beats, &paths.logs, "SIGNATURE_INVALID"),
+    ] {
+        let body = if path == &logs { lines("forged") } else { beat.clone() };
+        let (status, told) = web.post_renewing(path, renewal, body).await;
+        let told = (status, told["reason"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(told, (StatusCode::UNAUTHORIZED, reason.to_owned()), "{path} with {renewal}");
+    }
+    assert_eq!(last_beat(&running).await, last, "nothing of it was stored");
+    let (status, stored) = web.post_renewing(&logs, &outcome, lines("mine")).await;
+    assert_eq!(status, StatusCode::OK, "{stored}");
+    assert_eq!(texts(&read_logs(&user, tail(&run.run_id)).await.0), ["mine"]);
+    let (status, answer) = web.post_renewing(&beats, &outcome, beat.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert!(last_beat(&running).await > last);
+    let (status, told) = web.post(answer["renewed"]["heartbeat"].as_str().unwrap(), beat).await;
+    assert_eq!(status, StatusCode::OK, "the renewed path opens by itself: {told}");
+}
+
+#[tokio::test]
+async fn a_heartbeat_timeout_that_no_manifest_can_have_is_refused() {
+    let running = Running::start().await;
+    let user = User::of(&running.mesh).unwrap();
+    let mut envelopes = work_by_hand(&user);
+    user.deploy(manifest(vec![asset("web/a", &[], "")])).await.unwrap();
+    user.trigger(&["web.a"]).await.unwrap();
+    let web = Web::of(&running);
+    let envelope = envelopes.recv().await.unwrap();
+    let paths = envelope.callbacks.clone().unwrap();
+    let task = json!({"ordinal": envelope.task.unwrap().ordinal});
+    for timeout in ["0s", "-1s", "40000000s"] {
+        for path in [&paths.heartbeat, &paths.start] {
+            let body = json!({"task": task, "session": "by-hand", "heartbeatTimeout": timeout}).to_string();
+            let told = web.refused(path, &body, StatusCode::BAD_REQUEST, "INVALID_FIELD").await;
+            assert!(told["detail"].as_str().unwrap().contains("heartbeat_timeout"), "{told}");
+        }
+    }
+    assert_eq!(last_beat(&running).await, None, "none of it counts");
 }

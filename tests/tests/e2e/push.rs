@@ -93,7 +93,7 @@ async fn ask_to_start(
         worker_id: worker_id.to_owned(),
         session: "a process".to_owned(),
         mode: envelope.mode,
-        start_time: None,
+        ..Default::default()
     });
     let path = envelope.callbacks.as_ref().unwrap().start.parse().unwrap();
     request.metadata_mut().insert("servo-presigned", path);

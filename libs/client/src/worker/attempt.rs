@@ -150,6 +150,16 @@ impl Attempt {
         lock(&self.0.paths).heartbeat.clone()
     }
 
+    /// It lives as long as the attempt may, and longer.
+    pub(crate) fn finish_path(&self) -> &str {
+        self.envelope().callbacks.as_ref().map_or("", |paths| &paths.finished)
+    }
+
+    /// After which silence it counts as lost, as the envelope says it.
+    pub(crate) fn heartbeat_timeout(&self) -> Option<prost_types::Duration> {
+        self.envelope().timeouts.as_ref().and_then(|timeouts| timeouts.heartbeat)
+    }
+
     pub(crate) fn interval(&self) -> Duration {
         *lock(&self.0.interval)
     }

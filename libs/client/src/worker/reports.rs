@@ -28,9 +28,17 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// A report on its way.
 pub(crate) struct Report {
-    pub(crate) attempt: Attempt,
-    pub(crate) presigned: String,
-    pub(crate) call: Call,
+    attempt: Attempt,
+    presigned: String,
+    /// Shown beside a path that has expired; empty before that.
+    renewal: String,
+    call: Call,
+}
+
+impl Report {
+    pub(crate) fn new(attempt: &Attempt, presigned: String, call: Call) -> Report {
+        Report { attempt: attempt.clone(), presigned, renewal: String::new(), call }
+    }
 }
 
 /// Takes reports. Cheap to clone.
@@ -99,8 +107,15 @@ impl Reporter {
             self.unsent = self.open.keys().copied().collect();
             self.callbacks.rotate_left(1);
             pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            let pause = pause.min(self.shortest_interval());
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
         }
+    }
+
+    /// Of the beats that wait. Silence is judged from when the server is back: who then waits longer than from one beat
+    /// to the next may be given up although it lives.
+    fn shortest_interval(&self) -> Duration {
+        self.open.values().map(|report| report.attempt.interval()).min().unwrap_or(PAUSE_MAX)
     }
 
     /// `false` when nobody can report any more.
@@ -222,9 +237,8 @@ impl Reporter {
                         again = Some(again.map_or(pause, |other| other.min(pause)));
                         continue;
                     }
-                    refused(report, &refusal);
-                    if let Some(failed) = failed_instead(report, &refusal) {
-                        self.open.insert(answer.number, failed);
+                    if let Some(instead) = said_instead(report, &refusal) {
+                        self.open.insert(answer.number, instead);
                         self.unsent.insert(answer.number);
                         again.get_or_insert(Duration::ZERO);
                         continue;
@@ -259,11 +273,33 @@ fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
     }
 }
 
+/// What is said instead of a report that was refused; `None` when that is the last word.
+fn said_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+    let returning = after_an_outage(report, refusal);
+    if returning.is_none() {
+        refused(report, refusal);
+    }
+    returning.or_else(|| failed_instead(report, refusal))
+}
+
+/// The same report with the proof that its attempt may go on: an outage lasted longer than its signature.
+fn after_an_outage(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+    let short_lived = matches!(report.call, Call::Heartbeat(_) | Call::Logs(_));
+    let expired = refusal.reason() == pb::ErrorReason::SignatureExpired;
+    let (renewal, shown) = (report.attempt.finish_path(), !report.renewal.is_empty());
+    if !short_lived || !expired || shown || renewal.is_empty() {
+        return None;
+    }
+    debug!(attempt = report.attempt.envelope().attempt_id, "a signature expired meanwhile and is renewed");
+    let again = Report::new(&report.attempt, report.presigned.clone(), report.call.clone());
+    Some(Report { renewal: renewal.to_owned(), ..again })
+}
+
 /// The same report with the outcome that is told instead.
 fn failed_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
     let Call::Finish(finish) = &report.call else { return None };
     let call = Call::Finish(instead(finish, refusal)?);
-    Some(Report { attempt: report.attempt.clone(), presigned: report.presigned.clone(), call })
+    Some(Report::new(&report.attempt, report.presigned.clone(), call))
 }
 
 fn item(number: u64, report: &Report) -> pb::CallbackItem {
@@ -272,6 +308,7 @@ fn item(number: u64, report: &Report) -> pb::CallbackItem {
         presigned: report.presigned.clone(),
         call: Some(report.call.clone()),
         trace: report.attempt.envelope().trace.clone(),
+        renewal: report.renewal.clone(),
     }
 }
 
@@ -298,7 +335,7 @@ mod tests {
         let finish = pb::FinishAttemptRequest { skip_reason, ..Default::default() };
         let token = CancellationToken::new();
         let attempt = Attempt::new(Default::default(), "s".into(), "w".into(), token, PAUSE_MAX);
-        Report { attempt, presigned: String::new(), call: Call::Finish(finish) }
+        Report::new(&attempt, String::new(), Call::Finish(finish))
     }
 
     #[test]
@@ -318,5 +355,57 @@ mod tests {
         check(3, BYTES_PER_MESSAGE - 100, &[1, 1, 1]);
         // What no message can carry is told in a few words.
         check(3, 2 * MESSAGE_BYTES_MAX, &[3]);
+    }
+
+    fn attempt(finished: &str) -> Attempt {
+        let callbacks = pb::CallbackPaths { finished: finished.to_owned(), ..Default::default() };
+        let beat_every = Some(prost_types::Duration { seconds: 1, nanos: 0 });
+        let envelope = pb::TaskEnvelope {
+            callbacks: Some(callbacks),
+            heartbeat_interval: beat_every,
+            ..Default::default()
+        };
+        Attempt::new(envelope, "s".into(), "w".into(), CancellationToken::new(), PAUSE_MAX)
+    }
+
+    /// The renewals that a report is sent with when each is refused for this reason.
+    fn renewals(reason: pb::ErrorReason, finished: &str, call: Call) -> Vec<String> {
+        let mut reporter = reporter();
+        reporter.take(Report::new(&attempt(finished), "/old".to_owned(), call));
+        let mut seen = Vec::new();
+        while let Some(items) = reporter.next_items() {
+            assert_eq!((items.len(), items[0].presigned.as_str()), (1, "/old"));
+            seen.push(items[0].renewal.clone());
+            let refusal = pb::CallbackRefusal { reason: reason.into(), ..Default::default() };
+            let result = Some(Answer::Refusal(refusal));
+            let results = vec![pb::CallbackResult { number: items[0].number, result }];
+            reporter.answered(pb::StreamCallbacksResponse { results });
+        }
+        assert!(reporter.open.is_empty(), "it is not repeated for ever");
+        seen
+    }
+
+    #[test]
+    fn f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal() {
+        use pb::ErrorReason::{SignatureExpired, SignatureInvalid, StaleAttempt};
+        let beat = || Call::Heartbeat(pb::HeartbeatRequest::default());
+        let logs = || Call::Logs(pb::AppendLogsRequest::default());
+        assert_eq!(renewals(SignatureExpired, "/finished", beat()), ["", "/finished"]);
+        assert_eq!(renewals(SignatureExpired, "/finished", logs()), ["", "/finished"]);
+        assert_eq!(renewals(SignatureExpired, "", beat()), [""]);
+        assert_eq!(renewals(SignatureInvalid, "/finished", beat()), [""]);
+        assert_eq!(renewals(StaleAttempt, "/finished", beat()), [""]);
+        let start = Call::Start(pb::StartAttemptRequest::default());
+        assert_eq!(renewals(SignatureExpired, "/finished", start), [""]);
+        let finish = Call::Finish(pb::FinishAttemptRequest::default());
+        assert_eq!(renewals(SignatureExpired, "/finished", finish), [""]);
+    }
+
+    #[test]
+    fn who_beats_often_comes_back_soon() {
+        let mut reporter = reporter();
+        assert_eq!(reporter.shortest_interval(), PAUSE_MAX);
+        reporter.take(Report::new(&attempt(""), String::new(), Call::Heartbeat(Default::default())));
+        assert_eq!(reporter.shortest_interval(), Duration::from_secs(1));
     }
 }

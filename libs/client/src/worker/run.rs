@@ -95,8 +95,7 @@ fn next_round(at: Instant) -> Instant {
 
 fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
     let start = pb::StartAttemptRequest { start_time: Some(started), ..start_request(attempt) };
-    let presigned = start_path(attempt);
-    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Start(start) });
+    reports.send(Report::new(attempt, start_path(attempt), Call::Start(start)));
 }
 
 pub(super) fn start_path(attempt: &Attempt) -> String {
@@ -115,6 +114,7 @@ pub(super) fn start_request(attempt: &Attempt) -> pb::StartAttemptRequest {
         session: attempt.session().to_owned(),
         mode: envelope.mode,
         start_time: None,
+        heartbeat_timeout: attempt.heartbeat_timeout(),
     }
 }
 
@@ -129,9 +129,9 @@ fn report_beat(attempt: &Attempt, reports: &Reports) {
         progress_ppm: attempt.progress_ppm(),
         progress_message: String::new(),
         task: envelope.task,
+        heartbeat_timeout: attempt.heartbeat_timeout(),
     };
-    let presigned = attempt.beat_path();
-    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Heartbeat(beat) });
+    reports.send(Report::new(attempt, attempt.beat_path(), Call::Heartbeat(beat)));
 }
 
 fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types::Timestamp) {
@@ -148,8 +148,7 @@ fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types
         end_time: Some(now()),
         ..done.0
     };
-    let presigned = envelope.callbacks.as_ref().map(|paths| paths.finished.clone()).unwrap_or_default();
-    reports.send(Report { attempt: attempt.clone(), presigned, call: Call::Finish(finish) });
+    reports.send(Report::new(attempt, attempt.finish_path().to_owned(), Call::Finish(finish)));
 }
 
 fn now() -> prost_types::Timestamp {

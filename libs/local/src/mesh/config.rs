@@ -76,12 +76,16 @@ fn pace(mesh: &LocalMesh, service: Service) -> Table {
     let Some(pace) = mesh.pace else { return Table::new() };
     let text = |time: std::time::Duration| Value::String(format!("{}ms", time.as_millis()));
     let (lease, beat) = (("lease_ttl", text(pace.lease)), ("heartbeat_interval", text(pace.heartbeat)));
-    match service {
+    let mut own = match service {
         Service::Scheduler => entries([lease]),
         Service::Dispatcher => entries([lease, beat]),
         Service::Callback => entries([beat]),
-        _ => Table::new(),
+        _ => return Table::new(),
+    };
+    if service != Service::Scheduler {
+        own.extend(pace.signature_grace.map(|grace| ("signature_grace".to_owned(), text(grace))));
     }
+    own
 }
 
 fn output_base(mesh: &LocalMesh) -> Value {

@@ -33,12 +33,21 @@ pub struct MeshOptions {
 pub struct LivenessPace {
     pub heartbeat: Duration,
     pub lease: Duration,
+    /// What signatures live beyond what they are for; none leaves it to the services.
+    pub signature_grace: Option<Duration>,
 }
 
 impl LivenessPace {
     /// For chaos: who is killed is missed within seconds.
-    pub const QUICK: LivenessPace =
-        LivenessPace { heartbeat: Duration::from_secs(1), lease: Duration::from_secs(3) };
+    pub const QUICK: LivenessPace = LivenessPace {
+        heartbeat: Duration::from_secs(1),
+        lease: Duration::from_secs(3),
+        signature_grace: None,
+    };
+
+    /// The same where signatures, too, end within seconds.
+    pub const FORGETFUL: LivenessPace =
+        LivenessPace { signature_grace: Some(Duration::from_secs(1)), ..LivenessPace::QUICK };
 }
 
 impl MeshOptions {

@@ -125,7 +125,10 @@ fn keys_are_long_named_and_silent() {
         assert!(matches!(SigningKey::new(kid, [0; 32]), Err(KeyError::BadKid(_))), "{kid}");
     }
     assert!(matches!(KeyRing::new(key("k1"), [key("k1")]), Err(KeyError::RepeatedKid(_))));
-    assert_eq!(format!("{:?}", ring()), "KeyRing([SigningKey(k2), SigningKey(k1)])");
+    assert_eq!(
+        format!("{:?}", ring()),
+        "KeyRing { keys: [SigningKey(k2), SigningKey(k1)], clock_skew: 60s }"
+    );
 }
 
 proptest! {
@@ -148,9 +151,40 @@ proptest! {
 #[test]
 fn f31_a_signature_tolerates_clocks_that_differ_and_no_more() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
-    let skew = i64::try_from(CLOCK_SKEW_MAX.as_secs()).unwrap();
+    let skew = i64::try_from(SignatureGrace::default().get().as_secs()).unwrap();
     for off in [-3_600, -45, 0, 45, skew] {
         assert!(ring().verify_callback(&presigned, EXPIRES + off).is_ok(), "{off} s");
     }
     assert_eq!(ring().verify_callback(&presigned, EXPIRES + skew + 1), Err(PresignError::Expired));
+}
+
+#[test]
+fn a_ring_tolerates_what_it_was_told_to() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Logs), EXPIRES);
+    for (seconds, off, good) in [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)] {
+        let ring = ring().tolerating(SignatureGrace::new(Duration::from_secs(seconds)).unwrap());
+        assert_eq!(ring.verify_callback(&presigned, EXPIRES + off).is_ok(), good, "{off} s of {seconds}");
+    }
+}
+
+#[test]
+fn f15_of_what_expired_every_changed_byte_is_refused_too() {
+    let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
+    assert_eq!(ring().verify_expired_callback(&presigned), Ok(callback(CallbackVerb::Heartbeat)));
+    for at in 0..presigned.len() {
+        let mut forged = presigned.clone().into_bytes();
+        forged[at] ^= 1;
+        let forged = String::from_utf8(forged).unwrap();
+        assert!(ring().verify_expired_callback(&forged).is_err(), "{forged}");
+    }
+}
+
+#[test]
+fn a_grace_has_an_end() {
+    assert_eq!(SignatureGrace::default().get(), Duration::from_secs(60));
+    assert!(SignatureGrace::new(SignatureGrace::MAX).is_ok());
+    let told = SignatureGrace::new(SignatureGrace::MAX + Duration::from_secs(1)).unwrap_err().to_string();
+    assert_eq!(told, "is 301s, so signatures would outlive what they are for; set 300s or less");
+    assert_eq!(SignatureGrace::default().beat_life(Duration::from_secs(7)), Duration::from_secs(127));
+    assert_eq!(SignatureGrace::default().beat_life(Duration::MAX), Duration::MAX);
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from servo.build.archive import archive
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
@@ -140,13 +141,15 @@ class Server:
         self._beats = 0
         self.calls: list[callback_pb2.CallbackItem] = []
         self.refused: list[callback_pb2.CallbackItem] = []
+        self.renewals: set[str] = set()
         self.silent = False
 
     def sign(self) -> str:
         return f"/signed?expires={self._beats + self._lives}"
 
-    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None:
         self.calls.append(item)
+        self.renewals.add(renewal)
         if self.silent:
             return
         answer = callback_pb2.CallbackResult(number=item.number)
@@ -242,6 +245,20 @@ def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
     assert server.refused == []
     assert len(server.of("heartbeat")) >= 25
     assert sum(len(logs.lines) for logs in server.of("logs")) > 0
+    # Should an outage last longer than a signature, this one lets it in again.
+    assert server.renewals == {given.callbacks.finished}
+
+
+def test_signatures_are_asked_for_as_long_as_the_envelope_says(folder: Path) -> None:
+    for heartbeat in (None, Duration(seconds=7, nanos=5)):
+        go = folder / f"go-{heartbeat is None}"
+        server = Server(go=(2, go))
+        given = envelope("long", server, run_config_json=json.dumps({"go": str(go)}))
+        if heartbeat:
+            given.timeouts.heartbeat.CopyFrom(heartbeat)
+        carry_out(folder, server, given)
+        for call in server.of("start") + server.of("heartbeat"):
+            assert (call.heartbeat_timeout if call.HasField("heartbeat_timeout") else None) == heartbeat
 
 
 def test_what_was_killed_has_used_something(folder: Path) -> None:

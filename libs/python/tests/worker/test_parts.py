@@ -7,7 +7,7 @@ import errno
 import hmac
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,30 +164,104 @@ class Refusing(callback_pb2_grpc.CallbackServiceServicer):
             yield callback_pb2.StreamCallbacksResponse(results=results)
 
 
-def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def story() -> list[str]:
+def with_reports(
+    folder: Path, service: callback_pb2_grpc.CallbackServiceServicer, story: Callable[[Reports], Awaitable[None]]
+) -> None:
+    async def serve() -> None:
         server = grpc.aio.server()
-        # It has no other methods, and nobody calls them.
-        callback_pb2_grpc.add_CallbackServiceServicer_to_server(Refusing(), server)  # type: ignore[abstract]
+        callback_pb2_grpc.add_CallbackServiceServicer_to_server(service, server)
         address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
-        refused: list[str] = []
         async with grpc.aio.insecure_channel(address) as channel:
             client = SimpleNamespace(callback=callback_pb2_grpc.CallbackServiceStub(channel))
-            reports = Reports(cast(AsyncClient, client), "t", Spool(tmp_path))
+            reports = Reports(cast(AsyncClient, client), "t", Spool(folder))
             running = asyncio.create_task(reports.run())
-            for attempt in ("A", "B"):
-                item = callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt))
-                reports.send(item, lambda told: refused.append(told.refusal.message))
-                assert await reports.all_answered(10)
+            await story(reports)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         await server.stop(None)
-        return refused
 
-    assert asyncio.run(story()) == ["not on a Sunday"] * 2
+    asyncio.run(serve())
+
+
+def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    refused: list[str] = []
+
+    async def story(reports: Reports) -> None:
+        for attempt in ("A", "B"):
+            item = callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt))
+            reports.send(item, lambda told: refused.append(told.refusal.message))
+            assert await reports.all_answered(10)
+
+    # It has no other methods, and nobody calls them.
+    with_reports(tmp_path, Refusing(), story)  # type: ignore[abstract]
+    assert refused == ["not on a Sunday"] * 2
     assert "a report was refused: reason 999: not on a Sunday" in caplog.text
     assert list(Spool(tmp_path).left()) == []
+
+
+class Forgetful(callback_pb2_grpc.CallbackServiceServicer):
+    """Every signature has expired; with a renewal that it knows a call is let in."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+
+    async def StreamCallbacks(  # noqa: N802
+        self, requests: AsyncIterator[callback_pb2.StreamCallbacksRequest], _: Any
+    ) -> AsyncIterator[callback_pb2.StreamCallbacksResponse]:
+        async for request in requests:
+            yield callback_pb2.StreamCallbacksResponse(results=[self._answer(item) for item in request.items])
+
+    def _answer(self, item: callback_pb2.CallbackItem) -> callback_pb2.CallbackResult:
+        call = item.WhichOneof("call") or ""
+        self.calls.append((call, item.renewal))
+        if item.renewal == "/good":
+            return callback_pb2.CallbackResult(number=item.number, **{call: {}})
+        refusal = callback_pb2.CallbackRefusal(reason="ERROR_REASON_SIGNATURE_EXPIRED", message="too late")
+        return callback_pb2.CallbackResult(number=item.number, refusal=refusal)
+
+
+@pytest.mark.parametrize(
+    ("call", "renewal", "answer", "renewals"),
+    [
+        ("heartbeat", "/good", "heartbeat", ["", "/good"]),
+        ("logs", "/good", "logs", ["", "/good"]),
+        ("heartbeat", "/expired", "refusal", ["", "/expired"]),
+        ("heartbeat", "", "refusal", [""]),
+        ("start", "/good", "refusal", [""]),
+        ("finish", "/good", "refusal", [""]),
+    ],
+)
+def test_f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal(
+    tmp_path: Path, call: str, renewal: str, answer: str, renewals: list[str]
+) -> None:
+    told: list[str | None] = []
+
+    async def story(reports: Reports) -> None:
+        item = callback_pb2.CallbackItem(presigned="/old", **cast(Any, {call: {}}))
+        reports.send(item, lambda result: told.append(result.WhichOneof("result")), renewal)
+        assert await reports.all_answered(10)
+
+    server = Forgetful()  # type: ignore[abstract]
+    with_reports(tmp_path, server, story)
+    assert told == [answer]
+    assert server.calls == [(call, shown) for shown in renewals]
+
+
+def test_who_beats_often_comes_back_soon(tmp_path: Path) -> None:
+    async def story() -> None:
+        client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
+        reports = Reports(client, "t", Spool(tmp_path))
+        beat = callback_pb2.CallbackItem(heartbeat=callback_pb2.HeartbeatRequest())
+        reports.send(beat)
+        assert reports._shortest_interval() == 2.0
+        for seconds, interval in [(300, 100.0), (3, 1.0), (60, 1.0)]:
+            beat = callback_pb2.CallbackItem()
+            beat.heartbeat.heartbeat_timeout.FromSeconds(seconds)
+            reports.send(beat)
+            assert reports._shortest_interval() == interval
+
+    asyncio.run(story())
 
 
 def test_a_worker_that_cannot_report_ends(tmp_path: Path) -> None:

@@ -6,4 +6,4 @@ mod door;
 
 pub use attempts::{Attempts, TaskLine};
 pub use commit::{Elsewhere, MARKER, NotCommitted, check, folder};
-pub use door::{Door, Names, Refused};
+pub use door::{Door, Names, Refused, Shown};

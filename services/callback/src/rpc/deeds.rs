@@ -1,10 +1,11 @@
 //! The four things a worker says about its attempt.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use servo_mesh::{Error, Reason};
 use servo_model::Digest;
+use servo_model::limits::{HEARTBEAT_TIMEOUT, MANIFEST_TIME_MAX};
 use servo_model::presign::{CallbackPath, CallbackVerb};
 use servo_proto::v1;
 use servo_proto::v1::attempt_report::Report;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::{Callback, outcome};
 use crate::beats::{Beat, Standing};
-use crate::core::{Names, Refused};
+use crate::core::{Names, Refused, Shown};
 use crate::logs::Lines;
 
 const LINES_MAX: usize = 1_000;
@@ -22,21 +23,23 @@ const LINE_BYTES_MAX: usize = 16 << 10;
 /// All of it, in millionths.
 const WHOLE_PPM: u32 = 1_000_000;
 const PROGRESS_BYTES_MAX: usize = 512;
+/// Of a second.
+const NANOS_MAX: u32 = 999_999_999;
 /// Time for user code to stop before it is ended.
 const CANCEL_GRACE_SECONDS: i64 = 30;
 
 impl Callback {
     pub(crate) async fn start(
         &self,
-        presigned: &str,
+        shown: Shown<'_>,
         asked: v1::StartAttemptRequest,
         trace: Option<v1::TraceContext>,
     ) -> Result<v1::StartAttemptResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
-        let path = self.admit(presigned, CallbackVerb::Start, names)?;
+        let path = self.admit(shown, CallbackVerb::Start, names)?;
         outcome::attempt(asked.task.as_ref(), &asked.worker_id)?;
         outcome::time("start_time", asked.start_time.as_ref())?;
-        let renewed = Some(self.renewed(&path));
+        let renewed = Some(self.renewed(&path, heartbeat_timeout(asked.heartbeat_timeout)?));
         let asks_permission = asked.mode() == v1::DispatchMode::Push;
         let started = v1::TaskStarted {
             run_id: asked.run_id,
@@ -61,12 +64,12 @@ impl Callback {
 
     pub(crate) async fn finish(
         &self,
-        presigned: &str,
+        shown: Shown<'_>,
         asked: v1::FinishAttemptRequest,
         trace: Option<v1::TraceContext>,
     ) -> Result<v1::FinishAttemptResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
-        let path = self.admit(presigned, CallbackVerb::Finished, names)?;
+        let path = self.admit(shown, CallbackVerb::Finished, names)?;
         if asked.outcome() == v1::Outcome::Unspecified {
             return Err(Error::bad_field("outcome", "is not given; say how the attempt ended"));
         }
@@ -107,13 +110,14 @@ impl Callback {
 
     pub(crate) async fn beat(
         &self,
-        presigned: &str,
+        shown: Shown<'_>,
         asked: v1::HeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
-        let path = self.admit(presigned, CallbackVerb::Heartbeat, names)?;
+        let path = self.admit(shown, CallbackVerb::Heartbeat, names)?;
         let task =
             asked.task.ok_or_else(|| Error::bad_field("task", "is not given; the envelope names it"))?;
+        let timeout = heartbeat_timeout(asked.heartbeat_timeout)?;
         let small = |number: u32, field: &str| {
             i32::try_from(number).map_err(|_| Error::bad_field(field, "is larger than any task's"))
         };
@@ -144,7 +148,7 @@ impl Callback {
         Ok(v1::HeartbeatResponse {
             should_cancel,
             cancel_grace: Some(prost_types::Duration { seconds: CANCEL_GRACE_SECONDS, nanos: 0 }),
-            renewed: Some(self.renewed(&path)),
+            renewed: Some(self.renewed(&path, timeout)),
             interval: Some(prost_types::Duration {
                 seconds: interval.as_secs().cast_signed(),
                 nanos: interval.subsec_nanos().cast_signed(),
@@ -154,11 +158,11 @@ impl Callback {
 
     pub(crate) async fn append(
         &self,
-        presigned: &str,
+        shown: Shown<'_>,
         asked: v1::AppendLogsRequest,
     ) -> Result<v1::AppendLogsResponse, Error> {
         let names = names(&asked.tenant, &asked.workspace, &asked.run_id, &asked.attempt_id);
-        let path = self.admit(presigned, CallbackVerb::Logs, names)?;
+        let path = self.admit(shown, CallbackVerb::Logs, names)?;
         let mut lines = asked.lines;
         lines.iter_mut().for_each(|line| outcome::cut(&mut line.text, LINE_BYTES_MAX));
         let kept = v1::AppendLogsRequest { lines, dropped_lines: asked.dropped_lines, ..Default::default() };
@@ -189,20 +193,18 @@ impl Callback {
         Ok(v1::AppendLogsResponse { rejected_lines: 0 })
     }
 
-    fn admit(&self, presigned: &str, verb: CallbackVerb, names: Names<'_>) -> Result<CallbackPath, Error> {
-        self.door.admit(presigned, verb, names, now()).map_err(shut_out)
+    fn admit(&self, shown: Shown<'_>, verb: CallbackVerb, names: Names<'_>) -> Result<CallbackPath, Error> {
+        self.door.admit(shown, verb, names, now()).map_err(shut_out)
     }
 
     /// Whether the call shows a signature for its verb; what it says of itself is looked at later.
-    pub(crate) fn is_signed(&self, presigned: &str, verb: CallbackVerb) -> Result<(), Error> {
-        self.door.is_signed(presigned, verb, now()).map_err(shut_out)
+    pub(crate) fn is_signed(&self, shown: Shown<'_>, verb: CallbackVerb) -> Result<(), Error> {
+        self.door.signed(shown, verb, now()).map(drop).map_err(shut_out)
     }
 
-    fn renewed(&self, path: &CallbackPath) -> v1::RenewedPaths {
-        v1::RenewedPaths {
-            heartbeat: self.door.renew(path, CallbackVerb::Heartbeat, now()),
-            logs: self.door.renew(path, CallbackVerb::Logs, now()),
-        }
+    fn renewed(&self, path: &CallbackPath, heartbeat_timeout: Duration) -> v1::RenewedPaths {
+        let renew = |verb| self.door.renew(path, verb, heartbeat_timeout, now());
+        v1::RenewedPaths { heartbeat: renew(CallbackVerb::Heartbeat), logs: renew(CallbackVerb::Logs) }
     }
 
     /// The verdict, unless it is a refusal.
@@ -234,11 +236,45 @@ fn shut_out(refused: Refused) -> Error {
     Error::new(reason, refused.to_string())
 }
 
+/// What the worker read in its envelope. Within what a manifest may say it is believed: nothing but the life of the
+/// attempt's own signatures follows from it.
+fn heartbeat_timeout(said: Option<prost_types::Duration>) -> Result<Duration, Error> {
+    let Some(prost_types::Duration { seconds, nanos }) = said else { return Ok(HEARTBEAT_TIMEOUT) };
+    let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds <= MANIFEST_TIME_MAX.as_secs());
+    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos <= NANOS_MAX);
+    let timeout = seconds.zip(nanos).map(|(seconds, nanos)| Duration::new(seconds, nanos));
+    timeout.filter(|timeout| !timeout.is_zero()).ok_or_else(|| {
+        let told = "is zero, negative or longer than 366 days; send the envelope's timeouts.heartbeat as it is, or leave it out";
+        Error::bad_field("heartbeat_timeout", told)
+    })
+}
+
 fn names<'a>(tenant: &'a str, workspace: &'a str, run_id: &'a str, attempt_id: &'a str) -> Names<'a> {
     Names { tenant, workspace, run_id, attempt_id }
 }
 
-/// Signatures live by the clock; a minute's difference between clocks is allowed for.
+/// Signatures live by the clock; some difference between clocks is allowed for.
 fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_timeout_is_what_a_manifest_may_say() {
+        let said = |seconds, nanos| heartbeat_timeout(Some(prost_types::Duration { seconds, nanos }));
+        let year = MANIFEST_TIME_MAX.as_secs().cast_signed();
+        assert_eq!(heartbeat_timeout(None).unwrap(), HEARTBEAT_TIMEOUT);
+        assert_eq!(said(0, 1).unwrap(), Duration::from_nanos(1));
+        assert_eq!(said(year, 0).unwrap(), MANIFEST_TIME_MAX);
+        for (seconds, nanos) in
+            [(0, 0), (-1, 0), (0, -1), (1, i32::MAX), (year + 1, 0), (i64::MAX, 0), (i64::MIN, i32::MIN)]
+        {
+            let told = said(seconds, nanos).unwrap_err().to_string();
+            let words = ["heartbeat_timeout", "longer than 366 days", "timeouts.heartbeat as it is"];
+            assert!(words.iter().all(|word| told.contains(word)), "{seconds} s, {nanos} ns: {told}");
+        }
+    }
 }

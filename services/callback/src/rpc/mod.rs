@@ -13,16 +13,19 @@ use servo_mesh::{Error, PageTokens, Reason};
 use servo_proto::v1;
 use servo_proto::v1::callback_service_server::CallbackService;
 use servo_store::Store;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::beats::Beats;
-use crate::core::Door;
+use crate::core::{Door, Shown};
 use crate::forward::Forward;
 use crate::logs::Logs;
 use crate::metrics::Metrics;
 use crate::outputs::Outputs;
 
 const PRESIGNED: &str = "servo-presigned";
+/// For a beat or logs whose own path has expired.
+pub(crate) const RENEWAL: &str = "servo-presigned-renewal";
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -45,32 +48,32 @@ impl CallbackService for Callback {
         &self,
         request: Request<v1::StartAttemptRequest>,
     ) -> Result<Response<v1::StartAttemptResponse>, Status> {
-        let presigned = presigned(&request)?;
-        Ok(Response::new(self.start(&presigned, request.into_inner(), current_trace()).await?))
+        let (metadata, _, asked) = request.into_parts();
+        Ok(Response::new(self.start(shown(&metadata)?, asked, current_trace()).await?))
     }
 
     async fn heartbeat(
         &self,
         request: Request<v1::HeartbeatRequest>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
-        let presigned = presigned(&request)?;
-        Ok(Response::new(self.beat(&presigned, request.into_inner()).await?))
+        let (metadata, _, asked) = request.into_parts();
+        Ok(Response::new(self.beat(shown(&metadata)?, asked).await?))
     }
 
     async fn append_logs(
         &self,
         request: Request<v1::AppendLogsRequest>,
     ) -> Result<Response<v1::AppendLogsResponse>, Status> {
-        let presigned = presigned(&request)?;
-        Ok(Response::new(self.append(&presigned, request.into_inner()).await?))
+        let (metadata, _, asked) = request.into_parts();
+        Ok(Response::new(self.append(shown(&metadata)?, asked).await?))
     }
 
     async fn finish_attempt(
         &self,
         request: Request<v1::FinishAttemptRequest>,
     ) -> Result<Response<v1::FinishAttemptResponse>, Status> {
-        let presigned = presigned(&request)?;
-        Ok(Response::new(self.finish(&presigned, request.into_inner(), current_trace()).await?))
+        let (metadata, _, asked) = request.into_parts();
+        Ok(Response::new(self.finish(shown(&metadata)?, asked, current_trace()).await?))
     }
 
     async fn stream_callbacks(
@@ -94,10 +97,10 @@ pub(crate) fn current_trace() -> Option<v1::TraceContext> {
     Some(v1::TraceContext { traceparent: trace.to_string(), tracestate: trace.state().to_owned() })
 }
 
-fn presigned<T>(request: &Request<T>) -> Result<String, Error> {
+fn shown(metadata: &MetadataMap) -> Result<Shown<'_>, Error> {
+    let text = |name| metadata.get(name).and_then(|value| value.to_str().ok());
     let missing = || {
         Error::new(Reason::SignatureInvalid, "the call carries no servo-presigned; send the envelope's path")
     };
-    let value = request.metadata().get(PRESIGNED).ok_or_else(missing)?;
-    Ok(value.to_str().map_err(|_| missing())?.to_owned())
+    Ok(Shown { presigned: text(PRESIGNED).ok_or_else(missing)?, renewal: text(RENEWAL).unwrap_or_default() })
 }

@@ -10,6 +10,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use super::{Answers, Callback};
+use crate::core::Shown;
 
 /// What one message carries at most.
 const ITEMS_MAX: usize = 256;
@@ -43,12 +44,13 @@ async fn listen(
 }
 
 async fn answer(callback: &Callback, item: v1::CallbackItem) -> Answer {
-    let (signed, trace) = (&item.presigned, item.trace);
+    let shown = Shown { presigned: &item.presigned, renewal: &item.renewal };
+    let trace = item.trace;
     let answered = match item.call {
-        Some(Call::Start(asked)) => callback.start(signed, asked, trace).await.map(Answer::Start),
-        Some(Call::Heartbeat(asked)) => callback.beat(signed, asked).await.map(Answer::Heartbeat),
-        Some(Call::Logs(asked)) => callback.append(signed, asked).await.map(Answer::Logs),
-        Some(Call::Finish(asked)) => callback.finish(signed, asked, trace).await.map(Answer::Finish),
+        Some(Call::Start(asked)) => callback.start(shown, asked, trace).await.map(Answer::Start),
+        Some(Call::Heartbeat(asked)) => callback.beat(shown, asked).await.map(Answer::Heartbeat),
+        Some(Call::Logs(asked)) => callback.append(shown, asked).await.map(Answer::Logs),
+        Some(Call::Finish(asked)) => callback.finish(shown, asked, trace).await.map(Answer::Finish),
         None => Err(Error::bad_field("call", "is not given, or of a kind that is not known here")),
     };
     answered.unwrap_or_else(|error| Answer::Refusal(refusal(&error)))

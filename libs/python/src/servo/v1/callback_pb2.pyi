@@ -48,7 +48,7 @@ LOG_LEVEL_WARNING: LogLevel
 LOG_LEVEL_ERROR: LogLevel
 
 class StartAttemptRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "run_id", "attempt_id", "task", "worker_id", "session", "mode", "start_time")
+    __slots__ = ("tenant", "workspace", "run_id", "attempt_id", "task", "worker_id", "session", "mode", "start_time", "heartbeat_timeout")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +58,7 @@ class StartAttemptRequest(_message.Message):
     SESSION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     run_id: str
@@ -67,7 +68,8 @@ class StartAttemptRequest(_message.Message):
     session: str
     mode: _event_execution_pb2.DispatchMode
     start_time: _timestamp_pb2.Timestamp
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    heartbeat_timeout: _duration_pb2.Duration
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class StartAttemptResponse(_message.Message):
     __slots__ = ("acceptance", "renewed", "accepted_event_id")
@@ -88,7 +90,7 @@ class RenewedPaths(_message.Message):
     def __init__(self, heartbeat: _Optional[str] = ..., logs: _Optional[str] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "run_id", "attempt_id", "session", "progress_ppm", "progress_message", "task")
+    __slots__ = ("tenant", "workspace", "run_id", "attempt_id", "session", "progress_ppm", "progress_message", "task", "heartbeat_timeout")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +99,7 @@ class HeartbeatRequest(_message.Message):
     PROGRESS_PPM_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_MESSAGE_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     run_id: str
@@ -105,7 +108,8 @@ class HeartbeatRequest(_message.Message):
     progress_ppm: int
     progress_message: str
     task: _common_pb2.TaskRef
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., session: _Optional[str] = ..., progress_ppm: _Optional[int] = ..., progress_message: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ...) -> None: ...
+    heartbeat_timeout: _duration_pb2.Duration
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., session: _Optional[str] = ..., progress_ppm: _Optional[int] = ..., progress_message: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., heartbeat_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class HeartbeatResponse(_message.Message):
     __slots__ = ("should_cancel", "cancel_grace", "renewed", "interval")
@@ -227,7 +231,7 @@ class StreamCallbacksRequest(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., items: _Optional[_Iterable[_Union[CallbackItem, _Mapping]]] = ...) -> None: ...
 
 class CallbackItem(_message.Message):
-    __slots__ = ("number", "presigned", "start", "heartbeat", "logs", "finish", "trace")
+    __slots__ = ("number", "presigned", "start", "heartbeat", "logs", "finish", "trace", "renewal")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     PRESIGNED_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +239,7 @@ class CallbackItem(_message.Message):
     LOGS_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
+    RENEWAL_FIELD_NUMBER: _ClassVar[int]
     number: int
     presigned: str
     start: StartAttemptRequest
@@ -242,7 +247,8 @@ class CallbackItem(_message.Message):
     logs: AppendLogsRequest
     finish: FinishAttemptRequest
     trace: _common_pb2.TraceContext
-    def __init__(self, number: _Optional[int] = ..., presigned: _Optional[str] = ..., start: _Optional[_Union[StartAttemptRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatRequest, _Mapping]] = ..., logs: _Optional[_Union[AppendLogsRequest, _Mapping]] = ..., finish: _Optional[_Union[FinishAttemptRequest, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ...) -> None: ...
+    renewal: str
+    def __init__(self, number: _Optional[int] = ..., presigned: _Optional[str] = ..., start: _Optional[_Union[StartAttemptRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatRequest, _Mapping]] = ..., logs: _Optional[_Union[AppendLogsRequest, _Mapping]] = ..., finish: _Optional[_Union[FinishAttemptRequest, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., renewal: _Optional[str] = ...) -> None: ...
 
 class StreamCallbacksResponse(_message.Message):
     __slots__ = ("results",)

@@ -28,6 +28,12 @@ if _version_not_supported:
 class CallbackServiceStub:
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     def __init__(self, channel):
@@ -71,6 +77,12 @@ class CallbackServiceStub:
 class CallbackServiceServicer:
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     def StartAttempt(self, request, context):
@@ -85,8 +97,8 @@ class CallbackServiceServicer:
 
     def Heartbeat(self, request, context):
         """Says that the worker lives, and learns whether to stop. Records the time and answers renewed signatures.
-        A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
-        FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
+        A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it
+        with a renewal), INVALID_ARGUMENT INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,8 +106,8 @@ class CallbackServiceServicer:
 
     def AppendLogs(self, request, context):
         """Stores lines of the log. A repeat with the same sequence stores nothing new.
-        Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED, INVALID_ARGUMENT MESSAGE_TOO_LARGE,
-        RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
+        Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
+        INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -173,6 +185,12 @@ def add_CallbackServiceServicer_to_server(servicer, server):
 class CallbackService:
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     @staticmethod

@@ -29,6 +29,12 @@ GRPC_VERSION: str
 class CallbackServiceStub:
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     @_typing.overload
@@ -43,13 +49,13 @@ class CallbackServiceStub:
     """
     Heartbeat: _grpc.UnaryUnaryMultiCallable[_callback_pb2.HeartbeatRequest, _callback_pb2.HeartbeatResponse]
     """Says that the worker lives, and learns whether to stop. Records the time and answers renewed signatures.
-    A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
-    FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
+    A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it
+    with a renewal), INVALID_ARGUMENT INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
     """
     AppendLogs: _grpc.UnaryUnaryMultiCallable[_callback_pb2.AppendLogsRequest, _callback_pb2.AppendLogsResponse]
     """Stores lines of the log. A repeat with the same sequence stores nothing new.
-    Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED, INVALID_ARGUMENT MESSAGE_TOO_LARGE,
-    RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
+    Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
+    INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
     """
     FinishAttempt: _grpc.UnaryUnaryMultiCallable[_callback_pb2.FinishAttemptRequest, _callback_pb2.FinishAttemptResponse]
     """Records how an attempt ended and answers after the fold; outputs must be committed before.
@@ -72,6 +78,12 @@ class CallbackServiceStub:
 class CallbackServiceAsyncStub(CallbackServiceStub):
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -83,13 +95,13 @@ class CallbackServiceAsyncStub(CallbackServiceStub):
     """
     Heartbeat: _aio.UnaryUnaryMultiCallable[_callback_pb2.HeartbeatRequest, _callback_pb2.HeartbeatResponse]  # type: ignore[assignment]
     """Says that the worker lives, and learns whether to stop. Records the time and answers renewed signatures.
-    A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
-    FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
+    A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it
+    with a renewal), INVALID_ARGUMENT INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
     """
     AppendLogs: _aio.UnaryUnaryMultiCallable[_callback_pb2.AppendLogsRequest, _callback_pb2.AppendLogsResponse]  # type: ignore[assignment]
     """Stores lines of the log. A repeat with the same sequence stores nothing new.
-    Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED, INVALID_ARGUMENT MESSAGE_TOO_LARGE,
-    RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
+    Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
+    INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
     """
     FinishAttempt: _aio.UnaryUnaryMultiCallable[_callback_pb2.FinishAttemptRequest, _callback_pb2.FinishAttemptResponse]  # type: ignore[assignment]
     """Records how an attempt ended and answers after the fold; outputs must be committed before.
@@ -111,6 +123,12 @@ class CallbackServiceAsyncStub(CallbackServiceStub):
 class CallbackServiceServicer(metaclass=_abc_1.ABCMeta):
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+
+    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
+    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
+    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
+    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
+    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
     """
 
     @_abc_1.abstractmethod
@@ -132,8 +150,8 @@ class CallbackServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_callback_pb2.HeartbeatResponse, _abc.Awaitable[_callback_pb2.HeartbeatResponse]]:
         """Says that the worker lives, and learns whether to stop. Records the time and answers renewed signatures.
-        A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
-        FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
+        A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it
+        with a renewal), INVALID_ARGUMENT INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
         """
 
     @_abc_1.abstractmethod
@@ -143,8 +161,8 @@ class CallbackServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_callback_pb2.AppendLogsResponse, _abc.Awaitable[_callback_pb2.AppendLogsResponse]]:
         """Stores lines of the log. A repeat with the same sequence stores nothing new.
-        Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED, INVALID_ARGUMENT MESSAGE_TOO_LARGE,
-        RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
+        Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
+        INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
         """
 
     @_abc_1.abstractmethod

@@ -91,6 +91,7 @@ class Attempt:
         """Tells that it began, or asks whether it may."""
         start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
         start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
+        self._say_heartbeat_timeout(start)
         self._about(start)
         return start
 
@@ -302,6 +303,7 @@ class Attempt:
             if time.monotonic() >= beat_at:
                 beat_at += every
                 beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
+                self._say_heartbeat_timeout(beat)
                 self._about(beat)
                 self._send(self._paths.heartbeat, heartbeat=beat)
 
@@ -343,9 +345,14 @@ class Attempt:
         call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
         call.attempt_id, call.session = envelope.attempt_id, self._session
 
+    def _say_heartbeat_timeout(self, call: callback_pb2.StartAttemptRequest | callback_pb2.HeartbeatRequest) -> None:
+        """As the envelope says it: signatures are renewed for as long."""
+        if self.envelope.timeouts.HasField("heartbeat"):
+            call.heartbeat_timeout.CopyFrom(self.envelope.timeouts.heartbeat)
+
     def _send(self, presigned: str, answered: TakesAnswer | None = None, **call: Any) -> None:
         item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
-        self._reports.send(item, answered or self._answered)
+        self._reports.send(item, answered or self._answered, self.envelope.callbacks.finished)
 
     def _logs_answered(self, answer: callback_pb2.CallbackResult) -> None:
         self._answered(answer)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import grpc
+from google.protobuf.duration_pb2 import Duration
 
 from servo.client.aio import AsyncClient
 from servo.v1 import callback_pb2, error_pb2
@@ -26,17 +27,21 @@ _ITEMS_PER_MESSAGE_MAX = 256
 _MESSAGE_BYTES_MAX = 1024 * 1024
 _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
+# As the dispatcher counts them.
+_BEATS_PER_TIMEOUT = 3
 
 TakesAnswer = Callable[[callback_pb2.CallbackResult], None]
 
 
 class TakesReports(Protocol):
-    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None: ...
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None: ...
 
 
 class _Open(NamedTuple):
     item: callback_pb2.CallbackItem
     answered: TakesAnswer
+    # What lets in a beat or logs whose own signature an outage outlived.
+    renewal: str
 
 
 class Reports:
@@ -60,8 +65,8 @@ class Reports:
         # Which stream may speak: one that broke may still wait for news, and must not take what is the next one's.
         self._stream = 0
 
-    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None) -> None:
-        number = self._add(item, answered)
+    def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None:
+        number = self._add(item, answered, renewal)
         if item.WhichOneof("call") == "finish":
             self._unkept.append(number)
             self._outcomes.set()
@@ -77,7 +82,7 @@ class Reports:
     async def run(self) -> None:
         """Until it is cancelled. Raises what is no fault of the network."""
         for path, items in self._spool.left():
-            self._may_be_sent(path, [self._add(item, None) for item in items])
+            self._may_be_sent(path, [self._add(item) for item in items])
         try:
             await until_one_ends(self._keep_outcomes(), self._speak_again_and_again())
         finally:
@@ -99,7 +104,14 @@ class Reports:
             self._unsent = sorted(self._open.keys() - set(self._unkept))
             lasted = asyncio.get_running_loop().time() - began
             pause = _PAUSE_MIN if lasted > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await asyncio.sleep(min(pause, self._shortest_interval()) * random.uniform(0.5, 1.0))
+
+    def _shortest_interval(self) -> float:
+        """Of the beats that wait. Silence is judged from when the server is back: who then waits longer than from one
+        beat to the next may be given up although it lives."""
+        beats = (each.item.heartbeat for each in self._open.values() if each.item.HasField("heartbeat"))
+        timeouts = (beat.heartbeat_timeout for beat in beats if beat.HasField("heartbeat_timeout"))
+        return min((_seconds(timeout) / _BEATS_PER_TIMEOUT for timeout in timeouts), default=_PAUSE_MAX)
 
     async def _keep_outcomes(self) -> None:
         """While some are being written the next gather."""
@@ -140,9 +152,9 @@ class Reports:
     def _answered_files(self) -> list[Path]:
         return [path for path, numbers in self._files.items() if not numbers]
 
-    def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None) -> int:
+    def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> int:
         item.number = self._next
-        self._open[self._next] = _Open(item, answered or (lambda _: None))
+        self._open[self._next] = _Open(item, answered or (lambda _: None), renewal)
         self._next += 1
         self._idle.clear()
         return item.number
@@ -187,8 +199,12 @@ class Reports:
             return
         refusal = answer.refusal if answer.WhichOneof("result") == "refusal" else None
         if refusal and refusal.HasField("retry_after"):
-            pause = refusal.retry_after.seconds + refusal.retry_after.nanos / 1e9
-            asyncio.get_running_loop().call_later(pause, self._send_again, answer.number)
+            asyncio.get_running_loop().call_later(_seconds(refusal.retry_after), self._send_again, answer.number)
+            return
+        if refusal and _may_return(report, refusal):
+            _log.debug("a signature expired meanwhile and is renewed")
+            report.item.renewal = report.renewal
+            self._send_again(answer.number)
             return
         # First of all: an answer that somebody chokes on would come again with every stream.
         del self._open[answer.number]
@@ -212,6 +228,17 @@ class Reports:
         if number in self._open and number not in self._unsent:
             self._unsent.append(number)
             self._news.set()
+
+
+def _may_return(report: _Open, refusal: callback_pb2.CallbackRefusal) -> bool:
+    """Whether its attempt can prove that it may go on; it has not tried yet."""
+    short_lived = report.item.WhichOneof("call") in ("heartbeat", "logs")
+    expired = refusal.reason == error_pb2.ERROR_REASON_SIGNATURE_EXPIRED
+    return short_lived and expired and bool(report.renewal) and not report.item.renewal
+
+
+def _seconds(duration: Duration) -> float:
+    return float(duration.seconds + duration.nanos / 1e9)
 
 
 def _named(reason: int) -> str:

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servo_local::TestDatabase;
-use servo_model::presign::{KeyRing, SigningKey};
+use servo_model::presign::{KeyRing, SignatureGrace, SigningKey};
 use servo_model::{Service, Stream};
 use servo_queue::{PostgresQueue, QueueSettings};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
@@ -34,6 +34,7 @@ impl World {
             callback_url: "".into(),
             output_base: "".into(),
             heartbeat_interval: Duration::from_secs(30),
+            grace: SignatureGrace::default(),
         };
         let (handle, running) = engine(
             signer,

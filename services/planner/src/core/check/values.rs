@@ -2,6 +2,7 @@
 
 use prost_types::Duration;
 use servo_model::Digest;
+use servo_model::limits::MANIFEST_TIME_MAX;
 
 use super::Faults;
 
@@ -10,8 +11,7 @@ pub(super) const NAME_BYTES_MAX: usize = 128;
 /// Words for people.
 pub(super) const PROSE_BYTES_MAX: usize = 16 * 1024;
 pub(super) const CRON_FIELDS: usize = 5;
-/// Longer than any work takes; it keeps sums of times within their types.
-const DURATION_SECONDS_MAX: i64 = 366 * 24 * 3600;
+const DURATION_SECONDS_MAX: i64 = MANIFEST_TIME_MAX.as_secs().cast_signed();
 
 /// A short text that must be there.
 pub(super) fn name(faults: &mut Faults, path: impl Into<String>, text: &str) {
