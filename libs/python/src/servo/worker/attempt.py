@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import time
 from typing import Any
 
@@ -30,6 +31,8 @@ from .secrets import NoSecret, Secrets, SecretUnavailable
 _log = logging.getLogger("servo.worker")
 # Attempts that end sooner are not reported as started: their outcome says it all.
 _START_REPORTED_AFTER = 0.1
+# Nobody waits for the news that an attempt has started: what began around the same time is reported together.
+_STARTS_REPORTED_EVERY = 0.1
 _LOGS_EVERY = 1.0
 # Of attempts that may have only so much memory.
 _MEMORY_LOOKS_EVERY = 0.1
@@ -103,7 +106,8 @@ class Attempt:
     async def run(self) -> None:
         """To its end, whatever that is, and reports it."""
         self._started = _now()
-        lasts = asyncio.get_running_loop().call_later(_START_REPORTED_AFTER, self._begin_beside)
+        loop = asyncio.get_running_loop()
+        lasts = loop.call_at(_next_round(loop.time() + _START_REPORTED_AFTER), self._begin_beside)
         try:
             finish = fit(await self._work())
         except Exception as error:
@@ -390,6 +394,11 @@ def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
     """As variables of the environment, by the names that OpenTelemetry gives them."""
     named = {"TRACEPARENT": trace.traceparent, "TRACESTATE": trace.tracestate}
     return {name: value for name, value in named.items() if value}
+
+
+def _next_round(at: float) -> float:
+    """The next time, not before this one, at which all attempts of this worker report their start."""
+    return math.ceil(at / _STARTS_REPORTED_EVERY) * _STARTS_REPORTED_EVERY
 
 
 def _now() -> Timestamp:
