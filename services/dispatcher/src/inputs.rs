@@ -194,13 +194,15 @@ fn partitions(input: &pb::PlannedInput) -> impl Iterator<Item = &str> {
 pub(crate) type TakenOver = HashMap<(String, String), Uuid>;
 
 pub(crate) fn taken_over(plan: &pb::Plan) -> TakenOver {
-    let pin = |reused: &pb::ReusedOutput| {
+    let pins = |reused: &pb::ReusedOutput| {
         let key: TaskKey = reused.task_key.parse().ok()?;
         let attempt: AttemptId = reused.materialization_id.parse().ok()?;
+        let attempt = Uuid::from_bytes(*attempt.as_bytes());
         let partition = key.partition().map(ToString::to_string).unwrap_or_default();
-        Some(((key.asset().canonical(), partition), Uuid::from_bytes(*attempt.as_bytes())))
+        let assets = std::iter::once(key.asset().canonical()).chain(reused.also_made.iter().cloned());
+        Some(assets.map(|asset| ((asset, partition.clone()), attempt)).collect::<Vec<_>>())
     };
-    plan.reused.iter().filter_map(pin).collect()
+    plan.reused.iter().filter_map(pins).flatten().collect()
 }
 
 /// One input per line, in the JSON form of its message.
@@ -268,21 +270,25 @@ mod tests {
     #[test]
     fn a_retry_takes_over_the_versions_of_the_run_it_repeats() {
         let id = AttemptId::from_bytes([7; 16]);
-        let reused = |task_key: &str| pb::ReusedOutput {
+        let reused = |task_key: &str, also_made: &[&str]| pb::ReusedOutput {
             task_key: task_key.to_owned(),
             materialization_id: id.to_string(),
+            also_made: also_made.iter().map(|asset| (*asset).to_owned()).collect(),
         };
         let plan = pb::Plan {
             tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
-            reused: vec![reused("n/a[day=d:2026-01-01]:materialize"), reused("n/b:materialize")],
+            reused: vec![
+                reused("n/a[day=d:2026-01-01]:materialize", &["n/also"]),
+                reused("n/b:materialize", &[]),
+            ],
             ..Default::default()
         };
-        let inputs =
-            [input("n/a", &["day=d:2026-01-01", "day=d:2026-01-02"]), input("n/b", &[]), input("n/c", &[])];
+        let days = ["day=d:2026-01-01", "day=d:2026-01-02"];
+        let inputs = [input("n/a", &days), input("n/b", &[]), input("n/c", &[]), input("n/also", &days)];
         let pins: Vec<bool> =
             wanted(&plan, &taken_over(&plan), &inputs).iter().map(|wanted| wanted.pinned.is_some()).collect();
-        assert_eq!(pins, [true, false, true, false]);
+        assert_eq!(pins, [true, false, true, false, true, false]);
     }
 
     #[test]

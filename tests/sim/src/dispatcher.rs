@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use servo_dispatcher::core::{
     Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId, TenantLimits,
-    Update, Worker,
+    Update, Worker, WorkerKey,
 };
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
@@ -62,7 +62,7 @@ pub struct Dispatcher {
     /// Those that are stopped once their claims are answered.
     retiring: BTreeSet<SourceId>,
     schedulers: BTreeMap<SourceId, usize>,
-    sessions: BTreeMap<WorkerId, (usize, u64)>,
+    sessions: BTreeMap<WorkerKey, (usize, u64)>,
     batch: u64,
 }
 
@@ -104,8 +104,8 @@ impl Dispatcher {
             ToDispatcher::Closed(source) => self.closed(source, env),
             ToDispatcher::Connect(connect) => self.connect(*connect, env),
             ToDispatcher::Credits(wire, worker, more) => {
-                if self.sessions.get(&worker).is_some_and(|(_, current)| *current == wire) {
-                    self.admission.add_credits(worker, more);
+                if let Some(key) = self.connected(wire).filter(|key| key.id == worker) {
+                    self.admission.add_credits(&key, more);
                 }
             }
             ToDispatcher::Disconnected(wire) => self.disconnected(wire),
@@ -129,18 +129,22 @@ impl Dispatcher {
         if connect.worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant)) {
             return env.break_wire(connect.wire);
         }
-        let id = connect.worker.id;
+        let worker = connect.worker.key();
         self.admission.join(connect.worker);
-        self.sessions.insert(id, (connect.index, connect.wire));
-        self.admission.compare(id, &connect.has);
+        self.sessions.insert(worker.clone(), (connect.index, connect.wire));
+        self.admission.compare(&worker, &connect.has);
     }
 
     fn disconnected(&mut self, wire: u64) {
-        let gone = self.sessions.iter().find(|(_, (_, current))| *current == wire).map(|(id, _)| *id);
-        if let Some(worker) = gone {
+        if let Some(worker) = self.connected(wire) {
             self.sessions.remove(&worker);
-            self.admission.leave(worker);
+            self.admission.leave(&worker);
         }
+    }
+
+    /// Who came over this wire, unless it came over another one since.
+    fn connected(&self, wire: u64) -> Option<WorkerKey> {
+        self.sessions.iter().find(|(_, (_, current))| *current == wire).map(|(worker, _)| worker.clone())
     }
 
     fn closed(&mut self, source: SourceId, env: &mut Env) {
@@ -199,10 +203,10 @@ impl Dispatcher {
         self.admission.hold(self.held.clone());
         let elsewhere =
             |worker: &Worker| worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant));
-        let moved: Vec<WorkerId> =
-            self.admission.workers().filter(|worker| elsewhere(worker)).map(|worker| worker.id).collect();
+        let moved: Vec<WorkerKey> =
+            self.admission.workers().filter(|worker| elsewhere(worker)).map(Worker::key).collect();
         for worker in moved {
-            self.admission.leave(worker);
+            self.admission.leave(&worker);
             if let Some((_, wire)) = self.sessions.remove(&worker) {
                 env.break_wire(wire);
             }
@@ -264,8 +268,8 @@ impl Dispatcher {
     fn act(&mut self, env: &mut Env) {
         for effect in self.admission.take_effects() {
             match effect {
-                Effect::Deliver { worker, attempt } => self.deliver(worker, attempt, env),
-                Effect::Cancel { worker, attempt } => self.to_worker(worker, ToWorker::Cancel(attempt), env),
+                Effect::Deliver { worker, attempt } => self.deliver(&worker, attempt, env),
+                Effect::Cancel { worker, attempt } => self.to_worker(&worker, ToWorker::Cancel(attempt), env),
                 Effect::Read(plan) => {
                     let delay = env.dice.between(1, 30) * MS;
                     env.later(delay, self.place(), Message::Dispatcher(self.me, ToDispatcher::Plan(plan)));
@@ -274,17 +278,17 @@ impl Dispatcher {
         }
     }
 
-    fn to_worker(&self, worker: WorkerId, message: ToWorker, env: &mut Env) {
-        if let Some((index, wire)) = self.sessions.get(&worker) {
+    fn to_worker(&self, worker: &WorkerKey, message: ToWorker, env: &mut Env) {
+        if let Some((index, wire)) = self.sessions.get(worker) {
             env.on_wire(*wire, 1, 0, Message::Worker(*index, message));
         }
     }
 
-    fn deliver(&self, worker: WorkerId, attempt: AttemptId, env: &mut Env) {
+    fn deliver(&self, worker: &WorkerKey, attempt: AttemptId, env: &mut Env) {
         let Some(live) = self.admission.live(attempt) else { return };
         let (run, task) = (live.run, slot_of(live.task));
         let Some(plan) = env.plans.get(&run).cloned() else { return };
-        env.note(format_args!("dispatcher {} delivers {attempt} to {worker}", self.me));
+        env.note(format_args!("dispatcher {} delivers {attempt} to {}", self.me, worker.id));
         let pushed = plan.is_pushed(task);
         let envelope = Envelope { run, task, attempt_id: attempt, attempt: live.attempt, pushed };
         self.to_worker(worker, ToWorker::Envelope(envelope), env);

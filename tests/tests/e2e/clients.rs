@@ -101,6 +101,18 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
     assert_eq!(violations[0].field, "assets[0].dependencies[0].upstream");
     assert!(violations[0].description.contains("shop/ghost"), "{violations:?}");
 
+    // More than a status has room for.
+    let broken = || manifest((0..300).map(|n| asset(&format!("shop/a{n}"), &["shop/ghost"], "")).collect());
+    for refused in [
+        workspace.deploy(broken()).await,
+        workspace.deploy(broken()).with(|asked| asked.validate_only = true).await,
+    ] {
+        let Err(Error::Refused { violations, message, .. }) = refused else { panic!("{refused:?}") };
+        assert!(message.contains("299 more faults"), "{message}");
+        let fields: BTreeSet<String> = violations.into_iter().map(|violation| violation.field).collect();
+        assert_eq!(fields, (0..300).map(|n| format!("assets[{n}].dependencies[0].upstream")).collect());
+    }
+
     workspace.deploy(shop("")).await.unwrap();
     assert_eq!(keys(&all(workspace.assets(&["1+shop/clean"]).stream()).await), ["shop/clean", "shop/raw"]);
     assert_eq!(all(workspace.assets(&[]).stream()).await.len(), 4);

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use servo_client::api;
 use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig, WorkerHandle};
 use servo_model::Digest;
-use servo_tests::manifest::{everything, partitioned_fan_out};
+use servo_tests::manifest::{asset, everything, manifest, partitioned_fan_out};
 use servo_tests::user::{User, WORKSPACE};
+use servo_tests::worker::Behaviour;
 
 use crate::support::Running;
 
@@ -19,7 +20,7 @@ struct Told {
     inputs: Vec<api::ResolvedInput>,
 }
 
-/// Writes an output for every task, and remembers what it was told.
+/// Writes the outputs of every task that is not asked to fail, and remembers what it was told.
 #[derive(Debug, Clone, Default)]
 struct Committing(Arc<Mutex<Vec<Told>>>);
 
@@ -42,9 +43,14 @@ impl Handler for Committing {
                 return Done::failed(api::TaskError { category, message, ..Default::default() });
             }
         };
+        self.0.lock().unwrap().push(Told { envelope: envelope.clone(), inputs });
+        if matches!(Behaviour::of(&envelope), Behaviour::Fail { .. }) {
+            return Done::failed(api::TaskError::default());
+        }
         let output = commit(&envelope);
-        self.0.lock().unwrap().push(Told { envelope, inputs });
-        Done::succeeded().reporting(|report| report.outputs = vec![output])
+        let made = |asset_key: &String| api::Output { asset_key: asset_key.clone(), ..output.clone() };
+        let outputs = envelope.output_asset_keys.iter().map(made).collect();
+        Done::succeeded().reporting(|report| report.outputs = outputs)
     }
 }
 
@@ -143,6 +149,43 @@ async fn envelopes_name_the_versions_that_stand_when_a_task_is_dispatched() {
     assert_eq!(again[0].versions, versions(&worker, &BOTH));
     assert_ne!(again[0].versions[0], join[0].versions[0]);
     assert_eq!(again[0].versions[1], join[0].versions[1]);
+    running.mesh.stop().unwrap();
+}
+
+/// One task makes sales and refunds; the report reads the latter, and fails.
+fn till() -> api::Manifest {
+    let refunds = api::AssetDefinition {
+        code: None,
+        made_by: "till/sales".to_owned(),
+        ..asset("till/refunds", &[], "")
+    };
+    let mut report = asset("till/report", &["till/refunds"], r#"{"do":"fail"}"#);
+    report.dependencies[0].parameter = "refunds".to_owned();
+    manifest(vec![asset("till/sales", &[], ""), refunds, report])
+}
+
+#[tokio::test]
+async fn a_retry_reads_every_output_of_the_run_it_repeats_whatever_was_made_since() {
+    let running = Running::start().await;
+    let user = User::of(&running.mesh).unwrap();
+    let worker = Committing::default();
+    let _working = work(&user, worker.clone());
+    user.deploy(till()).await.unwrap();
+    let mut failed = user.trigger(&["till.*"]).await.unwrap();
+    user.ended(&failed.run_id).await.unwrap();
+    let first = worker.last("till/sales:materialize").envelope.attempt_id;
+    let sales = api::RunSpec { selection: vec!["till/sales".to_owned()], ..Default::default() };
+    succeeded(&user, sales).await;
+    assert_ne!(worker.last("till/sales:materialize").envelope.attempt_id, first);
+    // A retry of a retry takes over what the first one did.
+    for _ in 0..2 {
+        failed = user.client.workspace(user.tenant(), WORKSPACE).retry(&failed.run_id).await.unwrap();
+        user.ended(&failed.run_id).await.unwrap();
+        let report = worker.last("till/report:materialize");
+        assert_eq!(report.envelope.run_id, failed.run_id);
+        let read = &report.inputs[0].versions[0];
+        assert_eq!((report.inputs[0].asset_key.as_str(), &read.materialization_id), ("till/refunds", &first));
+    }
     running.mesh.stop().unwrap();
 }
 

@@ -20,6 +20,7 @@ mod kills;
 mod limits;
 mod outage;
 mod partitions;
+mod projections;
 mod push;
 mod reads;
 mod returns;

@@ -17,11 +17,11 @@ use crate::support::Running;
 
 /// Writes an output for every task and reports a check of it.
 #[derive(Debug, Clone)]
-struct Checking {
+pub(crate) struct Checking {
     /// The check fails.
-    doubts: Arc<AtomicBool>,
+    pub(crate) doubts: Arc<AtomicBool>,
     /// Attempts go on while there are permits.
-    gate: Arc<Semaphore>,
+    pub(crate) gate: Arc<Semaphore>,
 }
 
 impl Handler for Checking {
@@ -46,7 +46,7 @@ impl Handler for Checking {
     }
 }
 
-fn work(user: &User, handler: Checking) -> WorkerHandle {
+pub(crate) fn work(user: &User, handler: Checking) -> WorkerHandle {
     let info = api::WorkerInfo {
         name: "checking".to_owned(),
         slots: 8,
@@ -61,14 +61,14 @@ fn work(user: &User, handler: Checking) -> WorkerHandle {
 }
 
 /// A root that may be quarantined, three partitions behind it, and a join of them.
-fn quarantining(code_version: &str) -> api::Manifest {
+pub(crate) fn quarantining(code_version: &str) -> api::Manifest {
     let mut manifest = partitioned_fan_out(3);
     manifest.code_version = code_version.to_owned();
     manifest.assets.iter_mut().for_each(|asset| asset.quarantine = true);
     manifest
 }
 
-async fn succeeded(user: &User, selection: &[&str]) -> String {
+pub(crate) async fn succeeded(user: &User, selection: &[&str]) -> String {
     // The root is in one piece.
     let run = match selection {
         ["fan/root"] => user.trigger(selection).await,
@@ -80,7 +80,7 @@ async fn succeeded(user: &User, selection: &[&str]) -> String {
     run
 }
 
-async fn partitions(
+pub(crate) async fn partitions(
     user: &User,
     name: &str,
     filter: &str,
@@ -162,7 +162,7 @@ async fn checks(user: &User, filter: &str) -> Result<Vec<api::CheckRecord>, Stat
     Ok(user.client.scheduler().list_check_results(asked).await?.into_inner().results)
 }
 
-async fn decide(
+pub(crate) async fn decide(
     user: &User,
     id: &str,
     decision: api::QuarantineDecision,

@@ -11,10 +11,11 @@ use super::artifacts::upload;
 use super::call::{Call, Many, One, entries};
 use super::{PAGE_SIZE, Workspace, given};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, Violation};
 
 impl Workspace {
-    /// Makes the manifest the workspace's current deployment, or only says what would change (`validate_only`).
+    /// Makes the manifest the workspace's current deployment, or only says what would change (`validate_only`). The
+    /// refusal of a manifest names every fault of it.
     pub fn deploy(&self, manifest: pb::Manifest) -> Call<pb::DeployRequest, One<pb::DeployResponse>> {
         let asked = pb::DeployRequest {
             tenant: self.tenant(),
@@ -25,7 +26,10 @@ impl Workspace {
         self.call(asked, |client, asked| {
             async move {
                 let asked = small(&client, asked).await?;
-                Ok(client.planner().deploy(asked).await?.into_inner())
+                match client.planner().deploy(asked.clone()).await {
+                    Ok(answer) => Ok(answer.into_inner()),
+                    Err(refused) => Err(with_all_faults(&client, asked, refused.into()).await),
+                }
             }
             .boxed()
         })
@@ -125,6 +129,21 @@ impl Workspace {
             })
         })
     }
+}
+
+/// A refusal has no room for many faults, and says so without a field. An answer has.
+async fn with_all_faults(client: &Client, asked: pb::DeployRequest, mut refused: Error) -> Error {
+    let Error::Refused { violations, .. } = &mut refused else { return refused };
+    if violations.last().is_some_and(|last| last.field.is_empty()) {
+        let request_id = String::new();
+        let asked = pb::DeployRequest { validate_only: true, list_faults: true, request_id, ..asked };
+        let listed = client.planner().deploy(asked).await.map(|answer| answer.into_inner().faults);
+        if let Some(faults) = listed.ok().filter(|faults| !faults.is_empty()) {
+            let violation = |pb::ManifestFault { field, description }| Violation { field, description };
+            *violations = faults.into_iter().map(violation).collect();
+        }
+    }
+    refused
 }
 
 /// The same request, its manifest uploaded first if it is too large to be sent inline.

@@ -94,6 +94,26 @@ def test_refusals_carry_reason_and_fields(mesh: Mesh) -> None:
         list(stranger.runs())
 
 
+def test_a_refusal_names_every_fault_of_a_manifest_however_many_there_are(mesh: Mesh) -> None:
+    broken = manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at}", "n/ghost") for at in range(300)])
+    expected = [f"assets[{at}].dependencies[0].upstream" for at in range(300)]
+
+    async def told_async() -> list[str]:
+        async with mesh.async_client("faults") as client:
+            with pytest.raises(InvalidRequest) as raised:
+                await client.deploy(broken)
+            return [each.field for each in raised.value.violations]
+
+    with mesh.client("faults") as client:
+        for validate_only in (True, False):
+            with pytest.raises(InvalidRequest) as raised:
+                client.deploy(broken, validate_only=validate_only)
+            assert [each.field for each in raised.value.violations] == expected
+            assert "299 more faults" in raised.value.details.message
+            assert expected[-1] in str(raised.value), "who reads it sees all of them"
+    assert asyncio.run(told_async()) == expected
+
+
 def test_lists_are_read_page_by_page(mesh: Mesh) -> None:
     with mesh.client("pages") as client:
         client.deploy(manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at:03}") for at in range(250)]))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Weak;
 
-use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+use servo_model::{AttemptId, RunId, TenantId};
 
 use super::Seconds;
 use super::demand::{PlanRef, Shape};
@@ -12,15 +12,15 @@ use super::limits::{Limits, Pause, Pauses};
 use super::live::{Live, Phase};
 use super::streams::Streams;
 use super::tenant::Tenant;
-use super::workers::{Worker, Workers};
+use super::workers::{Worker, WorkerKey, Workers};
 
 /// What the world is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Make the envelope of this accepted attempt and send it to its worker.
-    Deliver { worker: WorkerId, attempt: AttemptId },
+    Deliver { worker: WorkerKey, attempt: AttemptId },
     /// Tell the worker to stop this attempt.
-    Cancel { worker: WorkerId, attempt: AttemptId },
+    Cancel { worker: WorkerKey, attempt: AttemptId },
     /// Read this plan and tell its shape.
     Read(PlanRef),
 }
@@ -124,76 +124,57 @@ impl Admission {
         self.stir_all();
     }
 
-    /// Whether nobody else is there under this id. Workers choose their ids, and every tenant its own: the id of another
-    /// tenant's worker, or of a shared one, opens nothing.
-    pub fn is_open_to(&self, id: WorkerId, tenant: Option<&TenantId>) -> bool {
-        self.workers.get(id).is_none_or(|worker| worker.tenant.as_ref() == tenant)
-    }
-
     /// A worker that is pushed to is there, or still is. What it should have and the queue was not given is sent now.
-    /// `false` when its id is another tenant's.
-    pub fn reach(&mut self, mut worker: Worker) -> bool {
-        let (id, tenant) = (worker.id, worker.tenant.clone());
-        if !self.is_open_to(id, tenant.as_ref()) {
-            return false;
-        }
-        let has = self.attempts_of(id, tenant.as_ref()).count();
+    pub fn reach(&mut self, mut worker: Worker) {
+        let key = worker.key();
+        let has = self.attempts_of(&key).count();
         worker.credits = worker.slots.saturating_sub(u32::try_from(has).unwrap_or(u32::MAX));
         self.workers.join(worker);
-        let waiting = self.attempts_of(id, tenant.as_ref()).filter(|live| live.phase == Phase::Accepted);
+        let waiting = self.attempts_of(&key).filter(|live| live.phase == Phase::Accepted);
         let mut waiting: Vec<_> = waiting
             .filter(|live| live.order.is_some() && !live.cancelling)
             .map(|live| live.attempt_id)
             .collect();
         waiting.sort_unstable();
         waiting.into_iter().for_each(|attempt| self.deliver(attempt));
-        self.stir(tenant.as_ref());
-        true
+        self.stir(key.tenant.as_ref());
     }
 
-    /// A worker connected. What is on its way to it has taken some of the credits it grants. `false` when its id is
-    /// another tenant's.
-    pub fn join(&mut self, mut worker: Worker) -> bool {
-        let tenant = worker.tenant.clone();
-        if !self.is_open_to(worker.id, tenant.as_ref()) {
-            return false;
-        }
-        let coming = self.attempts_of(worker.id, tenant.as_ref()).filter(|live| live.has_credit());
+    /// A worker connected. What is on its way to it has taken some of the credits it grants.
+    pub fn join(&mut self, mut worker: Worker) {
+        let key = worker.key();
+        let coming = self.attempts_of(&key).filter(|live| live.has_credit());
         worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
         self.workers.join(worker);
-        self.stir(tenant.as_ref());
-        true
+        self.stir(key.tenant.as_ref());
     }
 
     /// A worker's stream is gone. What it has stays its own.
-    pub fn leave(&mut self, worker: WorkerId) {
+    pub fn leave(&mut self, worker: &WorkerKey) {
         self.workers.leave(worker);
     }
 
-    /// A worker of this tenant, or a shared one, takes nothing new.
-    pub fn drain(&mut self, worker: WorkerId, tenant: Option<&TenantId>) {
-        if self.is_open_to(worker, tenant) {
-            self.workers.drain(worker);
-        }
+    /// A worker takes nothing new.
+    pub fn drain(&mut self, worker: &WorkerKey) {
+        self.workers.drain(worker);
     }
 
     pub fn workers(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter()
     }
 
-    pub fn add_credits(&mut self, worker: WorkerId, more: u32) {
+    pub fn add_credits(&mut self, worker: &WorkerKey, more: u32) {
         self.workers.add_credits(worker, more);
-        let tenant = self.workers.get(worker).map(|worker| worker.tenant.clone());
-        if let Some(tenant) = tenant {
-            self.stir(tenant.as_ref());
+        if self.workers.get(worker).is_some() {
+            self.stir(worker.tenant.as_ref());
         }
     }
 
     /// A worker that connects says what it has. What it should have and does not is sent again, unless it was sent to
     /// another process of this worker; what it should not have is to be stopped.
-    pub fn compare(&mut self, worker: WorkerId, has: &BTreeSet<AttemptId>) {
-        let Some(Worker { session, tenant, .. }) = self.workers.get(worker).cloned() else { return };
-        let expected = self.attempts_of(worker, tenant.as_ref());
+    pub fn compare(&mut self, worker: &WorkerKey, has: &BTreeSet<AttemptId>) {
+        let Some(session) = self.workers.get(worker).map(|worker| worker.session.clone()) else { return };
+        let expected = self.attempts_of(worker);
         let mut missing: Vec<_> = expected
             .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
             .filter(|live| match live.phase {
@@ -211,10 +192,11 @@ impl Admission {
             self.deliver(attempt);
         }
         // Only where all is known an unknown attempt is a lost one.
-        let all_told = tenant.is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
+        let all_told =
+            worker.tenant.as_ref().is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
         for &attempt in has.iter().filter(|_| all_told) {
-            if self.live.get(&attempt).is_none_or(|live| live.cancelling) {
-                self.effects.push(Effect::Cancel { worker, attempt });
+            if self.live.get(&attempt).is_none_or(|live| live.cancelling && live.may_be_with(worker)) {
+                self.effects.push(Effect::Cancel { worker: worker.clone(), attempt });
             }
         }
     }
@@ -224,14 +206,9 @@ impl Admission {
         self.live.values().filter(move |live| live.tenant == *tenant)
     }
 
-    /// Live attempts of a worker of this tenant, or of a shared one.
-    pub fn attempts_of<'a>(
-        &'a self,
-        worker: WorkerId,
-        tenant: Option<&'a TenantId>,
-    ) -> impl Iterator<Item = &'a Live> {
-        let own = move |live: &&Live| tenant.is_none_or(|tenant| live.tenant == *tenant);
-        self.live.values().filter(move |live| live.worker == Some(worker)).filter(own)
+    /// Live attempts of a worker.
+    pub fn attempts_of<'a>(&'a self, worker: &'a WorkerKey) -> impl Iterator<Item = &'a Live> {
+        self.live.values().filter(move |live| live.may_be_with(worker))
     }
 
     pub fn live(&self, attempt: AttemptId) -> Option<&Live> {
@@ -239,17 +216,17 @@ impl Admission {
     }
 
     /// How many attempts each worker has that is there.
-    pub fn active_attempts(&self) -> HashMap<WorkerId, u32> {
+    pub fn active_attempts(&self) -> HashMap<WorkerKey, u32> {
         let mut active = HashMap::new();
         for worker in self.live.values().filter_map(|live| self.worker_of(live)) {
-            *active.entry(worker.id).or_default() += 1;
+            *active.entry(worker.key()).or_default() += 1;
         }
         active
     }
 
     /// The worker that has an attempt or shall have it, while it is there.
     pub(super) fn worker_of(&self, live: &Live) -> Option<&Worker> {
-        self.workers.get(live.worker?).filter(|worker| worker.serves(&live.tenant))
+        self.workers.named(&live.tenant, live.worker?)
     }
 }
 
@@ -264,7 +241,7 @@ impl Admission {
     /// Sends an attempt to its worker, if that is connected; else it waits for the worker or for its deadline.
     pub(super) fn deliver(&mut self, attempt: AttemptId) {
         let Some(worker) = self.live.get(&attempt).and_then(|live| self.worker_of(live)) else { return };
-        let (worker, session) = (worker.id, worker.session.clone());
+        let (worker, session) = (worker.key(), worker.session.clone());
         if let Some(live) = self.live.get_mut(&attempt) {
             (live.phase, live.sent_to) = (Phase::Sent, Some(session));
             self.effects.push(Effect::Deliver { worker, attempt });
@@ -304,8 +281,8 @@ impl Admission {
     /// Who pulls grants what it took anew; who is pushed to does not.
     pub(super) fn give_back(&mut self, live: &Live) {
         let owed = live.has_credit() || live.pushed;
-        if let Some(worker) = self.worker_of(live).filter(|_| owed).map(|worker| worker.id) {
-            self.add_credits(worker, 1);
+        if let Some(worker) = self.worker_of(live).filter(|_| owed).map(Worker::key) {
+            self.add_credits(&worker, 1);
         }
     }
 

@@ -93,11 +93,12 @@ impl Admission {
             let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
             // Offered again by a stream that had not heard of our claim on another: it is under way, and one claim is enough.
             if self.live.contains_key(&attempt_id) {
-                self.workers.add_credits(worker, 1);
+                self.workers.add_credits(&worker, 1);
                 continue;
             }
             let attempt = ready.attempt;
-            let pushed = self.workers.get(worker).is_some_and(|worker| worker.pushed);
+            let pushed = self.workers.get(&worker).is_some_and(|worker| worker.pushed);
+            let worker = worker.id;
             let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };
             self.begin_claim(id, &key, claim, now);
             let tenant = id.clone();

@@ -7,6 +7,7 @@ use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use super::Seconds;
 use super::demand::{PlanRef, Task};
 use super::streams::SourceId;
+use super::workers::WorkerKey;
 
 #[derive(Debug, Clone)]
 pub struct Live {
@@ -56,6 +57,11 @@ impl Live {
             order: None,
             charged: 0.0,
         }
+    }
+
+    /// Whether this is its worker, as far as the id tells.
+    pub fn may_be_with(&self, worker: &WorkerKey) -> bool {
+        self.worker == Some(worker.id) && worker.tenant.as_ref().is_none_or(|tenant| self.tenant == *tenant)
     }
 
     /// Whether it holds a credit of its worker that the worker does not know to be spent.

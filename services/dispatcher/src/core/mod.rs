@@ -34,7 +34,7 @@ pub use live::Live;
 pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn};
 pub use streams::SourceId;
 pub use used::Used;
-pub use workers::Worker;
+pub use workers::{Worker, WorkerKey};
 
 /// Seconds since 1970. Only differences matter.
 pub type Seconds = f64;

@@ -13,6 +13,7 @@ use super::live::{Live, Order, Phase, Pool};
 use super::offers::{Ended, LiveTask, OfferedRun, Snapshot, Update, Withdrawn};
 use super::streams::SourceId;
 use super::tenant::Tenant;
+use super::workers::{Worker, WorkerKey};
 
 /// Fewer are not worth looking through.
 const SHAPES_LOOKED_THROUGH_MIN: usize = 64;
@@ -303,10 +304,13 @@ impl Admission {
         if std::mem::replace(&mut live.cancelling, true) {
             return;
         }
-        match (live.phase, live.worker) {
-            (Phase::Sent, Some(worker)) => self.effects.push(Effect::Cancel { worker, attempt }),
-            _ => self.never_send(attempt),
-        }
+        let live = &*live;
+        let Some(id) = live.worker.filter(|_| live.phase == Phase::Sent) else {
+            return self.never_send(attempt);
+        };
+        let own = || WorkerKey { tenant: Some(live.tenant.clone()), id };
+        let worker = self.workers.named(&live.tenant, id).map_or_else(own, Worker::key);
+        self.effects.push(Effect::Cancel { worker, attempt });
     }
 
     fn shape(&mut self, plan: &PlanRef) -> Option<Arc<Shape>> {

@@ -8,6 +8,14 @@ use servo_model::{TenantId, WorkerId, WorkspaceId};
 
 use super::demand::{Demand, Room};
 
+/// A worker among all. Workers choose their ids, and every tenant its own: an id alone is no name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerKey {
+    /// `None` serves every tenant.
+    pub tenant: Option<TenantId>,
+    pub id: WorkerId,
+}
+
 /// A connected worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
@@ -33,6 +41,10 @@ pub struct Worker {
 }
 
 impl Worker {
+    pub fn key(&self) -> WorkerKey {
+        WorkerKey { tenant: self.tenant.clone(), id: self.id }
+    }
+
     /// Whether it may get what is this tenant's.
     pub fn serves(&self, tenant: &TenantId) -> bool {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
@@ -55,7 +67,7 @@ type ByCredits = BTreeSet<(Reverse<u32>, WorkerId)>;
 /// All connected workers.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
-    all: BTreeMap<WorkerId, Worker>,
+    all: BTreeMap<WorkerKey, Worker>,
     /// Of a tenant, or shared.
     free: BTreeMap<Option<TenantId>, ByCredits>,
     slots: BTreeMap<Option<TenantId>, u32>,
@@ -64,14 +76,15 @@ pub(crate) struct Workers {
 impl Workers {
     /// Adds a worker, or takes over what it says now.
     pub(crate) fn join(&mut self, worker: Worker) {
-        self.leave(worker.id);
+        let key = worker.key();
+        self.leave(&key);
         *self.slots.entry(worker.tenant.clone()).or_default() += worker.slots;
         self.note_free(&worker);
-        self.all.insert(worker.id, worker);
+        self.all.insert(key, worker);
     }
 
-    pub(crate) fn leave(&mut self, id: WorkerId) -> Option<Worker> {
-        let worker = self.all.remove(&id)?;
+    pub(crate) fn leave(&mut self, key: &WorkerKey) -> Option<Worker> {
+        let worker = self.all.remove(key)?;
         self.forget_free(&worker);
         if let Some(slots) = self.slots.get_mut(&worker.tenant) {
             *slots = slots.saturating_sub(worker.slots);
@@ -79,40 +92,47 @@ impl Workers {
         Some(worker)
     }
 
-    pub(crate) fn get(&self, id: WorkerId) -> Option<&Worker> {
-        self.all.get(&id)
+    pub(crate) fn get(&self, key: &WorkerKey) -> Option<&Worker> {
+        self.all.get(key)
+    }
+
+    /// Who is meant by the id that stands in something of this tenant's: its own worker before a shared one.
+    pub(crate) fn named(&self, tenant: &TenantId, id: WorkerId) -> Option<&Worker> {
+        self.open_to(tenant).find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Worker> {
         self.all.values()
     }
 
-    pub(crate) fn add_credits(&mut self, id: WorkerId, more: u32) {
-        self.change(id, |worker| worker.credits = worker.credits.saturating_add(more));
+    pub(crate) fn add_credits(&mut self, key: &WorkerKey, more: u32) {
+        self.change(key, |worker| worker.credits = worker.credits.saturating_add(more));
     }
 
-    pub(crate) fn spend_credit(&mut self, id: WorkerId) {
-        self.change(id, |worker| worker.credits = worker.credits.saturating_sub(1));
+    pub(crate) fn spend_credit(&mut self, key: &WorkerKey) {
+        self.change(key, |worker| worker.credits = worker.credits.saturating_sub(1));
     }
 
-    pub(crate) fn drain(&mut self, id: WorkerId) {
-        self.change(id, |worker| worker.draining = true);
+    pub(crate) fn drain(&mut self, key: &WorkerKey) {
+        self.change(key, |worker| worker.draining = true);
     }
 
     /// Takes a credit of the worker that has most of those that can run it, own ones before shared ones.
-    pub(crate) fn take(&mut self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerId> {
-        let id = self.find(tenant, demand, may_push)?;
-        self.spend_credit(id);
-        Some(id)
+    pub(crate) fn take(&mut self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerKey> {
+        let key = self.find(tenant, demand, may_push)?;
+        self.spend_credit(&key);
+        Some(key)
     }
 
     /// Who is pushed to is left out unless one more attempt may go through the queue.
-    pub(crate) fn find(&self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerId> {
+    pub(crate) fn find(&self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerKey> {
         let fits = |worker: &Worker| worker.can_run(demand) && (may_push || !worker.pushed);
         self.open_to(tenant)
-            .flat_map(|scope| self.free.get(&scope).into_iter().flatten())
-            .map(|(_, id)| *id)
-            .find(|id| self.all.get(id).is_some_and(fits))
+            .flat_map(|scope| {
+                self.free.get(&scope).into_iter().flatten().map(move |(_, id)| (scope.clone(), *id))
+            })
+            .map(|(tenant, id)| WorkerKey { tenant, id })
+            .find(|key| self.all.get(key).is_some_and(fits))
     }
 
     /// Connected workers that would serve this tenant.
@@ -129,12 +149,12 @@ impl Workers {
         [Some(tenant.clone()), None].into_iter()
     }
 
-    fn change(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
-        let Some(mut worker) = self.all.remove(&id) else { return };
+    fn change(&mut self, key: &WorkerKey, change: impl FnOnce(&mut Worker)) {
+        let Some(mut worker) = self.all.remove(key) else { return };
         self.forget_free(&worker);
         change(&mut worker);
         self.note_free(&worker);
-        self.all.insert(id, worker);
+        self.all.insert(key.clone(), worker);
     }
 
     fn note_free(&mut self, worker: &Worker) {

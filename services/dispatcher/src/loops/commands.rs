@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::engine::{Engine, Message};
 use super::leases::LeaseLoop;
-use crate::core::Pause;
+use crate::core::{Pause, WorkerKey};
 use crate::rpc::EVERYBODY;
 use crate::store::{self, CommandedWorker, PauseRow};
 use crate::wire;
@@ -71,7 +71,8 @@ fn pause(row: PauseRow) -> Option<Pause> {
 
 fn drain((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
     let drain = pb::PullDrain { deadline: cut_off_at.map(wire::stored_time), kill: command == KILL };
-    Some(Message::Drain(scope(&tenant)?, WorkerId::from_bytes(*worker.as_bytes()), drain))
+    let worker = WorkerKey { tenant: scope(&tenant)?, id: WorkerId::from_bytes(*worker.as_bytes()) };
+    Some(Message::Drain(worker, drain))
 }
 
 /// One tenant, or `Some(None)` for everybody; `None` for what is no name.

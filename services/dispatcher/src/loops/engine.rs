@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, DispatchId, TenantId, WorkerId};
+use servo_model::{AttemptId, DispatchId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as Say;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
@@ -25,7 +25,8 @@ use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Moved, Sessions};
 use crate::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId, Update,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
+    Update, WorkerKey,
 };
 use crate::envelope::{NoEnvelope, Signer, StoredPlan};
 use crate::inputs::{self, Found};
@@ -49,14 +50,13 @@ pub(crate) enum Message {
     /// What these attempts read was looked up.
     Inputs(Vec<(AttemptId, Found)>),
     Connect(Connect),
-    Credits(WorkerId, u64, u32),
-    /// To a worker of this tenant, or to a shared one.
-    Drain(Option<TenantId>, WorkerId, pb::PullDrain),
-    /// The worker, of this tenant or a shared one, did not start these and does not want to.
-    Returned(Option<TenantId>, WorkerId, Vec<AttemptId>),
+    Credits(WorkerKey, u64, u32),
+    Drain(WorkerKey, pb::PullDrain),
+    /// The worker did not start these and does not want to.
+    Returned(WorkerKey, Vec<AttemptId>),
     /// What it reads cannot be had, for this reason.
     Undeliverable(AttemptId, String),
-    Disconnected(WorkerId, u64),
+    Disconnected(WorkerKey, u64),
     /// All workers that are reached by pushes, whoever admits for them.
     Reach(Vec<Reached>),
     /// The queue has these.
@@ -212,32 +212,30 @@ impl EngineLoop {
             Message::Inputs(found) => {
                 for (attempt, found) in found {
                     if let Some((worker, found)) = self.reading.found(attempt, found) {
-                        self.deliver_with(worker, attempt, Some(found));
+                        self.deliver_with(&worker, attempt, Some(found));
                     }
                 }
             }
             Message::Connect(connect) => self.connect(connect),
             Message::Credits(worker, connection, more) => {
-                if self.sessions.heard(worker, connection, now) {
-                    self.admission.add_credits(worker, more);
+                if self.sessions.heard(&worker, connection, now) {
+                    self.admission.add_credits(&worker, more);
                 }
             }
-            Message::Drain(tenant, worker, drain) => {
-                self.admission.drain(worker, tenant.as_ref());
-                self.take_back_pushed(worker, tenant.as_ref(), drain.kill);
-                self.sessions.drain(worker, tenant.as_ref(), drain);
+            Message::Drain(worker, drain) => {
+                self.admission.drain(&worker);
+                self.take_back_pushed(&worker, drain.kill);
+                self.sessions.drain(&worker, drain);
             }
-            Message::Returned(tenant, worker, attempts) => {
-                self.returned(worker, tenant.as_ref(), &attempts, false);
-            }
+            Message::Returned(worker, attempts) => self.returned(&worker, &attempts, false),
             Message::Undeliverable(attempt, why) => {
                 if self.reading.failed(attempt) {
                     self.give_up(attempt, why);
                 }
             }
             Message::Disconnected(worker, connection) => {
-                if self.sessions.disconnect(worker, connection) {
-                    self.admission.leave(worker);
+                if self.sessions.disconnect(&worker, connection) {
+                    self.admission.leave(&worker);
                 }
             }
             Message::Reach(workers) => self.reach(workers),
@@ -254,7 +252,7 @@ impl EngineLoop {
         self.admission.hold(held.clone());
         self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
         for moved in self.sessions.move_away(&self.admission) {
-            self.admission.leave(moved.worker);
+            self.admission.leave(&moved.worker);
             self.moves.tell(moved, self.held.subscribe());
         }
     }
@@ -288,27 +286,24 @@ impl EngineLoop {
     }
 
     fn connect(&mut self, connect: Connect) {
-        let (id, has) = (connect.worker.id, connect.has.clone());
-        let tenant = connect.worker.tenant.as_ref();
+        let (worker, has) = (connect.worker.key(), connect.has.clone());
+        let tenant = worker.tenant.as_ref();
         let elsewhere = tenant.filter(|tenant| !self.admission.holds(tenant)).map(TenantId::admission_shard);
         // Its tenant's shard went while it was let in, and those who went with it were told already.
         if let Some(admission_shard) = elsewhere {
-            let moved = Moved { worker: id, admission_shard, out: connect.out };
+            let moved = Moved { worker, admission_shard, out: connect.out };
             return self.moves.tell(moved, self.held.subscribe());
         }
-        // Its id came to another tenant's worker while it was let in: its stream ends.
-        if !self.admission.join(connect.worker.clone()) {
-            return;
-        }
+        self.admission.join(connect.worker.clone());
         self.sessions.connect(connect);
-        self.admission.compare(id, &has);
+        self.admission.compare(&worker, &has);
     }
 
     fn read(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: f64) {
         let waiting = self.plans.arrived(plan, stored.as_ref());
         if let Some(stored) = stored {
             self.admission.read(plan, &stored.shape, now);
-            waiting.into_iter().for_each(|(worker, attempt)| self.deliver(worker, attempt));
+            waiting.into_iter().for_each(|(worker, attempt)| self.deliver(&worker, attempt));
         }
     }
 
@@ -321,8 +316,8 @@ impl EngineLoop {
             }
             for effect in effects {
                 match effect {
-                    Effect::Deliver { worker, attempt } => self.deliver(worker, attempt),
-                    Effect::Cancel { worker, attempt } => self.cancel(worker, attempt),
+                    Effect::Deliver { worker, attempt } => self.deliver(&worker, attempt),
+                    Effect::Cancel { worker, attempt } => self.cancel(&worker, attempt),
                     Effect::Read(plan) => {
                         if let Some(stored) = self.plans.get(&plan) {
                             self.admission.read(&plan, &stored.shape, wire::now());
@@ -333,27 +328,26 @@ impl EngineLoop {
         }
     }
 
-    fn deliver(&mut self, worker: WorkerId, attempt: AttemptId) {
+    fn deliver(&mut self, worker: &WorkerKey, attempt: AttemptId) {
         self.deliver_with(worker, attempt, None);
     }
 
     /// What a task reads or compares with is waited for, unless it was found.
-    fn deliver_with(&mut self, worker: WorkerId, attempt: AttemptId, found: Option<Found>) {
+    fn deliver_with(&mut self, worker: &WorkerKey, attempt: AttemptId, found: Option<Found>) {
         let Some(live) = self.admission.live(attempt) else { return };
         // While its plan or what it reads was looked up; its worker was told to stop what it never got.
         if live.cancelling {
             return self.admission.not_sent(attempt);
         }
-        // Whoever bears the worker's id by now must serve the tenant still.
-        let target = self.pushes.target(worker, &live.tenant);
-        let key = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker, &live.tenant));
+        let target = self.pushes.target(worker);
+        let key = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker));
         let Some(key) = key else { return };
-        let Some(stored) = self.plans.get_for(&live.plan, worker, attempt) else { return };
+        let Some(stored) = self.plans.get_for(&live.plan, worker.clone(), attempt) else { return };
         let ordinal = live.task.ordinal;
         let found = match found {
             Some(found) => found,
             None if !inputs::needs_any(&stored, ordinal) => Found::NOTHING,
-            None => match self.reading.take(worker, attempt, stored.clone(), ordinal) {
+            None => match self.reading.take(worker.clone(), attempt, stored.clone(), ordinal) {
                 Some(found) => found,
                 None => return,
             },
@@ -372,7 +366,7 @@ impl EngineLoop {
             Ok(envelope) => envelope,
             Err(NoEnvelope::TooLarge(_)) if found.inputs.fill_an_envelope() => {
                 let uri = self.signer.inputs_uri(live);
-                return self.reading.store(worker, attempt, uri, found);
+                return self.reading.store(worker.clone(), attempt, uri, found);
             }
             Err(error) => {
                 let why = error.to_string();
@@ -386,13 +380,12 @@ impl EngineLoop {
     }
 
     /// Who is pushed to learns it from its next beat.
-    fn cancel(&mut self, worker: WorkerId, attempt: AttemptId) {
+    fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
         match self.admission.live(attempt) {
             Some(live) if live.pushed => {
                 let dispatch = dispatch_id(&self.admission, live);
                 dispatch.iter().for_each(|dispatch| self.pushes.drop_entry(dispatch));
             }
-            Some(live) if self.sessions.key(worker, &live.tenant).is_none() => {}
             Some(_) | None => self.sessions.cancel(worker, attempt),
         }
     }

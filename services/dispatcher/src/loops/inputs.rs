@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_model::{AttemptId, Digest, WorkerId};
+use servo_model::{AttemptId, Digest};
 use servo_store::{LoopStore, StoreError};
 use tokio::sync::mpsc;
 use tracing::{error, warn};
 
 use super::engine::{Engine, Message};
+use crate::core::WorkerKey;
 use crate::envelope::StoredPlan;
 use crate::inputs::{self, Found, Inputs, Part};
 use crate::store;
@@ -33,7 +34,7 @@ enum Order {
 enum Looked {
     Asked,
     /// The claim counts: all that is missing for its worker's envelope.
-    Awaited(WorkerId),
+    Awaited(WorkerKey),
     Found(Found),
 }
 
@@ -58,7 +59,7 @@ impl Reading {
     /// What the task reads, or `None` and the engine will hear of it.
     pub(crate) fn take(
         &mut self,
-        worker: WorkerId,
+        worker: WorkerKey,
         attempt: AttemptId,
         stored: Arc<StoredPlan>,
         ordinal: u32,
@@ -74,12 +75,12 @@ impl Reading {
     }
 
     /// Puts inputs that no envelope can hold where the worker finds them; the engine will hear of it.
-    pub(crate) fn store(&mut self, worker: WorkerId, attempt: AttemptId, uri: String, found: Found) {
+    pub(crate) fn store(&mut self, worker: WorkerKey, attempt: AttemptId, uri: String, found: Found) {
         self.order(attempt, Looked::Awaited(worker), Order::Store(attempt, uri, found));
     }
 
     /// Keeps what was found for the envelope, or answers for which worker's it was awaited.
-    pub(crate) fn found(&mut self, attempt: AttemptId, found: Found) -> Option<(WorkerId, Found)> {
+    pub(crate) fn found(&mut self, attempt: AttemptId, found: Found) -> Option<(WorkerKey, Found)> {
         match self.looked.remove(&attempt)? {
             Looked::Awaited(worker) => return Some((worker, found)),
             Looked::Asked | Looked::Found(_) => self.looked.insert(attempt, Looked::Found(found)),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message as _;
-use servo_model::{AttemptId, WorkerId};
+use servo_model::AttemptId;
 use servo_proto::v1 as pb;
 use servo_store::LoopStore;
 use tracing::warn;
 
 use super::engine::{Engine, Message};
-use crate::core::PlanRef;
+use crate::core::{PlanRef, WorkerKey};
 use crate::envelope::StoredPlan;
 use crate::inputs;
 use crate::{store, wire};
@@ -29,7 +29,7 @@ pub(crate) struct Plans {
     uses: u64,
     cached: HashMap<PlanRef, (Arc<StoredPlan>, u64)>,
     /// Plans that are being read, with the deliveries that wait for them.
-    reading: HashMap<PlanRef, Vec<(WorkerId, AttemptId)>>,
+    reading: HashMap<PlanRef, Vec<(WorkerKey, AttemptId)>>,
 }
 
 impl Plans {
@@ -55,7 +55,7 @@ impl Plans {
     pub(crate) fn get_for(
         &mut self,
         plan: &PlanRef,
-        worker: WorkerId,
+        worker: WorkerKey,
         attempt: AttemptId,
     ) -> Option<Arc<StoredPlan>> {
         let stored = self.get(plan);
@@ -70,7 +70,7 @@ impl Plans {
         &mut self,
         plan: &PlanRef,
         stored: Option<&Arc<StoredPlan>>,
-    ) -> Vec<(WorkerId, AttemptId)> {
+    ) -> Vec<(WorkerKey, AttemptId)> {
         let Some(stored) = stored else {
             tokio::spawn(read(self.engine.clone(), self.loops.clone(), plan.clone()));
             return Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message as _;
-use servo_model::{AttemptId, DispatchId, QueueId, RunId, TenantId, WorkerId};
+use servo_model::{AttemptId, DispatchId, QueueId, RunId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_queue::{NewTask, PostgresQueue, QueueError, TaskQueue};
 use servo_store::{Store, StoreError};
@@ -14,7 +14,7 @@ use tracing::warn;
 
 use super::engine::{Engine, Message};
 use crate::core::target::allows;
-use crate::core::{Live, Task, Worker};
+use crate::core::{Live, Task, Worker, WorkerKey};
 use crate::envelope::Signer;
 use crate::{rpc, store, wire};
 
@@ -33,8 +33,6 @@ pub(crate) struct Reached {
 /// Where a worker listens, and the key of its envelopes.
 #[derive(Clone)]
 pub(crate) struct Target {
-    /// `None` serves every tenant.
-    tenant: Option<TenantId>,
     url: Arc<str>,
     key: [u8; 32],
 }
@@ -69,7 +67,7 @@ enum Order {
 /// The engine's side: who is reached by pushes, and the way to the queue.
 pub(crate) struct Pushes {
     queues: Vec<Arc<str>>,
-    targets: HashMap<WorkerId, Target>,
+    targets: HashMap<WorkerKey, Target>,
     orders: mpsc::UnboundedSender<Order>,
 }
 
@@ -81,15 +79,14 @@ impl Pushes {
     }
 
     /// Takes the place of what was known; answers who is reached no more.
-    pub(crate) fn replace(&mut self, targets: HashMap<WorkerId, Target>) -> Vec<WorkerId> {
+    pub(crate) fn replace(&mut self, targets: HashMap<WorkerKey, Target>) -> Vec<WorkerKey> {
         let before = std::mem::replace(&mut self.targets, targets);
         before.into_keys().filter(|worker| !self.targets.contains_key(worker)).collect()
     }
 
-    /// Where a worker listens, if it may get what is this tenant's.
-    pub(crate) fn target(&self, worker: WorkerId, tenant: &TenantId) -> Option<&Target> {
-        let serves = |target: &&Target| target.tenant.as_ref().is_none_or(|own| own == tenant);
-        self.targets.get(&worker).filter(serves)
+    /// Where a worker listens.
+    pub(crate) fn target(&self, worker: &WorkerKey) -> Option<&Target> {
+        self.targets.get(worker)
     }
 
     pub(crate) fn create(
@@ -204,10 +201,10 @@ fn reached(row: store::PushWorker, signer: &Signer) -> Option<Reached> {
         tenant => Some(tenant.parse().ok()?),
     };
     let info = pb::WorkerInfo::decode(&*row.info).ok()?;
-    let mut worker = wire::worker(id, &row.session, tenant.clone(), &info, 0).ok()?;
+    let mut worker = wire::worker(id, &row.session, tenant, &info, 0).ok()?;
     worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
-    Some(Reached { worker, target: Target { tenant, url: row.push_url.into(), key } })
+    Some(Reached { worker, target: Target { url: row.push_url.into(), key } })
 }
 
 #[cfg(test)]

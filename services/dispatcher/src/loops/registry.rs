@@ -44,7 +44,7 @@ pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_m
         let active = admission.active_attempts();
         let workers = sessions.heard_since(since);
         let row = |worker: &crate::core::Worker| {
-            (worker.tenant.clone(), worker.id, active.get(&worker.id).copied().unwrap_or_default())
+            (worker.tenant.clone(), worker.id, active.get(&worker.key()).copied().unwrap_or_default())
         };
         workers.map(row).collect::<Vec<_>>()
     });

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use servo_model::AttemptId;
 use servo_model::limits::{ENVELOPES_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX};
-use servo_model::{AttemptId, TenantId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_response::Message as Tell;
 use tokio::sync::mpsc;
 
 use super::engine::tell;
-use crate::core::{Admission, Seconds, Worker};
+use crate::core::{Admission, Seconds, Worker, WorkerKey};
 
 /// What a message may weigh; half of what is allowed leaves room for everything around the envelopes.
 const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
@@ -28,16 +28,16 @@ pub(crate) struct Connect {
 
 /// A worker that belongs elsewhere now.
 pub(crate) struct Moved {
-    pub(crate) worker: WorkerId,
+    pub(crate) worker: WorkerKey,
     pub(crate) admission_shard: i16,
     pub(crate) out: mpsc::UnboundedSender<pb::PullTasksResponse>,
 }
 
 #[derive(Default)]
 pub(crate) struct Sessions {
-    all: HashMap<WorkerId, Session>,
+    all: HashMap<WorkerKey, Session>,
     /// Those that have something to send.
-    full: BTreeSet<WorkerId>,
+    full: BTreeSet<WorkerKey>,
 }
 
 struct Session {
@@ -47,30 +47,30 @@ struct Session {
 }
 
 impl Sessions {
-    /// Takes the place of an earlier connection of this worker, whose stream ends.
+    /// Takes the place of an earlier connection of this worker, whose stream ends. Another tenant's worker of the same id is
+    /// another worker.
     pub(crate) fn connect(&mut self, connect: Connect) {
         let new = Session { connect, envelopes: Vec::new(), cancels: Vec::new() };
-        self.all.insert(new.connect.worker.id, new);
+        self.all.insert(new.connect.worker.key(), new);
     }
 
-    pub(crate) fn disconnect(&mut self, worker: WorkerId, connection: u64) -> bool {
-        let current = self.all.get(&worker).is_some_and(|session| session.connect.connection == connection);
+    pub(crate) fn disconnect(&mut self, worker: &WorkerKey, connection: u64) -> bool {
+        let current = self.all.get(worker).is_some_and(|session| session.connect.connection == connection);
         if current {
-            self.all.remove(&worker);
+            self.all.remove(worker);
         }
         current
     }
 
     /// Notes a sign of life; `false` from a connection that was replaced.
-    pub(crate) fn heard(&mut self, worker: WorkerId, connection: u64, now: Seconds) -> bool {
-        let session = self.all.get_mut(&worker).filter(|session| session.connect.connection == connection);
+    pub(crate) fn heard(&mut self, worker: &WorkerKey, connection: u64, now: Seconds) -> bool {
+        let session = self.all.get_mut(worker).filter(|session| session.connect.connection == connection);
         session.map(|session| session.connect.heard = now).is_some()
     }
 
-    /// The key of a worker's envelopes, if it may get those of this tenant.
-    pub(crate) fn key(&self, worker: WorkerId, tenant: &TenantId) -> Option<[u8; 32]> {
-        let session = self.all.get(&worker).filter(|session| session.connect.worker.serves(tenant));
-        session.map(|session| session.connect.key)
+    /// The key of a worker's envelopes.
+    pub(crate) fn key(&self, worker: &WorkerKey) -> Option<[u8; 32]> {
+        self.all.get(worker).map(|session| session.connect.key)
     }
 
     /// Workers heard of since `since`.
@@ -78,30 +78,27 @@ impl Sessions {
         self.all.values().map(|session| &session.connect).filter(move |c| c.heard >= since).map(|c| &c.worker)
     }
 
-    pub(crate) fn send(&mut self, worker: WorkerId, envelope: pb::SignedEnvelope) {
-        if let Some(session) = self.all.get_mut(&worker) {
+    pub(crate) fn send(&mut self, worker: &WorkerKey, envelope: pb::SignedEnvelope) {
+        if let Some(session) = self.all.get_mut(worker) {
             session.envelopes.push(envelope);
-            self.full.insert(worker);
+            self.full.insert(worker.clone());
         }
     }
 
-    pub(crate) fn cancel(&mut self, worker: WorkerId, attempt: AttemptId) {
-        if let Some(session) = self.all.get_mut(&worker) {
+    pub(crate) fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
+        if let Some(session) = self.all.get_mut(worker) {
             session.cancels.push(attempt.to_string());
-            self.full.insert(worker);
+            self.full.insert(worker.clone());
         }
     }
 
-    pub(crate) fn drain(&self, worker: WorkerId, tenant: Option<&TenantId>, drain: pb::PullDrain) {
-        let session = self.all.get(&worker);
-        if session.is_some_and(|session| session.connect.worker.tenant.as_ref() == tenant) {
-            self.tell(worker, Tell::Drain(drain));
-        }
+    pub(crate) fn drain(&self, worker: &WorkerKey, drain: pb::PullDrain) {
+        self.tell(worker, Tell::Drain(drain));
     }
 
     /// Tells everybody that we are still there.
     pub(crate) fn beat(&self) {
-        self.all.keys().for_each(|worker| self.tell(*worker, Tell::Idle(pb::PullIdle {})));
+        self.all.keys().for_each(|worker| self.tell(worker, Tell::Idle(pb::PullIdle {})));
     }
 
     /// Takes out those whose tenant is no longer admitted here. Shared workers stay.
@@ -109,11 +106,12 @@ impl Sessions {
         let elsewhere = |session: &Session| {
             session.connect.worker.tenant.as_ref().is_some_and(|tenant| !admission.holds(tenant))
         };
-        let moved: Vec<WorkerId> =
-            self.all.iter().filter(|(_, session)| elsewhere(session)).map(|(id, _)| *id).collect();
+        let moved: Vec<WorkerKey> =
+            self.all.iter().filter(|(_, session)| elsewhere(session)).map(|(key, _)| key.clone()).collect();
         let moved = moved.into_iter().filter_map(|worker| {
-            let Connect { worker: Worker { tenant, .. }, out, .. } = self.all.remove(&worker)?.connect;
-            Some(Moved { worker, admission_shard: tenant?.admission_shard(), out })
+            let out = self.all.remove(&worker)?.connect.out;
+            let admission_shard = worker.tenant.as_ref()?.admission_shard();
+            Some(Moved { worker, admission_shard, out })
         });
         moved.collect()
     }
@@ -134,8 +132,8 @@ impl Sessions {
     }
 
     /// A stream that is gone says so by itself.
-    fn tell(&self, worker: WorkerId, message: Tell) {
-        if let Some(session) = self.all.get(&worker) {
+    fn tell(&self, worker: &WorkerKey, message: Tell) {
+        if let Some(session) = self.all.get(worker) {
             let _ = session.connect.out.send(tell(message));
         }
     }

@@ -1,5 +1,7 @@
 //! ListWorkers: who is registered, and what they do.
 
+use std::collections::HashMap;
+
 use prost::Message as _;
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term};
@@ -68,21 +70,19 @@ impl Dispatcher {
     /// For workers that are connected here it is known exactly what they have.
     async fn note_active(&self, tenant: &str, workers: &mut [pb::Worker]) -> Result<(), Error> {
         let tenant = tenant.to_owned();
-        let (active, connected) = self
+        let active: HashMap<WorkerId, u32> = self
             .engine
             .ask(move |admission, _| {
                 let own =
                     |worker: &&Worker| worker.tenant.as_ref().map_or(EVERYBODY, TenantId::as_str) == tenant;
-                let connected: Vec<WorkerId> =
-                    admission.workers().filter(own).map(|worker| worker.id).collect();
-                (admission.active_attempts(), connected)
+                let active = admission.active_attempts();
+                let count = |worker: &Worker| active.get(&worker.key()).copied().unwrap_or_default();
+                admission.workers().filter(own).map(|worker| (worker.id, count(worker))).collect()
             })
             .await?;
         for worker in workers {
-            let id = worker.worker_id.parse::<WorkerId>().ok().filter(|id| connected.contains(id));
-            if let Some(id) = id {
-                worker.active_attempts = active.get(&id).copied().unwrap_or_default();
-            }
+            let known = worker.worker_id.parse::<WorkerId>().ok().and_then(|id| active.get(&id));
+            worker.active_attempts = known.copied().unwrap_or(worker.active_attempts);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, TenantId, WorkerId};
+use servo_model::{AttemptId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as Say;
@@ -17,6 +17,7 @@ use tonic::{Status, Streaming};
 use tracing::info;
 
 use super::{Dispatcher, unavailable, worker_of};
+use crate::core::WorkerKey;
 use crate::loops::engine::Message;
 use crate::loops::sessions::Connect;
 use crate::store::{self, WorkerRow};
@@ -45,10 +46,9 @@ impl Dispatcher {
                 format!("worker {worker} is registered for pushes; register it without push_url to pull");
             return Err(Error::new(Reason::InvalidState, message).into());
         }
-        self.is_nobody_elses(worker, tenant.clone()).await?;
-        let described =
-            wire::worker(worker, &open.session, tenant.clone(), &info, open.credits.min(CREDITS_MAX))
-                .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+        let described = wire::worker(worker, &open.session, tenant, &info, open.credits.min(CREDITS_MAX))
+            .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+        let key = described.key();
         let (out, responses) = mpsc::unbounded_channel();
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         self.engine.tell(Message::Connect(Connect {
@@ -62,27 +62,17 @@ impl Dispatcher {
         if row.command != 0 {
             let deadline = row.cut_off_at.map(wire::stored_time);
             let drain = pb::PullDrain { deadline, kill: false };
-            self.engine.tell(Message::Drain(tenant.clone(), worker, drain));
+            self.engine.tell(Message::Drain(key.clone(), drain));
         }
         let reading = Reading {
             dispatcher: self.clone(),
-            worker,
+            worker: key,
             connection,
-            scope: tenant,
             tenant: request.tenant,
             session: open.session,
         };
         tokio::spawn(reading.run(requests));
         Ok(Box::pin(UnboundedReceiverStream::new(responses).map(Ok)))
-    }
-
-    /// Ids are the workers' own choice, and an id says nothing of whose worker it is.
-    async fn is_nobody_elses(&self, worker: WorkerId, tenant: Option<TenantId>) -> Result<(), Error> {
-        if self.engine.ask(move |admission, _| admission.is_open_to(worker, tenant.as_ref())).await? {
-            return Ok(());
-        }
-        let message = format!("the id {worker} is in use elsewhere; register under a new one");
-        Err(Error::new(Reason::InvalidState, message))
     }
 
     async fn registered(&self, tenant: &str, worker: WorkerId, session: &str) -> Result<WorkerRow, Error> {
@@ -119,10 +109,8 @@ fn attempts(ids: &[String]) -> Result<BTreeSet<AttemptId>, Error> {
 /// What a worker goes on to say.
 struct Reading {
     dispatcher: Dispatcher,
-    worker: WorkerId,
+    worker: WorkerKey,
     connection: u64,
-    /// `None` serves every tenant.
-    scope: Option<TenantId>,
     tenant: String,
     session: String,
 }
@@ -135,32 +123,32 @@ impl Reading {
             match request.message {
                 Some(Say::Credits(credits)) => {
                     let more = credits.count.min(CREDITS_MAX);
-                    engine.tell(Message::Credits(self.worker, self.connection, more));
+                    engine.tell(Message::Credits(self.worker.clone(), self.connection, more));
                 }
                 Some(Say::Returned(returned)) => {
                     let PullReturn { attempt_ids, comment } = returned;
-                    info!(worker = %self.worker, attempts = ?attempt_ids, comment, "a worker returned envelopes");
+                    info!(worker = %self.worker.id, attempts = ?attempt_ids, comment, "a worker returned envelopes");
                     // What is no attempt's id is nobody's attempt.
                     let attempts = attempt_ids.iter().filter_map(|id| id.parse().ok()).collect();
-                    engine.tell(Message::Returned(self.scope.clone(), self.worker, attempts));
+                    engine.tell(Message::Returned(self.worker.clone(), attempts));
                 }
                 Some(Say::Leave(_)) => {
                     left = true;
                     let drain = pb::PullDrain::default();
-                    engine.tell(Message::Drain(self.scope.clone(), self.worker, drain));
+                    engine.tell(Message::Drain(self.worker.clone(), drain));
                 }
                 Some(Say::Open(_)) | None => break,
             }
         }
-        engine.tell(Message::Disconnected(self.worker, self.connection));
+        engine.tell(Message::Disconnected(self.worker.clone(), self.connection));
         if left && let Err(error) = self.note_gone().await {
-            info!(worker = %self.worker, %error, "a worker left; the registry will find it lost");
+            info!(worker = %self.worker.id, %error, "a worker left; the registry will find it lost");
         }
     }
 
     async fn note_gone(&self) -> Result<(), servo_store::StoreError> {
         let mut tx = self.dispatcher.store.requests().begin(&self.tenant).await?;
-        store::worker_gone(&mut tx, &self.tenant, self.worker, &self.session).await?;
+        store::worker_gone(&mut tx, &self.tenant, self.worker.id, &self.session).await?;
         tx.commit().await
     }
 }

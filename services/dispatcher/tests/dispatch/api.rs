@@ -262,16 +262,15 @@ async fn wrong_requests_are_refused_with_their_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_another_tenants_worker_opens_no_stream() {
+async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
-    let worker_id = servo_model::WorkerId::from_bytes([1; 16]).to_string();
-    let open = async |tenant: &str| {
+    let open = async |tenant: &str, worker_id: &str| {
         let mut worker = world.worker_client(tenant, &dispatcher.address).dispatcher();
         let register = api::RegisterWorkerRequest {
             tenant: tenant.into(),
-            worker_id: worker_id.clone(),
+            worker_id: worker_id.to_owned(),
             session: "s".into(),
             info: Some(slots(1)),
         };
@@ -279,19 +278,29 @@ async fn the_id_of_another_tenants_worker_opens_no_stream() {
         let open = api::PullOpen { session: "s".into(), ..Default::default() };
         let open = api::PullTasksRequest {
             tenant: tenant.into(),
-            worker_id: worker_id.clone(),
+            worker_id: worker_id.to_owned(),
             message: Some(api::pull_tasks_request::Message::Open(open)),
         };
         let (say, said) = tokio::sync::mpsc::unbounded_channel();
         say.send(open).unwrap();
         // It goes on while somebody may say more.
-        worker.pull_tasks(UnboundedReceiverStream::new(said)).await.map(|_| say)
+        (worker.pull_tasks(UnboundedReceiverStream::new(said)).await.unwrap().into_inner(), say)
     };
-    let own = open(TENANT).await.unwrap();
-    assert_eq!(reason(open("evil").await), Some(Reason::InvalidState));
-    assert_eq!(reason(open("-").await), Some(Reason::InvalidState));
-    drop(own);
-    until("the id is free", async || open("evil").await.is_ok()).await;
+    let mut gateway = world.peer(Service::Gateway, &dispatcher);
+    for (number, order) in [(1, ["evil", "-", TENANT]), (2, [TENANT, "evil", "-"])] {
+        let worker_id = servo_model::WorkerId::from_bytes([number; 16]).to_string();
+        let mut streams = Vec::new();
+        for tenant in order {
+            streams.push((tenant, open(tenant, &worker_id).await));
+        }
+        let drain = api::DrainWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
+        gateway.drain_worker(from_ada(drain)).await.unwrap();
+        let (_, (told, _)) = streams.iter_mut().find(|(tenant, _)| *tenant == TENANT).unwrap();
+        while !matches!(
+            told.message().await.unwrap().expect("its stream goes on").message,
+            Some(api::pull_tasks_response::Message::Drain(_))
+        ) {}
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use servo_model::{Digest, EventType};
 use servo_proto::v1::deploy_request::Source;
 use servo_proto::v1::{
     ArtifactKind, DeployRequest, DeployResponse, Deployment, DeploymentDiff, DeploymentRegistered, Manifest,
-    event,
+    ManifestFault, event,
 };
 use servo_store::TenantTx;
 
@@ -21,12 +21,15 @@ use super::context::{
 use crate::core::canonical::parse_manifest;
 use crate::core::deployed::Deployed;
 use crate::core::diff::{diff, made_stale};
+use crate::core::refusal::Refusal;
 use crate::store::deployments::{self, Current};
 use crate::store::{Scope, artifacts, requests, statuses};
 
 const COMMENT_BYTES_MAX: usize = 1024;
 /// A manifest behind a URI.
 const MANIFEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// What fits into an answer of 4 MiB, which clients take, with room for what stands around each fault.
+const FAULTS_BYTES_MAX: usize = 3 * 1024 * 1024;
 const ARTIFACT_SCHEME: &str = "artifact:";
 
 pub(super) async fn deploy(
@@ -45,7 +48,10 @@ pub(super) async fn deploy(
     }
     let source = request.source.take();
     let manifest = manifest(planner, &scope, source, &request.manifest_digest).await?;
-    let graph = Arc::new(working(move || Deployed::new(manifest)).await??);
+    let graph = match working(move || Deployed::new(manifest)).await? {
+        Err(refusal) if request.list_faults => return Ok(listed(refusal)),
+        made => Arc::new(made?),
+    };
     let mut tx = planner.begin(&scope).await?;
     check_artifacts(&mut tx, &scope, &graph.manifest).await?;
     if request.validate_only {
@@ -59,6 +65,12 @@ pub(super) async fn deploy(
 fn check_request(request: &DeployRequest) -> Result<(), Error> {
     if !request.validate_only {
         check_request_id(&request.request_id)?;
+    }
+    if request.list_faults && !request.validate_only {
+        return Err(Error::bad_field(
+            "list_faults",
+            "is only for validate_only; what has faults is not deployed",
+        ));
     }
     if request.comment.len() > COMMENT_BYTES_MAX {
         let length = request.comment.len();
@@ -79,6 +91,27 @@ fn check_request(request: &DeployRequest) -> Result<(), Error> {
             ),
         )),
     }
+}
+
+/// Every fault as far as a message goes, which is some ten thousand of them.
+fn listed(refusal: Refusal) -> DeployResponse {
+    let faults = match refusal.violations.is_empty() {
+        true => vec![(String::new(), refusal.message)],
+        false => refusal.violations,
+    };
+    let count = faults.len();
+    let mut bytes = 0;
+    let fits = |(field, description): &(String, String)| {
+        bytes += field.len() + description.len();
+        bytes <= FAULTS_BYTES_MAX
+    };
+    let fault = |(field, description)| ManifestFault { field, description };
+    let mut faults: Vec<ManifestFault> = faults.into_iter().take_while(fits).map(fault).collect();
+    if faults.len() < count {
+        let description = format!("and {} more", count - faults.len());
+        faults.push(ManifestFault { field: String::new(), description });
+    }
+    DeployResponse { faults, ..Default::default() }
 }
 
 /// The manifest itself, wherever it lies.
@@ -168,7 +201,7 @@ async fn preview(
     check_version(request.expected_version, &current)?;
     let diff = difference(planner, &mut tx, scope, &current, graph).await?;
     let deployment = Some(description(graph, Default::default()));
-    Ok(DeployResponse { deployment, diff: Some(diff), accepted_event_id: String::new() })
+    Ok(DeployResponse { deployment, diff: Some(diff), ..Default::default() })
 }
 
 /// Rows, answer and event in one transaction, under the lock of the workspace.
@@ -205,6 +238,7 @@ async fn register(
         deployment: Some(deployments::complete(deployment, version, at, true)),
         diff: Some(diff),
         accepted_event_id: event_id(&event),
+        ..Default::default()
     };
     let kept = requests::keep(&mut tx, scope, &once.request_id, &once.body, &answer.encode_to_vec()).await;
     if !kept.map_err(stored)? {

@@ -103,6 +103,32 @@ async fn every_fault_comes_back_with_its_path_and_nothing_is_stored() {
 }
 
 #[tokio::test]
+async fn whoever_asks_for_them_gets_all_faults_however_many_there_are() {
+    let world = World::start().await;
+    let mut client = world.client();
+    let broken = || manifest((0..300).map(|n| asset(&format!("n/a{n}"), &["n/ghost"])).collect());
+    let refusal = client.deploy(by_user(deploy_request("r", broken()))).await;
+    let told = "and 299 more faults; validate_only with list_faults tells all";
+    refused(refusal, Reason::ManifestInvalid, told);
+    let validated = DeployRequest { validate_only: true, ..deploy_request("", broken()) };
+    refused(client.deploy(by_user(validated.clone())).await, Reason::ManifestInvalid, told);
+
+    let listing = DeployRequest { list_faults: true, ..validated };
+    let answer = client.deploy(by_user(listing.clone())).await.unwrap().into_inner();
+    let fields: Vec<&str> = answer.faults.iter().map(|fault| fault.field.as_str()).collect();
+    let expected: Vec<String> = (0..300).map(|n| format!("assets[{n}].dependencies[0].upstream")).collect();
+    assert_eq!(fields, expected);
+    assert!(answer.faults[299].description.contains("n/ghost"), "{:?}", answer.faults[299]);
+    assert!(answer.deployment.is_none() && answer.diff.is_none());
+
+    let deploying = DeployRequest { validate_only: false, request_id: "r".to_owned(), ..listing };
+    refused(client.deploy(by_user(deploying)).await, Reason::InvalidField, "list_faults");
+    let good = DeployRequest { validate_only: true, list_faults: true, ..deploy_request("", chain()) };
+    let answer = client.deploy(by_user(good)).await.unwrap().into_inner();
+    assert!(answer.faults.is_empty() && answer.diff.is_some(), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_stale_version_is_refused() {
     let world = World::start().await;
     let mut client = world.client();

@@ -1,7 +1,7 @@
 //! What folding a batch of events changed: rows to write, and news for the dispatcher.
 
 use servo_model::AttemptId;
-use servo_model::states::{RunState, TaskState, TransitionReason};
+use servo_model::states::{MaterializationState, RunState, TaskState, TransitionReason};
 
 use super::Time;
 use super::cell::Slot;
@@ -64,6 +64,17 @@ pub enum Promotion {
     Quarantined,
     /// Came after the cancel: kept, never read.
     Late,
+}
+
+impl Promotion {
+    /// The state that a version begins in.
+    pub const fn state(self) -> MaterializationState {
+        match self {
+            Promotion::Promoted => MaterializationState::Promoted,
+            Promotion::Quarantined => MaterializationState::Quarantined,
+            Promotion::Late => MaterializationState::Committed,
+        }
+    }
 }
 
 /// What a check of an attempt found.

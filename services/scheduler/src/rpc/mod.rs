@@ -35,6 +35,7 @@ mod story;
 mod task_names;
 mod tasks;
 mod trigger_run;
+mod verify_projection;
 mod wait;
 mod watch_run;
 
@@ -220,7 +221,7 @@ impl SchedulerService for Scheduler {
         &self,
         request: Request<v1::VerifyProjectionRequest>,
     ) -> Result<Response<v1::VerifyProjectionResponse>, Status> {
-        Ok(Response::new(projections::verify_projection(self, request.into_inner()).await?))
+        Ok(Response::new(verify_projection::verify_projection(self, request.into_inner()).await?))
     }
 
     async fn retry_run(

@@ -234,7 +234,9 @@ impl Ended {
         let kept = self.succeeded.iter().filter(|(ordinal, _)| !again.contains(ordinal));
         let output = |(ordinal, attempt): (&u32, &Option<AttemptId>)| {
             let materialization_id = attempt.as_ref()?.to_string();
-            Some(v1::ReusedOutput { task_key: graph.task(*ordinal).key.to_string(), materialization_id })
+            let also_made = graph.settings(*ordinal).also_makes.iter().map(ToString::to_string).collect();
+            let task_key = graph.task(*ordinal).key.to_string();
+            Some(v1::ReusedOutput { task_key, materialization_id, also_made })
         };
         kept.filter_map(output).collect()
     }
@@ -283,6 +285,38 @@ mod tests {
         };
         assert_eq!(kept(HashSet::new()), [0]);
         assert_eq!(kept([AttemptId::from_bytes([1; 16])].into()), [0, 1]);
+    }
+
+    #[test]
+    fn everything_that_a_kept_task_made_is_taken_over() {
+        let asset = |key: &str, also_makes: &[&str]| v1::PlannedAsset {
+            asset_key: key.to_owned(),
+            also_makes: also_makes.iter().map(|key| (*key).to_owned()).collect(),
+            ..Default::default()
+        };
+        let task = |asset: u32, key: &str| v1::PlannedTask {
+            task_key: key.to_owned(),
+            asset,
+            upstream: (0..asset).collect(),
+            ..Default::default()
+        };
+        let plan = v1::Plan {
+            plan_id: "0".repeat(64),
+            assets: vec![asset("n/a", &["n/b", "n/c"]), asset("n/d", &[])],
+            tasks: vec![task(0, "n/a:materialize"), task(1, "n/d:materialize")],
+            ..Default::default()
+        };
+        let rows = [
+            row(0, TaskState::Succeeded, TransitionReason::ExecutionSucceeded),
+            row(1, TaskState::Failed, TransitionReason::ExecutionFailed),
+        ];
+        let graph = crate::wire::graph(&plan).unwrap();
+        let reused = Ended::new(&rows, &HashSet::new()).reused(&graph, &[1].into());
+        let [kept] = &reused[..] else { panic!("{reused:?}") };
+        assert_eq!(
+            (kept.task_key.as_str(), &kept.also_made[..]),
+            ("n/a:materialize", &["n/b".to_owned(), "n/c".to_owned()][..])
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use servo_model::RunId;
 use servo_model::request::RequestFingerprint;
-use servo_model::states::{MaterializationState, TaskState};
+use servo_model::states::TaskState;
 use servo_proto::v1;
 use servo_store::sqlx::Postgres;
 use servo_store::sqlx::postgres::PgArguments;
@@ -16,9 +16,7 @@ use super::load::stopped_by_code;
 use super::outbox::News;
 use super::resolutions::Resolution;
 use super::statement::{self, Part};
-use crate::core::{
-    Cell, Changes, Checked, Graph, Materialized, PartitionNews, Promotion, Run, RunHeader, Slot, Time,
-};
+use crate::core::{Cell, Changes, Checked, Graph, Materialized, PartitionNews, Run, RunHeader, Slot, Time};
 use crate::wire;
 
 /// Tasks of an open run that whoever asks for them counts.
@@ -239,11 +237,6 @@ fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement
 }
 
 fn bind_materialized<'q>(statement: Statement<'q>, made: &[(&'q Run, &'q Materialized)]) -> Statement<'q> {
-    let state = |promotion: Promotion| match promotion {
-        Promotion::Promoted => MaterializationState::Promoted.code(),
-        Promotion::Quarantined => MaterializationState::Quarantined.code(),
-        Promotion::Late => MaterializationState::Committed.code(),
-    };
     statement
         .bind(column(made, |(_, made)| Uuid::from_bytes(*made.attempt_id.as_bytes())))
         .bind(column(made, |(_, made)| made.asset_key.as_str()))
@@ -253,7 +246,7 @@ fn bind_materialized<'q>(statement: Statement<'q>, made: &[(&'q Run, &'q Materia
         .bind(column(made, |(run, _)| run.header.number))
         .bind(column(made, |(_, made)| int(made.slot.ordinal)))
         .bind(column(made, |(_, made)| item(made.slot)))
-        .bind(column(made, |(_, made)| state(made.promotion)))
+        .bind(column(made, |(_, made)| made.promotion.state().code()))
         .bind(column(made, |(_, made)| time(made.at)))
         .bind(column(made, |(_, made)| made.output.as_slice()))
 }

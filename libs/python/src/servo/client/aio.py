@@ -36,6 +36,8 @@ from servo.v1 import (
 )
 
 from .address import STUBS, Address, read_authority
+from .errors import InvalidRequest
+from .faults import are_cut, with_all
 from .methods import with_request_id
 from .pages import async_pages
 from .patience import DEADLINE_SECONDS, Patience
@@ -131,7 +133,13 @@ class AsyncClient:
         large = large_manifest(manifest)
         if large is not None:
             request = self._requests.deploy_large(request, await self.upload(large, "MANIFEST"))
-        return await self.planner.Deploy(request)
+        try:
+            return await self.planner.Deploy(request)
+        except InvalidRequest as refused:
+            if not are_cut(refused):
+                raise
+            listed = await self.planner.Deploy(self._requests.list_faults(request))
+            raise with_all(refused, listed) from None
 
     async def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         try:

@@ -54,6 +54,15 @@ class Requests:
         large.manifest_digest = digest
         return large
 
+    def list_faults(self, refused: planner_pb2.DeployRequest) -> planner_pb2.DeployRequest:
+        """Asks for everything that is wrong with the manifest of a deployment that was refused."""
+        listed = planner_pb2.DeployRequest()
+        listed.CopyFrom(refused)
+        listed.ClearField("request_id")
+        listed.validate_only = True
+        listed.list_faults = True
+        return listed
+
     def upload(self, content: bytes, kind: str) -> Iterator[planner_pb2.UploadArtifactRequest]:
         """In pieces; the first one says what it is."""
         digest = hashlib.sha256(content).hexdigest()

@@ -42,6 +42,8 @@ from servo.v1 import (
 
 from .address import STUBS, Address, read_authority
 from .channel import closed_channel, open_channel
+from .errors import InvalidRequest
+from .faults import are_cut, with_all
 from .pages import pages
 from .requests import Requests, large_manifest
 from .status import is_unavailable, told
@@ -109,7 +111,13 @@ class Client:
         large = large_manifest(manifest)
         if large is not None:
             request = self._requests.deploy_large(request, self.upload(large, "MANIFEST"))
-        return self.planner.Deploy(request)
+        try:
+            return self.planner.Deploy(request)
+        except InvalidRequest as refused:
+            if not are_cut(refused):
+                raise
+            listed = self.planner.Deploy(self._requests.list_faults(request))
+            raise with_all(refused, listed) from None
 
     def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         """Stores an artifact under its digest, which is answered; one that is there already stays."""

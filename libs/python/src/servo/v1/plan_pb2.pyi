@@ -106,9 +106,11 @@ class PlannedInput(_message.Message):
     def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., partition_keys: _Optional[_Iterable[str]] = ..., optional: _Optional[bool] = ..., shape: _Optional[_Union[_state_pb2.InputShape, str]] = ...) -> None: ...
 
 class ReusedOutput(_message.Message):
-    __slots__ = ("task_key", "materialization_id")
+    __slots__ = ("task_key", "materialization_id", "also_made")
     TASK_KEY_FIELD_NUMBER: _ClassVar[int]
     MATERIALIZATION_ID_FIELD_NUMBER: _ClassVar[int]
+    ALSO_MADE_FIELD_NUMBER: _ClassVar[int]
     task_key: str
     materialization_id: str
-    def __init__(self, task_key: _Optional[str] = ..., materialization_id: _Optional[str] = ...) -> None: ...
+    also_made: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task_key: _Optional[str] = ..., materialization_id: _Optional[str] = ..., also_made: _Optional[_Iterable[str]] = ...) -> None: ...

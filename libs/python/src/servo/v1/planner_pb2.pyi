@@ -21,7 +21,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DeployRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "request_id", "manifest", "manifest_uri", "manifest_digest", "validate_only", "expected_version", "comment")
+    __slots__ = ("tenant", "workspace", "request_id", "manifest", "manifest_uri", "manifest_digest", "validate_only", "expected_version", "comment", "list_faults")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,7 @@ class DeployRequest(_message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
+    LIST_FAULTS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     request_id: str
@@ -40,17 +41,28 @@ class DeployRequest(_message.Message):
     validate_only: bool
     expected_version: int
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., manifest: _Optional[_Union[_manifest_pb2.Manifest, _Mapping]] = ..., manifest_uri: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., validate_only: _Optional[bool] = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+    list_faults: bool
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., manifest: _Optional[_Union[_manifest_pb2.Manifest, _Mapping]] = ..., manifest_uri: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., validate_only: _Optional[bool] = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ..., list_faults: _Optional[bool] = ...) -> None: ...
 
 class DeployResponse(_message.Message):
-    __slots__ = ("deployment", "diff", "accepted_event_id")
+    __slots__ = ("deployment", "diff", "accepted_event_id", "faults")
     DEPLOYMENT_FIELD_NUMBER: _ClassVar[int]
     DIFF_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
     deployment: _deployment_pb2.Deployment
     diff: _deployment_pb2.DeploymentDiff
     accepted_event_id: str
-    def __init__(self, deployment: _Optional[_Union[_deployment_pb2.Deployment, _Mapping]] = ..., diff: _Optional[_Union[_deployment_pb2.DeploymentDiff, _Mapping]] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
+    faults: _containers.RepeatedCompositeFieldContainer[ManifestFault]
+    def __init__(self, deployment: _Optional[_Union[_deployment_pb2.Deployment, _Mapping]] = ..., diff: _Optional[_Union[_deployment_pb2.DeploymentDiff, _Mapping]] = ..., accepted_event_id: _Optional[str] = ..., faults: _Optional[_Iterable[_Union[ManifestFault, _Mapping]]] = ...) -> None: ...
+
+class ManifestFault(_message.Message):
+    __slots__ = ("field", "description")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    description: str
+    def __init__(self, field: _Optional[str] = ..., description: _Optional[str] = ...) -> None: ...
 
 class GetDeploymentRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "deployment_id", "include_manifest")

@@ -29,17 +29,17 @@ from servo.v1 import event_pb2 as servo_dot_v1_dot_event__pb2
 from servo.v1 import event_execution_pb2 as servo_dot_v1_dot_event__execution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#servo/v1/scheduler_operations.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x14servo/v1/event.proto\x1a\x1eservo/v1/event_execution.proto\"?\n\x16ListProjectionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"]\n\x17ListProjectionsResponse\x12)\n\x0bprojections\x18\x01 \x03(\x0b\x32\x14.servo.v1.Projection\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9c\x01\n\nProjection\x12\x12\n\nprojection\x18\x01 \x01(\t\x12\x0e\n\x06stream\x18\x02 \x01(\t\x12%\n\x06shards\x18\x03 \x03(\x0b\x32\x15.servo.v1.ShardStatus\x12\x12\n\nrebuild_id\x18\x04 \x01(\t\x12/\n\x0bverify_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"k\n\x0bShardStatus\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x0c\n\x04head\x18\x02 \x01(\x04\x12\x11\n\twatermark\x18\x03 \x01(\x04\x12\x0e\n\x06holder\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\r\n\x05\x66\x61ult\x18\x06 \x01(\t\"s\n\x18RebuildProjectionRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nprojection\x18\x02 \x01(\t\x12\x0e\n\x06verify\x18\x03 \x01(\x08\x12\x0e\n\x06shards\x18\x04 \x03(\r\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Z\n\x19RebuildProjectionResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"\x8a\x02\n\x07Rebuild\x12\x12\n\nrebuild_id\x18\x01 \x01(\t\x12\x12\n\nprojection\x18\x02 \x01(\t\x12%\n\x05state\x18\x03 \x01(\x0e\x32\x16.servo.v1.RebuildState\x12\x15\n\rfolded_events\x18\x04 \x01(\x04\x12\x14\n\x0ctotal_events\x18\x05 \x01(\x04\x12\x16\n\x0e\x64ifferent_rows\x18\x06 \x01(\x04\x12\r\n\x05\x65rror\x18\x07 \x01(\t\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"R\n\x17VerifyProjectionRequest\x12\x12\n\nprojection\x18\x01 \x01(\t\x12\x13\n\x0bsample_size\x18\x02 \x01(\r\x12\x0e\n\x06shards\x18\x03 \x03(\r\"\x86\x01\n\x18VerifyProjectionResponse\x12\r\n\x05\x65qual\x18\x01 \x01(\x08\x12\x15\n\rcompared_rows\x18\x02 \x01(\x04\x12\x16\n\x0e\x64ifferent_rows\x18\x03 \x01(\x04\x12,\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32\x17.servo.v1.RowDifference\"I\n\rRowDifference\x12\x10\n\x08key_json\x18\x01 \x01(\t\x12\x11\n\tlive_json\x18\x02 \x01(\t\x12\x13\n\x0b\x66olded_json\x18\x03 \x01(\t\"\'\n\x11GetRebuildRequest\x12\x12\n\nrebuild_id\x18\x01 \x01(\t\"8\n\x12GetRebuildResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\"N\n\x13\x41\x62ortRebuildRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nrebuild_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"U\n\x14\x41\x62ortRebuildResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"R\n\x19ListPoisonMessagesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\"`\n\x1aListPoisonMessagesResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.servo.v1.PoisonMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb2\x01\n\rPoisonMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x10\n\x08\x63onsumer\x18\x02 \x01(\t\x12\r\n\x05topic\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\r\n\x05tries\x18\x06 \x01(\r\x12-\n\tfail_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\"O\n\x14ReplayMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"2\n\x15ReplayMessageResponse\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x01 \x01(\t\"N\n\x15ReportAttemptsRequest\x12(\n\x07reports\x18\x02 \x03(\x0b\x32\x17.servo.v1.AttemptReportJ\x04\x08\x01\x10\x02R\x05shard\"\xcb\x01\n\rAttemptReport\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12(\n\x07started\x18\x04 \x01(\x0b\x32\x15.servo.v1.TaskStartedH\x00\x12*\n\x08\x66inished\x18\x05 \x01(\x0b\x32\x16.servo.v1.TaskFinishedH\x00\x12%\n\x05trace\x18\x06 \x01(\x0b\x32\x16.servo.v1.TraceContextB\x08\n\x06report\"D\n\x16ReportAttemptsResponse\x12*\n\x08verdicts\x18\x01 \x03(\x0b\x32\x18.servo.v1.AttemptVerdict\"\x85\x01\n\x0e\x41ttemptVerdict\x12(\n\nacceptance\x18\x01 \x01(\x0e\x32\x14.servo.v1.Acceptance\x12&\n\x07refusal\x18\x02 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x04 \x01(\t\"J\n\x12\x41pplyEventsRequest\x12\r\n\x05shard\x18\x01 \x01(\r\x12%\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x15.servo.v1.EventRecord\"=\n\x13\x41pplyEventsResponse\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x16.servo.v1.AppliedEvent\"\x95\x01\n\x0c\x41ppliedEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12(\n\nacceptance\x18\x02 \x01(\x0e\x32\x14.servo.v1.Acceptance\x12\x10\n\x08position\x18\x03 \x01(\x04\x12&\n\x07refusal\x18\x04 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x05 \x01(\t\"\"\n\x10\x43ountRunsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\"Y\n\x11\x43ountRunsResponse\x12\x11\n\tunder_way\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12\r\n\x05today\x18\x03 \x01(\r\x12\x11\n\tbackfills\x18\x04 \x01(\r\"]\n\x11\x43\x61ncelRunsRequest\x12!\n\x04runs\x18\x01 \x03(\x0b\x32\x13.servo.v1.RunTarget\x12%\n\x0crequested_by\x18\x02 \x01(\x0b\x32\x0f.servo.v1.Actor\">\n\tRunTarget\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\"=\n\x12\x43\x61ncelRunsResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.servo.v1.AppliedEvent*\xb7\x01\n\x0cRebuildState\x12\x1d\n\x19REBUILD_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15REBUILD_STATE_FOLDING\x10\x01\x12\x1b\n\x17REBUILD_STATE_VERIFYING\x10\x02\x12\x1b\n\x17REBUILD_STATE_SUCCEEDED\x10\x03\x12\x18\n\x14REBUILD_STATE_FAILED\x10\x04\x12\x19\n\x15REBUILD_STATE_ABORTED\x10\x05*\x9f\x01\n\nAcceptance\x12\x1a\n\x16\x41\x43\x43\x45PTANCE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41\x43\x43\x45PTANCE_FOLDED\x10\x01\x12\x17\n\x13\x41\x43\x43\x45PTANCE_RECORDED\x10\x02\x12\x18\n\x14\x41\x43\x43\x45PTANCE_DUPLICATE\x10\x03\x12\x13\n\x0f\x41\x43\x43\x45PTANCE_LATE\x10\x04\x12\x16\n\x12\x41\x43\x43\x45PTANCE_REFUSED\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#servo/v1/scheduler_operations.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x14servo/v1/event.proto\x1a\x1eservo/v1/event_execution.proto\"?\n\x16ListProjectionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"]\n\x17ListProjectionsResponse\x12)\n\x0bprojections\x18\x01 \x03(\x0b\x32\x14.servo.v1.Projection\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9c\x01\n\nProjection\x12\x12\n\nprojection\x18\x01 \x01(\t\x12\x0e\n\x06stream\x18\x02 \x01(\t\x12%\n\x06shards\x18\x03 \x03(\x0b\x32\x15.servo.v1.ShardStatus\x12\x12\n\nrebuild_id\x18\x04 \x01(\t\x12/\n\x0bverify_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"k\n\x0bShardStatus\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x0c\n\x04head\x18\x02 \x01(\x04\x12\x11\n\twatermark\x18\x03 \x01(\x04\x12\x0e\n\x06holder\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\r\n\x05\x66\x61ult\x18\x06 \x01(\t\"s\n\x18RebuildProjectionRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nprojection\x18\x02 \x01(\t\x12\x0e\n\x06verify\x18\x03 \x01(\x08\x12\x0e\n\x06shards\x18\x04 \x03(\r\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Z\n\x19RebuildProjectionResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"\x8a\x02\n\x07Rebuild\x12\x12\n\nrebuild_id\x18\x01 \x01(\t\x12\x12\n\nprojection\x18\x02 \x01(\t\x12%\n\x05state\x18\x03 \x01(\x0e\x32\x16.servo.v1.RebuildState\x12\x15\n\rfolded_events\x18\x04 \x01(\x04\x12\x14\n\x0ctotal_events\x18\x05 \x01(\x04\x12\x16\n\x0e\x64ifferent_rows\x18\x06 \x01(\x04\x12\r\n\x05\x65rror\x18\x07 \x01(\t\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"R\n\x17VerifyProjectionRequest\x12\x12\n\nprojection\x18\x01 \x01(\t\x12\x13\n\x0bsample_size\x18\x02 \x01(\r\x12\x0e\n\x06shards\x18\x03 \x03(\r\"\x86\x01\n\x18VerifyProjectionResponse\x12\r\n\x05\x65qual\x18\x01 \x01(\x08\x12\x15\n\rcompared_rows\x18\x02 \x01(\x04\x12\x16\n\x0e\x64ifferent_rows\x18\x03 \x01(\x04\x12,\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32\x17.servo.v1.RowDifference\"]\n\rRowDifference\x12\x10\n\x08key_json\x18\x01 \x01(\t\x12\x11\n\tlive_json\x18\x02 \x01(\t\x12\x13\n\x0b\x66olded_json\x18\x03 \x01(\t\x12\x12\n\nprojection\x18\x04 \x01(\t\"\'\n\x11GetRebuildRequest\x12\x12\n\nrebuild_id\x18\x01 \x01(\t\"8\n\x12GetRebuildResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\"N\n\x13\x41\x62ortRebuildRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nrebuild_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"U\n\x14\x41\x62ortRebuildResponse\x12\"\n\x07rebuild\x18\x01 \x01(\x0b\x32\x11.servo.v1.Rebuild\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"R\n\x19ListPoisonMessagesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\"`\n\x1aListPoisonMessagesResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.servo.v1.PoisonMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb2\x01\n\rPoisonMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x10\n\x08\x63onsumer\x18\x02 \x01(\t\x12\r\n\x05topic\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\r\n\x05tries\x18\x06 \x01(\r\x12-\n\tfail_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\"O\n\x14ReplayMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"2\n\x15ReplayMessageResponse\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x01 \x01(\t\"N\n\x15ReportAttemptsRequest\x12(\n\x07reports\x18\x02 \x03(\x0b\x32\x17.servo.v1.AttemptReportJ\x04\x08\x01\x10\x02R\x05shard\"\xcb\x01\n\rAttemptReport\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12(\n\x07started\x18\x04 \x01(\x0b\x32\x15.servo.v1.TaskStartedH\x00\x12*\n\x08\x66inished\x18\x05 \x01(\x0b\x32\x16.servo.v1.TaskFinishedH\x00\x12%\n\x05trace\x18\x06 \x01(\x0b\x32\x16.servo.v1.TraceContextB\x08\n\x06report\"D\n\x16ReportAttemptsResponse\x12*\n\x08verdicts\x18\x01 \x03(\x0b\x32\x18.servo.v1.AttemptVerdict\"\x85\x01\n\x0e\x41ttemptVerdict\x12(\n\nacceptance\x18\x01 \x01(\x0e\x32\x14.servo.v1.Acceptance\x12&\n\x07refusal\x18\x02 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x04 \x01(\t\"J\n\x12\x41pplyEventsRequest\x12\r\n\x05shard\x18\x01 \x01(\r\x12%\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x15.servo.v1.EventRecord\"=\n\x13\x41pplyEventsResponse\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x16.servo.v1.AppliedEvent\"\x95\x01\n\x0c\x41ppliedEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12(\n\nacceptance\x18\x02 \x01(\x0e\x32\x14.servo.v1.Acceptance\x12\x10\n\x08position\x18\x03 \x01(\x04\x12&\n\x07refusal\x18\x04 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x05 \x01(\t\"\"\n\x10\x43ountRunsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\"Y\n\x11\x43ountRunsResponse\x12\x11\n\tunder_way\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12\r\n\x05today\x18\x03 \x01(\r\x12\x11\n\tbackfills\x18\x04 \x01(\r\"]\n\x11\x43\x61ncelRunsRequest\x12!\n\x04runs\x18\x01 \x03(\x0b\x32\x13.servo.v1.RunTarget\x12%\n\x0crequested_by\x18\x02 \x01(\x0b\x32\x0f.servo.v1.Actor\">\n\tRunTarget\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\"=\n\x12\x43\x61ncelRunsResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.servo.v1.AppliedEvent*\xb7\x01\n\x0cRebuildState\x12\x1d\n\x19REBUILD_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15REBUILD_STATE_FOLDING\x10\x01\x12\x1b\n\x17REBUILD_STATE_VERIFYING\x10\x02\x12\x1b\n\x17REBUILD_STATE_SUCCEEDED\x10\x03\x12\x18\n\x14REBUILD_STATE_FAILED\x10\x04\x12\x19\n\x15REBUILD_STATE_ABORTED\x10\x05*\x9f\x01\n\nAcceptance\x12\x1a\n\x16\x41\x43\x43\x45PTANCE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41\x43\x43\x45PTANCE_FOLDED\x10\x01\x12\x17\n\x13\x41\x43\x43\x45PTANCE_RECORDED\x10\x02\x12\x18\n\x14\x41\x43\x43\x45PTANCE_DUPLICATE\x10\x03\x12\x13\n\x0f\x41\x43\x43\x45PTANCE_LATE\x10\x04\x12\x16\n\x12\x41\x43\x43\x45PTANCE_REFUSED\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.scheduler_operations_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REBUILDSTATE']._serialized_start=3278
-  _globals['_REBUILDSTATE']._serialized_end=3461
-  _globals['_ACCEPTANCE']._serialized_start=3464
-  _globals['_ACCEPTANCE']._serialized_end=3623
+  _globals['_REBUILDSTATE']._serialized_start=3298
+  _globals['_REBUILDSTATE']._serialized_end=3481
+  _globals['_ACCEPTANCE']._serialized_start=3484
+  _globals['_ACCEPTANCE']._serialized_end=3643
   _globals['_LISTPROJECTIONSREQUEST']._serialized_start=181
   _globals['_LISTPROJECTIONSREQUEST']._serialized_end=244
   _globals['_LISTPROJECTIONSRESPONSE']._serialized_start=246
@@ -59,47 +59,47 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_VERIFYPROJECTIONRESPONSE']._serialized_start=1172
   _globals['_VERIFYPROJECTIONRESPONSE']._serialized_end=1306
   _globals['_ROWDIFFERENCE']._serialized_start=1308
-  _globals['_ROWDIFFERENCE']._serialized_end=1381
-  _globals['_GETREBUILDREQUEST']._serialized_start=1383
-  _globals['_GETREBUILDREQUEST']._serialized_end=1422
-  _globals['_GETREBUILDRESPONSE']._serialized_start=1424
-  _globals['_GETREBUILDRESPONSE']._serialized_end=1480
-  _globals['_ABORTREBUILDREQUEST']._serialized_start=1482
-  _globals['_ABORTREBUILDREQUEST']._serialized_end=1560
-  _globals['_ABORTREBUILDRESPONSE']._serialized_start=1562
-  _globals['_ABORTREBUILDRESPONSE']._serialized_end=1647
-  _globals['_LISTPOISONMESSAGESREQUEST']._serialized_start=1649
-  _globals['_LISTPOISONMESSAGESREQUEST']._serialized_end=1731
-  _globals['_LISTPOISONMESSAGESRESPONSE']._serialized_start=1733
-  _globals['_LISTPOISONMESSAGESRESPONSE']._serialized_end=1829
-  _globals['_POISONMESSAGE']._serialized_start=1832
-  _globals['_POISONMESSAGE']._serialized_end=2010
-  _globals['_REPLAYMESSAGEREQUEST']._serialized_start=2012
-  _globals['_REPLAYMESSAGEREQUEST']._serialized_end=2091
-  _globals['_REPLAYMESSAGERESPONSE']._serialized_start=2093
-  _globals['_REPLAYMESSAGERESPONSE']._serialized_end=2143
-  _globals['_REPORTATTEMPTSREQUEST']._serialized_start=2145
-  _globals['_REPORTATTEMPTSREQUEST']._serialized_end=2223
-  _globals['_ATTEMPTREPORT']._serialized_start=2226
-  _globals['_ATTEMPTREPORT']._serialized_end=2429
-  _globals['_REPORTATTEMPTSRESPONSE']._serialized_start=2431
-  _globals['_REPORTATTEMPTSRESPONSE']._serialized_end=2499
-  _globals['_ATTEMPTVERDICT']._serialized_start=2502
-  _globals['_ATTEMPTVERDICT']._serialized_end=2635
-  _globals['_APPLYEVENTSREQUEST']._serialized_start=2637
-  _globals['_APPLYEVENTSREQUEST']._serialized_end=2711
-  _globals['_APPLYEVENTSRESPONSE']._serialized_start=2713
-  _globals['_APPLYEVENTSRESPONSE']._serialized_end=2774
-  _globals['_APPLIEDEVENT']._serialized_start=2777
-  _globals['_APPLIEDEVENT']._serialized_end=2926
-  _globals['_COUNTRUNSREQUEST']._serialized_start=2928
-  _globals['_COUNTRUNSREQUEST']._serialized_end=2962
-  _globals['_COUNTRUNSRESPONSE']._serialized_start=2964
-  _globals['_COUNTRUNSRESPONSE']._serialized_end=3053
-  _globals['_CANCELRUNSREQUEST']._serialized_start=3055
-  _globals['_CANCELRUNSREQUEST']._serialized_end=3148
-  _globals['_RUNTARGET']._serialized_start=3150
-  _globals['_RUNTARGET']._serialized_end=3212
-  _globals['_CANCELRUNSRESPONSE']._serialized_start=3214
-  _globals['_CANCELRUNSRESPONSE']._serialized_end=3275
+  _globals['_ROWDIFFERENCE']._serialized_end=1401
+  _globals['_GETREBUILDREQUEST']._serialized_start=1403
+  _globals['_GETREBUILDREQUEST']._serialized_end=1442
+  _globals['_GETREBUILDRESPONSE']._serialized_start=1444
+  _globals['_GETREBUILDRESPONSE']._serialized_end=1500
+  _globals['_ABORTREBUILDREQUEST']._serialized_start=1502
+  _globals['_ABORTREBUILDREQUEST']._serialized_end=1580
+  _globals['_ABORTREBUILDRESPONSE']._serialized_start=1582
+  _globals['_ABORTREBUILDRESPONSE']._serialized_end=1667
+  _globals['_LISTPOISONMESSAGESREQUEST']._serialized_start=1669
+  _globals['_LISTPOISONMESSAGESREQUEST']._serialized_end=1751
+  _globals['_LISTPOISONMESSAGESRESPONSE']._serialized_start=1753
+  _globals['_LISTPOISONMESSAGESRESPONSE']._serialized_end=1849
+  _globals['_POISONMESSAGE']._serialized_start=1852
+  _globals['_POISONMESSAGE']._serialized_end=2030
+  _globals['_REPLAYMESSAGEREQUEST']._serialized_start=2032
+  _globals['_REPLAYMESSAGEREQUEST']._serialized_end=2111
+  _globals['_REPLAYMESSAGERESPONSE']._serialized_start=2113
+  _globals['_REPLAYMESSAGERESPONSE']._serialized_end=2163
+  _globals['_REPORTATTEMPTSREQUEST']._serialized_start=2165
+  _globals['_REPORTATTEMPTSREQUEST']._serialized_end=2243
+  _globals['_ATTEMPTREPORT']._serialized_start=2246
+  _globals['_ATTEMPTREPORT']._serialized_end=2449
+  _globals['_REPORTATTEMPTSRESPONSE']._serialized_start=2451
+  _globals['_REPORTATTEMPTSRESPONSE']._serialized_end=2519
+  _globals['_ATTEMPTVERDICT']._serialized_start=2522
+  _globals['_ATTEMPTVERDICT']._serialized_end=2655
+  _globals['_APPLYEVENTSREQUEST']._serialized_start=2657
+  _globals['_APPLYEVENTSREQUEST']._serialized_end=2731
+  _globals['_APPLYEVENTSRESPONSE']._serialized_start=2733
+  _globals['_APPLYEVENTSRESPONSE']._serialized_end=2794
+  _globals['_APPLIEDEVENT']._serialized_start=2797
+  _globals['_APPLIEDEVENT']._serialized_end=2946
+  _globals['_COUNTRUNSREQUEST']._serialized_start=2948
+  _globals['_COUNTRUNSREQUEST']._serialized_end=2982
+  _globals['_COUNTRUNSRESPONSE']._serialized_start=2984
+  _globals['_COUNTRUNSRESPONSE']._serialized_end=3073
+  _globals['_CANCELRUNSREQUEST']._serialized_start=3075
+  _globals['_CANCELRUNSREQUEST']._serialized_end=3168
+  _globals['_RUNTARGET']._serialized_start=3170
+  _globals['_RUNTARGET']._serialized_end=3232
+  _globals['_CANCELRUNSRESPONSE']._serialized_start=3234
+  _globals['_CANCELRUNSRESPONSE']._serialized_end=3295
 # @@protoc_insertion_point(module_scope)

@@ -157,14 +157,16 @@ class VerifyProjectionResponse(_message.Message):
     def __init__(self, equal: _Optional[bool] = ..., compared_rows: _Optional[int] = ..., different_rows: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[RowDifference, _Mapping]]] = ...) -> None: ...
 
 class RowDifference(_message.Message):
-    __slots__ = ("key_json", "live_json", "folded_json")
+    __slots__ = ("key_json", "live_json", "folded_json", "projection")
     KEY_JSON_FIELD_NUMBER: _ClassVar[int]
     LIVE_JSON_FIELD_NUMBER: _ClassVar[int]
     FOLDED_JSON_FIELD_NUMBER: _ClassVar[int]
+    PROJECTION_FIELD_NUMBER: _ClassVar[int]
     key_json: str
     live_json: str
     folded_json: str
-    def __init__(self, key_json: _Optional[str] = ..., live_json: _Optional[str] = ..., folded_json: _Optional[str] = ...) -> None: ...
+    projection: str
+    def __init__(self, key_json: _Optional[str] = ..., live_json: _Optional[str] = ..., folded_json: _Optional[str] = ..., projection: _Optional[str] = ...) -> None: ...
 
 class GetRebuildRequest(_message.Message):
     __slots__ = ("rebuild_id",)

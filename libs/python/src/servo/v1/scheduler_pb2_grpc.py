@@ -395,7 +395,9 @@ class SchedulerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def VerifyProjection(self, request, context):
-        """Folds a sample from the ledger and compares it with the live rows. Changes nothing; a repeat reads again.
+        """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
+        nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
+        request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
         Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -139,7 +139,9 @@ class SchedulerServiceStub:
     FAILED_PRECONDITION REBUILD_RUNNING.
     """
     VerifyProjection: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]
-    """Folds a sample from the ledger and compares it with the live rows. Changes nothing; a repeat reads again.
+    """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
+    nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
+    request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
     Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
     """
     GetRebuild: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]
@@ -290,7 +292,9 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     FAILED_PRECONDITION REBUILD_RUNNING.
     """
     VerifyProjection: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]  # type: ignore[assignment]
-    """Folds a sample from the ledger and compares it with the live rows. Changes nothing; a repeat reads again.
+    """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
+    nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
+    request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
     Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
     """
     GetRebuild: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]  # type: ignore[assignment]
@@ -576,7 +580,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.VerifyProjectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.VerifyProjectionResponse, _abc.Awaitable[_scheduler_operations_pb2.VerifyProjectionResponse]]:
-        """Folds a sample from the ledger and compares it with the live rows. Changes nothing; a repeat reads again.
+        """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
+        nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
+        request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
         Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
         """
 

@@ -91,7 +91,7 @@ fn runs_of_a_tenant_share_too_and_priority_goes_before() {
     assert_eq!(world.admit_all().len(), 10);
     let second = world.offer("acme", 100, plain());
     let urgent = world.offer("acme", 2, Kind { priority: 5, ..plain() });
-    world.admission.add_credits(worker, 12);
+    world.admission.add_credits(&worker, 12);
     let chosen = world.admit_all();
     let of = |run| chosen.iter().filter(|claim| claim.run == run).count();
     assert_eq!(chosen[..2].iter().filter(|claim| claim.run == urgent).count(), 2);
@@ -119,5 +119,5 @@ fn backfills_have_a_floor_and_a_cap() {
     let chosen = world.admit_all();
     let backfills = chosen.iter().filter(|claim| claim.run == backfill).count();
     assert_eq!((chosen.len(), backfills), (15, 5), "half is the cap while others wait");
-    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 0);
+    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 0);
 }

@@ -246,7 +246,7 @@ fn a_worker_takes_only_what_it_can_run() {
     world.offer("acme", 5, Kind { capability: Some("gpu"), ..plain() });
     let chosen = world.admit_all();
     assert_eq!(chosen.len(), 3);
-    assert!(chosen.iter().all(|claim| claim.worker == able));
+    assert!(chosen.iter().all(|claim| claim.worker == able.id));
     world.offer("acme", 20, pool("db"));
     let workers: BTreeSet<_> = world.admit_all().iter().map(|claim| claim.worker.as_bytes()[0]).collect();
     assert_eq!(workers, [2, 3].into());

@@ -1,18 +1,18 @@
 //! Workers that are pushed to: a credit for every free slot, and nothing that the queue was not given is forgotten.
 
-use servo_model::{AttemptId, WorkerId};
+use servo_model::AttemptId;
 
 use super::world::*;
 use crate::core::*;
 
-fn reach(world: &mut World, slots: u32) -> WorkerId {
-    let id = world.worker_with(1, Some("acme"), slots, |worker| worker.pushed = true);
-    let worker = world.admission.workers.get(id).unwrap().clone();
+fn reach(world: &mut World, slots: u32) -> WorkerKey {
+    let key = world.worker_with(1, Some("acme"), slots, |worker| worker.pushed = true);
+    let worker = world.admission.workers.get(&key).unwrap().clone();
     world.admission.reach(worker);
-    id
+    key
 }
 
-fn credits(world: &World, worker: WorkerId) -> u32 {
+fn credits(world: &World, worker: &WorkerKey) -> u32 {
     world.admission.workers.get(worker).unwrap().credits
 }
 
@@ -53,13 +53,13 @@ fn every_free_slot_is_a_credit() {
     let worker = reach(&mut world, 3);
     world.offer("acme", 5, plain());
     let chosen = world.admit_all();
-    assert_eq!((chosen.len(), credits(&world, worker)), (3, 0));
+    assert_eq!((chosen.len(), credits(&world, &worker)), (3, 0));
     assert!(chosen.iter().all(|claim| claim.pushed));
     // It is found again at every look, and has no more room for that.
     reach(&mut world, 3);
-    assert_eq!(credits(&world, worker), 0);
+    assert_eq!(credits(&world, &worker), 0);
     ended(&mut world, &chosen[0]);
-    assert_eq!(credits(&world, worker), 1, "nobody grants it, it is free by itself");
+    assert_eq!(credits(&world, &worker), 1, "nobody grants it, it is free by itself");
     assert_eq!(world.admit_all().len(), 1);
 }
 
@@ -72,10 +72,10 @@ fn a_cancelled_attempt_gives_its_slot_back_once() {
     let cancelled = vec![chosen[0].attempt_id];
     let update = Update { shard: chosen[0].run.shard(), cancelled, ..Update::default() };
     world.admission.update(SOURCE, update, world.now);
-    assert_eq!(credits(&world, worker), 1, "it is held until the attempt ended");
+    assert_eq!(credits(&world, &worker), 1, "it is held until the attempt ended");
     world.answer(&chosen, &[]);
     ended(&mut world, &chosen[0]);
-    assert_eq!(credits(&world, worker), 2);
+    assert_eq!(credits(&world, &worker), 2);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn f11_what_the_queue_was_not_given_is_given_by_the_successor() {
     assert_eq!(deliveries(&mut world), []);
     let worker = reach(&mut world, 2);
     assert_eq!(deliveries(&mut world), [claim.attempt_id]);
-    assert_eq!(credits(&world, worker), 1);
+    assert_eq!(credits(&world, &worker), 1);
     let live = world.admission.live(claim.attempt_id).unwrap();
     let order = live.order.as_ref().unwrap();
     assert_eq!((order.failures, &*order.item_json), (2, "7"));

@@ -47,10 +47,10 @@ fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
     assert_eq!(chosen.len(), 2);
     world.admission.closed(SOURCE);
     world.admission.opened(NEXT, 0..16);
-    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 0, "both may have been accepted");
+    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 0, "both may have been accepted");
     snapshot(&mut world, run.shard(), vec![told(&chosen[0])]);
     assert_eq!(delivered(&mut world), [chosen[0].attempt_id].into());
-    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "the other one was never accepted");
+    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "the other one was never accepted");
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 1);
 }
 
@@ -115,18 +115,18 @@ fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
     let first = world.choose();
     world.answer(&first[..], &[]);
     world.offer_run("acme", run, 5..6, plain());
-    world.admission.add_credits(worker, 1);
+    world.admission.add_credits(&worker, 1);
     let pending = world.choose();
     let cancelled: Vec<_> = first.iter().chain(&pending).map(|claim| claim.attempt_id).collect();
     let update = Update { shard: run.shard(), cancelled: cancelled.clone(), ..Update::default() };
     world.admission.update(SOURCE, update.clone(), world.now);
     world.admission.update(SOURCE, update, world.now);
     let stopped: Vec<_> = world.admission.take_effects();
-    let cancel = |attempt: &AttemptId| Effect::Cancel { worker, attempt: *attempt };
+    let cancel = |attempt: &AttemptId| Effect::Cancel { worker: worker.clone(), attempt: *attempt };
     assert_eq!(stopped, cancelled[..2].iter().map(cancel).collect::<Vec<_>>());
     world.answer(&pending, &[]);
     assert!(!world.delivered.contains(&pending[0].attempt_id));
-    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "its credit came back, once");
+    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "its credit came back, once");
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 3, "they hold their slots until they ended");
 }
 
@@ -136,18 +136,18 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     let worker = world.worker(1, Some("acme"), 3);
     world.offer("acme", 2, plain());
     let chosen = world.choose();
-    world.admission.leave(worker);
+    world.admission.leave(&worker);
     world.answer(&chosen, &[]);
     assert_eq!(world.delivered, BTreeSet::new(), "there is nobody to hand it to");
     world.worker(1, Some("acme"), 3);
-    assert_eq!(world.admission.workers.get(worker).unwrap().credits, 1, "two are on their way");
-    world.admission.compare(worker, &BTreeSet::new());
+    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "two are on their way");
+    world.admission.compare(&worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world).len(), 2);
     // It says that it has one of them and something we never heard of.
     let strange = AttemptId::from_bytes([9; 16]);
-    world.admission.compare(worker, &[chosen[0].attempt_id, strange].into());
+    world.admission.compare(&worker, &[chosen[0].attempt_id, strange].into());
     let effects = world.admission.take_effects();
-    let again = Effect::Deliver { worker, attempt: chosen[1].attempt_id };
+    let again = Effect::Deliver { worker: worker.clone(), attempt: chosen[1].attempt_id };
     assert_eq!(effects, [again, Effect::Cancel { worker, attempt: strange }]);
 }
 
@@ -161,9 +161,9 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
     assert_eq!(world.delivered, [sent[0].attempt_id].into());
     world.offer("acme", 1, plain());
     let claimed = world.choose();
-    world.admission.leave(worker);
+    world.admission.leave(&worker);
     world.worker_with(1, Some("acme"), 3, |worker| worker.session = "second".into());
-    world.admission.compare(worker, &BTreeSet::new());
+    world.admission.compare(&worker, &BTreeSet::new());
     assert_eq!(world.admission.take_effects(), [], "the first process may have begun it");
     world.answer(&claimed, &[]);
     assert!(
@@ -184,7 +184,7 @@ fn what_is_offered_again_while_it_is_claimed_is_not_claimed_twice() {
         }
         world.offer_run("acme", run, 0..1, plain());
         assert_eq!(world.choose(), [], "answered: {answered}");
-        assert_eq!(world.admission.workers.get(worker).unwrap().credits, 2, "its credit came back");
+        assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 2, "its credit came back");
     }
 }
 
@@ -247,31 +247,33 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
 }
 
 #[test]
-fn the_id_of_another_tenants_worker_opens_nothing() {
-    for owner in [Some("acme"), None] {
+fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
+    for (owner, evil_comes_first) in
+        [(Some("acme"), false), (Some("acme"), true), (None, false), (None, true)]
+    {
         let mut world = World::new();
+        let early = evil_comes_first.then(|| world.worker(1, Some("evil"), 2));
         let worker = world.worker(1, owner, 2);
+        let evil = early.unwrap_or_else(|| world.worker(1, Some("evil"), 2));
+        assert_ne!(evil, worker);
         world.offer("acme", 1, plain());
         let chosen = world.choose();
-        let evil = tenant("evil");
-        assert!(!world.admission.is_open_to(worker, Some(&evil)));
-        world.worker(1, Some("evil"), 2);
-        let known = world.admission.workers.get(worker).unwrap();
-        assert_eq!((known.tenant.as_ref().map(|own| own.as_str()), known.credits), (owner, 1));
-        world.admission.drain(worker, Some(&evil));
-        assert!(!world.admission.workers.get(worker).unwrap().draining, "it is not evil's to drain");
-        // It waits until the id is free, and gets nothing of what was chosen for the first.
-        world.admission.leave(worker);
-        world.worker(1, Some("evil"), 2);
+        let credits = |world: &World, key| world.admission.workers.get(key).map(|known| known.credits);
+        assert_eq!((credits(&world, &worker), credits(&world, &evil)), (Some(1), Some(2)), "{owner:?}");
+        world.admission.drain(&evil);
+        assert!(!world.admission.workers.get(&worker).unwrap().draining, "it is not evil's to drain");
+
+        // While its worker is away, nobody gets what was chosen for it.
+        world.admission.leave(&worker);
         world.answer(&chosen, &[]);
-        world.admission.compare(worker, &BTreeSet::new());
-        assert_eq!(world.admission.take_effects(), []);
-        assert_eq!(
-            (&world.delivered, world.admission.attempts_of(worker, Some(&evil)).count()),
-            (&[].into(), 0)
-        );
-        world.end(chosen[0].attempt_id, 1.0);
-        assert_eq!(world.admission.workers.get(worker).unwrap().credits, 3, "its own grant, and no other's");
+        world.admission.compare(&evil, &[chosen[0].attempt_id].into());
+        assert_eq!((&world.delivered, world.admission.attempts_of(&evil).count()), (&[].into(), 0));
+        world.worker(1, owner, 2);
+        world.admission.compare(&worker, &BTreeSet::new());
+        let attempt = chosen[0].attempt_id;
+        assert_eq!(world.admission.take_effects(), [Effect::Deliver { worker: worker.clone(), attempt }]);
+        world.end(attempt, 1.0);
+        assert_eq!(credits(&world, &evil), Some(2), "nobody else's grant is its own");
     }
 }
 
@@ -286,12 +288,12 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
     let attempt = chosen[0].attempt_id;
     let update = Update { shard: chosen[0].run.shard(), cancelled: vec![attempt], ..Update::default() };
     world.admission.update(SOURCE, update, world.now);
-    let credits = |world: &World| world.admission.workers.get(worker).unwrap().credits;
+    let credits = |world: &World| world.admission.workers.get(&worker).unwrap().credits;
     assert_eq!(credits(&world), 1);
     world.admission.not_sent(attempt);
     world.admission.not_sent(attempt);
     assert_eq!(credits(&world), 2);
-    world.admission.compare(worker, &BTreeSet::new());
+    world.admission.compare(&worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world), BTreeSet::new(), "nobody gets it any more");
     let ended = vec![Ended { attempt_id: attempt, held: 1.0 }];
     let update = Update { shard: chosen[0].run.shard(), ended, ..Update::default() };

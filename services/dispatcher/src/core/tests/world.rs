@@ -51,7 +51,7 @@ impl World {
         self.admission.snapshot(SOURCE, whole, self.now);
     }
 
-    pub(super) fn worker(&mut self, number: u8, tenant: Option<&str>, slots: u32) -> WorkerId {
+    pub(super) fn worker(&mut self, number: u8, tenant: Option<&str>, slots: u32) -> WorkerKey {
         self.worker_with(number, tenant, slots, |_| {})
     }
 
@@ -61,10 +61,9 @@ impl World {
         tenant: Option<&str>,
         slots: u32,
         change: impl FnOnce(&mut Worker),
-    ) -> WorkerId {
-        let id = WorkerId::from_bytes([number; 16]);
+    ) -> WorkerKey {
         let mut worker = Worker {
-            id,
+            id: WorkerId::from_bytes([number; 16]),
             session: "first".into(),
             tenant: tenant.map(|name| name.parse().unwrap()),
             workspaces: BTreeSet::new(),
@@ -78,8 +77,9 @@ impl World {
             pushed: false,
         };
         change(&mut worker);
+        let key = worker.key();
         self.admission.join(worker);
-        id
+        key
     }
 
     /// A run of `count` tasks of the same kind; its plan is read at once.
@@ -158,7 +158,8 @@ impl World {
         let ended = vec![Ended { attempt_id: attempt, held }];
         let update = Update { shard: claim.run.shard(), ended, ..Update::default() };
         self.admission.update(SOURCE, update, self.now);
-        self.admission.add_credits(claim.worker, 1);
+        let worker = self.admission.workers.named(&claim.tenant, claim.worker).map(Worker::key);
+        worker.iter().for_each(|worker| self.admission.add_credits(worker, 1));
     }
 
     pub(super) fn limit(&mut self, tenant: &str, limits: TenantLimits) {

@@ -15,13 +15,11 @@ impl EngineLoop {
         let mine: Vec<Reached> = workers.into_iter().filter(|reached| held(&reached.worker)).collect();
         let mut targets = HashMap::new();
         for Reached { worker, target } in mine {
-            let id = worker.id;
-            if self.admission.reach(worker) {
-                targets.insert(id, target);
-            }
+            targets.insert(worker.key(), target);
+            self.admission.reach(worker);
         }
         for gone in self.pushes.replace(targets) {
-            self.admission.leave(gone);
+            self.admission.leave(&gone);
         }
     }
 

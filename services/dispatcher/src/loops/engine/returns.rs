@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use servo_model::{AttemptId, TenantId, WorkerId};
+use servo_model::AttemptId;
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as Say;
 use tracing::error;
 
 use super::{EngineLoop, dispatch_id};
-use crate::core::{CLAIMS_PER_BATCH_MAX, Live, SourceId};
+use crate::core::{CLAIMS_PER_BATCH_MAX, Live, SourceId, WorkerKey};
 use crate::wire;
 
 impl EngineLoop {
     /// Nobody shall start what still waits in the queue for this worker. A killed one gives back what it runs as well: it
     /// learns so from its next beat, which is refused.
-    pub(super) fn take_back_pushed(&mut self, worker: WorkerId, tenant: Option<&TenantId>, kill: bool) {
-        let pushed = self.admission.attempts_of(worker, tenant).filter(|live| live.pushed);
+    pub(super) fn take_back_pushed(&mut self, worker: &WorkerKey, kill: bool) {
+        let pushed = self.admission.attempts_of(worker).filter(|live| live.pushed);
         let entries: Vec<_> =
             pushed.map(|live| (live.attempt_id, dispatch_id(&self.admission, live))).collect();
         for dispatch in entries.iter().filter_map(|(_, dispatch)| dispatch.as_ref()) {
@@ -23,24 +23,16 @@ impl EngineLoop {
         }
         if kill {
             let attempts: Vec<AttemptId> = entries.into_iter().map(|(attempt, _)| attempt).collect();
-            self.returned(worker, tenant, &attempts, true);
+            self.returned(worker, &attempts, true);
         }
     }
 
     /// Tells the runs' owners, of the worker's own attempts. One that is not told now frees them when nobody starts them
     /// in time.
-    pub(super) fn returned(
-        &mut self,
-        worker: WorkerId,
-        tenant: Option<&TenantId>,
-        attempts: &[AttemptId],
-        pushed: bool,
-    ) {
+    pub(super) fn returned(&mut self, worker: &WorkerKey, attempts: &[AttemptId], pushed: bool) {
         let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
         for live in attempts.iter().filter_map(|attempt| self.admission.live(*attempt)) {
-            let own = live.worker == Some(worker)
-                && tenant.is_none_or(|tenant| live.tenant == *tenant)
-                && live.pushed == pushed;
+            let own = live.may_be_with(worker) && live.pushed == pushed;
             if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
                 batches.entry(source).or_default().push(returned(live));
             }

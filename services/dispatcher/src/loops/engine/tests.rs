@@ -59,7 +59,7 @@ impl World {
     fn connect(&self) -> mpsc::UnboundedReceiver<pb::PullTasksResponse> {
         let (out, told) = mpsc::unbounded_channel();
         let worker = Worker {
-            id: WorkerId::from_bytes([1; 16]),
+            id: servo_model::WorkerId::from_bytes([1; 16]),
             session: "s".into(),
             tenant: Some("acme".parse().unwrap()),
             workspaces: BTreeSet::new(),

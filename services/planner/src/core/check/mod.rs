@@ -116,7 +116,7 @@ impl Faults {
         let (path, sentence) = &self.found[0];
         let more = match self.found.len() {
             1 => String::new(),
-            count => format!(" (and {} more faults)", count - 1),
+            count => format!(" (and {} more faults; validate_only with list_faults tells all)", count - 1),
         };
         Refusal { reason, message: format!("{path}: {sentence}{more}"), violations: self.found }
     }

@@ -250,11 +250,15 @@ fn a_mapped_task_names_what_it_runs_over() {
     assert!(message.contains("runs over the items of `n/list`"), "{message}");
 }
 
+fn taken_over(also_made: &[&str]) -> ReusedOutput {
+    let also_made = also_made.iter().map(|asset| (*asset).into()).collect();
+    ReusedOutput { task_key: "n/top:materialize".into(), materialization_id: DEPLOYMENT.into(), also_made }
+}
+
 #[test]
 fn a_retry_runs_what_is_left_and_takes_the_rest_over() {
     let (deployed, spec) = (Deployed::new(diamond()).unwrap(), run(&["*"], None));
-    let reused =
-        [ReusedOutput { task_key: "n/top:materialize".into(), materialization_id: DEPLOYMENT.into() }];
+    let reused = [taken_over(&[])];
     let only = ["n/end:materialize".to_owned(), "n/left:materialize".to_owned()];
     let retry = Order { reused: &reused, only: &only, ..order(&spec) };
     let made = make(&deployed, &retry, &moment()).unwrap();
@@ -263,8 +267,13 @@ fn a_retry_runs_what_is_left_and_takes_the_rest_over() {
     let unknown = ["n/none:materialize".to_owned()];
     let refused = make(&deployed, &Order { only: &unknown, ..order(&spec) }, &moment()).unwrap_err();
     assert_eq!((refused.reason, refused.field()), (Reason::InvalidField, "only_task_keys[0]"));
-    let twice = [reused[0].clone(), reused[0].clone()];
-    assert!(make(&deployed, &Order { reused: &twice, ..order(&spec) }, &moment()).is_err());
+    let taking =
+        |reused: &[ReusedOutput]| make(&deployed, &Order { reused, only: &only, ..order(&spec) }, &moment());
+    assert!(taking(&[taken_over(&[]), taken_over(&[])]).is_err());
+    let both = taking(&[taken_over(&["n/also"])]).unwrap();
+    assert_eq!((both.plan.reused[0].also_made.len(), both.id == made.id), (1, false), "it is another plan");
+    let refused = taking(&[taken_over(&["n/also", "Not An Asset"])]).unwrap_err();
+    assert_eq!((refused.reason, refused.field()), (Reason::InvalidField, "reused[0].also_made[1]"));
     // Items are not kept, so what yields them runs again.
     let deployed = Deployed::new(mapped()).unwrap();
     let only = ["n/each:materialize".to_owned()];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use servo_model::json::Json;
 use servo_model::plan::{Plan, PlanError, PlanHeader, PlanTask};
-use servo_model::{AttemptId, Digest, Operation, TaskKey};
+use servo_model::{AssetKey, AttemptId, Digest, Operation, TaskKey};
 use servo_proto::v1;
 use servo_proto::v1::{ErrorReason as Reason, PlannedAsset, PlannedInput, PlannedTask, ReusedOutput};
 
@@ -48,9 +48,7 @@ fn header(
         let (_, digest) = deployed.planned[*asset as usize].as_ref()?;
         Some((deployed.name(*asset).to_owned(), Json::Text(digest.to_string())))
     });
-    let reused = reused.iter().map(|output| {
-        Json::Array(vec![Json::Text(output.task_key.clone()), Json::Text(output.materialization_id.clone())])
-    });
+    let reused = reused.iter().map(reused_json);
     let settings = BTreeMap::from([
         ("assets".to_owned(), Json::Object(digests.collect())),
         ("config_sha256".to_owned(), Json::Text(Digest::of(&order.spec.config_json).to_string())),
@@ -63,6 +61,14 @@ fn header(
         deployment: deployed.digest,
         settings,
     })
+}
+
+/// A task that made one asset is written as it was when there was nothing else to tell, so that its plan keeps its name.
+fn reused_json(output: &ReusedOutput) -> Json {
+    let also_made = output.also_made.iter().cloned().map(Json::Text).collect();
+    let also_made = (!output.also_made.is_empty()).then_some(Json::Array(also_made));
+    let named = [&output.task_key, &output.materialization_id].map(|text| Json::Text(text.clone()));
+    Json::Array(named.into_iter().chain(also_made).collect())
 }
 
 fn tasks(deployed: &Deployed, order: &Order<'_>, drafts: &[Draft]) -> Vec<PlanTask<TaskKey>> {
@@ -142,6 +148,12 @@ fn reused(given: &[ReusedOutput]) -> Result<Vec<ReusedOutput>, Refusal> {
         if let Err(error) = output.materialization_id.parse::<AttemptId>() {
             let field = format!("{FIELD}[{index}].materialization_id");
             return Err(Refusal::of_field(Reason::InvalidField, field, error.to_string()));
+        }
+        for (place, also) in output.also_made.iter().enumerate() {
+            if let Err(error) = AssetKey::parse_canonical(also) {
+                let field = format!("{FIELD}[{index}].also_made[{place}]");
+                return Err(Refusal::of_field(Reason::InvalidField, field, error.to_string()));
+            }
         }
         if outputs.insert(key.clone(), output.clone()).is_some() {
             let field = format!("{FIELD}[{index}].task_key");
