@@ -7,6 +7,7 @@ import copy
 import random
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +37,7 @@ from servo.v1 import (
 )
 
 from .address import STUBS, Address, read_authority
-from .errors import InvalidRequest
+from .errors import CallFailed, InvalidRequest
 from .faults import are_cut, with_all
 from .methods import with_request_id
 from .pages import async_pages
@@ -138,8 +139,12 @@ class AsyncClient:
         except InvalidRequest as refused:
             if not are_cut(refused):
                 raise
-            listed = await self.planner.Deploy(self._requests.list_faults(request))
-            raise with_all(refused, listed) from None
+            told: CallFailed = refused
+            # Some of the faults are better than the news that the others could not be had.
+            with suppress(CallFailed):
+                listed = await self.planner.Deploy(self._requests.list_faults(request))
+                told = with_all(refused, listed)
+            raise told from None
 
     async def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +43,7 @@ from servo.v1 import (
 
 from .address import STUBS, Address, read_authority
 from .channel import closed_channel, open_channel
-from .errors import InvalidRequest
+from .errors import CallFailed, InvalidRequest
 from .faults import are_cut, with_all
 from .pages import pages
 from .requests import Requests, large_manifest
@@ -116,8 +117,12 @@ class Client:
         except InvalidRequest as refused:
             if not are_cut(refused):
                 raise
-            listed = self.planner.Deploy(self._requests.list_faults(request))
-            raise with_all(refused, listed) from None
+            told: CallFailed = refused
+            # Some of the faults are better than the news that the others could not be had.
+            with suppress(CallFailed):
+                listed = self.planner.Deploy(self._requests.list_faults(request))
+                told = with_all(refused, listed)
+            raise told from None
 
     def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         """Stores an artifact under its digest, which is answered; one that is there already stays."""
