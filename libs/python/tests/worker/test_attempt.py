@@ -18,7 +18,7 @@ from google.protobuf.duration_pb2 import Duration
 from servo.build.archive import archive
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
 from servo.worker import environments, orphans
-from servo.worker.attempt import Attempt
+from servo.worker.attempt import Attempt, next_round
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
 from servo.worker.environments import Environments
@@ -508,3 +508,10 @@ def test_a_job_that_cannot_be_written_is_told_and_its_child_ends(folder: Path) -
     server = Server()
     finish = carry_out(folder, server, envelope("small", server, asset_config_json="{"))
     check_that_it_could_not_be_run(finish, "JSONDecodeError: ")
+
+
+def test_what_began_around_the_same_time_is_reported_together() -> None:
+    begun = [1_000.001, 1_000.02, 1_000.05, 1_000.099]
+    assert len({next_round(at) for at in begun}) == 1
+    assert next_round(begun[0]) == pytest.approx(1_000.1)
+    assert next_round(1_000.101) == pytest.approx(1_000.2)

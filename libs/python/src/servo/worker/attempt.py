@@ -107,7 +107,7 @@ class Attempt:
         """To its end, whatever that is, and reports it."""
         self._started = _now()
         loop = asyncio.get_running_loop()
-        lasts = loop.call_at(_next_round(loop.time() + _START_REPORTED_AFTER), self._begin_beside)
+        lasts = loop.call_at(next_round(loop.time() + _START_REPORTED_AFTER), self._begin_beside)
         try:
             finish = fit(await self._work())
         except Exception as error:
@@ -396,7 +396,7 @@ def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def _next_round(at: float) -> float:
+def next_round(at: float) -> float:
     """The next time, not before this one, at which all attempts of this worker report their start."""
     return math.ceil(at / _STARTS_REPORTED_EVERY) * _STARTS_REPORTED_EVERY
 
