@@ -64,6 +64,10 @@ pub(crate) fn task_ref(task: Task) -> pb::TaskRef {
     pb::TaskRef { ordinal: task.ordinal, map_index: task.map_index }
 }
 
+pub(crate) fn plans(ahead: pb::AdmitAhead) -> Result<Vec<PlanRef>, BadMessage> {
+    ahead.plans.iter().map(|plan| plan_ref(&plan.tenant, &plan.workspace, &plan.plan_id)).collect()
+}
+
 fn plan_ref(tenant: &str, workspace: &str, plan_id: &str) -> Result<PlanRef, BadMessage> {
     Ok(PlanRef {
         tenant: tenant.parse().map_err(bad("tenant"))?,

@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 
 use crate::core::{Refusal, Verdict};
 use crate::passing::Passing;
-use crate::shards::{Ask, Done, DoneAs, NotDone, RunView, Shards};
+use crate::shards::{Ask, Done, DoneAs, NotDone, Shards};
 use crate::wire;
 
 /// How long a shard may be without a holder before the caller is told so: a lease runs out within it.
@@ -38,8 +38,8 @@ pub(crate) struct Route {
 #[derive(Debug)]
 pub(crate) struct Submitted {
     pub applied: v1::AppliedEvent,
-    /// The run as it stands then, if it was judged here.
-    pub run: Option<RunView>,
+    /// The run as it stands then.
+    pub run: Option<v1::RunStanding>,
 }
 
 impl Route {
@@ -88,7 +88,9 @@ impl Route {
             // Events are known by their ids and keys when they come again.
             Ok(answers) if answers.iter().any(is_for_nobody) => Ok(None),
             Ok(answers) => {
-                Ok(Some(answers.into_iter().map(|applied| Submitted { applied, run: None }).collect()))
+                let submitted =
+                    |mut applied: v1::AppliedEvent| Submitted { run: applied.run.take(), applied };
+                Ok(Some(answers.into_iter().map(submitted).collect()))
             }
             // Whether it was judged may be unknown.
             Err(status) if status.code() == Code::Unavailable => Ok(None),
@@ -129,7 +131,7 @@ fn passed_back(status: &Status) -> Error {
 
 impl From<Done> for Submitted {
     fn from(done: Done) -> Submitted {
-        Submitted { applied: applied(&done), run: done.run }
+        Submitted { applied: applied(&done), run: done.run.as_ref().map(wire::standing) }
     }
 }
 

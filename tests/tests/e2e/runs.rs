@@ -253,6 +253,11 @@ async fn any_scheduler_takes_a_call_and_the_holder_of_the_shard_follows_it() {
     for n in 0..24 {
         let run = trigger(&user, wish(&format!("call-{n}"), "", "chain.*")).await.unwrap().run.unwrap();
         assert_eq!((run.state(), run.tasks.unwrap().total), (RunState::Running, 1));
+        assert_eq!(
+            run,
+            user.run(&run.run_id).await.unwrap(),
+            "whoever holds the run, it is answered as it stands"
+        );
         runs.push(run.run_id);
     }
     // With 24 of 64 shards drawn, that none belongs to the other one is out of the question.

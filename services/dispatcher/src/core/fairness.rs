@@ -24,8 +24,13 @@ impl Usage {
     /// Finished seconds, elapsed seconds of live attempts, and one mean task for each of these, so that what was
     /// claimed a moment ago is not free.
     pub(crate) fn seconds(&self, now: Seconds, mean: Seconds) -> Seconds {
+        self.had(now) + f64::from(self.live) * mean
+    }
+
+    /// Finished seconds and elapsed ones, without what live attempts are thought to take yet.
+    pub(crate) fn had(&self, now: Seconds) -> Seconds {
         let elapsed = f64::from(self.live) * now - self.since_sum;
-        self.finished_at(now) + elapsed.max(0.0) + f64::from(self.live) * mean
+        self.finished_at(now) + elapsed.max(0.0)
     }
 
     pub(crate) fn began(&mut self, since: Seconds) {
@@ -42,8 +47,8 @@ impl Usage {
     }
 
     /// Somebody who was away does not come back with a claim on the time it was away.
-    pub(crate) fn return_at(&mut self, least: Seconds, now: Seconds, mean: Seconds) {
-        let missing = least - self.seconds(now, mean);
+    pub(crate) fn return_at(&mut self, least: Seconds, now: Seconds) {
+        let missing = least - self.had(now);
         if missing > 0.0 {
             self.set_finished(self.finished_at(now) + missing, now);
         }
@@ -128,9 +133,9 @@ mod tests {
     #[test]
     fn who_returns_starts_at_the_minimum_and_loses_nothing_above_it() {
         let mut usage = Usage::default();
-        usage.return_at(7.0, 50.0, 1.0);
+        usage.return_at(7.0, 50.0);
         near(usage.seconds(50.0, 1.0), 7.0);
-        usage.return_at(3.0, 50.0, 1.0);
+        usage.return_at(3.0, 50.0);
         near(usage.seconds(50.0, 1.0), 7.0);
     }
 

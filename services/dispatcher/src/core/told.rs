@@ -203,19 +203,20 @@ impl Admission {
         self.stirred.insert(id);
     }
 
-    /// A tenant that had nothing to do starts where the one stands that had least.
+    /// A tenant that had nothing to do starts where the one stands that had least. What the others' live attempts are
+    /// thought to take yet is not counted: it is given back when they end, several at once, and the newcomer would wait
+    /// until it is spent again.
     fn note_return(&mut self, id: &TenantId, now: Seconds) {
         if self.tenants.get(id).is_some_and(Tenant::is_active) {
             return;
         }
-        let mean = self.mean.get();
         let active = self.tenants.iter().filter(|(_, tenant)| tenant.is_active());
         let least = active
-            .map(|(id, tenant)| tenant.usage.seconds(now, mean) / self.limits.of(id).weight())
+            .map(|(id, tenant)| tenant.usage.had(now) / self.limits.of(id).weight())
             .min_by(f64::total_cmp);
         let weight = self.limits.of(id).weight();
         let tenant = self.tenants.entry(id.clone()).or_insert_with(|| Tenant::new(id));
-        tenant.usage.return_at(least.unwrap_or_default() * weight, now, mean);
+        tenant.usage.return_at(least.unwrap_or_default() * weight, now);
     }
 
     fn withdraw(&mut self, withdrawn: &Withdrawn) {

@@ -74,6 +74,8 @@ pub(crate) enum Told {
     Snapshot(Snapshot),
     Update(Update),
     Results(u64, BTreeSet<u32>),
+    /// Runs of these plans are about to come.
+    Ahead(Vec<PlanRef>),
     Gone(i16),
     /// Send no more claims on it, and stop it once all are answered.
     Retire,
@@ -271,6 +273,11 @@ impl EngineLoop {
             Told::Results(number, refused) => {
                 self.metrics.refused.inc_by(refused.len() as u64);
                 self.admission.results(source, number, &refused, now);
+            }
+            Told::Ahead(plans) => {
+                for plan in plans.iter().filter(|plan| self.admission.holds(&plan.tenant)) {
+                    self.plans.get(plan);
+                }
             }
             Told::Gone(shard) => self.admission.gone(source, shard),
             Told::Retire => {

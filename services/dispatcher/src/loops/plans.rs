@@ -16,8 +16,8 @@ use crate::envelope::StoredPlan;
 use crate::inputs;
 use crate::{store, wire};
 
-/// How long to wait before a plan that could not be read is tried again.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How long to wait before a plan that could not be read is tried again: its tenant waits for it.
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// A decoded plan takes about this much more memory than its bytes.
 const DECODED_FACTOR: usize = 4;
 

@@ -183,6 +183,7 @@ impl Running {
                 self.bell.ring();
                 Told::Gone(wire::shard(gone.shard)?)
             }
+            Some(Tell::Ahead(ahead)) => Told::Ahead(wire::plans(ahead)?),
             Some(Tell::Idle(_)) | None => return Ok(None),
         }))
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Scheduler, answer};
 use crate::passing::EVENTS_PER_CALL_MAX;
 use crate::route;
-use crate::shards::{Ask, NewPlan, NewRun, RunEvent};
+use crate::shards::{Ask, Done, NewPlan, NewRun, RunEvent};
 use crate::wire;
 
 pub(super) async fn apply_events(
@@ -50,10 +50,15 @@ pub(super) async fn apply_events(
 async fn judge(scheduler: &Scheduler, shard: i16, asks: Vec<(usize, Ask)>) -> Vec<(usize, v1::AppliedEvent)> {
     let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
     let applied: Vec<v1::AppliedEvent> = match scheduler.shards.submit(shard, asks).await {
-        Ok(done) => done.iter().map(route::applied).collect(),
+        Ok(done) => done.iter().map(|done| with_run(done, route::applied(done))).collect(),
         Err(why) => vec![refused(&route::not_done(&why)); places.len()],
     };
     places.into_iter().zip(applied).collect()
+}
+
+/// Whoever asked need not read the run.
+fn with_run(done: &Done, applied: v1::AppliedEvent) -> v1::AppliedEvent {
+    v1::AppliedEvent { run: done.run.as_ref().map(wire::standing), ..applied }
 }
 
 fn refused(error: &Error) -> v1::AppliedEvent {

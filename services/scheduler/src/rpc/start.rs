@@ -117,12 +117,13 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
             let event_id = done.applied.event_id;
             let run = match (done.run, &new.plan) {
                 // One that waits does not follow its plan yet.
-                (Some(view), Some(_)) if view.started_at.is_none() => {
-                    wire::run_from_view(&new.asked, None, "", &view)
+                (Some(standing), Some(_)) if standing.start_time.is_none() => {
+                    wire::run_as_it_stands(&new.asked, None, "", standing)
                 }
-                (Some(view), Some(plan)) => {
-                    wire::run_from_view(&new.asked, Some(&plan.graph), &plan.plan_fingerprint, &view)
+                (Some(standing), Some(plan)) => {
+                    wire::run_as_it_stands(&new.asked, Some(&plan.graph), &plan.plan_fingerprint, standing)
                 }
+                // An older version does not say how it stands.
                 _ => get_run::find(scheduler, &new.tenant, &new.workspace, &new.asked.run_id).await?,
             };
             Ok(Started::Run { run: Box::new(run), event_id })

@@ -184,7 +184,8 @@ impl Watcher {
 
     fn run(&self, begun: &Begun) -> v1::Run {
         let graph = self.replay.graph.as_deref().filter(|_| begun.run.graph.is_some());
-        wire::run_from_view(&begun.asked, graph, &begun.plan_fingerprint, &RunView::of(&begun.run))
+        let standing = wire::standing(&RunView::of(&begun.run));
+        wire::run_as_it_stands(&begun.asked, graph, &begun.plan_fingerprint, standing)
     }
 
     fn task(&self, begun: &Begun, slot: Slot) -> Option<v1::Task> {

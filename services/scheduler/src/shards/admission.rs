@@ -1,6 +1,6 @@
 //! What dispatchers are told, and whose claims count.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use prost::Message;
@@ -14,6 +14,9 @@ use super::lane::Lane;
 use super::parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
 use crate::core::{Cell, Changes, Run, Slot, Time};
 use crate::wire;
+
+/// How many plans are remembered as told; then some are told again.
+const AHEAD_MAX: usize = 4_096;
 
 /// Names a dispatcher's stream within this process.
 pub(crate) type GateId = u64;
@@ -38,6 +41,8 @@ pub(super) struct Gates {
     updates: BTreeMap<(GateId, i16), v1::AdmitUpdate>,
     /// When Postgres was started, as far as that is known.
     starts: Vec<Time>,
+    /// Plans that were told of ahead.
+    ahead: HashSet<[u8; 32]>,
 }
 
 impl Gates {
@@ -70,6 +75,25 @@ impl Gates {
 
     pub(super) fn close(&mut self, gate: GateId) {
         self.open.retain(|open| open.id != gate);
+    }
+
+    /// Says at once that a run of this plan is about to come, so that a dispatcher need not begin to read it only then.
+    pub(super) fn tell_ahead(&mut self, run: &Run) {
+        let Some((gate, graph)) = self.of(&run.header.tenant).map(|gate| gate.id).zip(run.graph.as_ref())
+        else {
+            return;
+        };
+        if self.ahead.len() >= AHEAD_MAX {
+            self.ahead.clear();
+        }
+        if self.ahead.insert(graph.plan_id) {
+            let plan = v1::PlanName {
+                tenant: run.header.tenant.to_string(),
+                workspace: run.header.workspace.to_string(),
+                plan_id: servo_model::Digest::from_bytes(graph.plan_id).to_string(),
+            };
+            self.send_to(gate, Told::Ahead(v1::AdmitAhead { plans: vec![plan] }));
+        }
     }
 
     /// Notes what changed in a run, for the gate of its tenant.
@@ -147,6 +171,7 @@ impl Lane {
             self.gates.learn(*shard, *epoch);
         }
         let id = gate.id;
+        self.gates.ahead.clear();
         self.gates.close(id);
         self.gates.open.push(gate);
         for shard in self.shards.keys() {

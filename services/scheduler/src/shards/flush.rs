@@ -147,9 +147,18 @@ impl Lane {
             answers
                 .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
         }
+        self.tell_ahead(&draft);
         self.store(&draft, at, lock).await?;
         self.publish(draft);
         Ok(answers)
+    }
+
+    fn tell_ahead(&mut self, draft: &Draft) {
+        for run in draft.planned.keys() {
+            if let Some(run) = self.shards.get(&run.shard()).and_then(|held| held.runs.get(run)) {
+                self.gates.tell_ahead(run);
+            }
+        }
     }
 
     /// The time of a flush: the database's, and not before what its shards recorded last.

@@ -20,7 +20,7 @@ use super::renewals::Renewals;
 use super::room::Room;
 use super::shard::Shard;
 use super::timers::Timers;
-use super::under_way::UnderWay;
+use super::under_way::{Everybody, UnderWay};
 use super::work::{Ask, NotDone, Unplanned, Work};
 use super::{Around, Unreadable};
 use crate::core::Limits;
@@ -29,7 +29,7 @@ use crate::metrics::Metrics;
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
 /// In a crowd, from the beginning of one flush to that of the next. One that takes longer is followed at once.
-const FLUSH_SPACING: Duration = Duration::from_millis(5);
+const FLUSH_SPACING: Duration = Duration::from_millis(10);
 /// What one flush carries at most.
 const ASKS_PER_FLUSH_MAX: usize = 1_024;
 /// With so many tasks of new plans it is closed: all of them are rows of one statement, which has but seconds.
@@ -52,6 +52,16 @@ pub(super) enum Message {
     CloseGate(GateId),
     #[cfg(test)]
     Panic,
+}
+
+/// What the lanes of an instance have in common. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub(super) unreadable: Unreadable,
+    pub(super) bells: Bells,
+    pub(super) room: Room,
+    pub(super) renewals: Renewals,
+    pub(super) everybody: Everybody,
 }
 
 pub(super) struct Lane {
@@ -82,7 +92,7 @@ impl Lane {
     pub(super) fn new(
         store: Store,
         Around { plans, unplanned, metrics, listeners, limits }: Around,
-        (unreadable, bells, room, renewals): (Unreadable, Bells, Room, Renewals),
+        Shared { unreadable, bells, room, renewals, everybody }: Shared,
     ) -> Lane {
         Lane {
             loops: store.loops().clone(),
@@ -101,7 +111,7 @@ impl Lane {
             waiting: Waiting::default(),
             room,
             renewals,
-            under_way: UnderWay::default(),
+            under_way: UnderWay::among(everybody),
             flushed: None,
         }
     }
@@ -129,7 +139,7 @@ impl Lane {
         }
     }
 
-    async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+    pub(super) async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         // A turn, not a delay: callers who were just answered and have more can still join.
         tokio::task::yield_now().await;
         let (mut works, mut hurried) = (Vec::new(), false);

@@ -54,9 +54,8 @@ pub(crate) use work::{
 };
 
 use bells::Bells;
-use lane::{Lane, Message};
+use lane::{Lane, Message, Shared};
 use renewals::Renewals;
-use room::Room;
 
 use crate::core::Limits;
 use crate::metrics::Metrics;
@@ -114,16 +113,15 @@ pub(crate) struct Around {
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
     pub(crate) fn start(store: &Store, around: Around) -> Shards {
-        let (unreadable, bells, room) = (Unreadable::default(), Bells::default(), Room::default());
-        let renewals = Renewals::default();
+        let shared = Shared::default();
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let shared = (unreadable.clone(), bells.clone(), room.clone(), renewals.clone());
-            let lane = Lane::new(store.clone(), around.clone(), shared);
+            let lane = Lane::new(store.clone(), around.clone(), shared.clone());
             tokio::spawn(lane.run(messages));
             inbox
         };
         let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
+        let Shared { unreadable, bells, room, renewals, .. } = shared;
         room.start(store, &lanes);
         Shards { lanes, unreadable, renewals, bells, metrics: around.metrics }
     }

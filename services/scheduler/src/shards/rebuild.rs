@@ -14,10 +14,7 @@ use servo_store::sqlx::{AssertSqlSafe, Postgres};
 use servo_store::{FromAnyRow, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
 use ulid::Ulid;
 
-use super::bells::Bells;
-use super::lane::Lane;
-use super::renewals::Renewals;
-use super::room::Room;
+use super::lane::{Lane, Shared};
 use super::shard::run_number;
 use super::{Around, Plans, Unreadable};
 use crate::core::Limits;
@@ -89,7 +86,7 @@ async fn rebuild_held(
     let (plans, metrics) = (Plans::default(), Metrics::default());
     let around = Around { plans, unplanned, metrics, listeners: None, limits };
     let unreadable = Unreadable::default();
-    let shared = (unreadable.clone(), Bells::default(), Room::default(), Renewals::default());
+    let shared = Shared { unreadable: unreadable.clone(), ..Shared::default() };
     let mut lane = Lane::new(store.clone(), around, shared);
     if empty_all(loops, held).await? {
         patiently::<()>(loops, query(include_str!("../store/empty_partitions.sql"))).await?;

@@ -1,24 +1,34 @@
-//! How many attempts are under way on a lane.
+//! How many attempts are under way.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use servo_model::RunId;
 
 use crate::core::Run;
 
-/// With so many attempts under way somebody else will ask within moments.
+/// With so many attempts under way at an instance somebody else will ask within moments.
 const CROWD: u32 = 16;
 /// A run with so many goes on with the others while one of them waits.
 const SEVERAL: u32 = 2;
 
-/// Kept per run, because memory of a run comes and goes as a whole.
+/// The attempts on all lanes of an instance. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Everybody(Arc<AtomicU32>);
+
+/// Those on one lane. Kept per run, because memory of a run comes and goes as a whole.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     by_run: HashMap<RunId, u32>,
-    total: u32,
+    everybody: Everybody,
 }
 
 impl UnderWay {
+    pub(super) fn among(everybody: Everybody) -> UnderWay {
+        UnderWay { by_run: HashMap::new(), everybody }
+    }
+
     /// The run stands as it does now.
     pub(super) fn note(&mut self, run: &Run) {
         self.set(run.header.run_id, run.counts().with_attempt());
@@ -29,8 +39,9 @@ impl UnderWay {
     }
 
     pub(super) fn forget_shard(&mut self, shard: i16) {
-        self.by_run.retain(|run, _| run.shard() != shard);
-        self.total = self.by_run.values().sum();
+        let all = self.by_run.keys().copied();
+        let gone: Vec<RunId> = all.filter(|run| run.shard() == shard).collect();
+        gone.into_iter().for_each(|run| self.forget(run));
     }
 
     /// Whether the run has nothing else to go on with meanwhile.
@@ -39,7 +50,7 @@ impl UnderWay {
     }
 
     pub(super) fn is_crowd(&self) -> bool {
-        self.total >= CROWD
+        self.everybody.0.load(Ordering::Relaxed) >= CROWD
     }
 
     fn set(&mut self, run: RunId, attempts: u32) {
@@ -47,7 +58,11 @@ impl UnderWay {
             0 => self.by_run.remove(&run),
             _ => self.by_run.insert(run, attempts),
         };
-        self.total = self.total + attempts - before.unwrap_or(0);
+        let (all, before) = (&self.everybody.0, before.unwrap_or(0));
+        match attempts >= before {
+            true => all.fetch_add(attempts - before, Ordering::Relaxed),
+            false => all.fetch_sub(before - attempts, Ordering::Relaxed),
+        };
     }
 }
 
@@ -64,6 +79,19 @@ mod tests {
         assert!(under_way.is_hurried(run_id(1)));
         under_way.set(run_id(1), SEVERAL);
         assert!(!under_way.is_hurried(run_id(1)) && under_way.is_hurried(run_id(2)));
+    }
+
+    #[test]
+    fn attempts_on_other_lanes_make_a_crowd_too() {
+        let everybody = Everybody::default();
+        let (mut one, mut other) = (UnderWay::among(everybody.clone()), UnderWay::among(everybody));
+        one.set(run_id(1), CROWD - 1);
+        other.set(run_id(2), 1);
+        assert!(one.is_crowd() && other.is_crowd());
+        one.forget(run_id(2));
+        assert!(other.is_crowd(), "what is another's is not forgotten");
+        other.forget(run_id(2));
+        assert!(!one.is_crowd() && !other.is_crowd());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) use plan::graph;
 pub(crate) use record::{plan_created, records};
 pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id, trigger_type};
 pub(crate) use show::{
-    Beside, RunRow, TaskRow, run_from_view, run_to_proto, task_from_cell, task_key, task_to_proto, timestamp,
-    ulid,
+    Beside, RunRow, TaskRow, run_as_it_stands, run_to_proto, standing, task_from_cell, task_key,
+    task_to_proto, timestamp, ulid,
 };
 pub(crate) use task_ref::{slot, task_ref};

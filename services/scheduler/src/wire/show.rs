@@ -83,22 +83,36 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
     }
 }
 
+pub(crate) fn standing(view: &RunView) -> v1::RunStanding {
+    let counts: Vec<(i16, i64)> =
+        TaskState::ALL.iter().map(|state| (state.code(), i64::from(view.counts.of(*state)))).collect();
+    v1::RunStanding {
+        state: i32::from(view.state.code()),
+        reason: i32::from(view.reason.code()),
+        version: view.version,
+        tasks: Some(task_counts(&counts)),
+        error: view.error.clone().unwrap_or_default(),
+        create_time: Some(timestamp(view.created_at)),
+        start_time: view.started_at.map(timestamp),
+        end_time: view.ended_at.map(timestamp),
+        deadline: view.deadline.map(timestamp),
+    }
+}
+
 /// A run that was just folded, from what it was asked for.
-pub(crate) fn run_from_view(
+pub(crate) fn run_as_it_stands(
     asked: &v1::RunRequested,
     graph: Option<&Graph>,
     plan_fingerprint: &str,
-    view: &RunView,
+    standing: v1::RunStanding,
 ) -> v1::Run {
-    let counts: Vec<(i16, i64)> =
-        TaskState::ALL.iter().map(|state| (state.code(), i64::from(view.counts.of(*state)))).collect();
     v1::Run {
         run_id: asked.run_id.clone(),
         run_key: asked.run_key.clone(),
         generation: asked.generation,
         retry_of: asked.retry_of.clone(),
-        state: i32::from(view.state.code()),
-        reason: i32::from(view.reason.code()),
+        state: standing.state,
+        reason: standing.reason,
         spec: asked.spec.clone(),
         trigger: asked.trigger.clone(),
         requested_by: asked.requested_by.clone(),
@@ -106,15 +120,15 @@ pub(crate) fn run_from_view(
         plan_id: graph.map_or_else(String::new, |graph| hex(&graph.plan_id)),
         plan_fingerprint: plan_fingerprint.to_owned(),
         deployment_id: graph.map_or_else(String::new, |graph| graph.deployment_id.to_string()),
-        tasks: Some(task_counts(&counts)),
+        tasks: standing.tasks,
         flagged: false,
-        error: view.error.clone().unwrap_or_default(),
+        error: standing.error,
         set_aside_reason: String::new(),
-        version: view.version,
-        create_time: Some(timestamp(view.created_at)),
-        start_time: view.started_at.map(timestamp),
-        end_time: view.ended_at.map(timestamp),
-        deadline: view.deadline.map(timestamp),
+        version: standing.version,
+        create_time: standing.create_time,
+        start_time: standing.start_time,
+        end_time: standing.end_time,
+        deadline: standing.deadline,
     }
 }
 

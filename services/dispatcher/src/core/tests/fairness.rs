@@ -84,6 +84,29 @@ fn who_comes_later_gets_the_next_slot_but_not_what_it_missed() {
 }
 
 #[test]
+fn who_comes_later_gets_the_very_next_slot_when_all_are_taken() {
+    // Ends are told several at once; whose they are must not matter.
+    for ending in ["acme", "zeta"] {
+        let mut world = World::new();
+        world.worker(1, None, SLOTS);
+        for tenant in ["acme", "zeta"] {
+            for _ in 0..20 {
+                world.offer(tenant, 2_000, plain());
+            }
+        }
+        run_for(&mut world, 10.0);
+        world.admit_all();
+        world.offer("beta", 1, plain());
+        assert!(world.admit_all().is_empty(), "all slots are taken");
+        let of_one = world.live.values().filter(|claim| claim.tenant.as_str() == ending);
+        let ended: Vec<_> = of_one.map(|claim| claim.attempt_id).take(5).collect();
+        ended.into_iter().for_each(|attempt| world.end(attempt, TASK));
+        let next = world.admit_all();
+        assert_eq!((next.len(), next[0].tenant.as_str()), (5, "beta"), "after ends of {ending}");
+    }
+}
+
+#[test]
 fn runs_of_a_tenant_share_too_and_priority_goes_before() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 10);

@@ -111,3 +111,43 @@ async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
     world.engine.tell(Message::Hold((0..16).map(|shard| (shard, 2)).collect()));
     assert_eq!(looking.await.unwrap().as_deref(), Some(OWN));
 }
+
+#[tokio::test]
+async fn a_plan_that_is_told_of_ahead_is_read_at_once() {
+    let world = World::start().await;
+    let plan = crate::core::PlanRef {
+        tenant: "acme".parse().unwrap(),
+        workspace: "prod".parse().unwrap(),
+        plan_id: servo_model::Digest::of("a plan"),
+    };
+    let config = DatabaseConfig::new(world.database.service_url(), world.database.password());
+    let planner = Store::connect(Service::Planner, &config).unwrap();
+    let stored = pb::Plan {
+        workspace: "prod".to_owned(),
+        assets: vec![pb::PlannedAsset { asset_key: "t/a".to_owned(), ..Default::default() }],
+        tasks: vec![pb::PlannedTask {
+            task_key: "t/a:materialize".to_owned(),
+            operation: pb::Operation::Materialize.into(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let insert = servo_store::query(
+        "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ('acme', 'prod', $1, $2)",
+    );
+    let insert = insert.bind(plan.plan_id.as_bytes().to_vec()).bind(prost::Message::encode_to_vec(&stored));
+    planner.loops().execute(insert).await.unwrap();
+    let key = async || {
+        let (plan, task) = (plan.clone(), crate::core::Task { ordinal: 0, map_index: None });
+        world.engine.ask(move |admission, _| admission.task_key(&plan, task)).await.unwrap()
+    };
+    let ahead = || world.engine.tell(Message::Told(SourceId(1), Told::Ahead(vec![plan.clone()])));
+
+    ahead();
+    assert_eq!(key().await, None, "nobody admits for the tenant here");
+    world.engine.tell(Message::Hold((0..Stream::Dispatch.shards()).map(|shard| (shard, 1)).collect()));
+    ahead();
+    while key().await.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -1,6 +1,9 @@
 //! Memory and rows in step, on a real Postgres.
 
+mod ahead;
 mod bus;
+mod by_hand;
+mod company;
 mod limits;
 mod quarantine;
 mod races;
@@ -44,7 +47,7 @@ struct Instance {
     keeper: Keeper,
     waiting: mpsc::UnboundedReceiver<Unplanned>,
     board: watch::Sender<Limits>,
-    _told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
+    told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -70,7 +73,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     keeper.clone().run_once().await.unwrap();
     let (gate, told) = gate(1);
     shards.open_gate(&gate).unwrap();
-    Instance { store, shards, plans, keeper, waiting, board, _told: told }
+    Instance { store, shards, plans, keeper, waiting, board, told }
 }
 
 /// A dispatcher that admits for everybody this test speaks of.

@@ -10,68 +10,12 @@ use servo_model::{EventType, RunId, Service, Stream};
 use servo_proto::v1;
 use servo_proto::v1::event::Body;
 use servo_store::sqlx::{self, Connection, PgConnection};
-use servo_store::{Lease, LeaseTtl, Leases, Store, query};
-use tokio::sync::{mpsc, oneshot, watch};
+use servo_store::{Store, query};
 use uuid::Uuid;
 
-use super::{
-    attempt_id, claim, event_id, folded, gate, keep_plan, known_plan, plan, record_finish, run_id, run_with,
-    states, store,
-};
-use crate::core::Limits;
-use crate::metrics::Metrics;
-use crate::shards::bells::Bells;
-use crate::shards::lane::Lane;
-use crate::shards::renewals::Renewals;
-use crate::shards::room::Room;
-use crate::shards::work::Work;
-use crate::shards::{Around, Ask, Plans, RunEvent, Unreadable};
-
-/// A lane without a loop: it does what it is told, when it is told.
-struct ByHand {
-    lane: Lane,
-    plans: Plans,
-    _told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
-    _board: watch::Sender<Limits>,
-}
-
-impl ByHand {
-    async fn holding(store: &Store, lease: Lease) -> ByHand {
-        let (board, limits) = watch::channel(Limits::none());
-        let (unplanned, _) = mpsc::unbounded_channel();
-        let (plans, metrics) = (Plans::default(), Metrics::default());
-        let around = Around { plans: plans.clone(), unplanned, metrics, listeners: None, limits };
-        let shared = (Unreadable::default(), Bells::default(), Room::default(), Renewals::default());
-        let mut lane = Lane::new(store.clone(), around, shared);
-        let (gate, told) = gate(1);
-        lane.open_gate(gate);
-        lane.take_or_fail(lease).await.unwrap();
-        ByHand { lane, plans, _told: told, _board: board }
-    }
-
-    /// All of it in one flush; all of it must be folded.
-    async fn fold(&mut self, asks: Vec<Ask>) {
-        let (reply, answer) = oneshot::channel();
-        self.lane.flush(vec![Work { shard: asks[0].run_id().shard(), asks, reply }]).await;
-        answer.await.unwrap().unwrap().iter().for_each(folded);
-    }
-
-    /// A run of `plan`, all of whose tasks are claimed.
-    async fn claimed(&mut self, plan: &v1::Plan, id: RunId) {
-        self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")]).await;
-        let tasks = u32::try_from(plan.tasks.len()).unwrap();
-        self.fold((0..tasks).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
-    }
-}
-
-fn leases(store: &Store, holder: &str) -> Leases {
-    let ttl = LeaseTtl::new(Duration::from_secs(60)).unwrap();
-    Leases::new(store, Stream::Execution, holder, "https://nowhere:1", ttl)
-}
-
-async fn hold(store: &Store, shard: i16) -> Lease {
-    leases(store, "by hand").acquire(&[shard], 1).await.unwrap().remove(0)
-}
+use super::by_hand::{ByHand, hold, leases};
+use super::{attempt_id, event_id, keep_plan, plan, record_finish, run_id, states, store};
+use crate::shards::{Ask, RunEvent};
 
 /// So many tasks that wait for nothing, and these times for each of their attempts.
 fn loose(tasks: usize, timeouts: v1::Timeouts) -> v1::Plan {

@@ -1,0 +1,32 @@
+//! What dispatchers hear of a plan before its runs are stored.
+
+use servo_local::TestDatabase;
+
+use super::{Told, ask, folded, instance, new_run, plan, run_id};
+
+#[tokio::test]
+async fn a_plan_is_told_of_once_and_before_its_run() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = instance(&database, "one").await;
+    let (small, large) = (plan(&[&[]]), plan(&[&[], &[0]]));
+    for (n, plan) in [(1, &small), (2, &small), (3, &large)] {
+        folded(&ask(&one, new_run(&one, plan, run_id(n), "f")).await);
+    }
+    let mut told = Vec::new();
+    while let Ok(message) = one.told.try_recv() {
+        match message.message.unwrap() {
+            Told::Ahead(ahead) => told.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id))),
+            Told::Update(update) => told.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id))),
+            _ => {}
+        }
+    }
+    let (small, large) = (small.plan_id, large.plan_id);
+    let expected = [
+        ("ahead", small.clone()),
+        ("ready", small.clone()),
+        ("ready", small),
+        ("ahead", large.clone()),
+        ("ready", large),
+    ];
+    assert_eq!(told, expected);
+}
