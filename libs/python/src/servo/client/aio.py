@@ -43,7 +43,7 @@ from .methods import with_request_id
 from .pages import async_pages
 from .patience import DEADLINE_SECONDS, Patience
 from .requests import Requests, large_manifest
-from .status import is_unavailable, told
+from .status import is_unavailable, ran_out, told
 from .sync import FIRST_TRIES, PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
@@ -57,6 +57,7 @@ class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
         request, harmless = with_request_id(method, request)
         seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
         patience = Patience(time.monotonic() + seconds)
+        refusal: grpc.aio.AioRpcError | None = None
         while True:
             left = grpc.aio.ClientCallDetails(
                 method=details.method,
@@ -70,8 +71,12 @@ class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
                 return await call
             except grpc.aio.AioRpcError as error:
                 pause = patience.pause(time.monotonic(), random.random())
+                if refusal is not None and ran_out(error):
+                    # Why it was repeated says more than that there was no time for another answer.
+                    raise told(refusal) from error
                 if not harmless or not is_unavailable(error) or pause is None:
                     raise told(error) from error
+                refusal = error
             await asyncio.sleep(pause)
             patience = patience.again()
 

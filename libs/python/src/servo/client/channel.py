@@ -13,7 +13,7 @@ from .address import Address
 from .errors import Details, failure
 from .methods import with_request_id
 from .patience import DEADLINE_SECONDS, Patience
-from .status import is_unavailable, told
+from .status import is_unavailable, ran_out, told
 
 
 def open_channel(address: Address) -> grpc.Channel:
@@ -42,13 +42,18 @@ class _Patient(grpc.UnaryUnaryClientInterceptor):
         request, harmless = with_request_id(str(details.method), request)
         seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
         patience = Patience(time.monotonic() + seconds)
+        refusal: grpc.RpcError | None = None
         while True:
             outcome = continuation(_Details(details, patience.left(time.monotonic())), request)
             if not isinstance(outcome, grpc.RpcError):
                 return outcome
             pause = patience.pause(time.monotonic(), random.random())
+            if refusal is not None and ran_out(outcome):
+                # Why it was repeated says more than that there was no time for another answer.
+                raise told(refusal) from outcome
             if not harmless or not is_unavailable(outcome) or pause is None:
                 raise told(outcome) from outcome
+            refusal = outcome
             time.sleep(pause)
             patience = patience.again()
 

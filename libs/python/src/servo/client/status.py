@@ -37,6 +37,11 @@ def is_unavailable(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
     return error.code() is grpc.StatusCode.UNAVAILABLE
 
 
+def ran_out(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
+    """Whether the time was over before an answer came."""
+    return isinstance(error, grpc.Call | grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
 def _has_no_token(error: grpc.Call | grpc.aio.AioRpcError) -> bool:
     return (error.details() or "").startswith(_NO_TOKEN)
 
