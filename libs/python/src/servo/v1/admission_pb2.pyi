@@ -93,18 +93,36 @@ class ReturnedAttempt(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
-    __slots__ = ("snapshot", "update", "results", "gone", "idle")
+    __slots__ = ("snapshot", "update", "results", "gone", "idle", "ahead")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
     IDLE_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_FIELD_NUMBER: _ClassVar[int]
     snapshot: AdmitSnapshot
     update: AdmitUpdate
     results: ClaimResults
     gone: AdmitGone
     idle: AdmitIdle
-    def __init__(self, snapshot: _Optional[_Union[AdmitSnapshot, _Mapping]] = ..., update: _Optional[_Union[AdmitUpdate, _Mapping]] = ..., results: _Optional[_Union[ClaimResults, _Mapping]] = ..., gone: _Optional[_Union[AdmitGone, _Mapping]] = ..., idle: _Optional[_Union[AdmitIdle, _Mapping]] = ...) -> None: ...
+    ahead: AdmitAhead
+    def __init__(self, snapshot: _Optional[_Union[AdmitSnapshot, _Mapping]] = ..., update: _Optional[_Union[AdmitUpdate, _Mapping]] = ..., results: _Optional[_Union[ClaimResults, _Mapping]] = ..., gone: _Optional[_Union[AdmitGone, _Mapping]] = ..., idle: _Optional[_Union[AdmitIdle, _Mapping]] = ..., ahead: _Optional[_Union[AdmitAhead, _Mapping]] = ...) -> None: ...
+
+class AdmitAhead(_message.Message):
+    __slots__ = ("plans",)
+    PLANS_FIELD_NUMBER: _ClassVar[int]
+    plans: _containers.RepeatedCompositeFieldContainer[PlanName]
+    def __init__(self, plans: _Optional[_Iterable[_Union[PlanName, _Mapping]]] = ...) -> None: ...
+
+class PlanName(_message.Message):
+    __slots__ = ("tenant", "workspace", "plan_id")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    PLAN_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    workspace: str
+    plan_id: str
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., plan_id: _Optional[str] = ...) -> None: ...
 
 class AdmitSnapshot(_message.Message):
     __slots__ = ("shard", "epoch", "first", "last", "ready", "live")

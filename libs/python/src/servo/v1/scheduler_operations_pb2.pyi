@@ -5,6 +5,7 @@ from servo.v1 import common_pb2 as _common_pb2
 from servo.v1 import error_pb2 as _error_pb2
 from servo.v1 import event_pb2 as _event_pb2
 from servo.v1 import event_execution_pb2 as _event_execution_pb2
+from servo.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -307,18 +308,42 @@ class ApplyEventsResponse(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[AppliedEvent, _Mapping]]] = ...) -> None: ...
 
 class AppliedEvent(_message.Message):
-    __slots__ = ("event_id", "acceptance", "position", "refusal", "message")
+    __slots__ = ("event_id", "acceptance", "position", "refusal", "message", "run")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     ACCEPTANCE_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     event_id: str
     acceptance: Acceptance
     position: int
     refusal: _error_pb2.ErrorReason
     message: str
-    def __init__(self, event_id: _Optional[str] = ..., acceptance: _Optional[_Union[Acceptance, str]] = ..., position: _Optional[int] = ..., refusal: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
+    run: RunStanding
+    def __init__(self, event_id: _Optional[str] = ..., acceptance: _Optional[_Union[Acceptance, str]] = ..., position: _Optional[int] = ..., refusal: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ..., run: _Optional[_Union[RunStanding, _Mapping]] = ...) -> None: ...
+
+class RunStanding(_message.Message):
+    __slots__ = ("state", "reason", "version", "tasks", "error", "create_time", "start_time", "end_time", "deadline")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_FIELD_NUMBER: _ClassVar[int]
+    state: _state_pb2.RunState
+    reason: _state_pb2.TransitionReason
+    version: int
+    tasks: _common_pb2.TaskCounts
+    error: str
+    create_time: _timestamp_pb2.Timestamp
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    deadline: _timestamp_pb2.Timestamp
+    def __init__(self, state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., version: _Optional[int] = ..., tasks: _Optional[_Union[_common_pb2.TaskCounts, _Mapping]] = ..., error: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class CountRunsRequest(_message.Message):
     __slots__ = ("tenant",)
