@@ -83,37 +83,41 @@ impl Service<Request<Body>> for Connection {
     }
 }
 
+type Outcome = Result<Response<Body>, Status>;
+
 /// One request, one answer. Repeated while the server did not take it, within the deadline, if a repeat does no
 /// harm: because the method says so, or because the request carries an id.
-async fn call_once_or_more(
-    channel: Channel,
-    request: Request<Body>,
-    idempotent: bool,
-) -> Result<Response<Body>, Status> {
+async fn call_once_or_more(channel: Channel, request: Request<Body>, idempotent: bool) -> Outcome {
     let (mut head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let (body, has_id) = request_id::ensure(head.uri.path(), body);
     let left = head.headers.get(TIMEOUT).and_then(|value| parse_timeout(value.to_str().ok()?));
     let deadline = Instant::now() + left.unwrap_or(DEADLINE);
-    let mut delay = DELAY_MIN;
+    let (mut delay, mut refusal) = (DELAY_MIN, None);
     for tries in 1.. {
         set_timeout(&mut head.headers, deadline);
         let sent = send(channel.clone(), again(&head, &body));
         // The channel counts from when it is connected.
         let outcome = timeout_at(deadline, sent).await.unwrap_or_else(|_| Err(late()));
-        let unavailable = match &outcome {
-            Ok(response) => status_of(response) == Some(Code::Unavailable),
-            Err(status) => status.code() == Code::Unavailable,
-        };
+        let unavailable = code_of(&outcome) == Some(Code::Unavailable);
         let pause = delay.mul_f64(rand::random_range(0.5..1.0));
         let time_left = deadline.saturating_duration_since(Instant::now());
         if !unavailable || !(idempotent || has_id) || tries == TRIES_MAX || time_left <= pause {
-            return outcome;
+            return more_telling(refusal, outcome);
         }
+        refusal = Some(outcome);
         tokio::time::sleep(pause).await;
         delay = (delay * 2).min(DELAY_MAX);
     }
     Err(Status::internal("tries are counted from one"))
+}
+
+/// Why a call was repeated says more than that there was no time for another answer.
+fn more_telling(refusal: Option<Outcome>, outcome: Outcome) -> Outcome {
+    match refusal {
+        Some(refusal) if code_of(&outcome) == Some(Code::DeadlineExceeded) => refusal,
+        _ => outcome,
+    }
 }
 
 async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<Body>, Status> {
@@ -141,6 +145,13 @@ fn again(head: &http::request::Parts, body: &Bytes) -> Request<Body> {
     Request::from_parts(head.clone(), Body::new(Full::new(body.clone())))
 }
 
+fn code_of(outcome: &Outcome) -> Option<Code> {
+    match outcome {
+        Ok(response) => status_of(response),
+        Err(status) => Some(status.code()),
+    }
+}
+
 fn status_of(response: &Response<Body>) -> Option<Code> {
     Status::from_header_map(response.headers()).map(|status| status.code())
 }
@@ -165,4 +176,25 @@ fn parse_timeout(text: &str) -> Option<Duration> {
         "n" => Duration::from_nanos(number),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Outcome {
+        Err(Status::unavailable("Postgres is unavailable"))
+    }
+
+    fn answered() -> Outcome {
+        Ok(Status::not_found("no such run").into_http())
+    }
+
+    #[test]
+    fn a_call_that_ran_out_of_time_while_it_was_repeated_tells_why_it_was_repeated() {
+        let code = |refusal, outcome| code_of(&more_telling(refusal, outcome));
+        assert_eq!(code(Some(refused()), Err(late())), Some(Code::Unavailable));
+        assert_eq!(code(None, Err(late())), Some(Code::DeadlineExceeded));
+        assert_eq!(code(Some(refused()), answered()), Some(Code::NotFound));
+    }
 }
