@@ -15,7 +15,7 @@ use super::parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
 use crate::core::{Cell, Changes, Run, Slot, Time};
 use crate::wire;
 
-/// How many plans are remembered as told; then some are told again.
+/// How many plans are remembered as told; beyond that all are forgotten, and told again when they are used again.
 const AHEAD_MAX: usize = 4_096;
 
 /// Names a dispatcher's stream within this process.
