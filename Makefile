@@ -39,7 +39,7 @@ test: ## all tests, with a sample of the long ones, and what judges the Python c
 	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
 	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
 
-lint: ## formatting, clippy, ruff, mypy, proto rules and breaking changes, licences
+lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale stubs, licences
 	@scripts/bootstrap lint
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
@@ -48,6 +48,7 @@ lint: ## formatting, clippy, ruff, mypy, proto rules and breaking changes, licen
 	$(BUF) breaking --against proto/baseline.binpb
 	cargo deny --log-level error check licenses bans sources
 	$(PYTHON_LINT)
+	$(IN_PYTHON) && pytest --quiet --no-header tests/test_stubs.py
 
 fmt: ## format Rust, Python and proto files
 	@scripts/bootstrap lint

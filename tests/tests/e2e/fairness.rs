@@ -23,12 +23,8 @@ const LATE: [&str; 20] = [
     "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9", "late10",
     "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18", "late19",
 ];
-/// Tenants that come before anybody else, each for the first time and alone.
-const EARLY: [&str; 20] = [
-    "early0", "early1", "early2", "early3", "early4", "early5", "early6", "early7", "early8", "early9",
-    "early10", "early11", "early12", "early13", "early14", "early15", "early16", "early17", "early18",
-    "early19",
-];
+/// A tenant that has the mesh for itself, before anybody else comes.
+const ALONE: &str = "alone";
 /// Workers of this tenant serve all others.
 const EVERYBODY: &str = "-";
 /// The tasks that wait for nothing but a slot.
@@ -218,20 +214,22 @@ fn median(mut all: Vec<Duration>) -> Duration {
     all[all.len() / 2]
 }
 
-/// From TriggerRun being called to the body's beginning, of the first task that a tenant ever asks for.
-async fn first_latency(user: &User, log: &Log) -> Duration {
+/// Asks for one task, the tenant's `number`th, and answers its run, and how long after the call its body began.
+async fn latency(user: &User, log: &Log, number: usize) -> (String, Duration) {
     let called = Instant::now();
-    user.trigger_spec(everything(&[PART])).await.unwrap();
-    until_started(log, user.tenant(), 1).await;
-    began(log, user.tenant()).duration_since(called)
+    let run = user.trigger_spec(everything(&[PART])).await.unwrap();
+    until_started(log, user.tenant(), number).await;
+    (run.run_id, began(log, user.tenant()).duration_since(called))
 }
 
-/// The same with nothing else to do.
-async fn idle_latency(early: &[User], log: &Log) -> Duration {
+/// With nothing else to do, as the bench measures it.
+async fn idle_latency(user: &User, log: &Log) -> Duration {
     let mut latencies = Vec::new();
-    for user in early {
-        latencies.push(first_latency(user, log).await);
-        tokio::time::sleep(NAP * 2).await;
+    for number in 1..=if full() { 50 } else { 5 } {
+        let (run, latency) = latency(user, log, number).await;
+        latencies.push(latency);
+        user.ended(&run).await.unwrap();
+        tokio::time::sleep(NAP / 10).await;
     }
     median(latencies)
 }
@@ -249,7 +247,7 @@ struct Contest {
     backlogs: [Backlog; 2],
     /// They have deployed, and asked for nothing yet.
     late: Vec<User>,
-    /// How soon a tenant's first task begins when there is nothing else to do.
+    /// How soon a task begins when there is nothing else to do.
     idle: Duration,
 }
 
@@ -257,16 +255,16 @@ impl Contest {
     /// The small tenant has `weight` times the weight of the large one.
     async fn begin(weight: u32) -> Contest {
         let wish = |options: servo_local::MeshOptions| {
-            let all = EARLY.iter().chain(&LATE).fold(options.tenant(SMALL), |all, one| all.tenant(one));
+            let all = LATE.iter().fold(options.tenant(SMALL).tenant(ALONE), |all, late| all.tenant(late));
             all.shared_workers().pace(LivenessPace::QUICK)
         };
         let running = Running::start_with(wish).await;
         let measure = measure();
         let of = |tenant| User::at(&running.mesh, 0, tenant).unwrap();
         let (large, small) = (of(TENANT), of(SMALL));
-        let mut users = vec![(large.clone(), measure.large), (small.clone(), SMALL_WIDTH)];
-        let [early, late] = [EARLY, LATE].map(|all| all.map(of).to_vec());
-        users.extend(early.iter().chain(&late).map(|user| (user.clone(), 1)));
+        let late = LATE.map(of).to_vec();
+        let mut users = vec![(large.clone(), measure.large), (small.clone(), SMALL_WIDTH), (of(ALONE), 1)];
+        users.extend(late.iter().map(|user| (user.clone(), 1)));
         for (user, width) in users {
             let mut manifest = partitioned_fan_out(width);
             manifest.assets = manifest.assets.into_iter().map(impatient).collect();
@@ -275,7 +273,7 @@ impl Contest {
         let limits = api::QuotaLimits { weight_millis: Some(weight * 1_000), ..Default::default() };
         small.limit(limits).await.unwrap();
         let log = work(&running.mesh);
-        let idle = idle_latency(&early, &log).await;
+        let idle = idle_latency(&of(ALONE), &log).await;
         let backlogs = [Backlog::keep(&large, measure.large), Backlog::keep(&small, SMALL_WIDTH)];
         for tenant in [TENANT, SMALL] {
             until_started(&log, tenant, SLOTS as usize * 2).await;
@@ -294,7 +292,7 @@ impl Contest {
         for user in late {
             let others = || started(&self.log, TENANT) + started(&self.log, SMALL);
             let before = others();
-            latencies.push(first_latency(user, &self.log).await);
+            latencies.push(latency(user, &self.log, 1).await.1);
             let between = others() - before;
             assert!(
                 between <= 2 * SLOTS as usize,
