@@ -135,9 +135,10 @@ def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
     assert f"day=d:{CALM_DAY}  PROMOTED  3 rows" in shown
     graph = json.loads(shop.well("assets", "lineage", "--json"))
     assert len(graph["edges"]) == 2
-    unknown = shop.servo("assets", "show", "shop/daily_revenu")
-    assert unknown.returncode == 3
-    assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
+    for words in (["assets", "show", "shop/daily_revenu"], ["run", "+shop/daily_revenu", "-p", f"day={CALM_DAY}"]):
+        unknown = shop.servo(*words)
+        assert unknown.returncode == 3
+        assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
 
 
 def test_a_flagged_run_names_the_checks_that_did_not_pass(shop: Shop) -> None:
