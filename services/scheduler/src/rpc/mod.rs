@@ -214,7 +214,7 @@ impl SchedulerService for Scheduler {
         &self,
         request: Request<v1::ReplayMessageRequest>,
     ) -> Result<Response<v1::ReplayMessageResponse>, Status> {
-        Ok(Response::new(poison_messages::replay_message(self, request.into_inner()).await?))
+        Ok(Response::new(poison_messages::replay_message(self.store.loops(), request.into_inner()).await?))
     }
 
     async fn verify_projection(

@@ -41,8 +41,9 @@ class SchedulerServiceStub:
     first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
     each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
     PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-    RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+    max_queued_runs or max_daily_runs.
     """
     GetRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -110,7 +111,8 @@ class SchedulerServiceStub:
     """
     ListStalePartitions: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]
     """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+    ASSET_NOT_FOUND.
     """
     ListMaterializations: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
@@ -158,7 +160,7 @@ class SchedulerServiceStub:
     """
     ReplayMessage: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]
     """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]
     """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
@@ -194,8 +196,9 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
     each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
     PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-    RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+    max_queued_runs or max_daily_runs.
     """
     GetRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]  # type: ignore[assignment]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -263,7 +266,8 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """
     ListStalePartitions: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]  # type: ignore[assignment]
     """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+    ASSET_NOT_FOUND.
     """
     ListMaterializations: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]  # type: ignore[assignment]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
@@ -311,7 +315,7 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """
     ReplayMessage: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]  # type: ignore[assignment]
     """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]  # type: ignore[assignment]
     """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
@@ -350,8 +354,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
         each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
         PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-        RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+        DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+        RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+        max_queued_runs or max_daily_runs.
         """
 
     @_abc_1.abstractmethod
@@ -509,7 +514,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ListStalePartitionsResponse, _abc.Awaitable[_scheduler_data_pb2.ListStalePartitionsResponse]]:
         """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+        ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -623,7 +629,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ReplayMessageResponse, _abc.Awaitable[_scheduler_operations_pb2.ReplayMessageResponse]]:
         """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+        Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
         """
 
     @_abc_1.abstractmethod
