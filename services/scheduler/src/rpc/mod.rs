@@ -11,6 +11,7 @@ mod explain;
 mod force_cancel_task;
 mod generations;
 mod get_run;
+mod hear_run;
 mod list_check_results;
 mod list_events;
 mod list_materializations;
@@ -187,6 +188,13 @@ impl SchedulerService for Scheduler {
         request: Request<v1::WatchRunRequest>,
     ) -> Result<Response<watch_run::Watched>, Status> {
         Ok(Response::new(watch_run::watch_run(self, request.into_inner()).await?))
+    }
+
+    async fn hear_run(
+        &self,
+        request: Request<v1::HearRunRequest>,
+    ) -> Result<Response<hear_run::Rings>, Status> {
+        Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
     }
 
     async fn list_events(

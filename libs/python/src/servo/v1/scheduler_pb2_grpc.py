@@ -188,6 +188,11 @@ class SchedulerServiceStub:
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
                 _registered_method=True)
+        self.HearRun = channel.unary_stream(
+                '/servo.v1.SchedulerService/HearRun',
+                request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.SerializeToString,
+                response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.FromString,
+                _registered_method=True)
         self.CountRuns = channel.unary_unary(
                 '/servo.v1.SchedulerService/CountRuns',
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsRequest.SerializeToString,
@@ -465,6 +470,15 @@ class SchedulerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def HearRun(self, request, context):
+        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+        RUN_NOT_FOUND what is no id of a run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CountRuns(self, request, context):
         """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
         Refuses with UNAVAILABLE NOT_READY.
@@ -633,6 +647,11 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
                     servicer.ApplyEvents,
                     request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.FromString,
                     response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.SerializeToString,
+            ),
+            'HearRun': grpc.unary_stream_rpc_method_handler(
+                    servicer.HearRun,
+                    request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.FromString,
+                    response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.SerializeToString,
             ),
             'CountRuns': grpc.unary_unary_rpc_method_handler(
                     servicer.CountRuns,
@@ -1456,6 +1475,33 @@ class SchedulerService:
             '/servo.v1.SchedulerService/ApplyEvents',
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HearRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/servo.v1.SchedulerService/HearRun',
+            servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.SerializeToString,
+            servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -177,6 +177,11 @@ class SchedulerServiceStub:
     A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
     those of shards that it does not hold.
     """
+    HearRun: _grpc.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]
+    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+    RUN_NOT_FOUND what is no id of a run.
+    """
     CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
     Refuses with UNAVAILABLE NOT_READY.
@@ -331,6 +336,11 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
     A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
     those of shards that it does not hold.
+    """
+    HearRun: _aio.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]  # type: ignore[assignment]
+    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+    RUN_NOT_FOUND what is no id of a run.
     """
     CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
@@ -663,6 +673,17 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
         A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
         those of shards that it does not hold.
+        """
+
+    @_abc_1.abstractmethod
+    def HearRun(
+        self,
+        request: _scheduler_operations_pb2.HearRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_scheduler_operations_pb2.HearRunResponse], _abc.AsyncIterator[_scheduler_operations_pb2.HearRunResponse]]:
+        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+        RUN_NOT_FOUND what is no id of a run.
         """
 
     @_abc_1.abstractmethod
