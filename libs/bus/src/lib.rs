@@ -17,4 +17,4 @@ mod postgres;
 
 pub use consume::consume;
 pub use port::{Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version};
-pub use postgres::{Listeners, PostgresBus, expire, replay};
+pub use postgres::{Listeners, PostgresBus, expire, replay, ring};

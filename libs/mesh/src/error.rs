@@ -78,7 +78,8 @@ pub const fn code(reason: Reason) -> Code {
         | Reason::ProjectionNotFound
         | Reason::RebuildNotFound
         | Reason::MessageNotFound
-        | Reason::EventNotFound => Code::NotFound,
+        | Reason::EventNotFound
+        | Reason::DispatchPauseNotFound => Code::NotFound,
         Reason::SelectionEmpty
         | Reason::InvalidState
         | Reason::InUse

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use servo_mesh::error::reason_of;
-use servo_mesh::{Error, Holders, Reason, time_left};
+use servo_mesh::{Error, Holders, Instance, Reason, time_left};
 use servo_model::Stream;
 use servo_proto::v1;
 use servo_store::LoopStore;
@@ -77,12 +77,11 @@ impl Route {
 
     /// Nothing when nobody else seems to hold the shard.
     async fn pass_on(&self, shard: i16, asks: &[Ask]) -> Result<Option<Vec<Submitted>>, Error> {
-        if self.holders.of(shard).is_none_or(|known| known.address == self.own_address) {
-            self.look().await?;
-        }
-        let Some(holder) = self.holders.of(shard).filter(|holder| holder.address != self.own_address) else {
-            return Ok(None);
+        let holder = match self.known_elsewhere(shard) {
+            Some(known) => Some(known),
+            None => self.holder_elsewhere(shard).await?,
         };
+        let Some(holder) = holder else { return Ok(None) };
         let events = asks.iter().flat_map(|ask| wire::records(ask, shard)).collect();
         match self.passing.pass(holder, events, asks.len()).await {
             // Events are known by their ids and keys when they come again.
@@ -96,6 +95,16 @@ impl Route {
             Err(status) if status.code() == Code::Unavailable => Ok(None),
             Err(status) => Err(passed_back(&status)),
         }
+    }
+
+    /// Who else holds the shard, as the leases tell just now.
+    pub(crate) async fn holder_elsewhere(&self, shard: i16) -> Result<Option<Instance>, Error> {
+        self.look().await?;
+        Ok(self.known_elsewhere(shard))
+    }
+
+    fn known_elsewhere(&self, shard: i16) -> Option<Instance> {
+        self.holders.of(shard).filter(|holder| holder.address != self.own_address)
     }
 
     async fn look(&self) -> Result<(), Error> {

@@ -225,7 +225,9 @@ async fn f35_bad_run_requests_are_refused_by_field_and_change_nothing() {
     let before = rows(&world.running.mesh).await;
     let selection = (Code::InvalidArgument, Reason::SelectionInvalid);
 
-    refused(world.select("fan/rot").await, selection, "spec.selection[0]", "did you mean");
+    let unknown = (Code::NotFound, Reason::AssetNotFound);
+    refused(world.select("fan/rot").await, unknown, "spec.selection[0]", "did you mean");
+    refused(world.select("+fan/rot").await, unknown, "spec.selection[0]", "did you mean");
     refused(world.select("+").await, selection, "spec.selection[0]", "");
     refused(world.select("").await, selection, "spec.selection[0]", "");
     refused(world.select(&long()).await, selection, "spec.selection[0]", "");

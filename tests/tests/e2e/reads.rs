@@ -1,11 +1,16 @@
 //! What users see of runs while they go on: Explain, WatchRun, filters, events, reads that wait.
 
+use std::time::{Duration, Instant};
+
 use servo_client::api::{self, RunState, TaskState, WaitReason};
-use servo_local::TENANT;
+use servo_local::{LocalMesh, TENANT};
+use servo_model::{RunId, Service, Stream};
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
+use sqlx::{Connection, PgConnection};
 use tokio_stream::StreamExt;
 
+use crate::instances::until_it_holds;
 use crate::support::Running;
 
 const NAP: &str = r#"{"do":"sleep","ms":60000}"#;
@@ -130,6 +135,63 @@ async fn a_run_is_watched_to_its_end_and_again_from_the_middle() {
     assert_eq!(events(&again), events(&seen[1..]));
     let wrong = user.client.scheduler().watch_run(watch(&run.run_id, "AAAA")).await.unwrap_err();
     assert_eq!(wrong.code(), tonic::Code::InvalidArgument, "{wrong}");
+}
+
+fn scheduler(number: usize) -> servo_local::Instance {
+    servo_local::Instance { service: Service::Scheduler, number }
+}
+
+/// A run of which the second scheduler holds the shard. Users come to the first.
+async fn run_of_the_second(mesh: &LocalMesh, user: &User) -> api::Run {
+    for scheduler in [scheduler(0), scheduler(1)] {
+        until_it_holds(mesh, scheduler, false).await;
+    }
+    let second = mesh.address(scheduler(1));
+    loop {
+        let run = user.trigger(&["watch.*"]).await.unwrap();
+        let shard = run.run_id.parse::<RunId>().unwrap().shard();
+        if holder(mesh, shard).await == second {
+            return run;
+        }
+    }
+}
+
+async fn holder(mesh: &LocalMesh, shard: i16) -> String {
+    let sql = "SELECT address FROM ledger.shards WHERE stream = $1 AND shard = $2";
+    let mut connection = PgConnection::connect(mesh.admin_url()).await.unwrap();
+    let stream = Stream::Execution.code();
+    sqlx::query_scalar(sql).bind(stream).bind(shard).fetch_one(&mut connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
+    let mut running = Running::start_with(|options| options.instances(Service::Scheduler, 2)).await;
+    let user = User::of(&running.mesh).unwrap();
+    user.deploy(manifest(vec![asset("watch/a", &[], "")])).await.unwrap();
+    let run = run_of_the_second(&running.mesh, &user).await;
+    let mut stream = user.client.scheduler().watch_run(watch(&run.run_id, "")).await.unwrap().into_inner();
+    let mut seen = async |state: RunState| {
+        let began = Instant::now();
+        while stream.next().await.unwrap().unwrap().run.unwrap().state() != state {}
+        began.elapsed()
+    };
+    seen(RunState::Running).await;
+    let mut taken = Vec::new();
+    for _ in 0..5 {
+        user.pause(&run.run_id).await.unwrap();
+        taken.push(seen(RunState::Paused).await);
+        user.resume(&run.run_id).await.unwrap();
+        taken.push(seen(RunState::Running).await);
+    }
+    taken.sort_unstable();
+    // Who looks once a second finds half of them only after half of one.
+    assert!(taken[taken.len() / 2] < Duration::from_millis(300), "{taken:?}");
+
+    // With the holder away it looks by itself.
+    running.mesh.kill_9(scheduler(1)).unwrap();
+    until_it_holds(&running.mesh, scheduler(0), true).await;
+    user.pause(&run.run_id).await.unwrap();
+    seen(RunState::Paused).await;
 }
 
 async fn list(user: &User, filter: &str) -> Result<Vec<String>, tonic::Status> {

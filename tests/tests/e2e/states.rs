@@ -148,6 +148,7 @@ async fn every_state_and_reason_is_seen_from_outside() {
     check("run states", RunState::code, &seen.run_states);
     check("reasons", TransitionReason::code, &seen.reasons);
     assert_only_table_rows(&user, &runs).await;
+    assert_skip_is_explained(&user, &runs[2]).await;
     aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
     running.mesh.stop().unwrap();
 }
@@ -290,6 +291,15 @@ async fn pushed(user: &User) -> String {
     }
     tokio::spawn(worker.run(listener));
     run
+}
+
+/// What user code said when it skipped stands with the attempt and in the task's history.
+async fn assert_skip_is_explained(user: &User, run: &str) {
+    let root = user.tasks(run).await.unwrap().remove(0);
+    let told = user.task(run, &root.task_id).await.unwrap();
+    let reasons: Vec<&str> = told.attempts.iter().map(|attempt| attempt.skip_reason.as_str()).collect();
+    assert_eq!(reasons, ["there is nothing to do"]);
+    assert_eq!(told.history.last().unwrap().detail, "there is nothing to do");
 }
 
 /// Nothing moved in a way that the tables do not know.

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 pub use listeners::Listeners;
-pub use statements::{expire, replay};
+pub use statements::{expire, replay, ring};
 
 use crate::core;
 use crate::port::{Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servo_model::Stream;
-use servo_store::{LoopStore, StoreError, query};
+use servo_store::{LoopStore, StoreError, Tx, query};
 
 use super::Row;
 use crate::core::Settled;
@@ -71,24 +71,21 @@ pub(super) async fn is_listened_to(loops: &LoopStore, topic: Topic) -> Result<bo
     Ok(rows.first().is_some_and(|(listened,)| *listened))
 }
 
-pub(super) async fn ring(loops: &LoopStore, topic: Topic) -> Result<(), StoreError> {
+/// Wakes whoever waits for messages.
+pub async fn ring(loops: &LoopStore, topic: Topic) -> Result<(), StoreError> {
     loops.execute(query(include_str!("sql/ring.sql")).bind(super::CHANNEL).bind(topic.name())).await.map(drop)
 }
 
-/// Gives a message that was set aside to its consumer once more. Whether there is one.
-pub async fn replay(loops: &LoopStore, of: &Subscription, version: Version) -> Result<bool, StoreError> {
+/// Gives a message that was set aside to its consumer once more. Whether there is one. Whoever commits it rings.
+pub async fn replay(tx: &mut Tx, of: &Subscription, version: Version) -> Result<bool, StoreError> {
     let replay = query(include_str!("sql/replay.sql"))
         .bind(&of.name)
         .bind(of.topic.code())
         .bind(version.shard)
         .bind(version.position)
         .bind(version.place);
-    let rows: Vec<(bool,)> = loops.all(replay).await?;
-    if rows.first().is_some_and(|(found,)| *found) {
-        ring(loops, of.topic).await?;
-        return Ok(true);
-    }
-    Ok(false)
+    let (found,): (bool,) = tx.one(replay).await?;
+    Ok(found)
 }
 
 /// Deletes a batch of messages that are old and that every subscription has passed. How many there were.

@@ -111,6 +111,13 @@ impl World {
         bus(&quota, "first").subscribe(&subscription()).await.unwrap();
         World { database, scheduler, quota }
     }
+
+    async fn replay(&self, version: Version) -> bool {
+        let mut tx = self.scheduler.loops().begin().await.unwrap();
+        let found = replay(&mut tx, &subscription(), version).await.unwrap();
+        tx.commit().await.unwrap();
+        found
+    }
 }
 
 const WRITERS: usize = 64;
@@ -191,7 +198,7 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
     reader.abort();
     // Once its consumer is mended, a replay gives it again.
     let version = Version { shard: SHARD, position: aside[0].0, place: 0 };
-    assert!(replay(world.scheduler.loops(), &subscription(), version).await.unwrap());
+    assert!(world.replay(version).await);
     let mended = bus(&world.quota, "mended");
     let batch = loop {
         let batch = mended.receive(&subscription()).await.unwrap();
@@ -203,7 +210,7 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
     mended.settle(&subscription(), batch, vec![Verdict::Ack]).await.unwrap();
     assert!(poison(world.scheduler.loops()).await.is_empty());
     let absent = Version { shard: SHARD, position: 9_999, place: 0 };
-    assert!(!replay(world.scheduler.loops(), &subscription(), absent).await.unwrap());
+    assert!(!world.replay(absent).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -94,6 +94,19 @@ def test_runs_are_listed_shown_and_read(shop: Shop) -> None:
     )
 
 
+def test_a_skipped_task_is_told_with_what_its_function_said(shop: Shop) -> None:
+    whole = shop.code.read_text()
+    shop.change("partitions=DAYS)\ndef daily_revenue", "partitions=DAYS, may_skip=True)\ndef daily_revenue")
+    words = '"""What the shop took on a day, by product."""'
+    shop.change(words, f'{words}\n    import servo\n\n    servo.skip("the shop was closed\\n(a holiday)")')
+    shop.well("deploy", "--yes")
+    followed = shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    for told in (followed, shop.well("runs", "show")):
+        assert f"- {REVENUE}[day=d:{CALM_DAY}]  skipped by user code: the shop was closed\n" in told
+    shop.code.write_text(whole)
+    shop.well("deploy", "--yes")
+
+
 def test_on_a_terminal_a_bar_stands_below(shop: Shop) -> None:
     shop.well("run", f"+{REVENUE}", "-p", f"day={FLAKY_DAY}")
     ours, theirs = pty.openpty()
@@ -135,9 +148,10 @@ def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
     assert f"day=d:{CALM_DAY}  PROMOTED  3 rows" in shown
     graph = json.loads(shop.well("assets", "lineage", "--json"))
     assert len(graph["edges"]) == 2
-    unknown = shop.servo("assets", "show", "shop/daily_revenu")
-    assert unknown.returncode == 3
-    assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
+    for words in (["assets", "show", "shop/daily_revenu"], ["run", "+shop/daily_revenu", "-p", f"day={CALM_DAY}"]):
+        unknown = shop.servo(*words)
+        assert unknown.returncode == 3
+        assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
 
 
 def test_a_flagged_run_names_the_checks_that_did_not_pass(shop: Shop) -> None:

@@ -54,7 +54,7 @@ def test_every_kind_of_expression(expressions: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("expressions", "index", "part"),
     [
-        (["n/a", "n/z"], 1, "has no asset `n/z`"),
+        (["n/a", "n/z"], 1, "the deployment has no asset `n/z`; did you mean `n/a` or `n/b` or `n/c`?"),
         (["-n/z", "n/a"], 0, "has no asset `n/z`"),
         (["-n/a"], 0, "only says what to leave out"),
         *(

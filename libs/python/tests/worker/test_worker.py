@@ -237,6 +237,9 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
             "bad/queried:materialize": "FAILED",
         }
         found = {task.task_key: task for task in client.tasks(run.run_id)}
+        skipped = client.task(run.run_id, found["bad/nothing:materialize"].task_id)
+        assert [attempt.skip_reason for attempt in skipped.attempts] == ["nothing new"]
+        assert skipped.history[-1].detail == "nothing new"
         broken = found["bad/broken:materialize"].error
         assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
         assert found["bad/odd:materialize"].error.message == "a nul ␀ and half a pair ?"

@@ -53,6 +53,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0028_ledger_starts",
     "0029_callback_ages",
     "0030_ledger_fold_after_set_back",
+    "0031_scheduler_first_requests",
 ];
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::command_worker::{check_version, new_event, payload};
 use super::{Dispatcher, new_event_id, not_appended, text, unavailable};
-use crate::store::{self, NewPauseState};
+use crate::store::{self, NewPauseState, PauseRow};
 
 impl Dispatcher {
     pub(super) async fn resume(
@@ -23,7 +23,7 @@ impl Dispatcher {
         let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
         let row =
             store::lock_pause(&mut tx, &request.tenant, &request.pause_id).await.map_err(unavailable)?;
-        let row = row.filter(|row| row.active).ok_or_else(|| no_such_pause(&request.pause_id))?;
+        let row = holding(row, &request.pause_id)?;
         check_version(request.expected_version, row.version)?;
         let event_id = new_event_id();
         let state = NewPauseState {
@@ -45,10 +45,15 @@ impl Dispatcher {
     }
 }
 
-fn no_such_pause(pause_id: &str) -> Error {
-    let message =
-        format!("there is no pause `{pause_id}` that holds; ListDispatchPauses names those that do");
-    Error::new(Reason::InvalidState, message)
+/// The row of a pause that ended stays, so that one that never was is told apart from it.
+fn holding(row: Option<PauseRow>, pause_id: &str) -> Result<PauseRow, Error> {
+    let refused =
+        |reason, told: &str| Error::new(reason, format!("{told}; ListDispatchPauses names those that hold"));
+    match row {
+        Some(row) if row.active => Ok(row),
+        Some(_) => Err(refused(Reason::InvalidState, &format!("the pause `{pause_id}` ended already"))),
+        None => Err(refused(Reason::DispatchPauseNotFound, &format!("there is no pause `{pause_id}`"))),
+    }
 }
 
 fn resumed(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {

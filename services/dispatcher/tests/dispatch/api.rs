@@ -5,7 +5,7 @@ use servo_client::worker::{Attempt, Done, Handler};
 use servo_mesh::Reason;
 use servo_model::{RunId, Service};
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::world::*;
 
@@ -79,6 +79,11 @@ async fn a_pause_stops_admission_until_it_is_ended() {
     assert_eq!(reason(gateway.resume_dispatch(resume(7)).await), Some(Reason::VersionConflict));
     gateway.resume_dispatch(resume(1)).await.unwrap();
     assert_eq!(reason(gateway.resume_dispatch(resume(0)).await), Some(Reason::InvalidState));
+    let mut unknown = resume(0);
+    unknown.get_mut().pause_id = "pause_nobody".to_owned();
+    let unknown = gateway.resume_dispatch(unknown).await;
+    assert_eq!(unknown.as_ref().unwrap_err().code(), Code::NotFound);
+    assert_eq!(reason(unknown), Some(Reason::DispatchPauseNotFound));
     until("work begins", async || world.owner.claims() == 2).await;
     let waits = explain(&world, &dispatcher, run, 2).await;
     assert_eq!((waits.reason(), waits.position), (api::WaitReason::FairShare, 0));

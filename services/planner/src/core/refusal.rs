@@ -41,11 +41,14 @@ impl Refusal {
 
     /// `list` is the field that holds the expressions.
     pub(crate) fn of_selection(list: &str, error: &SelectionError, deployed: &Deployed) -> Refusal {
-        let hint = match &error.fault {
-            SelectionFault::UnknownAsset(key) => deployed.did_you_mean(&key.canonical()),
-            SelectionFault::Shape(_) | SelectionFault::OnlyExclusions => String::new(),
+        let (reason, hint) = match &error.fault {
+            SelectionFault::UnknownAsset(key) => {
+                (Reason::AssetNotFound, deployed.did_you_mean(&key.canonical()))
+            }
+            SelectionFault::Shape(_) | SelectionFault::OnlyExclusions => {
+                (Reason::SelectionInvalid, String::new())
+            }
         };
-        let field = format!("{list}[{}]", error.index);
-        Refusal::of_field(Reason::SelectionInvalid, field, format!("{error}{hint}"))
+        Refusal::of_field(reason, format!("{list}[{}]", error.index), format!("{error}{hint}"))
     }
 }

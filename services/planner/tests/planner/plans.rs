@@ -94,7 +94,7 @@ async fn single_orders_are_refused_beside_others() {
         Reason::DeploymentNotFound,
         Reason::InvalidField,
         Reason::QuotaExceeded,
-        Reason::SelectionInvalid,
+        Reason::AssetNotFound,
         Reason::DeploymentNotFound,
     ];
     assert_eq!(reasons, expected);
@@ -144,7 +144,7 @@ async fn a_dry_run_stores_nothing_and_compares() {
     let same = client.plan_run(by_user(dry(&["n/a"], "", 0))).await.unwrap().into_inner();
     assert_eq!(same.plan.unwrap().plan_id, plan(&stored[0]).plan_id);
     refused(client.plan_run(by_user(dry(&["n/a"], "nonsense", 0))).await, Reason::PlanNotFound, "sha256");
-    refused(client.plan_run(by_user(dry(&["n/x"], "", 0))).await, Reason::SelectionInvalid, "did you mean");
+    refused(client.plan_run(by_user(dry(&["n/x"], "", 0))).await, Reason::AssetNotFound, "did you mean");
 }
 
 #[tokio::test]

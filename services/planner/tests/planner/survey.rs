@@ -140,6 +140,6 @@ async fn stale_partitions_are_found_page_by_page() {
     let by_code = find(&[], "", StaleReason::CodeChanged);
     assert_eq!(scheduler.find_stale_partitions(by_code).await.unwrap().into_inner().total, 0);
     let unknown = scheduler.find_stale_partitions(find(&["n/x"], "", any)).await;
-    refused(unknown, Reason::SelectionInvalid, "n/x");
+    refused(unknown, Reason::AssetNotFound, "n/x");
     refused(scheduler.find_stale_partitions(find(&[], "x", any)).await, Reason::InvalidPageToken, "");
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use servo_bus::{Listeners, Topic};
+use servo_model::limits::REQUEST_IDEMPOTENCY_TTL;
 use servo_store::{LoopStore, StoreError, query};
+
+use crate::store::requests;
 
 /// How often it is looked whether anybody follows from afar, and whether messages are old.
 pub(crate) const SWEEP_BUS_EVERY: Duration = Duration::from_secs(10);
@@ -16,11 +19,13 @@ pub(crate) const SWEEP_LEDGER_EVERY: Duration = Duration::from_secs(3_600);
 /// Days whose partitions are made ahead, so that an outage of this loop of a week costs nothing.
 const DAYS_AHEAD: i32 = 8;
 const KEYS_PER_DELETE: i32 = 5_000;
+/// Operators make few calls.
+const REQUESTS_PER_PASS_MAX: i64 = 1_000;
 
-/// Makes the ledger's next days and lets old keys go. Answers how many went.
+/// Makes the ledger's next days and lets old keys and old requests go. Answers how many went.
 pub(crate) async fn sweep_ledger(loops: LoopStore) -> Result<u64, StoreError> {
     loops.execute(query("SELECT ledger.make_partitions($1)").bind(DAYS_AHEAD)).await?;
-    let mut gone = 0;
+    let mut gone = requests::expire(&loops, REQUEST_IDEMPOTENCY_TTL, REQUESTS_PER_PASS_MAX).await?;
     loop {
         let expire = query("SELECT ledger.expire_keys($1)").bind(KEYS_PER_DELETE);
         let rows: Vec<(i64,)> = loops.all(expire).await?;

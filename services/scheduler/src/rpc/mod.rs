@@ -11,6 +11,7 @@ mod explain;
 mod force_cancel_task;
 mod generations;
 mod get_run;
+mod hear_run;
 mod list_check_results;
 mod list_events;
 mod list_materializations;
@@ -189,6 +190,13 @@ impl SchedulerService for Scheduler {
         Ok(Response::new(watch_run::watch_run(self, request.into_inner()).await?))
     }
 
+    async fn hear_run(
+        &self,
+        request: Request<v1::HearRunRequest>,
+    ) -> Result<Response<hear_run::Rings>, Status> {
+        Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
+    }
+
     async fn list_events(
         &self,
         request: Request<v1::ListEventsRequest>,
@@ -214,7 +222,7 @@ impl SchedulerService for Scheduler {
         &self,
         request: Request<v1::ReplayMessageRequest>,
     ) -> Result<Response<v1::ReplayMessageResponse>, Status> {
-        Ok(Response::new(poison_messages::replay_message(self, request.into_inner()).await?))
+        Ok(Response::new(poison_messages::replay_message(self.store.loops(), request.into_inner()).await?))
     }
 
     async fn verify_projection(

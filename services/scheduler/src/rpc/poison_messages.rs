@@ -1,13 +1,16 @@
 //! ListPoisonMessages and ReplayMessage: what consumers of the bus could not digest, and giving it to them again.
 
+use prost::Message;
 use servo_bus::{Subscription, Topic, Version};
 use servo_mesh::filter;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
+use servo_model::Digest;
 use servo_proto::v1;
-use servo_store::{Timestamp, query};
+use servo_store::{LoopStore, Timestamp, Tx, query};
 
 use super::{Scheduler, answer};
+use crate::store::requests::{self, Seen};
 use crate::wire;
 
 const FIELDS: [&str; 4] = ["consumer", "topic", "tenant", "fail_time"];
@@ -46,19 +49,42 @@ pub(super) async fn list_poison_messages(
 }
 
 pub(super) async fn replay_message(
-    scheduler: &Scheduler,
+    loops: &LoopStore,
     asked: v1::ReplayMessageRequest,
 ) -> Result<v1::ReplayMessageResponse, Error> {
+    answer::request_id(&asked.request_id)?;
+    answer::comment(&asked.comment)?;
     let unknown = || {
         let told =
             format!("no message `{}` is set aside; ListPoisonMessages has their ids", asked.message_id);
         Error::new(Reason::MessageNotFound, told)
     };
+    let mut tx = loops.begin().await.map_err(answer::store)?;
+    if was_asked_before(&mut tx, &asked).await? {
+        return Ok(v1::ReplayMessageResponse::default());
+    }
     let (of, version) = parse(&asked.message_id).ok_or_else(unknown)?;
-    let loops = scheduler.store.loops();
-    match servo_bus::replay(loops, &of, version).await.map_err(answer::store)? {
-        true => Ok(v1::ReplayMessageResponse::default()),
-        false => Err(unknown()),
+    // What is refused is not noted: it may be asked again once the message is there.
+    if !servo_bus::replay(&mut tx, &of, version).await.map_err(answer::store)? {
+        return Err(unknown());
+    }
+    tx.commit().await.map_err(answer::store)?;
+    servo_bus::ring(loops, of.topic).await.map_err(answer::store)?;
+    Ok(v1::ReplayMessageResponse::default())
+}
+
+async fn was_asked_before(tx: &mut Tx, asked: &v1::ReplayMessageRequest) -> Result<bool, Error> {
+    if asked.request_id.is_empty() {
+        return Ok(false);
+    }
+    let body = Digest::of([b"ReplayMessage".as_slice(), &asked.encode_to_vec()].concat());
+    match requests::note(tx, &asked.request_id, &body).await.map_err(answer::store)? {
+        Seen::Never => Ok(false),
+        Seen::Before => Ok(true),
+        Seen::Otherwise => {
+            let told = "request_id was used before with another body; choose a new one";
+            Err(Error::new(Reason::RequestIdReused, told))
+        }
     }
 }
 
@@ -99,7 +125,95 @@ fn topic(name: Option<&str>) -> Result<Option<i16>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use servo_local::TestDatabase;
+    use servo_model::Service;
+    use servo_store::{DatabaseConfig, Store};
+
     use super::*;
+
+    const MESSAGE: &str = "quota.test:1:7:42:0";
+
+    /// A message of which its consumer could make nothing at its only try.
+    struct World {
+        scheduler: Store,
+        quota: Store,
+    }
+
+    impl World {
+        async fn start(database: &TestDatabase) -> World {
+            let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
+            let connect = |service| Store::connect(service, &config).unwrap();
+            let world = World { scheduler: connect(Service::Scheduler), quota: connect(Service::Quota) };
+            world.does(&world.quota, "SELECT bus.subscribe('quota.test', 1::smallint, 64::smallint)").await;
+            let publish = "SELECT bus.publish(1::smallint, '{7}', '{42}', ARRAY[gen_random_uuid()], '{acme}', '{main}', \
+                               ARRAY['garbage'::bytea])";
+            world.does(&world.scheduler, publish).await;
+            world.set_aside().await;
+            world
+        }
+
+        async fn does(&self, store: &Store, statement: &'static str) {
+            store.loops().execute(query(statement)).await.unwrap();
+        }
+
+        async fn set_aside(&self) {
+            let claim = "SELECT bus.claim('quota.test', 1::smallint, 'reader', interval '1 minute', 10)";
+            self.does(&self.quota, claim).await;
+            let settle = "SELECT bus.settle('quota.test', 1::smallint, 'reader', '{}', '{}', '{}', '{}', '{}', '{}', \
+                              '{7}', '{42}', '{0}', '{1}', '{what is this}', ARRAY[NULL]::double precision[])";
+            self.does(&self.quota, settle).await;
+        }
+
+        async fn digest(&self) {
+            let settle = "SELECT bus.settle('quota.test', 1::smallint, 'reader', '{}', '{}', '{}', '{7}', '{42}', '{0}', \
+                              '{}', '{}', '{}', '{}', '{}', '{}')";
+            self.does(&self.quota, settle).await;
+        }
+
+        async fn replay(&self, request_id: &str, message_id: &str, comment: &str) -> Option<Reason> {
+            let asked = v1::ReplayMessageRequest {
+                request_id: request_id.to_owned(),
+                message_id: message_id.to_owned(),
+                comment: comment.to_owned(),
+            };
+            replay_message(self.scheduler.loops(), asked).await.err().map(|error| error.reason())
+        }
+
+        /// Whether each message that is kept waits for somebody to replay it.
+        async fn waiting(&self) -> Vec<(bool,)> {
+            self.scheduler.loops().all(query("SELECT due_at IS NULL FROM bus.parked")).await.unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_repeated_replay_gets_the_first_answer_and_replays_once() {
+        let database = TestDatabase::create().await.unwrap();
+        let world = World::start(&database).await;
+        assert_eq!(world.waiting().await, [(true,)]);
+        assert_eq!(world.replay("r1", MESSAGE, "mended").await, None);
+        assert_eq!(world.waiting().await, [(false,)], "it is given again");
+        world.digest().await;
+        assert_eq!(world.replay("r1", MESSAGE, "mended").await, None, "though the message is gone");
+        world.set_aside().await;
+        assert_eq!(world.replay("r1", MESSAGE, "mended").await, None);
+        assert_eq!(world.waiting().await, [(true,)], "a repeat gives nothing");
+        assert_eq!(world.replay("r1", "quota.test:1:7:43:0", "mended").await, Some(Reason::RequestIdReused));
+        assert_eq!(world.replay("r1", MESSAGE, "another").await, Some(Reason::RequestIdReused));
+        assert_eq!(world.replay("r2", MESSAGE, "mended").await, None);
+        assert_eq!(world.waiting().await, [(false,)], "another call is a call of its own");
+    }
+
+    #[tokio::test]
+    async fn a_refused_replay_is_not_remembered() {
+        let database = TestDatabase::create().await.unwrap();
+        let world = World::start(&database).await;
+        world.digest().await;
+        assert_eq!(world.replay("r1", MESSAGE, "").await, Some(Reason::MessageNotFound));
+        assert_eq!(world.replay("", MESSAGE, "").await, Some(Reason::MessageNotFound));
+        world.set_aside().await;
+        assert_eq!(world.replay("r1", MESSAGE, "").await, None);
+        assert_eq!(world.replay("", MESSAGE, "").await, None, "without a name each call counts");
+    }
 
     #[test]
     fn fail_times_narrow_each_other_down() {

@@ -105,11 +105,11 @@ fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> v1::TaskT
     }
 }
 
-/// What more there is to say: the error's sentence, the principal.
+/// What more there is to say: the error's sentence, why user code skipped, the principal.
 fn detail(body: &Body) -> String {
     match body {
         Body::TaskFinished(finished) => {
-            finished.error.as_ref().map_or_else(String::new, |e| e.message.clone())
+            finished.error.as_ref().map_or_else(|| finished.skip_reason.clone(), |e| e.message.clone())
         }
         Body::RunCancelRequested(cancel) => who(cancel.requested_by.as_ref()),
         Body::TaskForceCancelled(force) => who(force.requested_by.as_ref()),
@@ -152,6 +152,7 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
             attempt.start_time = finished.start_time.or(attempt.start_time);
             attempt.end_time = finished.end_time.or(at);
             attempt.error.clone_from(&finished.error);
+            attempt.skip_reason.clone_from(&finished.skip_reason);
             attempt.usage.clone_from(&finished.usage);
             attempt.outputs.clone_from(&finished.outputs);
             attempt.checks.clone_from(&finished.checks);

@@ -1,7 +1,7 @@
 //! WatchRun: a run's events folded as they come, and what they changed sent on.
 //!
 //! The watcher folds by itself, so it needs no row of a task and can begin at any place. It looks when this instance
-//! folds something of the run; another instance's folds it finds by looking now and then.
+//! folds something of the run, or is told that another one did; while nobody can tell it looks now and then.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
+use super::hear_run::listen_elsewhere;
 use super::{Scheduler, answer, get_run, story};
 use crate::core::Slot;
 use crate::replay::{Begun, Replay};
@@ -31,7 +32,7 @@ const ENTRIES_PER_MESSAGE_MAX: usize = 256;
 const MESSAGES_WAITING_MAX: usize = 4;
 /// Changes within this time travel together.
 const GATHER: Duration = Duration::from_millis(50);
-/// How often it looks by itself: the shard may be folded elsewhere.
+/// How often it looks by itself: who folds the shard elsewhere may not be heard.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often a watch on which nothing happens says that it is there.
 const STILL_HERE: Duration = Duration::from_secs(15);
@@ -39,10 +40,10 @@ const STILL_HERE: Duration = Duration::from_secs(15);
 pub(super) async fn watch_run(scheduler: &Scheduler, asked: v1::WatchRunRequest) -> Result<Watched, Error> {
     let run_id = answer::run_id(&asked.run_id)?;
     let mut watcher = Watcher::begin(scheduler.clone(), asked, run_id).await?;
-    let bell = scheduler.shards.listen(run_id);
+    let bells = [scheduler.shards.listen(run_id), listen_elsewhere(scheduler.route.clone(), run_id)];
     let (outbox, told) = mpsc::channel(MESSAGES_WAITING_MAX);
     tokio::spawn(async move {
-        if let Err(error) = watcher.tell(bell, &outbox).await {
+        if let Err(error) = watcher.tell(bells, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
     });
@@ -92,12 +93,13 @@ impl Watcher {
     /// Until the run has ended, the caller is gone, or something fails.
     async fn tell(
         &mut self,
-        mut bell: watch::Receiver<()>,
+        [mut here, mut elsewhere]: [watch::Receiver<()>; 2],
         outbox: &mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
     ) -> Result<(), Error> {
         let mut said_at: Option<Instant> = None;
         loop {
-            bell.mark_unchanged();
+            here.mark_unchanged();
+            elsewhere.mark_unchanged();
             let news = self.look().await?;
             let ended = self.replay.begun.as_ref().is_some_and(|begun| begun.run.ended_at.is_some());
             let silent = said_at.is_some_and(|at| at.elapsed() < STILL_HERE);
@@ -114,7 +116,8 @@ impl Watcher {
             }
             tokio::time::sleep(GATHER).await;
             tokio::select! {
-                _ = bell.changed() => {}
+                Ok(()) = here.changed() => {}
+                Ok(()) = elsewhere.changed() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
                 () = outbox.closed() => return Ok(()),
             }

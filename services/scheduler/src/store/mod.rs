@@ -1,6 +1,7 @@
 //! The scheduler's rows.
 
 mod known;
+pub(crate) mod requests;
 mod runs;
 
 pub(crate) use known::{KnownRun, known_runs};

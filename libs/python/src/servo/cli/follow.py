@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from . import found, show
+from . import found, show, skips
 from .ends import RUN_FAILED, STOPPED, OutOfTime
 from .failures import tell_failures
 from .screen import Lines, screen
@@ -136,7 +136,9 @@ class _Story:
     def _details(self, task: run_pb2.Task, state: str) -> str:
         if state == "FAILED":
             return f"  {_error_words(task)}"
-        if state in ("SKIPPED", "CANCELLED"):
+        if state == "SKIPPED":
+            return f"  {skips.words(self._client, task)}"
+        if state == "CANCELLED":
             return f"  {show.task_reason(task)}"
         if state != "SUCCEEDED" or not task.attempt:
             return ""

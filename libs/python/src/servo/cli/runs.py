@@ -53,6 +53,7 @@ def show_command(
 ) -> None:
     """A run and its tasks; what failed with file, line and hint."""
     from .follow import tell_end
+    from .skips import tell_skips
 
     with server.client() as client:
         run = client.run(chosen(client, run_id))
@@ -64,6 +65,7 @@ def show_command(
         show.print_table(["TASK", "STATE", "TRIES", "TOOK"], [_task_row(task) for task in tasks], states=1)
         more = (run.tasks.failed if failed else run.tasks.total) - len(tasks)
         typer.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
+        tell_skips(client, run)
         return tell_end(client, run)
 
 

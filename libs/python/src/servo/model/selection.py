@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from servo.errors import InvalidValue
 
 from .asset_key import AssetKey
+from .nearest import did_you_mean
 from .text import excerpt, is_name
 
 # As far as there is.
@@ -68,7 +69,8 @@ def select(terms: Sequence[Term], graph: Graph) -> set[str]:
 
 def _found(index: int, term: Term, graph: Graph) -> set[str]:
     if term.asset and term.asset not in graph.tags:
-        raise NoSelection(index, f"the deployment has no asset `{term.asset}`", unknown=term.asset)
+        offer = did_you_mean(term.asset, graph.tags)
+        raise NoSelection(index, f"the deployment has no asset `{term.asset}`{offer}", unknown=term.asset)
     base = {key for key in graph.tags if _fits(term, key, graph.tags[key])}
     return _spread(base, graph.upstream, term.upstream) | _spread(base, graph.downstream, term.downstream)
 

@@ -97,8 +97,8 @@ class BackfillServiceServicer:
     def CreateBackfill(self, request, context):
         """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
         first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND
-        or BUDGET_NOT_FOUND.
+        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
+        ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

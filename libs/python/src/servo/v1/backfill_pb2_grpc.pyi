@@ -40,8 +40,8 @@ class BackfillServiceStub:
     CreateBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.CreateBackfillRequest, _backfill_pb2.CreateBackfillResponse]
     """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
     first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND
-    or BUDGET_NOT_FOUND.
+    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
+    ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
     """
     GetBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.GetBackfillRequest, _backfill_pb2.GetBackfillResponse]
     """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND."""
@@ -83,8 +83,8 @@ class BackfillServiceAsyncStub(BackfillServiceStub):
     CreateBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.CreateBackfillRequest, _backfill_pb2.CreateBackfillResponse]  # type: ignore[assignment]
     """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
     first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND
-    or BUDGET_NOT_FOUND.
+    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
+    ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
     """
     GetBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.GetBackfillRequest, _backfill_pb2.GetBackfillResponse]  # type: ignore[assignment]
     """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND."""
@@ -135,8 +135,8 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_backfill_pb2.CreateBackfillResponse, _abc.Awaitable[_backfill_pb2.CreateBackfillResponse]]:
         """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
         first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND
-        or BUDGET_NOT_FOUND.
+        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
+        ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -155,8 +155,8 @@ class DispatcherServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ResumeDispatch(self, request, context):
-        """Ends a pause. A repeat changes nothing more. Refuses with FAILED_PRECONDITION INVALID_STATE when there is
-        no such pause, ABORTED VERSION_CONFLICT.
+        """Ends a pause. A repeat changes nothing more. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND when there never was
+        such a pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

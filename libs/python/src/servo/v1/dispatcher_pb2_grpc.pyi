@@ -63,8 +63,8 @@ class DispatcherServiceStub:
     Refuses with NOT_FOUND WORKSPACE_NOT_FOUND or POOL_NOT_FOUND.
     """
     ResumeDispatch: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ResumeDispatchRequest, _dispatcher_pb2.ResumeDispatchResponse]
-    """Ends a pause. A repeat changes nothing more. Refuses with FAILED_PRECONDITION INVALID_STATE when there is
-    no such pause, ABORTED VERSION_CONFLICT.
+    """Ends a pause. A repeat changes nothing more. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND when there never was
+    such a pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED VERSION_CONFLICT.
     """
     ListDispatchPauses: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ListDispatchPausesRequest, _dispatcher_pb2.ListDispatchPausesResponse]
     """Reads the pauses that hold for a tenant. Changes nothing; a repeat reads again. Refuses with
@@ -123,8 +123,8 @@ class DispatcherServiceAsyncStub(DispatcherServiceStub):
     Refuses with NOT_FOUND WORKSPACE_NOT_FOUND or POOL_NOT_FOUND.
     """
     ResumeDispatch: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ResumeDispatchRequest, _dispatcher_pb2.ResumeDispatchResponse]  # type: ignore[assignment]
-    """Ends a pause. A repeat changes nothing more. Refuses with FAILED_PRECONDITION INVALID_STATE when there is
-    no such pause, ABORTED VERSION_CONFLICT.
+    """Ends a pause. A repeat changes nothing more. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND when there never was
+    such a pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED VERSION_CONFLICT.
     """
     ListDispatchPauses: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ListDispatchPausesRequest, _dispatcher_pb2.ListDispatchPausesResponse]  # type: ignore[assignment]
     """Reads the pauses that hold for a tenant. Changes nothing; a repeat reads again. Refuses with
@@ -222,8 +222,8 @@ class DispatcherServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _dispatcher_pb2.ResumeDispatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_dispatcher_pb2.ResumeDispatchResponse, _abc.Awaitable[_dispatcher_pb2.ResumeDispatchResponse]]:
-        """Ends a pause. A repeat changes nothing more. Refuses with FAILED_PRECONDITION INVALID_STATE when there is
-        no such pause, ABORTED VERSION_CONFLICT.
+        """Ends a pause. A repeat changes nothing more. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND when there never was
+        such a pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod

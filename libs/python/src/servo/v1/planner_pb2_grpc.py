@@ -180,7 +180,8 @@ class PlannerServiceServicer:
 
     def ListAssets(self, request, context):
         """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        DEPLOYMENT_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or INVALID_PAGE_TOKEN.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
+        INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,7 +189,7 @@ class PlannerServiceServicer:
 
     def GetLineage(self, request, context):
         """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,7 +199,8 @@ class PlannerServiceServicer:
         """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
         nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
         SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-        SELECTION_EMPTY, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
+        SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
+        many tasks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -247,7 +249,7 @@ class PlannerServiceServicer:
     def ExpandPartitions(self, request, context):
         """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
         repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,7 +266,7 @@ class PlannerServiceServicer:
     def FindStalePartitions(self, request, context):
         """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
         reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -63,17 +63,19 @@ class PlannerServiceStub:
     """
     ListAssets: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ListAssetsRequest, _planner_pb2.ListAssetsResponse]
     """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or INVALID_PAGE_TOKEN.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
+    INVALID_PAGE_TOKEN.
     """
     GetLineage: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetLineageRequest, _planner_pb2.GetLineageResponse]
     """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     PlanRun: _grpc.UnaryUnaryMultiCallable[_planner_pb2.PlanRunRequest, _planner_pb2.PlanRunResponse]
     """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
     nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
     SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-    SELECTION_EMPTY, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
+    SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
+    many tasks.
     """
     GetPlan: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetPlanRequest, _planner_pb2.GetPlanResponse]
     """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
@@ -98,7 +100,7 @@ class PlannerServiceStub:
     ExpandPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]
     """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
     repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     SummarizePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]
     """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
@@ -107,7 +109,7 @@ class PlannerServiceStub:
     FindStalePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]
     """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
     reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
 
 @_typing.type_check_only
@@ -145,17 +147,19 @@ class PlannerServiceAsyncStub(PlannerServiceStub):
     """
     ListAssets: _aio.UnaryUnaryMultiCallable[_planner_pb2.ListAssetsRequest, _planner_pb2.ListAssetsResponse]  # type: ignore[assignment]
     """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or INVALID_PAGE_TOKEN.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
+    INVALID_PAGE_TOKEN.
     """
     GetLineage: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetLineageRequest, _planner_pb2.GetLineageResponse]  # type: ignore[assignment]
     """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     PlanRun: _aio.UnaryUnaryMultiCallable[_planner_pb2.PlanRunRequest, _planner_pb2.PlanRunResponse]  # type: ignore[assignment]
     """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
     nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
     SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-    SELECTION_EMPTY, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
+    SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
+    many tasks.
     """
     GetPlan: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetPlanRequest, _planner_pb2.GetPlanResponse]  # type: ignore[assignment]
     """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
@@ -180,7 +184,7 @@ class PlannerServiceAsyncStub(PlannerServiceStub):
     ExpandPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]  # type: ignore[assignment]
     """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
     repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     SummarizePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]  # type: ignore[assignment]
     """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
@@ -189,7 +193,7 @@ class PlannerServiceAsyncStub(PlannerServiceStub):
     FindStalePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]  # type: ignore[assignment]
     """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
     reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND.
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
 
 class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -266,7 +270,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.ListAssetsResponse, _abc.Awaitable[_planner_pb2.ListAssetsResponse]]:
         """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        DEPLOYMENT_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or INVALID_PAGE_TOKEN.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
+        INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -276,7 +281,7 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.GetLineageResponse, _abc.Awaitable[_planner_pb2.GetLineageResponse]]:
         """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -288,7 +293,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
         nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
         SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-        SELECTION_EMPTY, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
+        SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
+        many tasks.
         """
 
     @_abc_1.abstractmethod
@@ -349,7 +355,7 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_planner_pb2.ExpandPartitionsResponse, _abc.Awaitable[_planner_pb2.ExpandPartitionsResponse]]:
         """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
         repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -370,7 +376,7 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_planner_pb2.FindStalePartitionsResponse, _abc.Awaitable[_planner_pb2.FindStalePartitionsResponse]]:
         """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
         reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND.
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
 def add_PlannerServiceServicer_to_server(servicer: PlannerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -175,7 +175,7 @@ class Task(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., run_id: _Optional[str] = ..., ref: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., state: _Optional[_Union[_state_pb2.TaskState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., cancelling: _Optional[bool] = ..., upstream_task_ids: _Optional[_Iterable[str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., materialization_id: _Optional[str] = ..., mapped_count: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., progress_ppm: _Optional[int] = ..., progress_message: _Optional[str] = ...) -> None: ...
 
 class Attempt(_message.Message):
-    __slots__ = ("attempt_id", "attempt", "worker_id", "session", "outcome", "reason", "error", "usage", "outputs", "checks", "dispatch_time", "start_time", "end_time", "late")
+    __slots__ = ("attempt_id", "attempt", "worker_id", "session", "outcome", "reason", "error", "usage", "outputs", "checks", "dispatch_time", "start_time", "end_time", "late", "skip_reason")
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -190,6 +190,7 @@ class Attempt(_message.Message):
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     LATE_FIELD_NUMBER: _ClassVar[int]
+    SKIP_REASON_FIELD_NUMBER: _ClassVar[int]
     attempt_id: str
     attempt: int
     worker_id: str
@@ -204,7 +205,8 @@ class Attempt(_message.Message):
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     late: bool
-    def __init__(self, attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., dispatch_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., late: _Optional[bool] = ...) -> None: ...
+    skip_reason: str
+    def __init__(self, attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., dispatch_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., late: _Optional[bool] = ..., skip_reason: _Optional[str] = ...) -> None: ...
 
 class TaskTransition(_message.Message):
     __slots__ = ("from_state", "to_state", "reason", "time", "event_id", "attempt", "detail")

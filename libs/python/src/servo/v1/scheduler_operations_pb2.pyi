@@ -345,6 +345,16 @@ class RunStanding(_message.Message):
     deadline: _timestamp_pb2.Timestamp
     def __init__(self, state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., version: _Optional[int] = ..., tasks: _Optional[_Union[_common_pb2.TaskCounts, _Mapping]] = ..., error: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class HearRunRequest(_message.Message):
+    __slots__ = ("run_id",)
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    def __init__(self, run_id: _Optional[str] = ...) -> None: ...
+
+class HearRunResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class CountRunsRequest(_message.Message):
     __slots__ = ("tenant",)
     TENANT_FIELD_NUMBER: _ClassVar[int]

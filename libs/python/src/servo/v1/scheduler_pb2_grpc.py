@@ -188,6 +188,11 @@ class SchedulerServiceStub:
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
                 _registered_method=True)
+        self.HearRun = channel.unary_stream(
+                '/servo.v1.SchedulerService/HearRun',
+                request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.SerializeToString,
+                response_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.FromString,
+                _registered_method=True)
         self.CountRuns = channel.unary_unary(
                 '/servo.v1.SchedulerService/CountRuns',
                 request_serializer=servo_dot_v1_dot_scheduler__operations__pb2.CountRunsRequest.SerializeToString,
@@ -209,8 +214,9 @@ class SchedulerServiceServicer:
         first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
         each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
         PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-        RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+        DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+        RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+        max_queued_runs or max_daily_runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -338,7 +344,8 @@ class SchedulerServiceServicer:
 
     def ListStalePartitions(self, request, context):
         """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+        ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -430,7 +437,7 @@ class SchedulerServiceServicer:
 
     def ReplayMessage(self, request, context):
         """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+        Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -458,6 +465,15 @@ class SchedulerServiceServicer:
         """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
         A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
         those of shards that it does not hold.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HearRun(self, request, context):
+        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+        RUN_NOT_FOUND what is no id of a run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -631,6 +647,11 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
                     servicer.ApplyEvents,
                     request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.FromString,
                     response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.SerializeToString,
+            ),
+            'HearRun': grpc.unary_stream_rpc_method_handler(
+                    servicer.HearRun,
+                    request_deserializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.FromString,
+                    response_serializer=servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.SerializeToString,
             ),
             'CountRuns': grpc.unary_unary_rpc_method_handler(
                     servicer.CountRuns,
@@ -1454,6 +1475,33 @@ class SchedulerService:
             '/servo.v1.SchedulerService/ApplyEvents',
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsRequest.SerializeToString,
             servo_dot_v1_dot_scheduler__operations__pb2.ApplyEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HearRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/servo.v1.SchedulerService/HearRun',
+            servo_dot_v1_dot_scheduler__operations__pb2.HearRunRequest.SerializeToString,
+            servo_dot_v1_dot_scheduler__operations__pb2.HearRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,8 +41,9 @@ class SchedulerServiceStub:
     first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
     each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
     PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-    RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+    max_queued_runs or max_daily_runs.
     """
     GetRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -110,7 +111,8 @@ class SchedulerServiceStub:
     """
     ListStalePartitions: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]
     """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+    ASSET_NOT_FOUND.
     """
     ListMaterializations: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
@@ -158,7 +160,7 @@ class SchedulerServiceStub:
     """
     ReplayMessage: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]
     """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]
     """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
@@ -174,6 +176,11 @@ class SchedulerServiceStub:
     """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
     A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
     those of shards that it does not hold.
+    """
+    HearRun: _grpc.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]
+    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+    RUN_NOT_FOUND what is no id of a run.
     """
     CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
@@ -194,8 +201,9 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
     each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
     PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-    RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+    max_queued_runs or max_daily_runs.
     """
     GetRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]  # type: ignore[assignment]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -263,7 +271,8 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """
     ListStalePartitions: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]  # type: ignore[assignment]
     """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+    ASSET_NOT_FOUND.
     """
     ListMaterializations: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]  # type: ignore[assignment]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
@@ -311,7 +320,7 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """
     ReplayMessage: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]  # type: ignore[assignment]
     """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]  # type: ignore[assignment]
     """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
@@ -327,6 +336,11 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
     A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
     those of shards that it does not hold.
+    """
+    HearRun: _aio.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]  # type: ignore[assignment]
+    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+    RUN_NOT_FOUND what is no id of a run.
     """
     CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
     """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
@@ -350,8 +364,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
         each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
         PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata holds the fields that differ),
-        RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
+        DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
+        RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
+        max_queued_runs or max_daily_runs.
         """
 
     @_abc_1.abstractmethod
@@ -509,7 +524,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ListStalePartitionsResponse, _abc.Awaitable[_scheduler_data_pb2.ListStalePartitionsResponse]]:
         """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
+        ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -623,7 +639,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ReplayMessageResponse, _abc.Awaitable[_scheduler_operations_pb2.ReplayMessageResponse]]:
         """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND MESSAGE_NOT_FOUND.
+        Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
         """
 
     @_abc_1.abstractmethod
@@ -657,6 +673,17 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
         A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
         those of shards that it does not hold.
+        """
+
+    @_abc_1.abstractmethod
+    def HearRun(
+        self,
+        request: _scheduler_operations_pb2.HearRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_scheduler_operations_pb2.HearRunResponse], _abc.AsyncIterator[_scheduler_operations_pb2.HearRunResponse]]:
+        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
+        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
+        RUN_NOT_FOUND what is no id of a run.
         """
 
     @_abc_1.abstractmethod

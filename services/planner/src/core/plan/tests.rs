@@ -175,7 +175,10 @@ fn wrong_wishes_are_refused_precisely() {
         assert!(message.contains(part), "{message}");
     };
     let day = |text: &str| run(&["n/daily"], Some(keys(&[text])));
-    check(run(&["n/dayly"], None), Reason::SelectionInvalid, "spec.selection[0]", "did you mean `n/daily`?");
+    for unknown in ["n/dayly", "+n/dayly", "1+n/dayly+"] {
+        let offered = "did you mean `n/daily`?";
+        check(run(&[unknown], None), Reason::AssetNotFound, "spec.selection[0]", offered);
+    }
     check(run(&["n/whole", "++"], None), Reason::SelectionInvalid, "spec.selection[1]", "is no selection");
     check(run(&[], None), Reason::SelectionInvalid, "spec.selection", "is empty");
     check(run(&["tag:none"], None), Reason::SelectionEmpty, "spec.selection", "means no asset");

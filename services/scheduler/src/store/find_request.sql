@@ -1,0 +1,2 @@
+-- Called by ReplayMessage.
+SELECT body FROM scheduler.requests WHERE request_id = $1
