@@ -6,6 +6,7 @@
 
 mod ca;
 mod child;
+mod collector;
 mod database;
 mod lock;
 mod mesh;
@@ -17,6 +18,7 @@ mod unprivileged;
 
 pub use ca::{Ca, Issue, KeyPair};
 pub use child::Child;
+pub use collector::{Collector, TakenSpan};
 pub use database::TestDatabase;
 pub use lock::DirLock;
 pub use mesh::{Instance, LivenessPace, LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};

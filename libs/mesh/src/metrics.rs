@@ -13,6 +13,8 @@ use prometheus_client::registry::Registry;
 use servo_model::Service;
 use tonic::Code;
 
+use crate::spans::dropped;
+
 /// From a fifth of a millisecond, which is a call on loopback, to the longest deadlines.
 const SECONDS: [f64; 14] =
     [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0];
@@ -96,6 +98,8 @@ impl Metrics {
         registry.register("rpc_in_flight", "Calls under way", self.in_flight.clone());
         registry.register("rpc_shed", "Calls and connections refused for a limit", self.shed.clone());
         registry.register("loop_passes", "Passes of background loops", self.loop_passes.clone());
+        let help = "Spans that did not reach the collector";
+        registry.register("telemetry_spans_dropped", help, dropped(service).clone());
         let help = "When the certificate in use ends, in seconds since 1970";
         registry.register("tls_certificate_expiry_seconds", help, self.certificate_expiry.clone());
     }

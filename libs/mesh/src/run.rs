@@ -41,11 +41,16 @@ pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) ->
 
 fn boot<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) -> Result<(), Fault> {
     let settings = Settings::read(service, &Sources::from_process())?;
-    telemetry::init(&settings.common.telemetry)?;
+    let grace = settings.common.server.grace;
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
+        let exporter = telemetry::init(&settings)?;
         let shutdown = Shutdown::on_signals()?;
-        start(Mesh::new(settings, shutdown)).await
+        let outcome = start(Mesh::new(settings, shutdown.clone())).await;
+        if let Some(exporter) = exporter {
+            exporter.finish(&shutdown, grace).await;
+        }
+        outcome
     });
     runtime.shutdown_timeout(FAREWELL);
     outcome

@@ -1,6 +1,8 @@
 //! Being told to stop: the first signal drains, the second ends at once.
 
 use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -11,6 +13,7 @@ use tracing::info;
 pub struct Shutdown {
     draining: CancellationToken,
     ended: CancellationToken,
+    since: Arc<OnceLock<Instant>>,
 }
 
 impl Shutdown {
@@ -37,12 +40,13 @@ impl Shutdown {
 
     /// Take nothing new, finish what is under way.
     pub fn drain(&self) {
+        self.since.get_or_init(Instant::now);
         self.draining.cancel();
     }
 
     /// Leave now.
     pub fn end(&self) {
-        self.draining.cancel();
+        self.drain();
         self.ended.cancel();
     }
 
@@ -56,6 +60,11 @@ impl Shutdown {
 
     pub async fn ended(&self) {
         self.ended.cancelled().await;
+    }
+
+    /// What is left of a grace that began when it was told to stop.
+    pub(crate) fn left_of(&self, grace: Duration) -> Duration {
+        grace.saturating_sub(self.since.get().map(Instant::elapsed).unwrap_or_default())
     }
 
     /// Lives on its own, for what polls it by hand.

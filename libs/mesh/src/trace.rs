@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue};
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 const TRACESTATE_BYTES_MAX: usize = 512;
+const SAMPLED: u8 = 1;
 
 /// One span of a trace. Its text form goes into events and envelopes too.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct TraceContext {
 impl TraceContext {
     /// The first span of a new trace.
     pub fn root() -> TraceContext {
-        TraceContext { trace_id: nonzero_u128(), span_id: nonzero_u64(), flags: 1, state: None }
+        TraceContext { trace_id: nonzero_u128(), span_id: nonzero_u64(), flags: SAMPLED, state: None }
     }
 
     /// A span below this one.
@@ -63,6 +64,23 @@ impl TraceContext {
     /// What vendors wrote beside it; empty when they did not.
     pub fn state(&self) -> &str {
         self.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Whether whoever began the trace wants it kept.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.flags & SAMPLED != 0
+    }
+
+    pub(crate) fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    pub(crate) fn trace_id_bytes(&self) -> [u8; 16] {
+        self.trace_id.to_be_bytes()
+    }
+
+    pub(crate) fn span_id_bytes(&self) -> [u8; 8] {
+        self.span_id.to_be_bytes()
     }
 
     pub fn trace_id(&self) -> String {

@@ -1,6 +1,7 @@
 //! A line for every change of state, with the fields of the operations manual. They are many, so they are written for
 //! whoever asks for level debug, and cost nothing otherwise.
 
+use servo_mesh::continue_trace;
 use servo_model::states::TaskState;
 use tracing::{Level, debug, enabled, info_span};
 
@@ -38,15 +39,15 @@ pub(crate) fn log(run: &Run, changes: &Changes) {
 /// The last span of a run's trace.
 fn finalized(run: &Run) {
     let (header, counts) = (&run.header, run.counts());
-    let _span = info_span!(
+    let span = info_span!(
         "servo.finalize_run",
         tenant_id = %header.tenant,
         run_id = %header.run_id,
         outcome = run.state.name(),
         tasks_succeeded = counts.of(TaskState::Succeeded),
         tasks_failed = counts.of(TaskState::Failed)
-    )
-    .entered();
+    );
+    continue_trace(&span, &header.traceparent);
 }
 
 fn log_task(run: &Run, change: &TaskChange) {

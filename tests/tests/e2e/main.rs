@@ -25,6 +25,7 @@ mod push;
 mod reads;
 mod returns;
 mod runs;
+mod spans;
 mod states;
 mod streams;
 mod support;

@@ -30,7 +30,7 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
     config.insert("server".into(), server(mesh, instance));
     config.insert("tls".into(), tls(mesh, service));
     config.insert("peers".into(), peers(mesh, instance));
-    config.insert("telemetry".into(), table([("format", "json".into())]));
+    config.insert("telemetry".into(), telemetry(mesh));
     if service.has_store() {
         config.insert("database".into(), database(mesh));
     }
@@ -39,6 +39,13 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
         config.insert(service.name().into(), Value::Table(own));
     }
     config
+}
+
+fn telemetry(mesh: &LocalMesh) -> Value {
+    let mut telemetry = entries([("format", "json".into())]);
+    let endpoint = mesh.otlp_endpoint.as_deref();
+    telemetry.extend(endpoint.map(|endpoint| ("otlp_endpoint".to_owned(), endpoint.into())));
+    Value::Table(telemetry)
 }
 
 fn database(mesh: &LocalMesh) -> Value {

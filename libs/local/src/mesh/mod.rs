@@ -54,6 +54,7 @@ pub struct LocalMesh {
     one_process: Option<PathBuf>,
     pace: Option<LivenessPace>,
     shared_workers: bool,
+    otlp_endpoint: Option<String>,
     ports: BTreeMap<Instance, u16>,
     /// One for each tenant.
     api_keys: BTreeMap<String, String>,
@@ -93,6 +94,7 @@ impl LocalMesh {
             one_process: options.one_process,
             pace: options.pace,
             shared_workers: options.shared_workers,
+            otlp_endpoint: options.otlp_endpoint,
             ports,
             api_keys,
             run_id_secret,

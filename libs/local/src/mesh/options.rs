@@ -24,6 +24,8 @@ pub struct MeshOptions {
     pub shared_workers: bool,
     /// How soon the loss of a process is noticed; none leaves it to the services.
     pub pace: Option<LivenessPace>,
+    /// The collector that services export their spans to.
+    pub otlp_endpoint: Option<String>,
     /// Where it is more than one.
     pub instances: BTreeMap<Service, usize>,
 }
@@ -60,6 +62,7 @@ impl MeshOptions {
             tenants: Vec::new(),
             shared_workers: false,
             pace: None,
+            otlp_endpoint: None,
             instances: BTreeMap::new(),
         }
     }
@@ -87,6 +90,12 @@ impl MeshOptions {
     #[must_use]
     pub fn pace(mut self, pace: LivenessPace) -> MeshOptions {
         self.pace = Some(pace);
+        self
+    }
+
+    #[must_use]
+    pub fn otlp_endpoint(mut self, endpoint: &str) -> MeshOptions {
+        self.otlp_endpoint = Some(endpoint.to_owned());
         self
     }
 

@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 use super::tree::Node;
 use super::{Common, Peers, Tls};
 use crate::fault::ConfigFault;
+use crate::spans::collector_uri;
 
 /// The decoder behind every generated server stops here; a larger limit would be a promise nobody keeps.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -28,6 +29,7 @@ pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     check.range("server.max_connections", server.max_connections, 1..=100_000, "1 to 100000");
     check.peers(&common.peers);
     check.filter(&common.telemetry.filter);
+    check.collector(common.telemetry.otlp_endpoint.as_deref());
     check.faults
 }
 
@@ -75,6 +77,14 @@ impl Check<'_> {
                 "a level or target=level pairs are allowed, such as `info,servo_mesh=debug` ({error})"
             );
             self.fault("telemetry.filter", format!("`{filter}`"), &allowed);
+        }
+    }
+
+    fn collector(&mut self, endpoint: Option<&str>) {
+        if let Some(endpoint) = endpoint.filter(|endpoint| collector_uri(endpoint).is_none()) {
+            let allowed = "the gRPC port of an OTLP collector is allowed, http:// or https:// with a host and a port, \
+                such as `http://127.0.0.1:4317`";
+            self.fault("telemetry.otlp_endpoint", format!("`{endpoint}`"), allowed);
         }
     }
 

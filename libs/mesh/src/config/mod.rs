@@ -213,11 +213,13 @@ pub struct Telemetry {
     pub format: LogFormat,
     /// What is logged: a level, or `target=level` pairs (`info,servo_scheduler=debug`).
     pub filter: String,
+    /// Where spans are exported to by OTLP over gRPC; nowhere unless set.
+    pub otlp_endpoint: Option<String>,
 }
 
 impl Default for Telemetry {
     fn default() -> Telemetry {
-        Telemetry { format: LogFormat::Json, filter: "info".to_owned() }
+        Telemetry { format: LogFormat::Json, filter: "info".to_owned(), otlp_endpoint: None }
     }
 }
 

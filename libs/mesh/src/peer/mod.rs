@@ -28,6 +28,7 @@ use crate::error::{Error, Reason};
 use crate::mesh::Core;
 use crate::scope;
 use crate::server::deadline::{self, GRPC_TIMEOUT};
+use crate::spans;
 use crate::trace::TraceContext;
 
 /// How many closing connections in a row one request may meet.
@@ -89,7 +90,8 @@ impl tower::Service<Request<Body>> for Peer {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (shared, deadline) = (self.shared.clone(), self.shared.deadline(&request));
-        let trace = scope::current_trace().map_or_else(TraceContext::root, |trace| trace.child());
+        // Whoever is called makes a span of its own below ours, and begins a trace where we have none.
+        let trace = spans::current().or_else(scope::current_trace);
         Box::pin(async move {
             let call = shared.call(request, deadline, trace);
             match deadline {
@@ -107,9 +109,11 @@ impl Shared {
         &self,
         mut request: Request<Body>,
         deadline: Option<Instant>,
-        trace: TraceContext,
+        trace: Option<TraceContext>,
     ) -> Result<Response<Body>, Status> {
-        trace.inject(request.headers_mut());
+        if let Some(trace) = trace {
+            trace.inject(request.headers_mut());
+        }
         let method = access::method_of(request.uri().path());
         if method.is_none_or(|method| method.client_streaming) {
             set_timeout(&mut request, deadline);

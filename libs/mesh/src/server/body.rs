@@ -18,6 +18,7 @@ use tracing::{Span, info, warn};
 use super::deadline;
 use crate::error::{Error, Reason};
 use crate::metrics::{Meter, code_name};
+use crate::spans;
 
 /// What a call holds while it is under way.
 pub(super) struct UnderWay {
@@ -30,6 +31,7 @@ impl UnderWay {
     /// Counts and, if it failed, logs the call: once, here, where it ends.
     fn finish(self, status: &Status) {
         self.span.in_scope(|| log(status));
+        spans::answered(&self.span, status.code());
         self.meter.finish(status.code());
     }
 }

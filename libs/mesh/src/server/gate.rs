@@ -31,6 +31,7 @@ use crate::mesh::Core;
 use crate::metrics::ShedLabels;
 use crate::problem;
 use crate::scope::Scope;
+use crate::spans;
 use crate::tls::{Door, PeerIdentity};
 use crate::trace::TraceContext;
 
@@ -64,9 +65,10 @@ impl Gate {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Infallible> {
         let target = Target::of(request.uri().path());
-        let trace =
-            TraceContext::extract(request.headers()).map_or_else(TraceContext::root, |caller| caller.child());
+        let caller = TraceContext::extract(request.headers());
+        let trace = caller.as_ref().map_or_else(TraceContext::root, TraceContext::child);
         let span = self.span(&peer, request.uri().path(), &trace);
+        spans::place(&span, &trace, caller);
         let mut call =
             UnderWay { meter: self.core.metrics.begin(target.label()), span: span.clone(), permit: None };
         let refuse = if is_grpc(request.headers()) { as_status } else { problem::response };

@@ -199,6 +199,25 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
+fn a_collector_has_a_scheme_a_host_and_a_port() {
+    for wrong in
+        ["", "collector", "collector:4317", "grpc://collector:4317", "http://collector", "http://c:1/v1"]
+    {
+        let found = format!(
+            "telemetry.otlp_endpoint: found `{wrong}` (environment variable SERVO_TELEMETRY__OTLP_ENDPOINT), but the \
+             gRPC port of an OTLP collector is allowed, http:// or https:// with a host and a port, such as \
+             `http://127.0.0.1:4317`"
+        );
+        check(GOOD, &[("SERVO_TELEMETRY__OTLP_ENDPOINT", wrong)], &[&found]);
+    }
+    for good in ["http://127.0.0.1:4317", "https://collector.example:4317", "http://[::1]:4317/"] {
+        let settings = read(&World::new(), GOOD, &[("SERVO_TELEMETRY__OTLP_ENDPOINT", good)]);
+        let settings = settings.unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(settings.common.telemetry.otlp_endpoint.as_deref(), Some(good));
+    }
+}
+
+#[test]
 fn everything_missing_is_told_at_once() {
     check(
         "[database]\nurl = 7\n",

@@ -11,5 +11,6 @@ mod observe;
 mod peers;
 mod process;
 mod rotation;
+mod spans;
 mod support;
 mod tenants;

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use nix::sys::signal::Signal;
 use servo_local::{Child, Issue, free_port};
-use servo_mesh::{Door, Fault, Mesh, NoSections, Peer};
+use servo_mesh::{Door, Fault, Mesh, NoSections, Peer, continue_trace};
 use servo_model::Service;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::Code;
+use tracing::{Instrument, debug_span, info_span};
 
 use crate::support::{MAKE_PLANS, PATIENCE, World, code_of, handler, ok, request, until};
 
@@ -33,26 +34,36 @@ async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
     let released = PathBuf::from(std::env::var_os(RELEASE).unwrap());
     let held = handler(move |_| {
         let released = released.clone();
-        async move {
+        let answer = async move {
             eprintln!("{ARRIVED}");
             while !released.exists() {
                 tokio::task::yield_now().await;
             }
+            work_elsewhere();
             ok()
-        }
+        };
+        answer.instrument(info_span!("servo.plan_run", tenant_id = "acme", trigger_type = "manual"))
     });
     mesh.serving(Door::Mesh).leaving_the_rest_to(held).until_signal().await
 }
 
-struct Process {
-    world: World,
-    child: Child,
-    address: SocketAddr,
+/// What is made in one trace for another.
+fn work_elsewhere() {
+    let span = debug_span!("servo.dispatch_task", task_id = %"t1", attempt = 2);
+    continue_trace(&span, "00-11111111111111111111111111111111-2222222222222222-01");
+    let _unnamed = span.in_scope(|| info_span!("unnamed"));
+}
+
+pub(crate) struct Process {
+    pub(crate) world: World,
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: SocketAddr,
 }
 
 impl Process {
     /// A planner as its own process; `variables` come on top of a good configuration.
-    fn start(world: World, variables: &[(&str, &str)]) -> Process {
+    pub(crate) fn start(world: World, variables: &[(&str, &str)]) -> Process {
         world.issue("planner", &Issue::identity("spiffe://servo/planner"));
         let [address, metrics] = [0; 2].map(|_| SocketAddr::from(([127, 0, 0, 1], free_port().unwrap())));
         let mut command = Child::command(&std::env::current_exe().unwrap());
@@ -68,19 +79,19 @@ impl Process {
             .stderr(File::create(world.path("stderr")).unwrap())
             .stdout(File::create(world.path("stdout")).unwrap());
         let child = Child::spawn("planner", command).unwrap();
-        Process { world, child, address }
+        Process { world, child, address, metrics }
     }
 
-    fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         std::fs::read_to_string(self.world.path("stderr")).unwrap()
     }
 
-    fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         self.world.peer(Service::Scheduler, Service::Planner, self.address)
     }
 
     /// Waits until it takes connections, which it does not if it ended.
-    async fn is_up(&mut self) {
+    pub(crate) async fn is_up(&mut self) {
         until(async || {
             assert!(self.child.try_wait().unwrap().is_none(), "{}", self.stderr());
             TcpStream::connect(self.address).await.is_ok()
@@ -88,7 +99,7 @@ impl Process {
         .await;
     }
 
-    fn exit_code(&mut self) -> Option<i32> {
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
         self.child.wait_for(PATIENCE).unwrap().expect("it does not end").code()
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Error, Reason, continue_trace};
 use servo_model::{AttemptId, DispatchId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as Say;
@@ -359,7 +359,7 @@ impl EngineLoop {
                 None => return,
             },
         };
-        let _dispatch = debug_span!(
+        let dispatch = debug_span!(
             "servo.dispatch_task",
             tenant_id = %live.tenant,
             run_id = %live.run,
@@ -367,8 +367,9 @@ impl EngineLoop {
             task_id = stored.shape.key(live.task).map(|key| tracing::field::display(key.id())),
             asset_key = asset_key(&stored, ordinal),
             partition_key = stored.plan.tasks.get(ordinal as usize).map(|task| task.partition_key.as_str())
-        )
-        .entered();
+        );
+        continue_trace(&dispatch, live.order.as_ref().map_or("", |order| &order.trace.0));
+        let _dispatch = dispatch.entered();
         let envelope = match self.signer.envelope(&stored, live, &found, &key, wire::now()) {
             Ok(envelope) => envelope,
             Err(NoEnvelope::TooLarge(_)) if found.inputs.fill_an_envelope() => {

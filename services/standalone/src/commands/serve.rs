@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use servo_mesh::{Fault, Life, Mesh, Settings, Shutdown, Sources};
+use servo_mesh::{Exporter, Fault, Life, Mesh, Settings, Shutdown, Sources};
 use servo_model::Service;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -31,8 +32,7 @@ impl Serve {
     fn serve(&self) -> Result<(), Fault> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut services =
-                Services { dir: &self.config, shutdown: Shutdown::on_signals()?, running: JoinSet::new() };
+            let mut services = Services::new(&self.config)?;
             services.add(Service::Planner, servo_planner::start)?;
             services.add(Service::Scheduler, servo_scheduler::start)?;
             services.add(Service::Dispatcher, servo_dispatcher::start)?;
@@ -51,9 +51,14 @@ struct Services<'a> {
     dir: &'a Path,
     shutdown: Shutdown,
     running: JoinSet<Result<(), Fault>>,
+    exporter: Option<(Exporter, Duration)>,
 }
 
 impl Services<'_> {
+    fn new(dir: &Path) -> Result<Services<'_>, Fault> {
+        Ok(Services { dir, shutdown: Shutdown::on_signals()?, running: JoinSet::new(), exporter: None })
+    }
+
     fn add<C: DeserializeOwned>(
         &mut self,
         service: Service,
@@ -62,7 +67,8 @@ impl Services<'_> {
         let sources = Sources::new().file(self.dir.join(format!("{service}.toml")));
         let settings = Settings::read(service, &sources)?;
         if self.running.is_empty() {
-            servo_mesh::telemetry::init(&settings.common.telemetry)?;
+            let exporter = servo_mesh::telemetry::init(&settings)?;
+            self.exporter = exporter.map(|exporter| (exporter, settings.common.server.grace));
         }
         self.running.spawn(start(Mesh::new(settings, self.shutdown.clone())));
         Ok(())
@@ -75,6 +81,9 @@ impl Services<'_> {
             let ended = ended.unwrap_or_else(|error| Err(Fault::runtime(error)));
             self.shutdown.drain();
             outcome = outcome.and(ended);
+        }
+        if let Some((exporter, grace)) = self.exporter {
+            exporter.finish(&self.shutdown, grace).await;
         }
         outcome
     }
