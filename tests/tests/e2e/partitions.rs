@@ -327,10 +327,7 @@ async fn bad_questions(user: &User) {
         assert_eq!(refused.code(), expected, "{name} {filter} {token}: {refused}");
     }
     assert_eq!(code(summary(user, "nobody").await), Code::NotFound);
-    assert_eq!(
-        code(stale(user, &["nobody/here"], api::StaleReason::Unspecified, "").await),
-        Code::InvalidArgument
-    );
+    assert_eq!(code(stale(user, &["nobody/here"], api::StaleReason::Unspecified, "").await), Code::NotFound);
     assert_eq!(code(stale(user, &[], api::StaleReason::Unspecified, "x").await), Code::InvalidArgument);
     assert_eq!(code(checks(user, "owner = me").await), Code::InvalidArgument);
     let approve = api::QuarantineDecision::Approve;
