@@ -153,11 +153,8 @@ impl Lane {
         Ok(answers)
     }
 
-    /// What others can do for runs that begin while these are stored: dispatchers read the plan, lanes free slots.
     fn tell_ahead(&mut self, draft: &Draft) {
-        let now = tokio::time::Instant::now();
         for run in draft.planned.keys() {
-            self.under_way.everybody.begin(*run, now);
             if let Some(run) = self.shards.get(&run.shard()).and_then(|held| held.runs.get(run)) {
                 self.gates.tell_ahead(run);
             }

@@ -165,17 +165,15 @@ impl Lane {
     }
 
     /// What else has come. In a crowd others are about to, and a flush of several costs hardly more than a flush of one: who
-    /// can wait does so for a moment, unless somebody new waits for what is told here.
+    /// can wait does so for a moment.
     async fn company(&self, can_wait: bool, inbox: &mut mpsc::UnboundedReceiver<Message>) -> Option<Message> {
         let flushed = self.flushed.filter(|_| can_wait && self.under_way.is_crowd());
         match (inbox.try_recv(), flushed) {
             (Ok(message), _) => Some(message),
             (Err(_), None) => None,
-            (Err(_), Some(flushed)) => tokio::select! {
-                message = inbox.recv() => message,
-                () = self.under_way.newcomer() => None,
-                () = tokio::time::sleep_until(flushed + FLUSH_SPACING) => None,
-            },
+            (Err(_), Some(flushed)) => {
+                tokio::time::timeout_at(flushed + FLUSH_SPACING, inbox.recv()).await.ok()?
+            }
         }
     }
 

@@ -42,13 +42,9 @@ impl ByHand {
         answer.await.unwrap().unwrap().iter().for_each(folded);
     }
 
-    pub(super) async fn begun(&mut self, plan: &v1::Plan, id: RunId) {
-        self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")]).await;
-    }
-
     /// A run of `plan`, all of whose tasks are claimed.
     pub(super) async fn claimed(&mut self, plan: &v1::Plan, id: RunId) {
-        self.begun(plan, id).await;
+        self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")]).await;
         let tasks = u32::try_from(plan.tasks.len()).unwrap();
         self.fold((0..tasks).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
     }

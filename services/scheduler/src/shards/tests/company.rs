@@ -9,19 +9,15 @@ use tokio::time::Instant;
 
 use super::super::Done;
 use super::by_hand::{ByHand, hold};
-use super::{claim, finish, folded, keep_plan, plan, store};
+use super::{finish, folded, keep_plan, plan, store};
 use crate::shards::NotDone;
 use crate::shards::lane::Message;
 use crate::shards::work::Work;
 
 const LARGE: RunId = RunId::from_bytes([9; 16]);
 const SMALL: RunId = RunId::from_bytes([3; 16]);
-/// On the shard of the large one.
-const NEW: RunId = RunId::from_bytes([9 + 64; 16]);
 /// So many attempts are one.
 const CROWD: usize = 16;
-/// However slow the machine is, whoever comes meanwhile is in time.
-const FAR_OFF: Duration = Duration::from_secs(60);
 /// Long enough for a lane that waits for nobody to have begun its flush.
 const LATER: Duration = Duration::from_millis(20);
 
@@ -55,7 +51,8 @@ async fn waits(hand: &mut ByHand, id: RunId) -> bool {
         // With the last handle nobody else can come, and whoever waits goes on.
         let _ = inbox.send(second);
     });
-    hand.lane.flushed = Some(Instant::now() + FAR_OFF);
+    // However slow the machine is, it would be in time.
+    hand.lane.flushed = Some(Instant::now() + Duration::from_secs(60));
     hand.lane.handle(first, &mut messages).await;
     let left = messages.recv().await;
     let waited = left.is_none();
@@ -84,26 +81,4 @@ async fn a_run_with_nothing_else_under_way_does_not_wait_in_a_crowd() {
 async fn nobody_waits_without_a_crowd() {
     let (_database, mut hand) = lane(CROWD - 3, 2).await;
     assert!(!waits(&mut hand, LARGE).await);
-}
-
-#[tokio::test]
-async fn nobody_waits_while_somebody_new_does() {
-    let (_database, mut hand) = lane(CROWD, 2).await;
-    let (_inbox, mut messages) = mpsc::unbounded_channel();
-    let (finish, answer) = finishing(LARGE, 0);
-    hand.lane.flushed = Some(Instant::now() + FAR_OFF);
-    hand.lane.under_way.everybody.begin(NEW, Instant::now() + FAR_OFF);
-    tokio::time::timeout(FAR_OFF / 2, hand.lane.handle(finish, &mut messages)).await.unwrap();
-    answer.await.unwrap().unwrap().iter().for_each(folded);
-}
-
-#[tokio::test]
-async fn a_run_that_begins_is_somebody_new_until_it_has_an_attempt() {
-    let (_database, mut hand) = lane(1, 2).await;
-    let newest = |hand: &ByHand| hand.lane.under_way.everybody.newest();
-    assert_eq!(newest(&hand), None, "all of them have attempts");
-    hand.begun(&plan(&[&[]]), NEW).await;
-    assert_eq!(newest(&hand), Some(NEW));
-    hand.fold(vec![claim(NEW, 0, 1, 1)]).await;
-    assert_eq!(newest(&hand), None);
 }
