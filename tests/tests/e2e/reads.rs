@@ -164,7 +164,7 @@ async fn holder(mesh: &LocalMesh, shard: i16) -> String {
 }
 
 #[tokio::test]
-async fn who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
+async fn chaos_who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
     let mut running = Running::start_with(|options| options.instances(Service::Scheduler, 2)).await;
     let user = User::of(&running.mesh).unwrap();
     user.deploy(manifest(vec![asset("watch/a", &[], "")])).await.unwrap();
@@ -184,8 +184,9 @@ async fn who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
         taken.push(seen(RunState::Running).await);
     }
     taken.sort_unstable();
+    println!("changes were seen after {taken:?}");
     // Who looks once a second finds half of them only after half of one.
-    assert!(taken[taken.len() / 2] < Duration::from_millis(300), "{taken:?}");
+    assert!(!servo_tests::full() || taken[taken.len() / 2] < Duration::from_millis(300), "{taken:?}");
 
     // With the holder away it looks by itself.
     running.mesh.kill_9(scheduler(1)).unwrap();

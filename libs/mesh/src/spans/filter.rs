@@ -1,8 +1,8 @@
 //! Lets through what is logged and, whatever the log's level, what is exported.
 //!
-//! One filter for all layers, although `tracing-subscriber` knows filters per layer: those remember on the thread what
-//! they said last, and a mere question whether something is enabled, as sqlx asks before each statement, makes the next
-//! span on that thread vanish.
+//! One filter for all layers, although `tracing-subscriber` knows filters per layer: with those, spans were seen to vanish
+//! end to end. They remember on the thread what they said last; a mere question whether something is enabled may be what
+//! misleads them.
 
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
