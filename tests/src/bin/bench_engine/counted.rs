@@ -57,3 +57,11 @@ pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// Does now what Postgres would do at a time of its own choosing.
+pub(crate) async fn clean_up(admin_url: &str) -> Result<()> {
+    let mut connection = PgConnection::connect(admin_url).await?;
+    connection.execute("VACUUM (ANALYZE)").await?;
+    connection.execute("CHECKPOINT").await?;
+    Ok(())
+}

@@ -153,30 +153,28 @@ impl Bench {
         Ok(())
     }
 
-    /// Two of each that holds something, against one of each. Postgres slows down by a tenth between its first minute and
-    /// its fifth, so the one stands before the two and behind them.
+    /// Two of each that holds something, against one of each, in turns that a slow drift does not favour. Each begins with a
+    /// Postgres that has cleaned up behind the one before.
     async fn twins(mut self) -> Result<Bench> {
-        let mut measured = Vec::new();
-        for instances in [1, 2, 1] {
+        let (mut fan_outs, mut small_runs) = (Sides::default(), Sides::default());
+        for instances in [1, 2, 2, 1] {
             self = self.restart(instances).await?;
-            measured.push(self.fan_out_and_small_runs().await?);
+            counted::clean_up(&self.place.postgres.admin_url()).await?;
+            let (user, sizes) = (&self.started.user, self.sizes);
+            user.deploy(chain(5)).await?;
+            // The first after a start prepares what the others use, on all shards.
+            scenarios::small_runs(user, sizes).await?;
+            let measured = self.measure(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
+            small_runs.side(instances).extend(measured);
+            user.deploy(partitioned_fan_out(sizes.width)).await?;
+            scenarios::fan_out(user, sizes).await?;
+            let measured = self.measure(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
+            fan_outs.side(instances).extend(measured);
+            self.check().await?;
         }
-        let [before, two, after] = measured[..] else { bail!("measured three times") };
-        self.note("twins_fanout_ratio", two.0 / f64::midpoint(before.0, after.0));
-        self.note("twins_small_runs_ratio", two.1 / f64::midpoint(before.1, after.1));
+        self.note("twins_fanout_ratio", fan_outs.ratio());
+        self.note("twins_small_runs_ratio", small_runs.ratio());
         Ok(self)
-    }
-
-    async fn fan_out_and_small_runs(&mut self) -> Result<(f64, f64)> {
-        let (user, sizes) = (&self.started.user, self.sizes);
-        user.deploy(partitioned_fan_out(sizes.width)).await?;
-        // The first after a start prepares what the others use.
-        scenarios::fan_out(user, sizes).await?;
-        let fan_out = self.median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
-        user.deploy(chain(5)).await?;
-        let small = self.median(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
-        self.check().await?;
-        Ok((fan_out, small))
     }
 
     async fn restart(self, instances: usize) -> Result<Bench> {
@@ -265,7 +263,15 @@ impl Bench {
         Ok(())
     }
 
-    async fn median<F>(&self, tasks: usize, mut measure: impl FnMut() -> F) -> Result<f64>
+    async fn median<F>(&self, tasks: usize, measure: impl FnMut() -> F) -> Result<f64>
+    where
+        F: Future<Output = Result<f64>>,
+    {
+        Ok(middle(self.measure(tasks, measure).await?))
+    }
+
+    /// As often as asked for.
+    async fn measure<F>(&self, tasks: usize, mut measure: impl FnMut() -> F) -> Result<Vec<f64>>
     where
         F: Future<Output = Result<f64>>,
     {
@@ -276,7 +282,7 @@ impl Bench {
         }
         eprintln!("  {figures:.2?}");
         eprintln!("  {}", self.effort()?.per_task(&before, tasks * self.repeats));
-        Ok(middle(figures))
+        Ok(figures)
     }
 
     /// What was measured counts only if it was done right.
@@ -307,6 +313,24 @@ impl Bench {
     fn note(&mut self, name: &str, figure: f64) {
         eprintln!("{name:<28} {figure:>12.2}");
         self.figures.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
+    }
+}
+
+/// Figures of one instance of each, and of two.
+#[derive(Default)]
+struct Sides {
+    one: Vec<f64>,
+    two: Vec<f64>,
+}
+
+impl Sides {
+    fn side(&mut self, instances: usize) -> &mut Vec<f64> {
+        if instances == 1 { &mut self.one } else { &mut self.two }
+    }
+
+    /// What two reach of what one does.
+    fn ratio(self) -> f64 {
+        middle(self.two) / middle(self.one)
     }
 }
 
