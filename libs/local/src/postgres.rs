@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -115,6 +115,11 @@ impl Postgres {
     /// The postmaster's process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(Child::id)
+    }
+
+    /// How the server ended, if nobody here stopped it.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.server.as_mut().map_or(Ok(None), Child::try_wait)?)
     }
 
     /// `kill -9` of the server: no checkpoint, no goodbye. The data stays.

@@ -99,6 +99,7 @@ fn dev(dir: &Path) -> Child {
     let mut command = Child::command(&binaries().join("servo-standalone"));
     command.args(["dev", "--json", "--dir"]).arg(dir).env_remove("SERVO_DATABASE_URL");
     command.stdin(Stdio::null()).stdout(File::create(&shown).unwrap());
+    command.stderr(File::create(dir.join("complaint")).unwrap());
     let mut child = Child::spawn("dev", command).unwrap();
     let complete = || serde_json::from_str::<Value>(&std::fs::read_to_string(&shown).unwrap()).is_ok();
     wait_until("dev shows its services", || {
@@ -133,6 +134,23 @@ fn a_killed_dev_leaves_nothing_either() {
     // Only the process itself, not its group: what it started must notice by itself.
     kill(Pid::from_raw(dev.id().cast_signed()), Signal::SIGKILL).unwrap();
     dev.wait_for(PATIENCE).unwrap();
+    wait_until("everything it started is gone", || processes_naming(dir.path()).is_empty());
+    demo_well(dir.path());
+}
+
+#[test]
+fn dev_ends_with_the_reason_when_its_postgres_is_gone() {
+    let dir = TempDir::new().unwrap();
+    let mut dev = dev(dir.path());
+    let pid_file = std::fs::read_to_string(dir.path().join("postgres/data/postmaster.pid")).unwrap();
+    let postmaster: i32 = pid_file.lines().next().unwrap().parse().unwrap();
+    kill(Pid::from_raw(postmaster), Signal::SIGKILL).unwrap();
+    let status = dev.wait_for(PATIENCE).unwrap().expect("dev noticed");
+    assert!(!status.success(), "{status}");
+    let complaint = std::fs::read_to_string(dir.path().join("complaint")).unwrap();
+    assert!(complaint.contains("Postgres ended with signal: 9"), "{complaint}");
+    assert!(complaint.contains("postgres.log"), "{complaint}");
+    // Backends notice by themselves that their postmaster is gone.
     wait_until("everything it started is gone", || processes_naming(dir.path()).is_empty());
     demo_well(dir.path());
 }

@@ -289,7 +289,8 @@ impl LocalMesh {
         }
     }
 
-    /// Waits, for ever if all goes well, and fails with the last words of a service that ended by itself.
+    /// Waits, for ever if all goes well, and fails with the last words of a service that ended by itself, or when the private
+    /// Postgres did.
     pub async fn until_one_ends(&mut self) -> Result<()> {
         loop {
             self.check_processes()?;
@@ -303,6 +304,12 @@ impl LocalMesh {
                 let log = log_path(&self.dir, self.one_process.is_some(), *instance);
                 bail!("{instance} ended with {status}: {} ({})", last_line(&log), log.display());
             }
+        }
+        if let Some(postgres) = self.postgres()
+            && let Some(status) = postgres.ended()?
+        {
+            let log = postgres.log_path();
+            bail!("Postgres ended with {status} ({}); its data is kept for the next start", log.display());
         }
         Ok(())
     }
