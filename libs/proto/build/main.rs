@@ -12,13 +12,14 @@ mod rules;
 mod scoped;
 
 fn main() -> Result<()> {
-    let protos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    // From where cargo runs this: a checkout that was moved, with what was built in it, builds on.
+    let protos = Path::new("../../proto");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("OUT_DIR is set by cargo")?);
     println!("cargo:rerun-if-changed={}", protos.display());
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=src/access/rules.rs");
 
-    let api = compile::compile(&protos)?;
+    let api = compile::compile(protos)?;
     let pool = api.descriptor_pool();
     if let Err(faults) = rules::read_methods(&pool) {
         bail!("proto/ breaks the rules of the API:\n  {}", faults.join("\n  "));
