@@ -168,15 +168,22 @@ async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
         .bind(number)
         .fetch_all(&mut *connection)
         .await?;
-        let by_ordinal: HashMap<i32, _> = tasks.iter().map(|task| (task.0, (task.1, task.3))).collect();
+        let by_ordinal: HashMap<i32, _> = tasks
+            .iter()
+            .map(|task| (task.0, (task.1, task.3)))
+            .collect();
         for (ordinal, _, claimed_at, _) in tasks.iter().filter(|task| task.2.is_some()) {
-            let Some(task) = plan.tasks.get(usize::try_from(*ordinal)?) else { continue };
+            let Some(task) = plan.tasks.get(usize::try_from(*ordinal)?) else {
+                continue;
+            };
             let held_back = |up: &&u32| match by_ordinal.get(&up.cast_signed()) {
                 Some((SUCCEEDED, ended_at)) => ended_at > claimed_at,
                 _ => true,
             };
             let early = task.upstream.iter().find(held_back);
-            found.extend(early.map(|up| format!("I8: run {number}, task {ordinal} did not wait for {up}")));
+            found.extend(
+                early.map(|up| format!("I8: run {number}, task {ordinal} did not wait for {up}")),
+            );
         }
     }
     found.truncate(3);
@@ -185,10 +192,11 @@ async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
 
 /// F18. Backends tell of them when they are idle, so those of the last moments may be missing.
 async fn deadlocks(connection: &mut PgConnection) -> Result<Option<String>> {
-    let count: i64 =
-        sqlx::query_scalar("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-            .fetch_one(connection)
-            .await?;
+    let count: i64 = sqlx::query_scalar(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+    )
+    .fetch_one(connection)
+    .await?;
     Ok((count > 0).then(|| format!("F18: {count} transactions locked each other out")))
 }
 
@@ -213,7 +221,13 @@ fn rebuilds_to_the_same(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
     let tables: Vec<serde_json::Value> =
         serde_json::from_slice(&rebuild.stdout).context("read the rebuild's answer")?;
     ensure!(!tables.is_empty(), "the rebuild names no table");
-    let different: Vec<_> = tables.iter().filter(|table| table["equal"] != true).collect();
-    ensure!(different.is_empty(), "these tables were not what the ledger says: {different:?}");
+    let different: Vec<_> = tables
+        .iter()
+        .filter(|table| table["equal"] != true)
+        .collect();
+    ensure!(
+        different.is_empty(),
+        "these tables were not what the ledger says: {different:?}"
+    );
     Ok(())
 }

@@ -17,7 +17,10 @@ pub struct Cutter {
 impl Cutter {
     /// In front of `https://host:port`; no connection lives longer than `most`.
     pub async fn before(address: &str, most: Duration) -> Result<Cutter> {
-        let target = address.strip_prefix("https://").context("it is no https address")?.to_owned();
+        let target = address
+            .strip_prefix("https://")
+            .context("it is no https address")?
+            .to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
         let address = listener.local_addr()?;
         let accepting = tokio::spawn(async move {
@@ -42,5 +45,7 @@ impl Drop for Cutter {
 
 async fn pass(mut client: TcpStream, target: String) -> std::io::Result<()> {
     let mut server = TcpStream::connect(target).await?;
-    tokio::io::copy_bidirectional(&mut client, &mut server).await.map(drop)
+    tokio::io::copy_bidirectional(&mut client, &mut server)
+        .await
+        .map(drop)
 }

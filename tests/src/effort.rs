@@ -12,8 +12,11 @@ pub struct Effort(Vec<(String, Duration)>);
 impl Effort {
     /// Of the mesh, of the Postgres with this id, and of this process.
     pub fn read(mesh: &LocalMesh, postgres: u32) -> Result<Effort> {
-        let mut used: Vec<(String, Duration)> =
-            mesh.cpu_times()?.into_iter().map(|(instance, used)| (instance.to_string(), used)).collect();
+        let mut used: Vec<(String, Duration)> = mesh
+            .cpu_times()?
+            .into_iter()
+            .map(|(instance, used)| (instance.to_string(), used))
+            .collect();
         used.push(("postgres".to_owned(), cpu_time(postgres)?));
         used.push(("client and worker".to_owned(), own_cpu_time()?));
         Ok(Effort(used))
@@ -27,8 +30,11 @@ impl Effort {
             .collect();
         spent.sort_by(|a, b| b.1.total_cmp(&a.1));
         let total: f64 = spent.iter().map(|(_, us)| us).sum();
-        let parts: Vec<String> =
-            spent.iter().filter(|(_, us)| *us >= 1.0).map(|(name, us)| format!("{name} {us:.0}")).collect();
+        let parts: Vec<String> = spent
+            .iter()
+            .filter(|(_, us)| *us >= 1.0)
+            .map(|(name, us)| format!("{name} {us:.0}"))
+            .collect();
         format!("CPU us per task: {total:.0} = {}", parts.join(" + "))
     }
 
@@ -63,7 +69,11 @@ impl Effort {
 fn own_cpu_time() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').context("read /proc/self/stat")?.1;
-    let ticks =
-        after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    let ticks = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse::<u64>)
+        .sum::<Result<u64, _>>()?;
     Ok(Duration::from_millis(ticks * 10))
 }

@@ -33,11 +33,18 @@ impl Line {
         let mut words = text.split_whitespace().skip(1);
         let (attempt, session) = (words.next()?.to_owned(), words.next()?.to_owned());
         let at = UNIX_EPOCH + Duration::from_micros(words.next()?.parse().ok()?);
-        Some(Line { attempt, session, at })
+        Some(Line {
+            attempt,
+            session,
+            at,
+        })
     }
 
     fn is_near(&self, kill: &SystemTime) -> bool {
-        let apart = self.at.duration_since(*kill).unwrap_or_else(|before| before.duration());
+        let apart = self
+            .at
+            .duration_since(*kill)
+            .unwrap_or_else(|before| before.duration());
         apart <= KILL_EXPLAINS
     }
 }
@@ -64,7 +71,9 @@ pub struct Tally {
 
 pub fn read(path: &Path) -> Result<Vec<Line>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    text.lines().map(|line| Line::parse(line).with_context(|| format!("read the line `{line}`"))).collect()
+    text.lines()
+        .map(|line| Line::parse(line).with_context(|| format!("read the line `{line}`")))
+        .collect()
 }
 
 /// The fates of all attempts of these runs.
@@ -79,21 +88,30 @@ pub async fn fates(user: &User, runs: &[String]) -> Result<HashMap<String, Fate>
             anyhow::Ok(fates)
         }
     };
-    let all: Vec<Vec<(String, Fate)>> =
-        stream::iter(runs.iter().map(of_run)).buffer_unordered(READERS).try_collect().await?;
+    let all: Vec<Vec<(String, Fate)>> = stream::iter(runs.iter().map(of_run))
+        .buffer_unordered(READERS)
+        .try_collect()
+        .await?;
     Ok(all.into_iter().flatten().collect())
 }
 
 fn fates_of(told: &api::GetTaskResponse) -> Vec<(String, Fate)> {
     let given_up = |number: u32| {
-        let own = told.history.iter().filter(|change| change.attempt == number);
-        own.map(api::TaskTransition::reason).find(|reason| explains(*reason))
+        let own = told
+            .history
+            .iter()
+            .filter(|change| change.attempt == number);
+        own.map(api::TaskTransition::reason)
+            .find(|reason| explains(*reason))
     };
     let fate = |attempt: &api::Attempt| match (attempt.outcome(), attempt.late) {
         (outcome, false) if outcome != Outcome::Unspecified => Fate::Counted,
         _ => given_up(attempt.attempt).map_or(Fate::Open, Fate::GivenUp),
     };
-    told.attempts.iter().map(|attempt| (attempt.attempt_id.clone(), fate(attempt))).collect()
+    told.attempts
+        .iter()
+        .map(|attempt| (attempt.attempt_id.clone(), fate(attempt)))
+        .collect()
 }
 
 /// Whether an attempt may have begun and not count for this reason.
@@ -134,16 +152,21 @@ impl Tally {
         let mut sessions: Vec<&str> = lines.iter().map(|line| line.session.as_str()).collect();
         sessions.sort_unstable();
         if let Some(pair) = sessions.windows(2).find(|pair| pair[0] == pair[1]) {
-            self.faults.push(format!("{attempt} began twice in session {}", pair[0]));
+            self.faults
+                .push(format!("{attempt} began twice in session {}", pair[0]));
         }
     }
 
     fn known(&mut self, attempt: &str, fate: Fate, lines: usize) {
         match (fate, lines) {
             (Fate::Counted, 1) => self.counted += 1,
-            (Fate::Counted, lines) => self.faults.push(format!("{attempt} counts and has {lines} lines")),
+            (Fate::Counted, lines) => self
+                .faults
+                .push(format!("{attempt} counts and has {lines} lines")),
             (Fate::Open, 1..) => {
-                self.faults.push(format!("{attempt} began, and nothing says what became of it"));
+                self.faults.push(format!(
+                    "{attempt} began, and nothing says what became of it"
+                ));
             }
             (Fate::GivenUp(reason), lines @ 1..) => {
                 *self.explained.entry(reason.as_str_name()).or_default() += lines;
@@ -156,7 +179,9 @@ impl Tally {
         for line in lines {
             match kills.iter().any(|kill| line.is_near(kill)) {
                 true => *self.explained.entry("POSTGRES_KILLED").or_default() += 1,
-                false => self.faults.push(format!("Servo knows nothing about what began as {line:?}")),
+                false => self
+                    .faults
+                    .push(format!("Servo knows nothing about what began as {line:?}")),
             }
         }
     }
@@ -177,7 +202,10 @@ mod tests {
             Line::parse(&format!("task {attempt} {session} {}", at * 1_000_000)).unwrap()
         };
         let lines: Vec<Line> = lines.iter().map(line).collect();
-        let fates = fates.iter().map(|(attempt, fate)| ((*attempt).to_owned(), *fate)).collect();
+        let fates = fates
+            .iter()
+            .map(|(attempt, fate)| ((*attempt).to_owned(), *fate))
+            .collect();
         let kills: Vec<SystemTime> = killed.then(|| second(100)).into_iter().collect();
         let tally = compare(&lines, &fates, &kills);
         assert_eq!(tally.faults.len(), faults, "{tally:?}");

@@ -18,7 +18,10 @@ use std::path::{Path, PathBuf};
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ stands in the root").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ stands in the root")
+        .to_path_buf()
 }
 
 /// Whether the full counts are asked for, rather than the sample that `make test` takes.
@@ -28,8 +31,14 @@ pub fn full() -> bool {
 
 /// What chance is made of: `SERVO_SEED`, or the clock. Printed, so that a failure can be repeated.
 pub fn seed() -> u64 {
-    let given = std::env::var("SERVO_SEED").ok().and_then(|seed| seed.parse().ok());
-    let clock = || std::time::UNIX_EPOCH.elapsed().map_or(0, |now| u64::from(now.subsec_nanos()));
+    let given = std::env::var("SERVO_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let clock = || {
+        std::time::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |now| u64::from(now.subsec_nanos()))
+    };
     let seed = given.unwrap_or_else(clock);
     println!("SERVO_SEED={seed}");
     seed

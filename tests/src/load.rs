@@ -15,7 +15,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Whether the call may be repeated: nobody took it, or nobody said so.
 pub fn may_repeat(status: &Status) -> bool {
-    matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown)
+    matches!(
+        status.code(),
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown
+    )
 }
 
 /// Asks one door after the other until one acknowledges the run. The same request id makes it one run.
@@ -39,7 +42,10 @@ pub async fn ended(doors: &[User], run_id: &str) -> Result<api::Run> {
             Ok(_) => {}
             Err(error) => {
                 let status = error.downcast::<Status>().context("read a run")?;
-                ensure!(may_repeat(&status), "run {run_id} was acknowledged, now it is: {status:?}");
+                ensure!(
+                    may_repeat(&status),
+                    "run {run_id} was acknowledged, now it is: {status:?}"
+                );
             }
         }
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -56,8 +62,14 @@ pub struct Load {
 
 impl Load {
     pub fn start(doors: &[User], selection: &str, callers: usize) -> Load {
-        let (stop, all_ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let spec = api::RunSpec { selection: vec![selection.to_owned()], ..Default::default() };
+        let (stop, all_ended) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let spec = api::RunSpec {
+            selection: vec![selection.to_owned()],
+            ..Default::default()
+        };
         let caller = |_| {
             let (doors, spec) = (doors.to_vec(), spec.clone());
             let (stop, all_ended) = (stop.clone(), all_ended.clone());
@@ -72,7 +84,11 @@ impl Load {
                 Ok(runs)
             })
         };
-        Load { callers: (0..callers).map(caller).collect(), ended: all_ended.clone(), stop }
+        Load {
+            callers: (0..callers).map(caller).collect(),
+            ended: all_ended.clone(),
+            stop,
+        }
     }
 
     /// Waits until so many more runs have ended.

@@ -4,9 +4,14 @@ use servo_client::api;
 
 /// An asset that the test worker runs as `config` says, after `upstream`.
 pub fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition {
-    let dependency =
-        |upstream: &&str| api::Dependency { upstream: (*upstream).to_owned(), ..Default::default() };
-    let handler = api::Handler { name: "noop".to_owned(), config_json: config.to_owned() };
+    let dependency = |upstream: &&str| api::Dependency {
+        upstream: (*upstream).to_owned(),
+        ..Default::default()
+    };
+    let handler = api::Handler {
+        name: "noop".to_owned(),
+        config_json: config.to_owned(),
+    };
     api::AssetDefinition {
         key: key.to_owned(),
         dependencies: upstream.iter().map(dependency).collect(),
@@ -21,18 +26,34 @@ pub fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition
 /// Short enough that a test sees what happens to those who are not heard of.
 pub fn impatient(asset: api::AssetDefinition) -> api::AssetDefinition {
     let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
-    let timeouts = api::Timeouts { execution: seconds(60), dispatch_ack: seconds(5), heartbeat: seconds(4) };
+    let timeouts = api::Timeouts {
+        execution: seconds(60),
+        dispatch_ack: seconds(5),
+        heartbeat: seconds(4),
+    };
     let retry = api::RetryPolicy {
         max_attempts: 100,
         backoff: api::Backoff::Constant.into(),
-        initial_delay: Some(prost_types::Duration { seconds: 0, nanos: 100_000_000 }),
+        initial_delay: Some(prost_types::Duration {
+            seconds: 0,
+            nanos: 100_000_000,
+        }),
         ..Default::default()
     };
-    api::AssetDefinition { timeouts: Some(timeouts), retry: Some(retry), ..asset }
+    api::AssetDefinition {
+        timeouts: Some(timeouts),
+        retry: Some(retry),
+        ..asset
+    }
 }
 
 /// `layers` layers of `width` tasks, each behind `fan_in` of the layer before.
-pub fn layers(layers: usize, width: usize, fan_in: usize, config: &str) -> Vec<api::AssetDefinition> {
+pub fn layers(
+    layers: usize,
+    width: usize,
+    fan_in: usize,
+    config: &str,
+) -> Vec<api::AssetDefinition> {
     let key = |layer: usize, n: usize| format!("layers/l{layer}_t{n}");
     let task = |layer: usize, n: usize| {
         let before = (0..fan_in.min(width)).filter(|_| layer > 0);
@@ -40,11 +61,19 @@ pub fn layers(layers: usize, width: usize, fan_in: usize, config: &str) -> Vec<a
         let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
         asset(&key(layer, n), &upstream, config)
     };
-    (0..layers).flat_map(|layer| (0..width).map(move |n| (layer, n))).map(|(l, n)| task(l, n)).collect()
+    (0..layers)
+        .flat_map(|layer| (0..width).map(move |n| (layer, n)))
+        .map(|(l, n)| task(l, n))
+        .collect()
 }
 
 pub fn manifest(assets: Vec<api::AssetDefinition>) -> api::Manifest {
-    api::Manifest { format: 1, code_version: "test".to_owned(), assets, ..Default::default() }
+    api::Manifest {
+        format: 1,
+        code_version: "test".to_owned(),
+        assets,
+        ..Default::default()
+    }
 }
 
 /// One root, `width` tasks behind it, and a join of them all.
@@ -73,7 +102,10 @@ pub fn partitioned_layers(layers: usize, width: usize, reach: usize) -> api::Man
     let layer = |n: usize| {
         let upstream: Vec<String> = (n.saturating_sub(reach)..n).map(key).collect();
         let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
-        api::AssetDefinition { partitions: Some(cut(width)), ..asset(&key(n), &upstream, "") }
+        api::AssetDefinition {
+            partitions: Some(cut(width)),
+            ..asset(&key(n), &upstream, "")
+        }
     };
     manifest((0..layers).map(layer).collect())
 }
@@ -83,7 +115,10 @@ pub fn everything(selection: &[&str]) -> api::RunSpec {
     let all = api::partition_selection::Partitions::All(true);
     api::RunSpec {
         selection: selection.iter().map(|s| (*s).to_owned()).collect(),
-        partitions: Some(api::PartitionSelection { partitions: Some(all), only: 0 }),
+        partitions: Some(api::PartitionSelection {
+            partitions: Some(all),
+            only: 0,
+        }),
         ..Default::default()
     }
 }
@@ -114,7 +149,10 @@ pub fn partitioned_fan_out(width: usize) -> api::Manifest {
     join.dependencies[0].mapping = Some(over_all);
     manifest(vec![
         asset("fan/root", &[], ""),
-        api::AssetDefinition { partitions: Some(cut(width)), ..asset("fan/part", &["fan/root"], "") },
+        api::AssetDefinition {
+            partitions: Some(cut(width)),
+            ..asset("fan/part", &["fan/root"], "")
+        },
         join,
     ])
 }

@@ -9,8 +9,15 @@ use tempfile::TempDir;
 /// The folder of the binaries that were built together with this test.
 pub fn binaries() -> PathBuf {
     let own = std::env::current_exe().expect("the test knows its own place");
-    let folder = own.parent().and_then(Path::parent).expect("the test stands in deps/").to_path_buf();
-    assert!(folder.join("servo-gateway").exists(), "build the services first: `make test` does");
+    let folder = own
+        .parent()
+        .and_then(Path::parent)
+        .expect("the test stands in deps/")
+        .to_path_buf();
+    assert!(
+        folder.join("servo-gateway").exists(),
+        "build the services first: `make test` does"
+    );
     folder
 }
 
@@ -32,7 +39,10 @@ impl Running {
     async fn try_start(wish: impl FnOnce(MeshOptions) -> MeshOptions) -> Result<Running> {
         let dir = TempDir::new().context("make a directory")?;
         let options = wish(MeshOptions::new(dir.path().join("servo"), binaries()));
-        Ok(Running { mesh: LocalMesh::start(options, |_| ()).await?, dir })
+        Ok(Running {
+            mesh: LocalMesh::start(options, |_| ()).await?,
+            dir,
+        })
     }
 
     /// A file beside the mesh, outside of Servo.

@@ -14,12 +14,20 @@ pub struct Ran {
 
 /// When the attempts of a task ran whose outcome counted. Others had lost their slot before they ended.
 pub fn ran(told: &GetTaskResponse) -> Vec<Ran> {
-    let micros = |time: prost_types::Timestamp| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000;
+    let micros =
+        |time: prost_types::Timestamp| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000;
     let counted = |attempt: &&Attempt| attempt.outcome() != Outcome::Unspecified && !attempt.late;
     let stretch = |attempt: &Attempt| {
-        Some(Ran { from: attempt.start_time.map(micros)?, to: attempt.end_time.map(micros)? })
+        Some(Ran {
+            from: attempt.start_time.map(micros)?,
+            to: attempt.end_time.map(micros)?,
+        })
     };
-    told.attempts.iter().filter(counted).filter_map(stretch).collect()
+    told.attempts
+        .iter()
+        .filter(counted)
+        .filter_map(stretch)
+        .collect()
 }
 
 /// The most that ran at any instant. One that ends when another begins has made room for it.
@@ -40,7 +48,13 @@ mod tests {
     use super::*;
 
     fn check(all: &[(i64, i64)], expected: usize) {
-        let all: Vec<Ran> = all.iter().map(|(from, to)| Ran { from: *from, to: *to }).collect();
+        let all: Vec<Ran> = all
+            .iter()
+            .map(|(from, to)| Ran {
+                from: *from,
+                to: *to,
+            })
+            .collect();
         assert_eq!(peak(&all), expected, "{all:?}");
     }
 

@@ -27,11 +27,16 @@ impl User {
 
     /// A user of `tenant` at one of several gateways.
     pub fn at(mesh: &LocalMesh, gateway: usize, tenant: &str) -> Result<User> {
-        let address = mesh.address((Service::Gateway, gateway)).replace("127.0.0.1", "localhost");
+        let address = mesh
+            .address((Service::Gateway, gateway))
+            .replace("127.0.0.1", "localhost");
         let tls = Tls::new(std::fs::read_to_string(mesh.ca_path())?);
         let key = mesh.api_key_of(tenant).to_owned();
         let client = Client::connect(&address, &tls, Credentials::ApiKey(key))?;
-        Ok(User { client, tenant: tenant.to_owned() })
+        Ok(User {
+            client,
+            tenant: tenant.to_owned(),
+        })
     }
 
     pub fn tenant(&self) -> &str {
@@ -45,12 +50,22 @@ impl User {
             source: Some(api::deploy_request::Source::Manifest(manifest)),
             ..Default::default()
         };
-        Ok(self.client.planner().deploy(asked).await.context("deploy")?.into_inner())
+        Ok(self
+            .client
+            .planner()
+            .deploy(asked)
+            .await
+            .context("deploy")?
+            .into_inner())
     }
 
     pub async fn trigger(&self, selection: &[&str]) -> Result<api::Run> {
         let selection = selection.iter().map(|s| (*s).to_owned()).collect();
-        self.trigger_spec(api::RunSpec { selection, ..Default::default() }).await
+        self.trigger_spec(api::RunSpec {
+            selection,
+            ..Default::default()
+        })
+        .await
     }
 
     pub async fn trigger_spec(&self, spec: api::RunSpec) -> Result<api::Run> {
@@ -71,7 +86,12 @@ impl User {
             request_id: request_id.to_owned(),
             ..Default::default()
         };
-        Ok(self.client.scheduler().trigger_run(asked).await?.into_inner())
+        Ok(self
+            .client
+            .scheduler()
+            .trigger_run(asked)
+            .await?
+            .into_inner())
     }
 
     pub async fn run(&self, run_id: &str) -> Result<api::Run> {
@@ -81,7 +101,13 @@ impl User {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.scheduler().get_run(asked).await.context("read a run")?.into_inner();
+        let answer = self
+            .client
+            .scheduler()
+            .get_run(asked)
+            .await
+            .context("read a run")?
+            .into_inner();
         answer.run.context("the answer holds no run")
     }
 
@@ -105,7 +131,13 @@ impl User {
             sample_size,
             ..Default::default()
         };
-        let found = self.client.scheduler().verify_projection(asked).await.context("verify")?.into_inner();
+        let found = self
+            .client
+            .scheduler()
+            .verify_projection(asked)
+            .await
+            .context("verify")?
+            .into_inner();
         ensure!(
             found.equal && found.compared_rows > 0,
             "{projection} is not what the ledger says: {found:?}"
@@ -124,7 +156,11 @@ impl User {
     }
 
     /// Looks until the run's tasks stand as wanted.
-    pub async fn until(&self, run_id: &str, wanted: impl Fn(api::TaskCounts) -> bool) -> Result<api::Run> {
+    pub async fn until(
+        &self,
+        run_id: &str,
+        wanted: impl Fn(api::TaskCounts) -> bool,
+    ) -> Result<api::Run> {
         loop {
             let run = self.run(run_id).await?;
             if wanted(run.tasks.unwrap_or_default()) {
@@ -142,7 +178,14 @@ impl User {
             include_history: true,
             ..Default::default()
         };
-        Ok(self.client.scheduler().get_run(asked).await.context("read a run")?.into_inner().history)
+        Ok(self
+            .client
+            .scheduler()
+            .get_run(asked)
+            .await
+            .context("read a run")?
+            .into_inner()
+            .history)
     }
 
     pub async fn runs(&self) -> Result<Vec<api::Run>> {
@@ -151,7 +194,14 @@ impl User {
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
         };
-        Ok(self.client.scheduler().list_runs(asked).await.context("list runs")?.into_inner().runs)
+        Ok(self
+            .client
+            .scheduler()
+            .list_runs(asked)
+            .await
+            .context("list runs")?
+            .into_inner()
+            .runs)
     }
 
     pub async fn task(&self, run_id: &str, task_id: &str) -> Result<api::GetTaskResponse> {
@@ -162,7 +212,13 @@ impl User {
             task_id: task_id.to_owned(),
             ..Default::default()
         };
-        Ok(self.client.scheduler().get_task(asked).await.context("read a task")?.into_inner())
+        Ok(self
+            .client
+            .scheduler()
+            .get_task(asked)
+            .await
+            .context("read a task")?
+            .into_inner())
     }
 
     pub async fn pause(&self, run_id: &str) -> Result<api::Run> {
@@ -172,7 +228,13 @@ impl User {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.scheduler().pause_run(asked).await.context("pause a run")?.into_inner();
+        let answer = self
+            .client
+            .scheduler()
+            .pause_run(asked)
+            .await
+            .context("pause a run")?
+            .into_inner();
         answer.run.context("the answer holds no run")
     }
 
@@ -183,7 +245,13 @@ impl User {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.scheduler().resume_run(asked).await.context("resume a run")?.into_inner();
+        let answer = self
+            .client
+            .scheduler()
+            .resume_run(asked)
+            .await
+            .context("resume a run")?
+            .into_inner();
         answer.run.context("the answer holds no run")
     }
 
@@ -194,21 +262,49 @@ impl User {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.scheduler().cancel_run(asked).await.context("cancel a run")?.into_inner();
+        let answer = self
+            .client
+            .scheduler()
+            .cancel_run(asked)
+            .await
+            .context("cancel a run")?
+            .into_inner();
         answer.run.context("the answer holds no run")
     }
 
     /// Sets what the tenant may use.
     pub async fn limit(&self, limits: api::QuotaLimits) -> Result<()> {
         let (tenant, limits) = (self.tenant.clone(), Some(limits));
-        let asked = api::UpdateQuotaRequest { tenant, limits, ..Default::default() };
-        self.client.quota().update_quota(asked).await.context("update a quota").map(drop)
+        let asked = api::UpdateQuotaRequest {
+            tenant,
+            limits,
+            ..Default::default()
+        };
+        self.client
+            .quota()
+            .update_quota(asked)
+            .await
+            .context("update a quota")
+            .map(drop)
     }
 
     pub async fn create_pool(&self, pool: &str, slots: u32) -> Result<()> {
-        let pool = Some(api::Pool { pool: pool.to_owned(), slots, ..Default::default() });
-        let asked = api::CreatePoolRequest { tenant: self.tenant.clone(), pool, ..Default::default() };
-        self.client.quota().create_pool(asked).await.context("create a pool").map(drop)
+        let pool = Some(api::Pool {
+            pool: pool.to_owned(),
+            slots,
+            ..Default::default()
+        });
+        let asked = api::CreatePoolRequest {
+            tenant: self.tenant.clone(),
+            pool,
+            ..Default::default()
+        };
+        self.client
+            .quota()
+            .create_pool(asked)
+            .await
+            .context("create a pool")
+            .map(drop)
     }
 
     /// All tasks of a run, in the plan's order.
@@ -224,12 +320,21 @@ impl User {
                 page_token,
                 ..Default::default()
             };
-            let page = self.client.scheduler().list_tasks(asked).await.context("list tasks")?.into_inner();
+            let page = self
+                .client
+                .scheduler()
+                .list_tasks(asked)
+                .await
+                .context("list tasks")?
+                .into_inner();
             tasks.extend(page.tasks);
             if page.next_page_token.is_empty() {
                 return Ok(tasks);
             }
-            ensure!(!tasks.is_empty(), "a page without tasks says that there are more");
+            ensure!(
+                !tasks.is_empty(),
+                "a page without tasks says that there are more"
+            );
             page_token = page.next_page_token;
         }
     }
@@ -262,8 +367,12 @@ impl User {
         let behaving = Behaving::new(self.client.clone(), journal);
         let worker = PushWorker::new(self.client.clone(), self.client.clone(), config, behaving);
         let session = worker.session().to_owned();
-        let register =
-            api::RegisterWorkerRequest { tenant: TENANT.to_owned(), worker_id, session, info: Some(info) };
+        let register = api::RegisterWorkerRequest {
+            tenant: TENANT.to_owned(),
+            worker_id,
+            session,
+            info: Some(info),
+        };
         (register, worker)
     }
 
@@ -273,7 +382,12 @@ impl User {
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
         };
-        let answer = self.client.dispatcher().list_dispatches(asked).await.context("list dispatches")?;
+        let answer = self
+            .client
+            .dispatcher()
+            .list_dispatches(asked)
+            .await
+            .context("list dispatches")?;
         Ok(answer.into_inner().dispatches)
     }
 

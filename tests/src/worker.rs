@@ -99,16 +99,24 @@ impl Behaviour {
             Some(api::code_ref::Target::Handler(handler)) => Some(handler),
             _ => None,
         });
-        let text = handler.map(|handler| handler.config_json.as_str()).filter(|text| !text.is_empty());
-        let config: Value =
-            serde_json::from_str(text.unwrap_or(&envelope.asset_config_json)).unwrap_or(Value::Null);
-        let named = config["do"].as_str().or(handler.map(|handler| handler.name.as_str()));
+        let text = handler
+            .map(|handler| handler.config_json.as_str())
+            .filter(|text| !text.is_empty());
+        let config: Value = serde_json::from_str(text.unwrap_or(&envelope.asset_config_json))
+            .unwrap_or(Value::Null);
+        let named = config["do"]
+            .as_str()
+            .or(handler.map(|handler| handler.name.as_str()));
         let number = |key: &str| config[key].as_u64();
         match named.unwrap_or("noop") {
-            "sleep" => Behaviour::Sleep { ms: number("ms").unwrap_or(100) },
+            "sleep" => Behaviour::Sleep {
+                ms: number("ms").unwrap_or(100),
+            },
             "fail" => Behaviour::Fail {
                 category: category(config["category"].as_str().unwrap_or("USER_CODE")),
-                times: number("times").and_then(|times| u32::try_from(times).ok()).unwrap_or(u32::MAX),
+                times: number("times")
+                    .and_then(|times| u32::try_from(times).ok())
+                    .unwrap_or(u32::MAX),
             },
             "die" => Behaviour::Die,
             "duplicate" => Behaviour::Duplicate,
@@ -116,11 +124,15 @@ impl Behaviour {
             "forge" => Behaviour::Forge,
             "hang" => Behaviour::Hang,
             "freeze" => Behaviour::Freeze,
-            "deaf" => Behaviour::Deaf { ms: number("ms").unwrap_or(1_000) },
+            "deaf" => Behaviour::Deaf {
+                ms: number("ms").unwrap_or(1_000),
+            },
             "skip" => Behaviour::Skip,
             "give_back" => Behaviour::GiveBack,
             "items" => Behaviour::Items {
-                count: number("count").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+                count: number("count")
+                    .and_then(|count| u32::try_from(count).ok())
+                    .unwrap_or(1),
             },
             "blocked_by_check" => Behaviour::BlockedByCheck,
             "quarantine" => Behaviour::Quarantine,
@@ -145,18 +157,29 @@ fn marker(name: &str) -> Marker {
 
 /// Writes what the envelope asks for below its folder, the marker last, and answers what to report.
 fn commit(envelope: &api::TaskEnvelope, marker: Marker) -> Result<api::Output> {
-    let folder =
-        Path::new(envelope.output_uri.strip_prefix("file://").context("outputs lie in folders here")?);
+    let folder = Path::new(
+        envelope
+            .output_uri
+            .strip_prefix("file://")
+            .context("outputs lie in folders here")?,
+    );
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("data"), "rows")?;
-    let made_by = if marker == Marker::Foreign { "another" } else { envelope.attempt_id.as_str() };
+    let made_by = if marker == Marker::Foreign {
+        "another"
+    } else {
+        envelope.attempt_id.as_str()
+    };
     let text = json!({"run_id": envelope.run_id, "materialization_id": made_by}).to_string();
     if marker != Marker::Missing {
         // Create if absent: nobody writes over a marker.
         File::create_new(folder.join("_commit.json"))?.write_all(text.as_bytes())?;
     }
-    let digest =
-        servo_model::Digest::of(if marker == Marker::Wrong { "another".as_bytes() } else { text.as_bytes() });
+    let digest = servo_model::Digest::of(if marker == Marker::Wrong {
+        "another".as_bytes()
+    } else {
+        text.as_bytes()
+    });
     let uri = match marker {
         Marker::Elsewhere => format!("{}../", envelope.output_uri),
         _ => envelope.output_uri.clone(),
@@ -183,15 +206,22 @@ pub struct Journal(File);
 impl Journal {
     pub fn open(path: &Path) -> Result<Journal> {
         let file = File::options().create(true).append(true).open(path);
-        Ok(Journal(file.with_context(|| format!("open {}", path.display()))?))
+        Ok(Journal(
+            file.with_context(|| format!("open {}", path.display()))?,
+        ))
     }
 
     /// One write, so that lines of several processes do not mix.
     fn note(&self, attempt: &Attempt) {
         let (envelope, session) = (attempt.envelope(), attempt.session());
         let at = UNIX_EPOCH.elapsed().expect("it is after 1970").as_micros();
-        let line = format!("{} {} {session} {at}\n", envelope.task_key, envelope.attempt_id);
-        (&self.0).write_all(line.as_bytes()).expect("the journal can be written");
+        let line = format!(
+            "{} {} {session} {at}\n",
+            envelope.task_key, envelope.attempt_id
+        );
+        (&self.0)
+            .write_all(line.as_bytes())
+            .expect("the journal can be written");
     }
 }
 
@@ -213,7 +243,11 @@ impl Behaving {
     }
 
     /// Reports success beside the worker's own report, under the given path.
-    async fn report_success(&self, attempt: &Attempt, presigned: &str) -> Result<(), tonic::Status> {
+    async fn report_success(
+        &self,
+        attempt: &Attempt,
+        presigned: &str,
+    ) -> Result<(), tonic::Status> {
         let envelope = attempt.envelope();
         let finish = api::FinishAttemptRequest {
             tenant: envelope.tenant.clone(),
@@ -227,10 +261,15 @@ impl Behaving {
             ..api::FinishAttemptRequest::default()
         };
         let mut request = tonic::Request::new(finish);
-        let value =
-            presigned.parse().map_err(|_| tonic::Status::invalid_argument("the path is not ASCII"))?;
+        let value = presigned
+            .parse()
+            .map_err(|_| tonic::Status::invalid_argument("the path is not ASCII"))?;
         request.metadata_mut().insert("servo-presigned", value);
-        self.callback.callback().finish_attempt(request).await.map(drop)
+        self.callback
+            .callback()
+            .finish_attempt(request)
+            .await
+            .map(drop)
     }
 }
 
@@ -239,7 +278,12 @@ impl Handler for Behaving {
         if let Some(journal) = &self.journal {
             journal.note(&attempt);
         }
-        let finished = attempt.envelope().callbacks.clone().unwrap_or_default().finished;
+        let finished = attempt
+            .envelope()
+            .callbacks
+            .clone()
+            .unwrap_or_default()
+            .finished;
         match Behaviour::of(attempt.envelope()) {
             Behaviour::Noop => Done::succeeded(),
             Behaviour::Sleep { ms } => {
@@ -250,7 +294,11 @@ impl Handler for Behaving {
             }
             Behaviour::Fail { category, times } if attempt.envelope().failures < times => {
                 let message = format!("failure {} as asked", attempt.envelope().failures + 1);
-                Done::failed(api::TaskError { category: category.into(), message, ..Default::default() })
+                Done::failed(api::TaskError {
+                    category: category.into(),
+                    message,
+                    ..Default::default()
+                })
             }
             Behaviour::Fail { .. } => Done::succeeded(),
             Behaviour::Die => std::process::exit(9),
@@ -262,7 +310,10 @@ impl Handler for Behaving {
             Behaviour::Lie => {
                 let _ = self.report_success(&attempt, &finished).await;
                 let message = "it did not succeed after all".to_owned();
-                Done::failed(api::TaskError { message, ..Default::default() })
+                Done::failed(api::TaskError {
+                    message,
+                    ..Default::default()
+                })
             }
             Behaviour::Forge => {
                 let forged = format!("{}A", &finished[..finished.len().saturating_sub(1)]);
@@ -288,7 +339,11 @@ impl Handler for Behaving {
             Behaviour::GiveBack => Done::succeeded(),
             Behaviour::Items { count } => Done::succeeded().reporting(|report| {
                 let items_json = (0..count).map(|n| n.to_string()).collect();
-                report.items = Some(api::MappedItems { count, items_json, uri: String::new() });
+                report.items = Some(api::MappedItems {
+                    count,
+                    items_json,
+                    uri: String::new(),
+                });
             }),
             Behaviour::BlockedByCheck => {
                 Done::succeeded().reporting(|report| report.gating = api::Gating::Block.into())
@@ -299,10 +354,13 @@ impl Handler for Behaving {
             Behaviour::Commit { marker, ms } => {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 match commit(attempt.envelope(), marker) {
-                    Ok(output) => Done::succeeded().reporting(|report| report.outputs = vec![output]),
-                    Err(error) => {
-                        Done::failed(api::TaskError { message: format!("{error:#}"), ..Default::default() })
+                    Ok(output) => {
+                        Done::succeeded().reporting(|report| report.outputs = vec![output])
                     }
+                    Err(error) => Done::failed(api::TaskError {
+                        message: format!("{error:#}"),
+                        ..Default::default()
+                    }),
                 }
             }
         }
@@ -315,10 +373,20 @@ mod tests {
 
     fn check(handler: Option<(&str, &str)>, asset: &str, expected: Behaviour) {
         let target = handler.map(|(name, config)| {
-            api::code_ref::Target::Handler(api::Handler { name: name.into(), config_json: config.into() })
+            api::code_ref::Target::Handler(api::Handler {
+                name: name.into(),
+                config_json: config.into(),
+            })
         });
-        let code = target.map(|target| api::CodeRef { target: Some(target), ..Default::default() });
-        let envelope = api::TaskEnvelope { code, asset_config_json: asset.into(), ..Default::default() };
+        let code = target.map(|target| api::CodeRef {
+            target: Some(target),
+            ..Default::default()
+        });
+        let envelope = api::TaskEnvelope {
+            code,
+            asset_config_json: asset.into(),
+            ..Default::default()
+        };
         assert_eq!(Behaviour::of(&envelope), expected);
     }
 
@@ -326,13 +394,24 @@ mod tests {
     fn a_task_says_what_it_wants() {
         check(None, "", Behaviour::Noop);
         check(Some(("hang", "")), "", Behaviour::Hang);
-        check(None, r#"{"do": "sleep", "ms": 5}"#, Behaviour::Sleep { ms: 5 });
-        check(Some(("sleep", r#"{"ms": 7}"#)), r#"{"do": "die"}"#, Behaviour::Sleep { ms: 7 });
+        check(
+            None,
+            r#"{"do": "sleep", "ms": 5}"#,
+            Behaviour::Sleep { ms: 5 },
+        );
+        check(
+            Some(("sleep", r#"{"ms": 7}"#)),
+            r#"{"do": "die"}"#,
+            Behaviour::Sleep { ms: 7 },
+        );
         let transient = api::ErrorCategory::Transient;
         check(
             None,
             r#"{"do": "fail", "category": "transient", "times": 2}"#,
-            Behaviour::Fail { category: transient, times: 2 },
+            Behaviour::Fail {
+                category: transient,
+                times: 2,
+            },
         );
     }
 }

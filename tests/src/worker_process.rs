@@ -21,14 +21,24 @@ pub struct WorkerProcess {
 impl Default for WorkerProcess {
     fn default() -> WorkerProcess {
         let tenant = TENANT.to_owned();
-        WorkerProcess { tenant, slots: 16, number: 0, direct: false, callback: None, journal: None }
+        WorkerProcess {
+            tenant,
+            slots: 16,
+            number: 0,
+            direct: false,
+            callback: None,
+            journal: None,
+        }
     }
 }
 
 impl WorkerProcess {
     #[must_use]
     pub fn tenant(self, tenant: &str) -> WorkerProcess {
-        WorkerProcess { tenant: tenant.to_owned(), ..self }
+        WorkerProcess {
+            tenant: tenant.to_owned(),
+            ..self
+        }
     }
 
     #[must_use]
@@ -45,19 +55,28 @@ impl WorkerProcess {
     /// With a certificate straight to the dispatcher and the callback, not through the gateway.
     #[must_use]
     pub fn direct(self) -> WorkerProcess {
-        WorkerProcess { direct: true, ..self }
+        WorkerProcess {
+            direct: true,
+            ..self
+        }
     }
 
     /// Reports there alone, rather than to the callback itself.
     #[must_use]
     pub fn reporting_to(self, address: &str) -> WorkerProcess {
-        WorkerProcess { callback: Some(address.to_owned()), ..self }
+        WorkerProcess {
+            callback: Some(address.to_owned()),
+            ..self
+        }
     }
 
     /// Notes every attempt that begins.
     #[must_use]
     pub fn journal(self, path: &Path) -> WorkerProcess {
-        WorkerProcess { journal: Some(path.to_owned()), ..self }
+        WorkerProcess {
+            journal: Some(path.to_owned()),
+            ..self
+        }
     }
 
     /// All instances of the callback, its own first, unless it was told otherwise.
@@ -68,23 +87,38 @@ impl WorkerProcess {
         let mut all = mesh.instances();
         all.retain(|instance| instance.service == Service::Callback);
         all.sort_by_key(|instance| instance.number != self.number);
-        all.into_iter().map(|instance| mesh.address(instance)).collect()
+        all.into_iter()
+            .map(|instance| mesh.address(instance))
+            .collect()
     }
 
     /// Starts it; the process ends with the handle.
     pub fn start(&self, mesh: &LocalMesh, binaries: &Path) -> Result<Child> {
         let mut command = Child::command(&binaries.join("test_worker"));
-        command.arg("--ca").arg(mesh.ca_path()).args(["--server-name", "localhost"]);
+        command
+            .arg("--ca")
+            .arg(mesh.ca_path())
+            .args(["--server-name", "localhost"]);
         command.args(["--tenant", &self.tenant, "--slots", &self.slots.to_string()]);
         if self.direct {
             let (certificate, key) = mesh.worker_certificate(&self.tenant)?;
-            command.args(["--dispatcher", &mesh.address((Service::Dispatcher, self.number))]);
+            command.args([
+                "--dispatcher",
+                &mesh.address((Service::Dispatcher, self.number)),
+            ]);
             for callback in self.callbacks(mesh) {
                 command.args(["--callback", &callback]);
             }
-            command.arg("--certificate").arg(certificate).arg("--key").arg(key);
+            command
+                .arg("--certificate")
+                .arg(certificate)
+                .arg("--key")
+                .arg(key);
         } else {
-            command.args(["--dispatcher", &mesh.address((Service::Gateway, self.number))]);
+            command.args([
+                "--dispatcher",
+                &mesh.address((Service::Gateway, self.number)),
+            ]);
             command.env("SERVO_API_KEY", mesh.api_key_of(&self.tenant));
         }
         if let Some(journal) = &self.journal {

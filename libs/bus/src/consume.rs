@@ -23,7 +23,11 @@ where
     }
 }
 
-async fn pass<B, F, Fut>(bus: &B, subscription: &Subscription, digest: &mut F) -> Result<(), BusError>
+async fn pass<B, F, Fut>(
+    bus: &B,
+    subscription: &Subscription,
+    digest: &mut F,
+) -> Result<(), BusError>
 where
     B: EventBus,
     F: FnMut(Message) -> Fut,

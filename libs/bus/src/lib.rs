@@ -16,5 +16,7 @@ mod port;
 mod postgres;
 
 pub use consume::consume;
-pub use port::{Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version};
+pub use port::{
+    Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version,
+};
 pub use postgres::{Listeners, PostgresBus, expire, replay, ring};

@@ -75,7 +75,11 @@ pub type Attributes = [(&'static str, String); 7];
 impl Message {
     /// The same for every time the message comes.
     pub fn id(&self) -> String {
-        let Version { shard, position, place } = self.version;
+        let Version {
+            shard,
+            position,
+            place,
+        } = self.version;
         format!("{}:{shard}:{position}:{place}", self.topic.name())
     }
 
@@ -83,7 +87,10 @@ impl Message {
         [
             ("specversion", "1.0".to_owned()),
             ("id", self.id()),
-            ("source", format!("/tenants/{}/workspaces/{}", self.tenant, self.workspace)),
+            (
+                "source",
+                format!("/tenants/{}/workspaces/{}", self.tenant, self.workspace),
+            ),
             ("type", self.topic.message_type().to_owned()),
             ("subject", self.key.to_string()),
             ("time", self.published_at.to_string()),

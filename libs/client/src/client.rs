@@ -31,13 +31,19 @@ pub struct Tls {
 impl Tls {
     /// Servers must show a certificate of this authority.
     pub fn new(ca: impl Into<String>) -> Tls {
-        Tls { ca: ca.into(), server_name: None }
+        Tls {
+            ca: ca.into(),
+            server_name: None,
+        }
     }
 
     /// The name in the server's certificate, when it is not the host of the address.
     #[must_use]
     pub fn server_name(self, name: impl Into<String>) -> Tls {
-        Tls { server_name: Some(name.into()), ..self }
+        Tls {
+            server_name: Some(name.into()),
+            ..self
+        }
     }
 }
 
@@ -89,7 +95,9 @@ impl Client {
         }
         let wrong = |error: tonic::transport::Error| Error::config("address", address, &error);
         let endpoint = Endpoint::from_shared(address.to_owned()).map_err(wrong)?;
-        let endpoint = endpoint.tls_config(config).map_err(|error| Error::config("tls", address, &error))?;
+        let endpoint = endpoint
+            .tls_config(config)
+            .map_err(|error| Error::config("tls", address, &error))?;
         let channel = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE_EVERY)
@@ -98,7 +106,12 @@ impl Client {
             .tcp_nodelay(true)
             .connect_lazy();
         let connection = Connection::new(channel, authorization);
-        Ok(Client { address: address.to_owned(), tls: tls.clone(), credentials, connection })
+        Ok(Client {
+            address: address.to_owned(),
+            tls: tls.clone(),
+            credentials,
+            connection,
+        })
     }
 
     /// The same caller at another address.
@@ -143,8 +156,9 @@ impl Client {
 }
 
 fn bearer(key: &str) -> Result<HeaderValue, Error> {
-    let mut value = HeaderValue::try_from(format!("Bearer {key}"))
-        .map_err(|_| Error::Config("the API key may hold visible ASCII characters only".to_owned()))?;
+    let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+        Error::Config("the API key may hold visible ASCII characters only".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -53,7 +53,10 @@ impl Authorization {
 
 impl Connection {
     pub(crate) fn new(channel: Channel, authorization: Authorization) -> Connection {
-        Connection { channel, authorization }
+        Connection {
+            channel,
+            authorization,
+        }
     }
 }
 
@@ -91,14 +94,19 @@ async fn call_once_or_more(channel: Channel, request: Request<Body>, idempotent:
     let (mut head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let (body, has_id) = request_id::ensure(head.uri.path(), body);
-    let left = head.headers.get(TIMEOUT).and_then(|value| parse_timeout(value.to_str().ok()?));
+    let left = head
+        .headers
+        .get(TIMEOUT)
+        .and_then(|value| parse_timeout(value.to_str().ok()?));
     let deadline = Instant::now() + left.unwrap_or(DEADLINE);
     let (mut delay, mut refusal) = (DELAY_MIN, None);
     for tries in 1.. {
         set_timeout(&mut head.headers, deadline);
         let sent = send(channel.clone(), again(&head, &body));
         // The channel counts from when it is connected.
-        let outcome = timeout_at(deadline, sent).await.unwrap_or_else(|_| Err(late()));
+        let outcome = timeout_at(deadline, sent)
+            .await
+            .unwrap_or_else(|_| Err(late()));
         let unavailable = code_of(&outcome) == Some(Code::Unavailable);
         let pause = delay.mul_f64(rand::random_range(0.5..1.0));
         let time_left = deadline.saturating_duration_since(Instant::now());
@@ -157,7 +165,9 @@ fn status_of(response: &Response<Body>) -> Option<Code> {
 }
 
 fn set_timeout(headers: &mut http::HeaderMap, deadline: Instant) {
-    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    let left = deadline
+        .saturating_duration_since(Instant::now())
+        .as_millis();
     if let Ok(value) = HeaderValue::try_from(format!("{}m", left.min(99_999_999))) {
         headers.insert(TIMEOUT, value);
     }

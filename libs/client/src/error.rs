@@ -45,7 +45,9 @@ pub struct Violation {
 
 impl Error {
     pub(crate) fn config(key: &str, address: &str, error: &dyn std::error::Error) -> Error {
-        Error::Config(format!("{key}: cannot connect to `{address}`: {error}; write https://host:port"))
+        Error::Config(format!(
+            "{key}: cannot connect to `{address}`: {error}; write https://host:port"
+        ))
     }
 
     /// The reason of a refusal.
@@ -64,13 +66,20 @@ impl From<Status> for Error {
         if info.is_none() && is_broken(&status) {
             return Error::Unreachable(status.message().to_owned());
         }
-        let violations = details.bad_request().into_iter().flat_map(|bad| bad.field_violations.clone());
+        let violations = details
+            .bad_request()
+            .into_iter()
+            .flat_map(|bad| bad.field_violations.clone());
         Error::Refused {
             code: status.code(),
-            reason: info.and_then(|info| Reason::from_str_name(&format!("ERROR_REASON_{}", info.reason))),
+            reason: info
+                .and_then(|info| Reason::from_str_name(&format!("ERROR_REASON_{}", info.reason))),
             message: status.message().to_owned(),
             violations: violations
-                .map(|violation| Violation { field: violation.field, description: violation.description })
+                .map(|violation| Violation {
+                    field: violation.field,
+                    description: violation.description,
+                })
                 .collect(),
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
             metadata: info.map(|info| info.metadata.clone()).unwrap_or_default(),

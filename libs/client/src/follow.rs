@@ -69,9 +69,19 @@ impl Resumable for pb::TailLogsRequest {
     }
 }
 
-fn follow<R: Resumable>(client: Client, request: R) -> impl Stream<Item = Result<R::Message, Error>> {
+fn follow<R: Resumable>(
+    client: Client,
+    request: R,
+) -> impl Stream<Item = Result<R::Message, Error>> {
     let tries_left = Some(FIRST_TRIES);
-    let followed = Followed { client, request, stream: None, pause: PAUSE_MIN, tries_left, over: false };
+    let followed = Followed {
+        client,
+        request,
+        stream: None,
+        pause: PAUSE_MIN,
+        tries_left,
+        over: false,
+    };
     stream::unfold(followed, |mut followed| async move {
         let next = followed.next().await?;
         followed.over |= next.is_err();

@@ -29,7 +29,11 @@ where
     F: FnMut(String) -> Fut,
     Fut: Future<Output = Result<(Vec<T>, String), Status>>,
 {
-    let first = Pages { read, entries: VecDeque::new(), next: Some(String::new()) };
+    let first = Pages {
+        read,
+        entries: VecDeque::new(),
+        next: Some(String::new()),
+    };
     stream::unfold(first, |mut pages| async move {
         loop {
             if let Some(entry) = pages.entries.pop_front() {
@@ -72,7 +76,11 @@ mod tests {
         let all: Vec<i32> = pages(read).try_collect().await.unwrap();
         assert_eq!(all, [1, 2, 3]);
         let broken = |token: String| async move {
-            if token.is_empty() { Ok((vec![1], "a".to_owned())) } else { Err(Status::internal("broken")) }
+            if token.is_empty() {
+                Ok((vec![1], "a".to_owned()))
+            } else {
+                Err(Status::internal("broken"))
+            }
         };
         let seen: Vec<_> = pages(broken).map(|entry| entry.ok()).collect().await;
         assert_eq!(seen, [Some(1), None]);

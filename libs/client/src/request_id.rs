@@ -12,11 +12,18 @@ const PREFIX_BYTES: usize = 5;
 
 /// The framed message with a request id, and whether it has one now: not every method takes one.
 pub(crate) fn ensure(path: &str, framed: Bytes) -> (Bytes, bool) {
-    let Some(&number) = NUMBERS.get(path) else { return (framed, false) };
-    let Some(message) = framed.get(PREFIX_BYTES..) else { return (framed, false) };
+    let Some(&number) = NUMBERS.get(path) else {
+        return (framed, false);
+    };
+    let Some(message) = framed.get(PREFIX_BYTES..) else {
+        return (framed, false);
+    };
     match has_field(message, number) {
         Some(true) => (framed, true),
-        Some(false) => (with_field(&framed, number, &ulid::Ulid::generate().to_string()), true),
+        Some(false) => (
+            with_field(&framed, number, &ulid::Ulid::generate().to_string()),
+            true,
+        ),
         // Not for us to judge.
         None => (framed, false),
     }
@@ -24,10 +31,15 @@ pub(crate) fn ensure(path: &str, framed: Bytes) -> (Bytes, bool) {
 
 /// The number of the field in the requests of every method that has it.
 static NUMBERS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
-    let methods = servo_proto::descriptors().services().flat_map(|s| s.methods().collect::<Vec<_>>());
+    let methods = servo_proto::descriptors()
+        .services()
+        .flat_map(|s| s.methods().collect::<Vec<_>>());
     let number = |method: prost_reflect::MethodDescriptor| {
         let field = method.input().get_field_by_name(FIELD)?;
-        Some((format!("/{}/{}", method.parent_service().full_name(), method.name()), field.number()))
+        Some((
+            format!("/{}/{}", method.parent_service().full_name(), method.name()),
+            field.number(),
+        ))
     };
     methods.filter_map(number).collect()
 });
@@ -74,21 +86,40 @@ mod tests {
 
     #[test]
     fn a_mutation_gets_an_id_and_keeps_its_own() {
-        let asked = DrainWorkerRequest { tenant: "acme".into(), worker_id: "w".into(), ..Default::default() };
+        let asked = DrainWorkerRequest {
+            tenant: "acme".into(),
+            worker_id: "w".into(),
+            ..Default::default()
+        };
         let (body, has_id) = ensure(DRAIN, framed(&asked));
         let sent = DrainWorkerRequest::decode(&body[PREFIX_BYTES..]).unwrap();
         assert!(has_id && sent.request_id.len() == 26);
         let length = u32::from_be_bytes(body[1..PREFIX_BYTES].try_into().unwrap());
         assert_eq!(length as usize, body.len() - PREFIX_BYTES);
-        assert_eq!(DrainWorkerRequest { request_id: String::new(), ..sent }, asked);
+        assert_eq!(
+            DrainWorkerRequest {
+                request_id: String::new(),
+                ..sent
+            },
+            asked
+        );
 
-        let own = framed(&DrainWorkerRequest { request_id: "mine".into(), ..asked });
+        let own = framed(&DrainWorkerRequest {
+            request_id: "mine".into(),
+            ..asked
+        });
         assert_eq!(ensure(DRAIN, own.clone()), (own, true));
     }
 
     #[test]
     fn a_read_has_none() {
-        let read = framed(&GetRunRequest { tenant: "acme".into(), ..Default::default() });
-        assert_eq!(ensure("/servo.v1.SchedulerService/GetRun", read.clone()), (read, false));
+        let read = framed(&GetRunRequest {
+            tenant: "acme".into(),
+            ..Default::default()
+        });
+        assert_eq!(
+            ensure("/servo.v1.SchedulerService/GetRun", read.clone()),
+            (read, false)
+        );
     }
 }

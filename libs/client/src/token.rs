@@ -25,8 +25,9 @@ impl TokenSource {
 
     /// What goes into the request, or the refusal that the server would give to a caller without credentials.
     pub(crate) fn bearer(&self) -> Result<HeaderValue, Status> {
-        let refused =
-            |why: String| Status::unauthenticated(format!("there is no token for this call: {why}"));
+        let refused = |why: String| {
+            Status::unauthenticated(format!("there is no token for this call: {why}"))
+        };
         let token = (self.0)().map_err(|error| refused(error.to_string()))?;
         let mut value = HeaderValue::try_from(format!("Bearer {}", token.trim()))
             .map_err(|_| refused("it holds more than visible ASCII characters".to_owned()))?;
@@ -53,7 +54,8 @@ mod tests {
     #[test]
     fn every_call_gets_a_token_of_its_own() {
         let count = AtomicU32::new(0);
-        let source = TokenSource::new(move || Ok(format!("t{}\n", count.fetch_add(1, Ordering::Relaxed))));
+        let source =
+            TokenSource::new(move || Ok(format!("t{}\n", count.fetch_add(1, Ordering::Relaxed))));
         let given: Vec<HeaderValue> = (0..2).map(|_| source.bearer().unwrap()).collect();
         assert_eq!(given, ["Bearer t0", "Bearer t1"]);
         assert!(given[0].is_sensitive());
@@ -61,10 +63,18 @@ mod tests {
 
     #[test]
     fn without_a_token_the_call_is_refused_as_one_without_credentials() {
-        for source in [TokenSource::file("/nowhere/token"), TokenSource::new(|| Ok("a\u{7}b".to_owned()))] {
+        for source in [
+            TokenSource::file("/nowhere/token"),
+            TokenSource::new(|| Ok("a\u{7}b".to_owned())),
+        ] {
             let refusal = source.bearer().unwrap_err();
             assert_eq!(refusal.code(), Code::Unauthenticated);
-            assert!(refusal.message().starts_with("there is no token for this call: "), "{refusal}");
+            assert!(
+                refusal
+                    .message()
+                    .starts_with("there is no token for this call: "),
+                "{refusal}"
+            );
         }
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair as SigningKey, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair as SigningKey, KeyUsagePurpose, SanType,
 };
 use time::{Duration, OffsetDateTime};
 
@@ -54,7 +54,10 @@ impl Issue {
 
     /// A certificate that names a host but nobody's identity.
     pub fn nameless() -> Issue {
-        Issue { uri: None, ..Issue::identity("") }
+        Issue {
+            uri: None,
+            ..Issue::identity("")
+        }
     }
 
     /// The same, but its time is over.
@@ -66,14 +69,20 @@ impl Issue {
 
     fn params(&self) -> Result<CertificateParams> {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
-        params.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        params
+            .subject_alt_names
+            .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
         if let Some(uri) = &self.uri {
-            params.subject_alt_names.push(SanType::URI(uri.as_str().try_into()?));
+            params
+                .subject_alt_names
+                .push(SanType::URI(uri.as_str().try_into()?));
         }
         params.distinguished_name = name("Servo");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         params.not_before = self.not_before;
         params.not_after = self.not_after;
         Ok(params)
@@ -91,18 +100,31 @@ impl Ca {
         let key = SigningKey::generate()?;
         let params = ca_params();
         let certificate = params.self_signed(&key)?.pem();
-        Ok(Ca { certificate, issuer: Issuer::new(params, key) })
+        Ok(Ca {
+            certificate,
+            issuer: Issuer::new(params, key),
+        })
     }
 
     /// The authority kept in `dir`, made at first use.
     pub fn load_or_create(dir: &Path) -> Result<Ca> {
         let (cert_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
-        if let (Ok(certificate), Ok(key)) = (fs::read_to_string(&cert_path), fs::read_to_string(&key_path)) {
-            let key = SigningKey::from_pem(&key).with_context(|| format!("read {}", key_path.display()))?;
-            return Ok(Ca { certificate, issuer: Issuer::new(ca_params(), key) });
+        if let (Ok(certificate), Ok(key)) = (
+            fs::read_to_string(&cert_path),
+            fs::read_to_string(&key_path),
+        ) {
+            let key = SigningKey::from_pem(&key)
+                .with_context(|| format!("read {}", key_path.display()))?;
+            return Ok(Ca {
+                certificate,
+                issuer: Issuer::new(ca_params(), key),
+            });
         }
         let ca = Ca::new()?;
-        let pair = KeyPair { certificate: ca.certificate.clone(), key: ca.issuer.key().serialize_pem() };
+        let pair = KeyPair {
+            certificate: ca.certificate.clone(),
+            key: ca.issuer.key().serialize_pem(),
+        };
         pair.write(dir, "ca")?;
         Ok(ca)
     }
@@ -115,7 +137,10 @@ impl Ca {
     pub fn issue(&self, issue: &Issue) -> Result<KeyPair> {
         let key = SigningKey::generate()?;
         let certificate = issue.params()?.signed_by(&key, &self.issuer)?.pem();
-        Ok(KeyPair { certificate, key: key.serialize_pem() })
+        Ok(KeyPair {
+            certificate,
+            key: key.serialize_pem(),
+        })
     }
 }
 

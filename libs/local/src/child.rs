@@ -34,7 +34,10 @@ impl Child {
     pub fn spawn(name: &str, mut command: Command) -> io::Result<Child> {
         command.process_group(0);
         let inner = spawn_on_lasting_thread(command)?;
-        Ok(Child { name: name.to_owned(), inner })
+        Ok(Child {
+            name: name.to_owned(),
+            inner,
+        })
     }
 
     pub fn name(&self) -> &str {
@@ -110,11 +113,16 @@ impl Drop for Child {
 /// util-linux's `setpriv` sets both between fork and exec, where we could not without unsafe code; on a system
 /// without it the child still runs and is still stopped on drop.
 pub(crate) fn command(program: &Path, user: Option<User>) -> Command {
-    let Some(setpriv) = find_in_path("setpriv") else { return plain_command(program, user) };
+    let Some(setpriv) = find_in_path("setpriv") else {
+        return plain_command(program, user);
+    };
     let mut command = Command::new(setpriv);
     command.args(["--pdeathsig", "KILL"]);
     if let Some(User { uid, gid }) = user {
-        command.arg(format!("--reuid={uid}")).arg(format!("--regid={gid}")).arg("--clear-groups");
+        command
+            .arg(format!("--reuid={uid}"))
+            .arg(format!("--regid={gid}"))
+            .arg("--clear-groups");
     }
     command.arg("--").arg(program);
     command
@@ -129,7 +137,9 @@ fn plain_command(program: &Path, user: Option<User>) -> Command {
 }
 
 pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(|path| path.is_file())
 }
 
 /// The kernel sends the death signal when the *thread* that forked ends, so all forks happen on one thread that

@@ -36,7 +36,10 @@ impl Collector {
     pub async fn start(tls: Option<ServerTlsConfig>) -> Result<Collector> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
-        let collector = Collector { address: listener.local_addr()?, taken: Arc::default() };
+        let collector = Collector {
+            address: listener.local_addr()?,
+            taken: Arc::default(),
+        };
         let mut server = Server::builder();
         if let Some(tls) = tls {
             server = server.tls_config(tls)?;
@@ -53,12 +56,18 @@ impl Collector {
 
     /// All that came so far.
     pub fn spans(&self) -> Vec<TakenSpan> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// What came of one trace, by its id in hex.
     pub fn trace(&self, id: &str) -> Vec<TakenSpan> {
-        self.spans().into_iter().filter(|taken| taken.trace_id() == id).collect()
+        self.spans()
+            .into_iter()
+            .filter(|taken| taken.trace_id() == id)
+            .collect()
     }
 }
 
@@ -88,8 +97,15 @@ impl TraceService for Collector {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let taken = request.into_inner().resource_spans.into_iter().flat_map(spans_of);
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).extend(taken);
+        let taken = request
+            .into_inner()
+            .resource_spans
+            .into_iter()
+            .flat_map(spans_of);
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(taken);
         Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }
@@ -98,7 +114,12 @@ fn spans_of(of: ResourceSpans) -> Vec<TakenSpan> {
     let attributes = of.resource.unwrap_or_default().attributes;
     let service = text(&attributes, "service.name").unwrap_or_default();
     let spans = of.scope_spans.into_iter().flat_map(|scope| scope.spans);
-    spans.map(|span| TakenSpan { service: service.clone(), span }).collect()
+    spans
+        .map(|span| TakenSpan {
+            service: service.clone(),
+            span,
+        })
+        .collect()
 }
 
 fn text(attributes: &[KeyValue], key: &str) -> Option<String> {

@@ -30,14 +30,27 @@ impl TestDatabase {
     /// A migrated database in the shared cluster, or in one of this process when there is none.
     pub async fn create() -> Result<TestDatabase> {
         let (url, cluster) = cluster_url().await?;
-        let server: PgConnectOptions = url.parse().with_context(|| format!("read {CLUSTER_VARIABLE}"))?;
+        let server: PgConnectOptions = url
+            .parse()
+            .with_context(|| format!("read {CLUSTER_VARIABLE}"))?;
         let password = password_in(&url)?;
-        let mut connection = server.connect().await.context("connect to the test cluster")?;
+        let mut connection = server
+            .connect()
+            .await
+            .context("connect to the test cluster")?;
         ensure_template(&mut connection, &server, &password).await?;
         let name = format!("servo_test_{}", random_suffix());
-        run(&mut connection, format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await?;
+        run(
+            &mut connection,
+            format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}"),
+        )
+        .await?;
         connection.close().await?;
-        Ok(TestDatabase { admin: server.database(&name), password, _cluster: cluster })
+        Ok(TestDatabase {
+            admin: server.database(&name),
+            password,
+            _cluster: cluster,
+        })
     }
 
     /// The superuser's URL.
@@ -47,13 +60,22 @@ impl TestDatabase {
 
     /// The URL a service is configured with; it names no user.
     pub fn service_url(&self) -> String {
-        format!("postgres://{}:{}/{}", self.admin.get_host(), self.admin.get_port(), self.name())
+        format!(
+            "postgres://{}:{}/{}",
+            self.admin.get_host(),
+            self.admin.get_port(),
+            self.name()
+        )
     }
 
     /// The URL of one role.
     pub fn url_of(&self, role: &str) -> String {
         let (host, port) = (self.admin.get_host(), self.admin.get_port());
-        format!("postgres://{role}:{}@{host}:{port}/{}", self.password, self.name())
+        format!(
+            "postgres://{role}:{}@{host}:{port}/{}",
+            self.password,
+            self.name()
+        )
     }
 
     /// The password of the service roles.
@@ -85,7 +107,9 @@ async fn cluster_url() -> Result<(String, Option<Arc<PrivateCluster>>)> {
     }
     // Kept by the databases that live in it; the next test of this process joins or starts anew.
     static SHARED: OnceCell<Mutex<std::sync::Weak<PrivateCluster>>> = OnceCell::const_new();
-    let shared = SHARED.get_or_init(|| async { Mutex::new(std::sync::Weak::new()) }).await;
+    let shared = SHARED
+        .get_or_init(|| async { Mutex::new(std::sync::Weak::new()) })
+        .await;
     let mut weak = shared.lock().await;
     let cluster = match weak.upgrade() {
         Some(cluster) => cluster,
@@ -99,7 +123,10 @@ async fn cluster_url() -> Result<(String, Option<Arc<PrivateCluster>>)> {
 fn start_private_cluster() -> Result<PrivateCluster> {
     let dir = std::env::temp_dir().join(format!("servo-test-{}", random_suffix()));
     let postgres = Postgres::start_with(&dir, PostgresOptions::fast_and_forgetful())?;
-    Ok(PrivateCluster { postgres: Mutex::new(postgres), dir })
+    Ok(PrivateCluster {
+        postgres: Mutex::new(postgres),
+        dir,
+    })
 }
 
 async fn ensure_template(
@@ -107,9 +134,15 @@ async fn ensure_template(
     server: &PgConnectOptions,
     password: &str,
 ) -> Result<()> {
-    sqlx::query("SELECT pg_advisory_lock($1)").bind(TEMPLATE_LOCK).execute(&mut *connection).await?;
+    sqlx::query("SELECT pg_advisory_lock($1)")
+        .bind(TEMPLATE_LOCK)
+        .execute(&mut *connection)
+        .await?;
     let made = make_template_if_missing(connection, server, password).await;
-    sqlx::query("SELECT pg_advisory_unlock($1)").bind(TEMPLATE_LOCK).execute(&mut *connection).await?;
+    sqlx::query("SELECT pg_advisory_unlock($1)")
+        .bind(TEMPLATE_LOCK)
+        .execute(&mut *connection)
+        .await?;
     made
 }
 
@@ -118,10 +151,11 @@ async fn make_template_if_missing(
     server: &PgConnectOptions,
     password: &str,
 ) -> Result<()> {
-    let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
-        .bind(TEMPLATE)
-        .fetch_one(&mut *connection)
-        .await?;
+    let exists: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+            .bind(TEMPLATE)
+            .fetch_one(&mut *connection)
+            .await?;
     if exists {
         return Ok(());
     }
@@ -134,9 +168,15 @@ async fn make_template_if_missing(
         server.get_host(),
         server.get_port()
     );
-    servo_store::migrate::migrate(&url, password).await.context("migrate the template database")?;
+    servo_store::migrate::migrate(&url, password)
+        .await
+        .context("migrate the template database")?;
     // The name appears only once the template is complete.
-    run(connection, format!("ALTER DATABASE {draft} RENAME TO {TEMPLATE}")).await
+    run(
+        connection,
+        format!("ALTER DATABASE {draft} RENAME TO {TEMPLATE}"),
+    )
+    .await
 }
 
 /// For statements that take no parameters; the names in them are ours.
@@ -146,10 +186,16 @@ async fn run(connection: &mut PgConnection, sql: String) -> Result<()> {
 }
 
 fn password_in(url: &str) -> Result<String> {
-    let after_user = url.split("://").nth(1).and_then(|rest| rest.split('@').next());
-    let password = after_user.and_then(|user| user.split_once(':')).map(|(_, password)| password.to_owned());
-    password
-        .with_context(|| format!("{CLUSTER_VARIABLE} must be postgres://user:password@host:port/database"))
+    let after_user = url
+        .split("://")
+        .nth(1)
+        .and_then(|rest| rest.split('@').next());
+    let password = after_user
+        .and_then(|user| user.split_once(':'))
+        .map(|(_, password)| password.to_owned());
+    password.with_context(|| {
+        format!("{CLUSTER_VARIABLE} must be postgres://user:password@host:port/database")
+    })
 }
 
 fn random_suffix() -> String {

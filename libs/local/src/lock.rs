@@ -20,9 +20,14 @@ impl DirLock {
         match file.try_lock() {
             Ok(()) => Ok(DirLock { _file: file }),
             Err(TryLockError::WouldBlock) => {
-                bail!("{} is in use by another Servo: stop it, or choose another directory", dir.display())
+                bail!(
+                    "{} is in use by another Servo: stop it, or choose another directory",
+                    dir.display()
+                )
             }
-            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("lock {}", path.display()))
+            }
         }
     }
 }

@@ -12,7 +12,9 @@ const TRIES_MAX: u16 = 200;
 
 /// A port of 127.0.0.1 that nobody listens on.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
 }
 
 /// Hands out ports that are free now and that nobody else of this user was handed out. They stay ours as long as this
@@ -27,7 +29,11 @@ impl FreePorts {
     pub fn group(&mut self, wanted: u16, offsets: &[u16]) -> Result<u16> {
         for port in wanted..wanted.saturating_add(TRIES_MAX) {
             let further = offsets.iter().map(|offset| port.checked_add(*offset));
-            let Some(all) = [Some(port)].into_iter().chain(further).collect::<Option<Vec<u16>>>() else {
+            let Some(all) = [Some(port)]
+                .into_iter()
+                .chain(further)
+                .collect::<Option<Vec<u16>>>()
+            else {
                 break;
             };
             let locks: Option<Vec<PortLock>> = all.iter().map(|port| self.take(*port)).collect();
@@ -44,7 +50,9 @@ impl FreePorts {
 
     fn take(&self, port: u16) -> Option<PortLock> {
         let lock = PortLock::take(port).filter(|_| !self.taken.contains_key(&port))?;
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(lock)
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .is_ok()
+            .then_some(lock)
     }
 }
 
@@ -59,7 +67,11 @@ mod tests {
         let mut ports = FreePorts::default();
         let got = ports.group(wanted, &[100]).unwrap();
         assert!(got > wanted);
-        assert_ne!(ports.group(wanted, &[100]).unwrap(), got, "a port is handed out once");
+        assert_ne!(
+            ports.group(wanted, &[100]).unwrap(),
+            got,
+            "a port is handed out once"
+        );
     }
 
     #[test]

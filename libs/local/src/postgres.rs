@@ -80,7 +80,15 @@ impl Postgres {
         let user = unprivileged::user()?;
         let dir = unprivileged::lend_dir(dir, user)?;
         let password = password_of(&dir, user)?;
-        let mut postgres = Postgres { bin, dir, user, options, password, port: free_port()?, server: None };
+        let mut postgres = Postgres {
+            bin,
+            dir,
+            user,
+            options,
+            password,
+            port: free_port()?,
+            server: None,
+        };
         if !postgres.data().join("PG_VERSION").exists() {
             postgres.init()?;
         }
@@ -95,7 +103,10 @@ impl Postgres {
 
     /// The superuser's URL of `database`.
     pub fn admin_url_of(&self, database: &str) -> String {
-        format!("postgres://{ADMIN}:{}@127.0.0.1:{}/{database}", self.password, self.port)
+        format!(
+            "postgres://{ADMIN}:{}@127.0.0.1:{}/{database}",
+            self.password, self.port
+        )
     }
 
     /// The one password of this cluster; the service roles get it too.
@@ -153,8 +164,17 @@ impl Postgres {
         let mut initdb = command(&self.bin.join("initdb"), self.user);
         initdb.arg("-D").arg(self.data()).arg("-U").arg(ADMIN);
         initdb.arg(format!("--pwfile={}", password_file.display()));
-        initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]);
-        let made = initdb.current_dir(&self.dir).stdin(Stdio::null()).output().context("run initdb")?;
+        initdb.args([
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]);
+        let made = initdb
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .output()
+            .context("run initdb")?;
         if !made.status.success() {
             bail!(
                 "initdb failed in {}: {}",
@@ -175,22 +195,40 @@ impl Postgres {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                bail!("Postgres did not start within {START_LIMIT:?}: see {}", self.log_path().display());
+                bail!(
+                    "Postgres did not start within {START_LIMIT:?}: see {}",
+                    self.log_path().display()
+                );
             }
             std::thread::sleep(LOOK_AGAIN * 10);
         }
     }
 
     fn spawn(&self) -> Result<Child> {
-        let log =
-            File::options().create(true).append(true).open(self.log_path()).context("open Postgres log")?;
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_path())
+            .context("open Postgres log")?;
         let mut server = command(&self.bin.join("postgres"), self.user);
-        server.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
-        let own = self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        server
+            .arg("-D")
+            .arg(self.data())
+            .arg("-p")
+            .arg(self.port.to_string());
+        let own = self
+            .options
+            .settings
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in SETTINGS.iter().copied().chain(own) {
             server.arg("-c").arg(format!("{name}={value}"));
         }
-        server.current_dir(&self.dir).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        server
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         Child::spawn("postgres", server).context("start Postgres")
     }
 
@@ -226,7 +264,12 @@ fn find_binaries() -> Result<PathBuf> {
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter_map(|entry| {
+            Some((
+                entry.file_name().to_str()?.parse().ok()?,
+                entry.path().join("bin"),
+            ))
+        })
         .filter(|(major, bin)| *major >= 15 && bin.join("postgres").is_file())
         .collect();
     debian.sort();

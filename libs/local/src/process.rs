@@ -20,10 +20,20 @@ pub fn peak_memory_mb(pid: u32) -> Result<f64> {
 
 fn megabytes(pid: u32, field: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let value = |line: &str| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned);
-    let line = status.lines().find_map(value).with_context(|| format!("find {field}"))?;
-    let kilobytes: f64 =
-        line.trim().trim_end_matches(" kB").parse().with_context(|| format!("read {field}"))?;
+    let value = |line: &str| {
+        line.strip_prefix(field)?
+            .strip_prefix(':')
+            .map(str::to_owned)
+    };
+    let line = status
+        .lines()
+        .find_map(value)
+        .with_context(|| format!("find {field}"))?;
+    let kilobytes: f64 = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .with_context(|| format!("read {field}"))?;
     Ok(kilobytes / 1024.0)
 }
 
@@ -33,7 +43,10 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
     for entry in fs::read_dir("/proc")?.flatten() {
         let child = entry.file_name().to_string_lossy().parse::<u32>().ok();
         // One that ends just now is no longer there to be asked.
-        if let Some(child) = child.and_then(|child| stat(child).ok()).filter(|child| child.parent == pid) {
+        if let Some(child) = child
+            .and_then(|child| stat(child).ok())
+            .filter(|child| child.parent == pid)
+        {
             ticks += child.ticks;
         }
     }
@@ -48,7 +61,9 @@ struct Stat {
 /// The fields after the name, which stands in parentheses and may hold anything.
 fn stat(pid: u32) -> Result<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = text.rsplit_once(") ").context("find the end of the name in /proc/…/stat")?;
+    let (_, fields) = text
+        .rsplit_once(") ")
+        .context("find the end of the name in /proc/…/stat")?;
     let fields: Vec<&str> = fields.split(' ').collect();
     let number = |n: usize| fields.get(n).and_then(|field| field.parse::<u64>().ok());
     let (parent, user, kernel) = (number(1), number(11), number(12));

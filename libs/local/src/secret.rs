@@ -23,9 +23,19 @@ pub(crate) fn kept_secret(path: &Path, prefix: &str) -> Result<String> {
 }
 
 pub(crate) fn random_word(length: usize) -> String {
-    rand::rng().sample_iter(Alphanumeric).take(length).map(char::from).collect()
+    rand::rng()
+        .sample_iter(Alphanumeric)
+        .take(length)
+        .map(char::from)
+        .collect()
 }
 
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(text.as_bytes())
 }

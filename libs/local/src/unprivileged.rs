@@ -21,7 +21,10 @@ pub(crate) fn user() -> Result<Option<User>> {
     }
     for name in ["postgres", "nobody"] {
         if let Some(account) = Account::from_name(name).context("look up an unprivileged user")? {
-            return Ok(Some(User { uid: account.uid.as_raw(), gid: account.gid.as_raw() }));
+            return Ok(Some(User {
+                uid: account.uid.as_raw(),
+                gid: account.gid.as_raw(),
+            }));
         }
     }
     anyhow::bail!(
@@ -35,7 +38,11 @@ pub(crate) fn lend_dir(dir: &Path, user: Option<User>) -> Result<PathBuf> {
     std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     let dir = dir.canonicalize()?;
     let Some(user) = user else { return Ok(dir) };
-    let lent = if may_enter(&dir, user)? { dir } else { substitute_for(&dir)? };
+    let lent = if may_enter(&dir, user)? {
+        dir
+    } else {
+        substitute_for(&dir)?
+    };
     std::os::unix::fs::chown(&lent, Some(user.uid), Some(user.gid))
         .with_context(|| format!("give {} to the user that runs Postgres", lent.display()))?;
     Ok(lent)
@@ -44,14 +51,22 @@ pub(crate) fn lend_dir(dir: &Path, user: Option<User>) -> Result<PathBuf> {
 fn may_enter(dir: &Path, user: User) -> Result<bool> {
     let parent = dir.parent().unwrap_or(dir);
     let mut test = command(Path::new("/usr/bin/test"), Some(user));
-    test.arg("-x").arg(parent).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    test.arg("-x")
+        .arg(parent)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     Ok(test.status().context("run `test`")?.success())
 }
 
 fn substitute_for(dir: &Path) -> Result<PathBuf> {
-    let name: String =
-        dir.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name: String = dir
+        .to_string_lossy()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
     let substitute = std::env::temp_dir().join(format!("servo{name}"));
-    std::fs::create_dir_all(&substitute).with_context(|| format!("create {}", substitute.display()))?;
+    std::fs::create_dir_all(&substitute)
+        .with_context(|| format!("create {}", substitute.display()))?;
     Ok(substitute)
 }

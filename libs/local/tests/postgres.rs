@@ -8,12 +8,21 @@ async fn a_killed_cluster_comes_back_with_its_data() {
     let dir = tempfile::tempdir().unwrap();
     let mut postgres = Postgres::start(&dir.path().join("pg")).unwrap();
     let mut first = PgConnection::connect(&postgres.admin_url()).await.unwrap();
-    sqlx::query("CREATE TABLE kept AS SELECT 7 AS n").execute(&mut first).await.unwrap();
+    sqlx::query("CREATE TABLE kept AS SELECT 7 AS n")
+        .execute(&mut first)
+        .await
+        .unwrap();
     postgres.kill_9().unwrap();
-    assert!(sqlx::query("SELECT 1").execute(&mut first).await.is_err(), "the old connection is dead");
+    assert!(
+        sqlx::query("SELECT 1").execute(&mut first).await.is_err(),
+        "the old connection is dead"
+    );
     postgres.restart().unwrap();
     let mut second = PgConnection::connect(&postgres.admin_url()).await.unwrap();
-    let n: i32 = sqlx::query_scalar("SELECT n FROM kept").fetch_one(&mut second).await.unwrap();
+    let n: i32 = sqlx::query_scalar("SELECT n FROM kept")
+        .fetch_one(&mut second)
+        .await
+        .unwrap();
     assert_eq!(n, 7);
 }
 

@@ -33,7 +33,12 @@ pub struct Caller {
 impl Caller {
     /// The caller that the mesh put beside the request.
     pub fn of(extensions: &Extensions) -> Result<&Caller, Error> {
-        let absent = || Error::new(Reason::Internal, "the call did not come through the door of the mesh");
+        let absent = || {
+            Error::new(
+                Reason::Internal,
+                "the call did not come through the door of the mesh",
+            )
+        };
         extensions.get::<Caller>().ok_or_else(absent)
     }
 
@@ -71,10 +76,19 @@ impl Caller {
     pub fn write(&self, headers: &mut HeaderMap) -> Result<(), Error> {
         strip(headers);
         let roles = self.roles.join(",");
-        let values = [&self.tenant, &self.workspace, &self.principal, &roles, &self.request_id];
+        let values = [
+            &self.tenant,
+            &self.workspace,
+            &self.principal,
+            &roles,
+            &self.request_id,
+        ];
         for (name, value) in CALLER_HEADERS.into_iter().zip(values) {
             let written = HeaderValue::from_str(value).map_err(|_| {
-                Error::new(Reason::InvalidField, format!("{name}: only visible ASCII characters can be sent"))
+                Error::new(
+                    Reason::InvalidField,
+                    format!("{name}: only visible ASCII characters can be sent"),
+                )
             })?;
             headers.insert(name, written);
         }
@@ -104,15 +118,24 @@ impl Caller {
 
     /// What the gateway says about its client. Without a principal it says nothing.
     pub(crate) fn from_gateway(headers: &HeaderMap) -> Option<Caller> {
-        let text =
-            |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let text = |name| {
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned()
+        };
         let roles = text(ROLES);
         let caller = Caller {
             peer: PeerIdentity::Service(Service::Gateway),
             tenant: text(TENANT),
             workspace: text(WORKSPACE),
             principal: text(PRINCIPAL),
-            roles: roles.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
+            roles: roles
+                .split(',')
+                .filter(|role| !role.is_empty())
+                .map(str::to_owned)
+                .collect(),
             request_id: text(REQUEST_ID),
         };
         (!caller.principal.is_empty()).then_some(caller)
@@ -127,5 +150,8 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
 }
 
 fn closed(reason: Reason, what: &str, name: &str) -> Error {
-    Error::new(reason, format!("{what} `{name}` does not exist or is not open to this caller"))
+    Error::new(
+        reason,
+        format!("{what} `{name}` does not exist or is not open to this caller"),
+    )
 }

@@ -125,7 +125,8 @@ impl Error {
     /// A request whose `field` is wrong.
     pub fn bad_field(field: impl Into<String>, sentence: impl Into<String>) -> Error {
         let (field, sentence) = (field.into(), sentence.into());
-        Error::new(Reason::InvalidField, format!("{field}: {sentence}")).and_bad_field(field, sentence)
+        Error::new(Reason::InvalidField, format!("{field}: {sentence}"))
+            .and_bad_field(field, sentence)
     }
 
     #[must_use]
@@ -159,7 +160,10 @@ impl Error {
 
     /// Fields that are wrong, each with what is wrong about it.
     pub fn violations(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.violations.iter().map(|(field, sentence)| (field.as_str(), sentence.as_str()))
+        self.0
+            .violations
+            .iter()
+            .map(|(field, sentence)| (field.as_str(), sentence.as_str()))
     }
 
     /// After which a repeat may help.
@@ -178,7 +182,10 @@ impl std::error::Error for Error {}
 
 impl From<Error> for Status {
     fn from(Error(error): Error) -> Status {
-        let facts = error.metadata.into_iter().map(|(key, value)| (key, shortened(value, FACT_BYTES_MAX)));
+        let facts = error
+            .metadata
+            .into_iter()
+            .map(|(key, value)| (key, shortened(value, FACT_BYTES_MAX)));
         let facts: HashMap<String, String> = facts.collect();
         let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, facts);
         for (field, sentence) in what_fits(error.violations) {
@@ -190,7 +197,11 @@ impl From<Error> for Status {
         if error.retry_after.is_some() {
             details.set_retry_info(error.retry_after);
         }
-        Status::with_error_details(code(error.reason), shortened(error.message, MESSAGE_BYTES_MAX), details)
+        Status::with_error_details(
+            code(error.reason),
+            shortened(error.message, MESSAGE_BYTES_MAX),
+            details,
+        )
     }
 }
 
@@ -230,7 +241,9 @@ fn shortened(mut text: String, bytes_max: usize) -> String {
 
 /// The reason in a status that a service of ours answered.
 pub fn reason_of(status: &Status) -> Option<Reason> {
-    let info = status.get_details_error_info().filter(|info| info.domain == ERROR_DOMAIN)?;
+    let info = status
+        .get_details_error_info()
+        .filter(|info| info.domain == ERROR_DOMAIN)?;
     Reason::from_str_name(&format!("ERROR_REASON_{}", info.reason))
 }
 
@@ -242,11 +255,21 @@ mod tests {
     /// The comments are what users read, the table is what services answer.
     #[test]
     fn every_reason_answers_the_code_its_comment_promises() {
-        let list = servo_proto::descriptors().get_enum_by_name("servo.v1.ErrorReason").unwrap();
+        let list = servo_proto::descriptors()
+            .get_enum_by_name("servo.v1.ErrorReason")
+            .unwrap();
         let file = list.parent_file();
-        let comments = file.file_descriptor_proto().source_code_info.as_ref().unwrap();
+        let comments = file
+            .file_descriptor_proto()
+            .source_code_info
+            .as_ref()
+            .unwrap();
         for value in list.values().filter(|value| value.number() != 0) {
-            let place = comments.location.iter().find(|location| location.path == value.path()).unwrap();
+            let place = comments
+                .location
+                .iter()
+                .find(|location| location.path == value.path())
+                .unwrap();
             let reason = Reason::try_from(value.number()).unwrap();
             let promise = place.leading_comments().trim().split(':').next().unwrap();
             assert_eq!(code_name(code(reason)), promise, "{}", value.name());
@@ -265,23 +288,37 @@ mod tests {
         assert_eq!(reason_of(&status), Some(Reason::InvalidField));
         let details = status.get_error_details();
         assert_eq!(details.error_info().unwrap().metadata["limit"], "100");
-        assert_eq!(details.bad_request().unwrap().field_violations[1].field, "page_size");
-        assert_eq!(details.quota_failure().unwrap().violations[0].subject, "tenant:acme");
-        assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_millis(1500)));
+        assert_eq!(
+            details.bad_request().unwrap().field_violations[1].field,
+            "page_size"
+        );
+        assert_eq!(
+            details.quota_failure().unwrap().violations[0].subject,
+            "tenant:acme"
+        );
+        assert_eq!(
+            details.retry_info().unwrap().retry_delay,
+            Some(Duration::from_millis(1500))
+        );
         assert_eq!(reason_of(&Status::internal("no details")), None);
     }
 
     #[test]
     fn however_much_is_wrong_it_fits_into_the_headers_of_every_client() {
         let sentence = "ö".repeat(50);
-        let wrong =
-            |error: Error, n: usize| error.and_bad_field(format!("assets[{n}].name"), sentence.clone());
+        let wrong = |error: Error, n: usize| {
+            error.and_bad_field(format!("assets[{n}].name"), sentence.clone())
+        };
         let long = "ö".repeat(5000);
-        let first =
-            Error::new(Reason::ManifestInvalid, &*long).with("run_id", &*long).and_bad_field("name", long);
+        let first = Error::new(Reason::ManifestInvalid, &*long)
+            .with("run_id", &*long)
+            .and_bad_field("name", long);
         let error = (1..1000).fold(first, wrong);
         let headers = Status::from(error).into_http::<()>().into_parts().0.headers;
-        let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
+        let bytes: usize = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + 32)
+            .sum();
         assert!(bytes <= 8192, "{bytes} bytes");
         let status = Status::from_header_map(&headers).unwrap();
         assert!(status.get_error_details().error_info().unwrap().metadata["run_id"].len() < 256);
@@ -294,7 +331,10 @@ mod tests {
             .unwrap()
             .strip_suffix(" more")
             .unwrap();
-        assert_eq!(violations[0].field, "name", "a long sentence is cut, its field is not");
+        assert_eq!(
+            violations[0].field, "name",
+            "a long sentence is cut, its field is not"
+        );
         assert_eq!(violations.len() - 1 + told.parse::<usize>().unwrap(), 1000);
     }
 }

@@ -30,7 +30,10 @@ pub enum Fault {
 
 impl Fault {
     pub fn config(key: impl Into<String>, sentence: impl fmt::Display) -> Fault {
-        Fault::Config(vec![ConfigFault { key: key.into(), sentence: sentence.to_string() }])
+        Fault::Config(vec![ConfigFault {
+            key: key.into(),
+            sentence: sentence.to_string(),
+        }])
     }
 
     pub fn runtime(sentence: impl fmt::Display) -> Fault {

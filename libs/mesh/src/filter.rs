@@ -50,8 +50,12 @@ fn terms(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> {
     let mut terms = Vec::new();
     while !rest.is_empty() {
         if !terms.is_empty() {
-            let after = rest.strip_prefix("AND").filter(|after| after.starts_with(char::is_whitespace));
-            rest = after.ok_or_else(|| format!("`AND` is expected before `{rest}`"))?.trim_start();
+            let after = rest
+                .strip_prefix("AND")
+                .filter(|after| after.starts_with(char::is_whitespace));
+            rest = after
+                .ok_or_else(|| format!("`AND` is expected before `{rest}`"))?
+                .trim_start();
         }
         let (term, after) = term(rest, fields)?;
         terms.push(term);
@@ -61,27 +65,46 @@ fn terms(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> {
 }
 
 fn term<'a>(text: &'a str, fields: &[&str]) -> Result<(Term, &'a str), String> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c)))
+        .unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
-    let (field, key) = name.split_once('.').map_or((name, None), |(field, key)| (field, Some(key)));
+    let (field, key) = name
+        .split_once('.')
+        .map_or((name, None), |(field, key)| (field, Some(key)));
     let known = match key {
         None => fields.contains(&field),
-        Some(key) => !key.is_empty() && fields.iter().any(|known| known.strip_suffix(".*") == Some(field)),
+        Some(key) => {
+            !key.is_empty()
+                && fields
+                    .iter()
+                    .any(|known| known.strip_suffix(".*") == Some(field))
+        }
     };
     if !known {
-        return Err(format!("`{name}` cannot be filtered by; the fields are {}", fields.join(", ")));
+        return Err(format!(
+            "`{name}` cannot be filtered by; the fields are {}",
+            fields.join(", ")
+        ));
     }
     let rest = rest.trim_start();
     let (sign, operator) = (OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign)))
         .ok_or_else(|| format!("an operator (= != : < <= > >=) is expected after `{name}`"))?;
     let (value, rest) = value(rest[sign.len()..].trim_start())?;
-    let term = Term { field: field.to_owned(), key: key.map(str::to_owned), operator: *operator, value };
+    let term = Term {
+        field: field.to_owned(),
+        key: key.map(str::to_owned),
+        operator: *operator,
+        value,
+    };
     Ok((term, rest))
 }
 
 fn value(text: &str) -> Result<(String, &str), String> {
     if let Some(quoted) = text.strip_prefix('"') {
-        let (value, rest) = quoted.split_once('"').ok_or("a quotation mark is not closed")?;
+        let (value, rest) = quoted
+            .split_once('"')
+            .ok_or("a quotation mark is not closed")?;
         return Ok((value.to_owned(), rest));
     }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -107,7 +130,10 @@ impl Term {
     pub fn time(&self) -> Result<i128, Error> {
         let at: jiff::Timestamp = self.value.parse().map_err(|_| {
             let form = "2026-01-31T12:00:00Z";
-            bad_filter(&format!("`{}` is no time; write {} like \"{form}\"", self.value, self.field))
+            bad_filter(&format!(
+                "`{}` is no time; write {} like \"{form}\"",
+                self.value, self.field
+            ))
         })?;
         Ok(at.as_nanosecond())
     }
@@ -133,10 +159,17 @@ mod tests {
 
     fn check(filter: &str, expected: Result<&[(&str, Operator, &str)], &str>) {
         let read = terms(filter, &["state", "name", "labels.*"]);
-        let read =
-            read.map(|terms| terms.into_iter().map(|t| (t.field, t.operator, t.value)).collect::<Vec<_>>());
+        let read = read.map(|terms| {
+            terms
+                .into_iter()
+                .map(|t| (t.field, t.operator, t.value))
+                .collect::<Vec<_>>()
+        });
         let expected = expected.map(|terms| {
-            terms.iter().map(|(f, o, v)| ((*f).to_owned(), *o, (*v).to_owned())).collect::<Vec<_>>()
+            terms
+                .iter()
+                .map(|(f, o, v)| ((*f).to_owned(), *o, (*v).to_owned()))
+                .collect::<Vec<_>>()
         });
         assert_eq!(read, expected.map_err(str::to_owned), "{filter}");
     }
@@ -147,20 +180,46 @@ mod tests {
         check("state = LOST", Ok(&[("state", Operator::Is, "LOST")]));
         check(
             "state!=LOST AND name : \"a b\"",
-            Ok(&[("state", Operator::IsNot, "LOST"), ("name", Operator::Has, "a b")]),
+            Ok(&[
+                ("state", Operator::IsNot, "LOST"),
+                ("name", Operator::Has, "a b"),
+            ]),
         );
         check("name<=x", Ok(&[("name", Operator::AtMost, "x")]));
-        check("labels.cost-centre = 7", Ok(&[("labels", Operator::Is, "7")]));
-        assert_eq!(terms("labels.a.b = 1", &["labels.*"]).unwrap()[0].key.as_deref(), Some("a.b"));
+        check(
+            "labels.cost-centre = 7",
+            Ok(&[("labels", Operator::Is, "7")]),
+        );
+        assert_eq!(
+            terms("labels.a.b = 1", &["labels.*"]).unwrap()[0]
+                .key
+                .as_deref(),
+            Some("a.b")
+        );
     }
 
     #[test]
     fn a_fault_says_where() {
-        check("states = x", Err("`states` cannot be filtered by; the fields are state, name, labels.*"));
-        check("labels = x", Err("`labels` cannot be filtered by; the fields are state, name, labels.*"));
-        check("name.x = y", Err("`name.x` cannot be filtered by; the fields are state, name, labels.*"));
-        check("state LOST", Err("an operator (= != : < <= > >=) is expected after `state`"));
-        check("state = LOST name = x", Err("`AND` is expected before `name = x`"));
+        check(
+            "states = x",
+            Err("`states` cannot be filtered by; the fields are state, name, labels.*"),
+        );
+        check(
+            "labels = x",
+            Err("`labels` cannot be filtered by; the fields are state, name, labels.*"),
+        );
+        check(
+            "name.x = y",
+            Err("`name.x` cannot be filtered by; the fields are state, name, labels.*"),
+        );
+        check(
+            "state LOST",
+            Err("an operator (= != : < <= > >=) is expected after `state`"),
+        );
+        check(
+            "state = LOST name = x",
+            Err("`AND` is expected before `name = x`"),
+        );
         check("state =", Err("a value is missing at the end"));
         check("name = \"x", Err("a quotation mark is not closed"));
     }

@@ -40,7 +40,13 @@ impl FirstMessage {
                 Some(Err(_)) | None => return Err(torn().into()),
             }
         };
-        Ok(FirstMessage { message, body: Body::new(Replayed { held: held.freeze(), rest }) })
+        Ok(FirstMessage {
+            message,
+            body: Body::new(Replayed {
+                held: held.freeze(),
+                rest,
+            }),
+        })
     }
 }
 
@@ -57,7 +63,10 @@ fn first_of(held: &BytesMut) -> Result<Option<Bytes>, Error> {
 }
 
 fn torn() -> Error {
-    Error::new(Reason::InvalidField, "the request ends in the middle of its first message")
+    Error::new(
+        Reason::InvalidField,
+        "the request ends in the middle of its first message",
+    )
 }
 
 /// What was read already, then the rest.

@@ -37,7 +37,10 @@ pub(crate) struct Readiness {
 impl Readiness {
     pub(crate) fn new() -> Readiness {
         let state = watch::Sender::new(State::Waiting("it has just started".to_owned()));
-        Readiness { state, was_ready: watch::Sender::new(false) }
+        Readiness {
+            state,
+            was_ready: watch::Sender::new(false),
+        }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -81,12 +84,20 @@ impl Readiness {
     {
         loop {
             let checked = tokio::time::timeout(CHECK_PATIENCE, check()).await;
-            let hangs =
-                || Err(format!("the check whether it is ready does not end within {CHECK_PATIENCE:?}"));
-            self.found(
-                checked.map_or_else(|_| hangs(), |checked| checked.map_err(|error| error.to_string())),
-            );
-            let calm = if self.state() == State::Ready { CALM } else { 1 };
+            let hangs = || {
+                Err(format!(
+                    "the check whether it is ready does not end within {CHECK_PATIENCE:?}"
+                ))
+            };
+            self.found(checked.map_or_else(
+                |_| hangs(),
+                |checked| checked.map_err(|error| error.to_string()),
+            ));
+            let calm = if self.state() == State::Ready {
+                CALM
+            } else {
+                1
+            };
             tokio::time::sleep(every * calm).await;
         }
     }
@@ -100,7 +111,11 @@ impl Readiness {
         let mut changes = self.state.subscribe();
         loop {
             let ready = *changes.borrow_and_update() == State::Ready;
-            let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+            let status = if ready {
+                ServingStatus::Serving
+            } else {
+                ServingStatus::NotServing
+            };
             for service in services.iter().copied().chain([""]) {
                 reporter.set_service_status(service, status).await;
             }

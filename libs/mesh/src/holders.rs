@@ -25,7 +25,11 @@ pub struct Holders {
 
 impl Holders {
     pub(crate) fn new(core: Arc<Core>, service: Service) -> Holders {
-        Holders { core, service, known: Arc::default() }
+        Holders {
+            core,
+            service,
+            known: Arc::default(),
+        }
     }
 
     pub fn of(&self, shard: i16) -> Option<Instance> {
@@ -35,8 +39,10 @@ impl Holders {
     /// Takes the place of what was known: shards, each with its holder's address.
     pub fn learn(&self, leases: impl IntoIterator<Item = (i16, String)>) {
         let mut known = self.known();
-        let mut instances: HashMap<Arc<str>, Instance> =
-            known.drain().map(|(_, instance)| (instance.address.clone(), instance)).collect();
+        let mut instances: HashMap<Arc<str>, Instance> = known
+            .drain()
+            .map(|(_, instance)| (instance.address.clone(), instance))
+            .collect();
         for (shard, address) in leases {
             let instance = match instances.get(address.as_str()) {
                 Some(instance) => Some(instance.clone()),
@@ -53,7 +59,10 @@ impl Holders {
         match parse_address(self.service, address) {
             Ok(uri) => {
                 let peer = Peer::new(self.core.clone(), self.service, uri);
-                Some(Instance { address: address.into(), peer })
+                Some(Instance {
+                    address: address.into(),
+                    peer,
+                })
             }
             Err(error) => {
                 tracing::error!(%error, address, "the holder of a shard gave an address that is none");
@@ -63,6 +72,8 @@ impl Holders {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<i16, Instance>> {
-        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.known
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -20,7 +20,9 @@ pub async fn follow_limits<T: Default>(
     read: impl Fn(&v1::TenantLimits) -> T,
     tell: impl Fn(PerTenant<T>),
 ) -> Result<(), Status> {
-    let watch = v1::WatchLimitsRequest { resume_token: String::new() };
+    let watch = v1::WatchLimitsRequest {
+        resume_token: String::new(),
+    };
     let mut stream = match QuotaServiceClient::new(quota).watch_limits(watch).await {
         Ok(response) => response.into_inner(),
         Err(status) => return without_limits(status, tell),
@@ -73,7 +75,10 @@ mod tests {
     fn said(tenants: &[(&str, u32)], caught_up: bool) -> v1::WatchLimitsResponse {
         let tenant = |(tenant, tasks): &(&str, u32)| v1::TenantLimits {
             tenant: (*tenant).to_owned(),
-            limits: Some(v1::QuotaLimits { max_concurrent_tasks: Some(*tasks), ..Default::default() }),
+            limits: Some(v1::QuotaLimits {
+                max_concurrent_tasks: Some(*tasks),
+                ..Default::default()
+            }),
             ..Default::default()
         };
         v1::WatchLimitsResponse {
@@ -86,7 +91,8 @@ mod tests {
     #[test]
     fn half_a_picture_is_not_told_and_a_reminder_is_nothing_new() {
         let mut limits = PerTenant::default();
-        let read = |told: &v1::TenantLimits| told.limits.and_then(|limits| limits.max_concurrent_tasks);
+        let read =
+            |told: &v1::TenantLimits| told.limits.and_then(|limits| limits.max_concurrent_tasks);
         assert!(!take(&mut limits, &said(&[("-", 5)], false), read));
         assert!(take(&mut limits, &said(&[("acme", 7)], true), read));
         assert!(!take(&mut limits, &said(&[], true), read));

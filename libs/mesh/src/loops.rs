@@ -55,7 +55,11 @@ pub struct Pace {
 
 impl Pace {
     pub fn every(every: Duration) -> Pace {
-        Pace { every, retry_max: FAILURE_DELAY_MAX, bell: Doorbell::default() }
+        Pace {
+            every,
+            retry_max: FAILURE_DELAY_MAX,
+            bell: Doorbell::default(),
+        }
     }
 
     /// For what must not wait for long whatever fails: it is tried again within this time.
@@ -66,7 +70,10 @@ impl Pace {
 
     #[must_use]
     pub fn woken_by(self, bell: &Doorbell) -> Pace {
-        Pace { bell: bell.clone(), ..self }
+        Pace {
+            bell: bell.clone(),
+            ..self
+        }
     }
 }
 
@@ -97,18 +104,28 @@ impl Doorbell {
 }
 
 /// Repeats `run_once` until the process drains; a pass under way is finished.
-pub(crate) async fn repeat<F, Fut, P, E>(name: &'static str, pace: Pace, watch: Watch, mut run_once: F)
-where
+pub(crate) async fn repeat<F, Fut, P, E>(
+    name: &'static str,
+    pace: Pace,
+    watch: Watch,
+    mut run_once: F,
+) where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<P, E>>,
     P: Progress,
     E: Display,
 {
-    let mut streak = Streak { name, last: None, failures: 0 };
+    let mut streak = Streak {
+        name,
+        last: None,
+        failures: 0,
+    };
     while !watch.shutdown.is_draining() {
         let outcome = AssertUnwindSafe(run_once()).catch_unwind().await;
-        let outcome =
-            outcome.map_or_else(|_| Err("it panicked".to_owned()), |pass| pass.map_err(|e| e.to_string()));
+        let outcome = outcome.map_or_else(
+            |_| Err("it panicked".to_owned()),
+            |pass| pass.map_err(|e| e.to_string()),
+        );
         watch.count(name, &outcome);
         let wait = streak.judge(outcome, &pace);
         tokio::select! {
@@ -132,7 +149,10 @@ impl Watch {
             Ok(_) => "idle",
             Err(_) => "failed",
         };
-        self.metrics.loop_passes.get_or_create(&LoopLabels { name, outcome }).inc();
+        self.metrics
+            .loop_passes
+            .get_or_create(&LoopLabels { name, outcome })
+            .inc();
     }
 }
 
@@ -149,7 +169,11 @@ impl Streak {
         match outcome {
             Ok(pass) => {
                 self.recovered();
-                if pass.worked() { Duration::ZERO } else { pace.every }
+                if pass.worked() {
+                    Duration::ZERO
+                } else {
+                    pace.every
+                }
             }
             Err(error) => self.failed(error).min(pace.retry_max),
         }
@@ -157,7 +181,11 @@ impl Streak {
 
     fn recovered(&mut self) {
         if self.failures > 0 {
-            info!(name = self.name, failures = self.failures, "loop works again");
+            info!(
+                name = self.name,
+                failures = self.failures,
+                "loop works again"
+            );
             (self.failures, self.last) = (0, None);
         }
     }
@@ -166,12 +194,17 @@ impl Streak {
         if self.last.as_ref() == Some(&error) {
             debug!(name = self.name, error, "loop pass failed again");
         } else {
-            warn!(name = self.name, error, "loop pass failed, it is repeated with growing delays");
+            warn!(
+                name = self.name,
+                error, "loop pass failed, it is repeated with growing delays"
+            );
         }
         self.last = Some(error);
         self.failures = self.failures.saturating_add(1);
         let doubled = FAILURE_DELAY_MIN.saturating_mul(1 << (self.failures - 1).min(16));
-        doubled.min(FAILURE_DELAY_MAX).mul_f64(rand::random_range(0.5..1.0))
+        doubled
+            .min(FAILURE_DELAY_MAX)
+            .mul_f64(rand::random_range(0.5..1.0))
     }
 }
 
@@ -182,7 +215,11 @@ mod tests {
     #[test]
     fn failures_are_repeated_later_and_later_up_to_what_the_loop_allows() {
         let longest = |pace: Pace| {
-            let mut streak = Streak { name: "test", last: None, failures: 0 };
+            let mut streak = Streak {
+                name: "test",
+                last: None,
+                failures: 0,
+            };
             let failed = |_| streak.judge::<()>(Err("down".to_owned()), &pace);
             (0..40).map(failed).max().unwrap_or_default()
         };

@@ -40,7 +40,12 @@ pub(crate) struct Core {
 
 impl<C> Mesh<C> {
     pub fn new(settings: Settings<C>, shutdown: Shutdown) -> Mesh<C> {
-        let Settings { service, common, own, tls } = settings;
+        let Settings {
+            service,
+            common,
+            own,
+            tls,
+        } = settings;
         let core = Core {
             service,
             common,
@@ -50,7 +55,10 @@ impl<C> Mesh<C> {
             shutdown,
             started_at: SystemTime::now(),
         };
-        Mesh { core: Arc::new(core), own: Arc::new(own) }
+        Mesh {
+            core: Arc::new(core),
+            own: Arc::new(own),
+        }
     }
 
     pub fn service(&self) -> Service {
@@ -84,12 +92,20 @@ impl<C> Mesh<C> {
     pub fn peer(&self, service: Service) -> Peer {
         let address = self.core.common.peers.address(service);
         // The address was checked when the configuration was read.
-        Peer::new(self.core.clone(), service, address.parse().unwrap_or_default())
+        Peer::new(
+            self.core.clone(),
+            service,
+            address.parse().unwrap_or_default(),
+        )
     }
 
     /// The way to one instance of a service, such as the holder of a shard. Keep the peer: it holds the connection.
     pub fn peer_at(&self, service: Service, address: &str) -> Result<Peer, Error> {
-        Ok(Peer::new(self.core.clone(), service, crate::peer::parse_address(service, address)?))
+        Ok(Peer::new(
+            self.core.clone(),
+            service,
+            crate::peer::parse_address(service, address)?,
+        ))
     }
 
     /// The instances of a service that hold shards; empty until it is told of them.
@@ -137,6 +153,9 @@ impl Core {
 
 impl<C> Clone for Mesh<C> {
     fn clone(&self) -> Mesh<C> {
-        Mesh { core: self.core.clone(), own: self.own.clone() }
+        Mesh {
+            core: self.core.clone(),
+            own: self.own.clone(),
+        }
     }
 }

@@ -16,8 +16,9 @@ use tonic::Code;
 use crate::spans::dropped;
 
 /// From a fifth of a millisecond, which is a call on loopback, to the longest deadlines.
-const SECONDS: [f64; 14] =
-    [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0];
+const SECONDS: [f64; 14] = [
+    0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0,
+];
 
 #[derive(Clone)]
 pub(crate) struct Metrics {
@@ -75,7 +76,12 @@ impl Metrics {
     /// Begins to measure a call; dropping the meter unfinished counts it as cancelled.
     pub(crate) fn begin(&self, method: &'static str) -> Meter {
         self.in_flight.inc();
-        Meter { metrics: self.clone(), method, begun: Instant::now(), code: Code::Cancelled }
+        Meter {
+            metrics: self.clone(),
+            method,
+            begun: Instant::now(),
+            code: Code::Cancelled,
+        }
     }
 
     pub(crate) fn encode(&self, certificate_expiry: i64) -> Result<String, std::fmt::Error> {
@@ -86,7 +92,10 @@ impl Metrics {
     }
 
     fn register(&self, service: Service) {
-        let build = Info::new(vec![("service", service.name()), ("version", env!("CARGO_PKG_VERSION"))]);
+        let build = Info::new(vec![
+            ("service", service.name()),
+            ("version", env!("CARGO_PKG_VERSION")),
+        ]);
         let mut registry = self.registry();
         registry.register("build", "The release that runs here", build);
         registry.register("rpc_requests", "Calls answered", self.requests.clone());
@@ -96,12 +105,24 @@ impl Metrics {
             self.durations.clone(),
         );
         registry.register("rpc_in_flight", "Calls under way", self.in_flight.clone());
-        registry.register("rpc_shed", "Calls and connections refused for a limit", self.shed.clone());
-        registry.register("loop_passes", "Passes of background loops", self.loop_passes.clone());
+        registry.register(
+            "rpc_shed",
+            "Calls and connections refused for a limit",
+            self.shed.clone(),
+        );
+        registry.register(
+            "loop_passes",
+            "Passes of background loops",
+            self.loop_passes.clone(),
+        );
         let help = "Spans that did not reach the collector";
         registry.register("telemetry_spans_dropped", help, dropped(service).clone());
         let help = "When the certificate in use ends, in seconds since 1970";
-        registry.register("tls_certificate_expiry_seconds", help, self.certificate_expiry.clone());
+        registry.register(
+            "tls_certificate_expiry_seconds",
+            help,
+            self.certificate_expiry.clone(),
+        );
     }
 }
 
@@ -121,9 +142,14 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        let labels = CallLabels { method: self.method, code: code_name(self.code) };
+        let labels = CallLabels {
+            method: self.method,
+            code: code_name(self.code),
+        };
         self.metrics.requests.get_or_create(&labels).inc();
-        let duration = self.metrics.durations.get_or_create(&MethodLabels { method: self.method });
+        let duration = self.metrics.durations.get_or_create(&MethodLabels {
+            method: self.method,
+        });
         duration.observe(self.begun.elapsed().as_secs_f64());
         self.metrics.in_flight.dec();
     }

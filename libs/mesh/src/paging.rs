@@ -20,7 +20,9 @@ pub struct PageTokens {
 impl PageTokens {
     pub fn new(secret: &[u8]) -> PageTokens {
         // The secret may serve other ends too, so tokens get a key of their own.
-        PageTokens { key: keyed_hash(secret, &["servo page tokens v1"]) }
+        PageTokens {
+            key: keyed_hash(secret, &["servo page tokens v1"]),
+        }
     }
 
     /// The token for what follows `cursor` in `list`.
@@ -35,13 +37,14 @@ impl PageTokens {
         if token.is_empty() {
             return Ok(None);
         }
-        let sentence =
-            "is not from this list; take next_page_token of the page before, with all else unchanged";
+        let sentence = "is not from this list; take next_page_token of the page before, with all else unchanged";
         let refused = || {
             Error::new(Reason::InvalidPageToken, format!("page_token: {sentence}"))
                 .and_bad_field("page_token", sentence)
         };
-        let bytes = BASE64URL_NOPAD.decode(token.as_bytes()).map_err(|_| refused())?;
+        let bytes = BASE64URL_NOPAD
+            .decode(token.as_bytes())
+            .map_err(|_| refused())?;
         let (tag, cursor) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refused)?;
         let cursor = std::str::from_utf8(cursor).map_err(|_| refused())?;
         match self.tag(list, cursor).as_slice() == tag {
@@ -52,7 +55,9 @@ impl PageTokens {
 
     fn tag(&self, list: &[&str], cursor: &str) -> [u8; TAG_BYTES] {
         let parts: Vec<&str> = list.iter().copied().chain([cursor]).collect();
-        *keyed_hash(&self.key, &parts).first_chunk().expect("a hash is longer than its head")
+        *keyed_hash(&self.key, &parts)
+            .first_chunk()
+            .expect("a hash is longer than its head")
     }
 }
 
@@ -67,9 +72,10 @@ pub fn page_size(given: i32, default: usize, max: usize) -> Result<usize, Error>
     match usize::try_from(given) {
         Ok(0) => Ok(default),
         Ok(given) => Ok(given.min(max)),
-        Err(_) => {
-            Err(Error::bad_field("page_size", format!("is {given}; write 1 to {max}, or 0 for {default}")))
-        }
+        Err(_) => Err(Error::bad_field(
+            "page_size",
+            format!("is {given}; write 1 to {max}, or 0 for {default}"),
+        )),
     }
 }
 
@@ -91,21 +97,44 @@ mod tests {
     fn a_token_leads_back_to_its_cursor_in_its_own_list_only() {
         let tokens = PageTokens::new(b"secret");
         let token = tokens.write(&["list", "acme", ""], "41");
-        assert_eq!(tokens.read(&["list", "acme", ""], &token).unwrap().as_deref(), Some("41"));
+        assert_eq!(
+            tokens
+                .read(&["list", "acme", ""], &token)
+                .unwrap()
+                .as_deref(),
+            Some("41")
+        );
         assert_eq!(tokens.read(&["list", "acme", ""], "").unwrap(), None);
         let refused = |list: &[&str], token: &str| tokens.read(list, token).unwrap_err().reason();
-        assert_eq!(refused(&["list", "other", ""], &token), Reason::InvalidPageToken);
-        assert_eq!(refused(&["list", "acm", "e"], &token), Reason::InvalidPageToken);
+        assert_eq!(
+            refused(&["list", "other", ""], &token),
+            Reason::InvalidPageToken
+        );
+        assert_eq!(
+            refused(&["list", "acm", "e"], &token),
+            Reason::InvalidPageToken
+        );
         let other = PageTokens::new(b"other").write(&["list", "acme", ""], "41");
-        assert_eq!(refused(&["list", "acme", ""], &other), Reason::InvalidPageToken);
+        assert_eq!(
+            refused(&["list", "acme", ""], &other),
+            Reason::InvalidPageToken
+        );
         for at in 0..token.len() {
             let mut changed = token.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(refused(&["list", "acme", ""], &changed), Reason::InvalidPageToken, "{at}");
+            assert_eq!(
+                refused(&["list", "acme", ""], &changed),
+                Reason::InvalidPageToken,
+                "{at}"
+            );
         }
         for wrong in ["x", "%%%", "ä", "AAAA"] {
-            assert_eq!(refused(&["list", "acme", ""], wrong), Reason::InvalidPageToken, "{wrong}");
+            assert_eq!(
+                refused(&["list", "acme", ""], wrong),
+                Reason::InvalidPageToken,
+                "{wrong}"
+            );
         }
     }
 
@@ -114,6 +143,9 @@ mod tests {
         assert_eq!(page_size(0, 20, 100).unwrap(), 20);
         assert_eq!(page_size(7, 20, 100).unwrap(), 7);
         assert_eq!(page_size(1000, 20, 100).unwrap(), 100);
-        assert_eq!(page_size(-1, 20, 100).unwrap_err().reason(), Reason::InvalidField);
+        assert_eq!(
+            page_size(-1, 20, 100).unwrap_err().reason(),
+            Reason::InvalidField
+        );
     }
 }

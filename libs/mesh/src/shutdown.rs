@@ -23,8 +23,10 @@ impl Shutdown {
 
     /// Begins to drain at SIGTERM or SIGINT and ends at the next one.
     pub fn on_signals() -> io::Result<Shutdown> {
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (mut terminate, mut interrupt) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        );
         let shutdown = Shutdown::new();
         let told = shutdown.clone();
         tokio::spawn(async move {

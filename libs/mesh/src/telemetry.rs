@@ -29,10 +29,19 @@ pub fn init<C>(settings: &Settings<C>) -> Result<Option<Exporter>, Fault> {
 }
 
 /// One filter before everything else: what is not logged is not even made.
-fn log(config: &Telemetry, filter: EnvFilter) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+fn log(
+    config: &Telemetry,
+    filter: EnvFilter,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
     match config.format {
-        LogFormat::Json => logs.json().flatten_event(true).with_span_list(false).try_init(),
+        LogFormat::Json => logs
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .try_init(),
         LogFormat::Pretty => logs.compact().try_init(),
     }
 }
@@ -45,9 +54,16 @@ fn log_and_export(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let logs = fmt::layer().with_writer(io::stderr);
     let logs = match config.format {
-        LogFormat::Json => logs.json().flatten_event(true).with_span_list(false).boxed(),
+        LogFormat::Json => logs
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .boxed(),
         LogFormat::Pretty => logs.compact().boxed(),
     };
-    let subscriber = registry().with(logs).with(spans).with(LoggedOrExported(filter));
+    let subscriber = registry()
+        .with(logs)
+        .with(spans)
+        .with(LoggedOrExported(filter));
     subscriber.try_init().map_err(TryInitError::into)
 }

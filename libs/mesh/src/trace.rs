@@ -21,12 +21,20 @@ pub struct TraceContext {
 impl TraceContext {
     /// The first span of a new trace.
     pub fn root() -> TraceContext {
-        TraceContext { trace_id: nonzero_u128(), span_id: nonzero_u64(), flags: SAMPLED, state: None }
+        TraceContext {
+            trace_id: nonzero_u128(),
+            span_id: nonzero_u64(),
+            flags: SAMPLED,
+            state: None,
+        }
     }
 
     /// A span below this one.
     pub fn child(&self) -> TraceContext {
-        TraceContext { span_id: nonzero_u64(), ..self.clone() }
+        TraceContext {
+            span_id: nonzero_u64(),
+            ..self.clone()
+        }
     }
 
     /// `00-<trace>-<span>-<flags>` of version 00, or of a later one that begins the same way.
@@ -36,7 +44,11 @@ impl TraceContext {
         let trace_id = hex(parts.next()?, 32)?;
         let span_id = u64::try_from(hex(parts.next()?, 16)?).ok()?;
         let flags = u8::try_from(hex(parts.next()?, 2)?).ok()?;
-        let shape = if version == 0 { parts.next().is_none() } else { version != 0xff };
+        let shape = if version == 0 {
+            parts.next().is_none()
+        } else {
+            version != 0xff
+        };
         (shape && trace_id != 0 && span_id != 0).then_some(TraceContext {
             trace_id,
             span_id,
@@ -48,7 +60,10 @@ impl TraceContext {
     /// What the caller sent, if it can be read.
     pub(crate) fn extract(headers: &HeaderMap) -> Option<TraceContext> {
         let mut context = TraceContext::parse(headers.get(TRACEPARENT)?.to_str().ok()?)?;
-        context.state = headers.get(TRACESTATE).filter(|state| state.len() <= TRACESTATE_BYTES_MAX).cloned();
+        context.state = headers
+            .get(TRACESTATE)
+            .filter(|state| state.len() <= TRACESTATE_BYTES_MAX)
+            .cloned();
         Some(context)
     }
 
@@ -63,7 +78,10 @@ impl TraceContext {
 
     /// What vendors wrote beside it; empty when they did not.
     pub fn state(&self) -> &str {
-        self.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default()
+        self.state
+            .as_ref()
+            .and_then(|state| state.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// Whether whoever began the trace wants it kept.
@@ -94,13 +112,18 @@ impl TraceContext {
 
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, self.flags)
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{:02x}",
+            self.trace_id, self.span_id, self.flags
+        )
     }
 }
 
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let lower = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-    (text.len() == digits && text.chars().all(lower)).then(|| u128::from_str_radix(text, 16).ok())?
+    (text.len() == digits && text.chars().all(lower))
+        .then(|| u128::from_str_radix(text, 16).ok())?
 }
 
 fn nonzero_u128() -> u128 {

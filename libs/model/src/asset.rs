@@ -19,7 +19,10 @@ impl AssetKey {
     pub fn new(namespace: &str, name: &str) -> Result<AssetKey, AssetKeyError> {
         check_name("namespace", namespace)?;
         check_name("name", name)?;
-        Ok(AssetKey { namespace: namespace.to_owned(), name: name.to_owned() })
+        Ok(AssetKey {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     /// Parses `namespace/name`.
@@ -45,7 +48,10 @@ impl AssetKey {
     }
 
     fn split(text: &str, separator: char) -> Result<AssetKey, AssetKeyError> {
-        let missing = || AssetKeyError::NoSeparator { given: excerpt(text), separator };
+        let missing = || AssetKeyError::NoSeparator {
+            given: excerpt(text),
+            separator,
+        };
         let (namespace, name) = text.split_once(separator).ok_or_else(missing)?;
         AssetKey::new(namespace, name)
     }
@@ -77,7 +83,9 @@ pub enum AssetKeyError {
          not beginning with a digit"
     )]
     BadYamlName { given: String },
-    #[error("the YAML name `{given}` means the asset name `{name}`, which is taken; rename one of the two")]
+    #[error(
+        "the YAML name `{given}` means the asset name `{name}`, which is taken; rename one of the two"
+    )]
     NameTaken { given: String, name: String },
 }
 
@@ -90,7 +98,10 @@ pub fn asset_names<'a>(
     for given in yaml_names {
         let name = asset_name(given)?;
         if taken.contains(&name) || names.contains_key(given) {
-            return Err(AssetKeyError::NameTaken { given: given.to_owned(), name });
+            return Err(AssetKeyError::NameTaken {
+                given: given.to_owned(),
+                name,
+            });
         }
         names.insert(given, name);
     }
@@ -102,14 +113,19 @@ fn asset_name(given: &str) -> Result<String, AssetKeyError> {
     let name = given.replace('-', "_");
     match !given.contains('_') && is_name(&name) {
         true => Ok(name),
-        false => Err(AssetKeyError::BadYamlName { given: excerpt(given) }),
+        false => Err(AssetKeyError::BadYamlName {
+            given: excerpt(given),
+        }),
     }
 }
 
 fn check_name(part: &'static str, given: &str) -> Result<(), AssetKeyError> {
     match is_name(given) {
         true => Ok(()),
-        false => Err(AssetKeyError::BadName { part, given: excerpt(given) }),
+        false => Err(AssetKeyError::BadName {
+            part,
+            given: excerpt(given),
+        }),
     }
 }
 
@@ -138,9 +154,17 @@ mod tests {
 
     #[test]
     fn refuses_what_has_another_form() {
-        for text in
-            ["raw", "raw.events", "/events", "raw/", "raw/2nd", "Raw/events", "raw/a/b", "raw/a-b", "raw/é"]
-        {
+        for text in [
+            "raw",
+            "raw.events",
+            "/events",
+            "raw/",
+            "raw/2nd",
+            "Raw/events",
+            "raw/a/b",
+            "raw/a-b",
+            "raw/é",
+        ] {
             assert!(AssetKey::parse_canonical(text).is_err(), "{text}");
         }
         assert!(AssetKey::new("raw", &"a".repeat(NAME_BYTES_MAX)).is_ok());
@@ -160,7 +184,10 @@ mod tests {
         let collision = asset_names(["load-prices"], &taken).unwrap_err();
         assert_eq!(
             collision,
-            AssetKeyError::NameTaken { given: "load-prices".into(), name: "load_prices".into() }
+            AssetKeyError::NameTaken {
+                given: "load-prices".into(),
+                name: "load_prices".into()
+            }
         );
         assert!(asset_names(["a-b", "a-b"], &BTreeSet::new()).is_err());
         for name in ["2nd-load", "load_prices", "Load", ""] {

@@ -89,7 +89,10 @@ impl Cut {
                 "has {count} dimensions; 1 to {PARTITION_DIMENSIONS_MAX} are allowed"
             )));
         }
-        if let Some(pair) = dimensions.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        if let Some(pair) = dimensions
+            .windows(2)
+            .find(|pair| pair[0].name == pair[1].name)
+        {
             return Err(CutError::Invalid(format!(
                 "the dimension `{}` stands twice; keep one",
                 pair[0].name
@@ -103,7 +106,9 @@ impl Cut {
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.dimensions.binary_search_by(|dimension| dimension.name.as_str().cmp(name)).ok()
+        self.dimensions
+            .binary_search_by(|dimension| dimension.name.as_str().cmp(name))
+            .ok()
     }
 
     /// Whether the key names exactly these dimensions, whatever its values.
@@ -121,7 +126,10 @@ impl Cut {
             )));
         }
         let values = key.dimensions().map(|(_, value)| value);
-        self.dimensions.iter().zip(values).try_for_each(|(dimension, value)| dimension.check(value, moment))
+        self.dimensions
+            .iter()
+            .zip(values)
+            .try_for_each(|(dimension, value)| dimension.check(value, moment))
     }
 
     /// How many partitions exist. A day that its zone skipped is counted too.
@@ -129,9 +137,15 @@ impl Cut {
         let count = |dimension: &Dimension| match &dimension.values {
             Values::Time(grid) => u64::try_from(grid.over(moment.now).end).unwrap_or(0),
             Values::Fixed(list) => list.values.len() as u64,
-            Values::Dynamic { set } => moment.sets.get(set).map_or(0, |list| list.values.len() as u64),
+            Values::Dynamic { set } => moment
+                .sets
+                .get(set)
+                .map_or(0, |list| list.values.len() as u64),
         };
-        self.dimensions.iter().map(count).fold(1, u64::saturating_mul)
+        self.dimensions
+            .iter()
+            .map(count)
+            .fold(1, u64::saturating_mul)
     }
 
     /// Every partition that exists.
@@ -154,7 +168,11 @@ impl Cut {
     }
 
     /// The product of stretches; a dimension without one takes all it has.
-    pub fn slices(&self, stretches: &[(&str, Stretch<'_>)], moment: &Moment) -> Result<Product, CutError> {
+    pub fn slices(
+        &self,
+        stretches: &[(&str, Stretch<'_>)],
+        moment: &Moment,
+    ) -> Result<Product, CutError> {
         for (at, (name, _)) in stretches.iter().enumerate() {
             if self.position(name).is_none() {
                 let names: Vec<&str> = self.names().collect();
@@ -164,7 +182,9 @@ impl Cut {
                 )));
             }
             if stretches[..at].iter().any(|(before, _)| before == name) {
-                return Err(CutError::Invalid(format!("the dimension `{name}` stands twice; keep one")));
+                return Err(CutError::Invalid(format!(
+                    "the dimension `{name}` stands twice; keep one"
+                )));
             }
         }
         self.product(|dimension| {
@@ -181,11 +201,16 @@ impl Cut {
         values: impl Fn(&Dimension) -> Result<Vec<PartitionValue>, CutError>,
     ) -> Result<Product, CutError> {
         let lists: Result<Vec<_>, _> = self.dimensions.iter().map(values).collect();
-        Ok(Product::new(self.names().map(str::to_owned).collect(), lists?))
+        Ok(Product::new(
+            self.names().map(str::to_owned).collect(),
+            lists?,
+        ))
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.dimensions.iter().map(|dimension| dimension.name.as_str())
+        self.dimensions
+            .iter()
+            .map(|dimension| dimension.name.as_str())
     }
 }
 
@@ -205,7 +230,10 @@ impl Dimension {
     pub fn kind(&self) -> ValueKind {
         match &self.values {
             Values::Time(grid) => grid.kind(),
-            Values::Fixed(list) => list.values.first().map_or(ValueKind::Text, PartitionValue::kind),
+            Values::Fixed(list) => list
+                .values
+                .first()
+                .map_or(ValueKind::Text, PartitionValue::kind),
             Values::Dynamic { .. } => ValueKind::Text,
         }
     }
@@ -215,7 +243,10 @@ impl Dimension {
         match &self.values {
             Values::Time(grid) => grid.place(value).is_ok(),
             Values::Fixed(list) => list.contains(value),
-            Values::Dynamic { set } => moment.sets.get(set).is_some_and(|list| list.contains(value)),
+            Values::Dynamic { set } => moment
+                .sets
+                .get(set)
+                .is_some_and(|list| list.contains(value)),
         }
     }
 
@@ -224,7 +255,10 @@ impl Dimension {
         match &self.values {
             Values::Time(grid) => self.place(grid, value, moment).map(drop),
             Values::Fixed(_) if self.has(value, moment) => Ok(()),
-            Values::Fixed(_) => Err(CutError::Invalid(format!("`{}` has no value `{value}`", self.name))),
+            Values::Fixed(_) => Err(CutError::Invalid(format!(
+                "`{}` has no value `{value}`",
+                self.name
+            ))),
             Values::Dynamic { .. } if self.has(value, moment) => Ok(()),
             Values::Dynamic { set } => Err(CutError::Invalid(format!(
                 "`{}` has no value `{value}`; add it to the dynamic partition set `{set}` first",
@@ -238,9 +272,10 @@ impl Dimension {
         match &self.values {
             Values::Time(grid) => self.periods(grid, grid.over(moment.now)),
             Values::Fixed(list) => Ok(list.values.clone()),
-            Values::Dynamic { set } => {
-                Ok(moment.sets.get(set).map_or_else(Vec::new, |list| list.values.clone()))
-            }
+            Values::Dynamic { set } => Ok(moment
+                .sets
+                .get(set)
+                .map_or_else(Vec::new, |list| list.values.clone())),
         }
     }
 
@@ -272,14 +307,23 @@ impl Dimension {
                 self.name
             )));
         }
-        Ok(places.filter(|place| grid.is_real(*place)).filter_map(|place| grid.value(place)).collect())
+        Ok(places
+            .filter(|place| grid.is_real(*place))
+            .filter_map(|place| grid.value(place))
+            .collect())
     }
 
-    fn stretch(&self, stretch: Stretch<'_>, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+    fn stretch(
+        &self,
+        stretch: Stretch<'_>,
+        moment: &Moment,
+    ) -> Result<Vec<PartitionValue>, CutError> {
         match stretch {
             Stretch::Values(texts) => {
-                let mut values: Vec<_> =
-                    texts.iter().map(|text| self.known(text, moment)).collect::<Result<_, _>>()?;
+                let mut values: Vec<_> = texts
+                    .iter()
+                    .map(|text| self.known(text, moment))
+                    .collect::<Result<_, _>>()?;
                 let mut seen = HashSet::new();
                 values.retain(|value| seen.insert(value.clone()));
                 Ok(values)
@@ -288,7 +332,12 @@ impl Dimension {
         }
     }
 
-    fn between(&self, start: &str, end: &str, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+    fn between(
+        &self,
+        start: &str,
+        end: &str,
+        moment: &Moment,
+    ) -> Result<Vec<PartitionValue>, CutError> {
         let bound = |text: &str| match text.is_empty() {
             true => Ok(None),
             false => self.known(text, moment).map(Some),
@@ -298,7 +347,9 @@ impl Dimension {
             Values::Time(grid) => {
                 let place = |value: PartitionValue| grid.place(&value).ok();
                 let first = first.and_then(place).unwrap_or(0);
-                let after = last.and_then(place).map_or(grid.over(moment.now).end, |last| last + 1);
+                let after = last
+                    .and_then(place)
+                    .map_or(grid.over(moment.now).end, |last| last + 1);
                 self.periods(grid, first..after)?
             }
             Values::Fixed(_) | Values::Dynamic { .. } => {
@@ -306,14 +357,18 @@ impl Dimension {
                 let place = |value: PartitionValue| values.iter().position(|known| *known == value);
                 let first = first.and_then(place).unwrap_or(0);
                 let after = last.and_then(place).map_or(values.len(), |last| last + 1);
-                values.get(first..after).map(<[_]>::to_vec).unwrap_or_default()
+                values
+                    .get(first..after)
+                    .map(<[_]>::to_vec)
+                    .unwrap_or_default()
             }
         };
         // Both ends exist, so nothing between them means that they stand the wrong way round.
         match values.is_empty() && !start.is_empty() {
-            true => {
-                Err(CutError::Invalid(format!("`{}` goes from {start} back to {end}; swap them", self.name)))
-            }
+            true => Err(CutError::Invalid(format!(
+                "`{}` goes from {start} back to {end}; swap them",
+                self.name
+            ))),
             false => Ok(values),
         }
     }
@@ -326,7 +381,12 @@ impl Dimension {
         self.check(&value, moment).map(|()| value)
     }
 
-    fn place(&self, grid: &TimeGrid, value: &PartitionValue, moment: &Moment) -> Result<i64, CutError> {
+    fn place(
+        &self,
+        grid: &TimeGrid,
+        value: &PartitionValue,
+        moment: &Moment,
+    ) -> Result<i64, CutError> {
         let name = &self.name;
         let place = grid.place(value).map_err(|misfit| match misfit {
             Misfit::NotABeginning => CutError::Invalid(format!(
@@ -356,7 +416,10 @@ impl ValueList {
     /// A value that comes again is left out.
     pub fn new(values: impl IntoIterator<Item = PartitionValue>) -> ValueList {
         let mut known = HashSet::new();
-        let values = values.into_iter().filter(|value| known.insert(value.clone())).collect();
+        let values = values
+            .into_iter()
+            .filter(|value| known.insert(value.clone()))
+            .collect();
         ValueList { values, known }
     }
 

@@ -69,7 +69,10 @@ pub struct TimerId(String);
 
 impl TimerId {
     pub fn task(kind: TaskTimer, run: &RunId, task: &TaskKey, attempt: u32, epoch: i64) -> TimerId {
-        TimerId(format!("timer:{}:{run}:{task}:{attempt}:{epoch}", kind.name()))
+        TimerId(format!(
+            "timer:{}:{run}:{task}:{attempt}:{epoch}",
+            kind.name()
+        ))
     }
 
     pub fn run(run: &RunId, epoch: i64) -> TimerId {
@@ -115,7 +118,10 @@ pub struct QueueId {
 
 impl QueueId {
     pub fn of(kind: QueueKind, internal_id: &str) -> QueueId {
-        QueueId { kind, hash: Digest::of(internal_id).head() }
+        QueueId {
+            kind,
+            hash: Digest::of(internal_id).head(),
+        }
     }
 
     pub fn kind(&self) -> QueueKind {
@@ -135,9 +141,18 @@ impl FromStr for QueueId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         [QueueKind::Dispatch, QueueKind::Timer]
             .into_iter()
-            .find_map(|kind| Some(QueueId { kind, hash: Head::parse(text.strip_prefix(kind.prefix())?)? }))
+            .find_map(|kind| {
+                Some(QueueId {
+                    kind,
+                    hash: Head::parse(text.strip_prefix(kind.prefix())?)?,
+                })
+            })
             .ok_or_else(|| {
-                IdError::new("queue id", text, "write `d_` or `t_` and 26 characters of a-z and 2-7")
+                IdError::new(
+                    "queue id",
+                    text,
+                    "write `d_` or `t_` and 26 characters of a-z and 2-7",
+                )
             })
     }
 }
@@ -167,7 +182,10 @@ mod tests {
             TimerId::task(TaskTimer::Retry, &run(), &task(), 2, 1_736_935_200).as_str(),
             format!("timer:retry:{zeros}:raw/events[day=d:2025-01-01]:materialize:2:1736935200")
         );
-        assert_eq!(TimerId::run(&run(), 7).as_str(), format!("timer:run:{zeros}:7"));
+        assert_eq!(
+            TimerId::run(&run(), 7).as_str(),
+            format!("timer:run:{zeros}:7")
+        );
     }
 
     #[test]
@@ -193,6 +211,9 @@ mod tests {
         assert_ne!(first, DispatchId::new(&run(), &task(), 2).attempt_id());
         assert_eq!(first.to_string().parse(), Ok(first));
         // sha256 of the dispatch id, cut to 16 bytes: computed with coreutils' sha256sum.
-        assert_eq!(data_encoding::HEXLOWER.encode(first.as_bytes()), "c4afa175143d437e1d5b71ebd3d5bbab");
+        assert_eq!(
+            data_encoding::HEXLOWER.encode(first.as_bytes()),
+            "c4afa175143d437e1d5b71ebd3d5bbab"
+        );
     }
 }

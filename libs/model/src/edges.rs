@@ -25,7 +25,9 @@ impl EdgeResolution {
     /// From the upstream's state and the reason for it; `None` while it has not ended.
     pub const fn of(upstream: TaskState, reason: TransitionReason) -> Option<EdgeResolution> {
         match (upstream, reason) {
-            (TaskState::Succeeded, TransitionReason::OutputWithheld) => Some(EdgeResolution::Withheld),
+            (TaskState::Succeeded, TransitionReason::OutputWithheld) => {
+                Some(EdgeResolution::Withheld)
+            }
             (TaskState::Succeeded, _) => Some(EdgeResolution::Success),
             (TaskState::Failed, _) => Some(EdgeResolution::Failed),
             (TaskState::Skipped, _) => Some(EdgeResolution::Skipped),
@@ -49,7 +51,13 @@ pub struct Tally {
 impl Tally {
     /// All of them still open.
     pub const fn of(tasks: u32) -> Tally {
-        Tally { open: tasks, failed: 0, skipped: 0, cancelled: 0, withheld: 0 }
+        Tally {
+            open: tasks,
+            failed: 0,
+            skipped: 0,
+            cancelled: 0,
+            withheld: 0,
+        }
     }
 
     /// One that was open has ended.
@@ -71,7 +79,9 @@ impl Tally {
     /// which weighs least.
     pub const fn as_upstreams(&self) -> Option<TaskCause> {
         match self {
-            Tally { failed: 1.., .. } | Tally { skipped: 1.., .. } => Some(TaskCause::UpstreamNotSucceeded),
+            Tally { failed: 1.., .. } | Tally { skipped: 1.., .. } => {
+                Some(TaskCause::UpstreamNotSucceeded)
+            }
             Tally { open: 1.., .. } => None,
             Tally { cancelled: 1.., .. } => Some(TaskCause::UpstreamCancelled),
             Tally { withheld: 1.., .. } => Some(TaskCause::UpstreamQuarantined),
@@ -118,23 +128,48 @@ mod tests {
     const OPEN: Option<EdgeResolution> = None;
 
     fn check(upstreams: &[Option<EdgeResolution>], expected: Option<TaskCause>) {
-        assert_eq!(Tally::from_iter(upstreams.iter().copied()).as_upstreams(), expected, "{upstreams:?}");
+        assert_eq!(
+            Tally::from_iter(upstreams.iter().copied()).as_upstreams(),
+            expected,
+            "{upstreams:?}"
+        );
     }
 
     #[test]
     fn the_end_of_upstreams_decides() {
         check(&[], Some(TaskCause::UpstreamsSucceeded));
-        check(&[Some(Success), Some(Success)], Some(TaskCause::UpstreamsSucceeded));
+        check(
+            &[Some(Success), Some(Success)],
+            Some(TaskCause::UpstreamsSucceeded),
+        );
         check(&[Some(Success), OPEN], None);
         check(&[OPEN, Some(Failed)], Some(TaskCause::UpstreamNotSucceeded));
-        check(&[OPEN, Some(Skipped)], Some(TaskCause::UpstreamNotSucceeded));
+        check(
+            &[OPEN, Some(Skipped)],
+            Some(TaskCause::UpstreamNotSucceeded),
+        );
         check(&[Some(Cancelled), OPEN], None);
-        check(&[Some(Cancelled), Some(Success)], Some(TaskCause::UpstreamCancelled));
-        check(&[Some(Cancelled), Some(Failed)], Some(TaskCause::UpstreamNotSucceeded));
+        check(
+            &[Some(Cancelled), Some(Success)],
+            Some(TaskCause::UpstreamCancelled),
+        );
+        check(
+            &[Some(Cancelled), Some(Failed)],
+            Some(TaskCause::UpstreamNotSucceeded),
+        );
         check(&[Some(Withheld), OPEN], None);
-        check(&[Some(Withheld), Some(Success)], Some(TaskCause::UpstreamQuarantined));
-        check(&[Some(Withheld), Some(Cancelled)], Some(TaskCause::UpstreamCancelled));
-        check(&[Some(Withheld), Some(Skipped)], Some(TaskCause::UpstreamNotSucceeded));
+        check(
+            &[Some(Withheld), Some(Success)],
+            Some(TaskCause::UpstreamQuarantined),
+        );
+        check(
+            &[Some(Withheld), Some(Cancelled)],
+            Some(TaskCause::UpstreamCancelled),
+        );
+        check(
+            &[Some(Withheld), Some(Skipped)],
+            Some(TaskCause::UpstreamNotSucceeded),
+        );
     }
 
     #[test]
@@ -144,21 +179,34 @@ mod tests {
         assert_eq!(of(Reason::ExecutionSucceeded), Some(Success));
         assert_eq!(of(Reason::UpToDate), Some(Success));
         assert_eq!(of(Reason::OutputWithheld), Some(Withheld));
-        assert_eq!(EdgeResolution::of(TaskState::RetryWait, Reason::RetryScheduled), None);
+        assert_eq!(
+            EdgeResolution::of(TaskState::RetryWait, Reason::RetryScheduled),
+            None
+        );
     }
 
     #[test]
     fn a_mapped_task_waits_for_all_children() {
-        let children = |ends: &[Option<EdgeResolution>]| Tally::from_iter(ends.iter().copied()).as_children();
+        let children =
+            |ends: &[Option<EdgeResolution>]| Tally::from_iter(ends.iter().copied()).as_children();
         assert_eq!(children(&[]), Some(TaskCause::ChildrenSucceeded));
         assert_eq!(children(&[Some(Failed), OPEN]), None);
-        assert_eq!(children(&[Some(Failed), Some(Cancelled), Some(Skipped)]), Some(TaskCause::ChildFailed));
+        assert_eq!(
+            children(&[Some(Failed), Some(Cancelled), Some(Skipped)]),
+            Some(TaskCause::ChildFailed)
+        );
         assert_eq!(
             children(&[Some(Success), Some(Cancelled), Some(Skipped)]),
             Some(TaskCause::ChildCancelled)
         );
-        assert_eq!(children(&[Some(Success), Some(Skipped)]), Some(TaskCause::ChildSkipped));
-        assert_eq!(children(&[Some(Success), Some(Withheld)]), Some(TaskCause::ChildWithheld));
+        assert_eq!(
+            children(&[Some(Success), Some(Skipped)]),
+            Some(TaskCause::ChildSkipped)
+        );
+        assert_eq!(
+            children(&[Some(Success), Some(Withheld)]),
+            Some(TaskCause::ChildWithheld)
+        );
     }
 
     /// Where a blocked task ends up when the news arrives in this order.
@@ -167,7 +215,10 @@ mod tests {
         let mut state = TaskState::Blocked;
         for end in ends {
             tally.resolve(*end);
-            state = tally.as_upstreams().and_then(|cause| state.on(cause)).map_or(state, |(next, _)| next);
+            state = tally
+                .as_upstreams()
+                .and_then(|cause| state.on(cause))
+                .map_or(state, |(next, _)| next);
         }
         state
     }

@@ -32,9 +32,10 @@ impl<K: Display + Clone> GraphError<&K> {
     pub fn cloned(self) -> GraphError<K> {
         match self {
             GraphError::Duplicate(key) => GraphError::Duplicate(key.clone()),
-            GraphError::UnknownUpstream { node, upstream } => {
-                GraphError::UnknownUpstream { node: node.clone(), upstream: upstream.clone() }
-            }
+            GraphError::UnknownUpstream { node, upstream } => GraphError::UnknownUpstream {
+                node: node.clone(),
+                upstream: upstream.clone(),
+            },
             GraphError::Cycle(path) => GraphError::Cycle(path.into_iter().cloned().collect()),
         }
     }
@@ -49,7 +50,10 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
             return Err(GraphError::Duplicate(pair[0].0.clone()));
         }
         let upstream = number_upstreams(&nodes)?;
-        Ok(Graph { keys: nodes.into_iter().map(|(key, _)| key).collect(), upstream })
+        Ok(Graph {
+            keys: nodes.into_iter().map(|(key, _)| key).collect(),
+            upstream,
+        })
     }
 
     /// In the order of the nodes' numbers.
@@ -66,8 +70,11 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
     pub fn order(&self) -> Result<Vec<u32>, GraphError<K>> {
         let downstream = self.downstream();
         let mut waiting: Vec<usize> = self.upstream.iter().map(Vec::len).collect();
-        let mut ready: BinaryHeap<Reverse<u32>> =
-            (0..).zip(&waiting).filter(|(_, count)| **count == 0).map(|(node, _)| Reverse(node)).collect();
+        let mut ready: BinaryHeap<Reverse<u32>> = (0..)
+            .zip(&waiting)
+            .filter(|(_, count)| **count == 0)
+            .map(|(node, _)| Reverse(node))
+            .collect();
         let mut order = Vec::with_capacity(self.keys.len());
         while let Some(Reverse(node)) = ready.pop() {
             order.push(node);
@@ -114,10 +121,14 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
     /// Turns a walk against the edges into a path along them, from the smallest key back to it.
     fn closed_path(&self, walk: &[u32]) -> Vec<K> {
         let mut path: Vec<u32> = walk.iter().rev().copied().collect();
-        let smallest = (0..path.len()).min_by_key(|&at| path[at]).unwrap_or_default();
+        let smallest = (0..path.len())
+            .min_by_key(|&at| path[at])
+            .unwrap_or_default();
         path.rotate_left(smallest);
         path.extend(path.first().copied());
-        path.into_iter().map(|node| self.keys[node as usize].clone()).collect()
+        path.into_iter()
+            .map(|node| self.keys[node as usize].clone())
+            .collect()
     }
 }
 
@@ -126,9 +137,15 @@ fn number_upstreams<K: Ord + Hash + Clone + Display>(
 ) -> Result<Vec<Vec<u32>>, GraphError<K>> {
     let numbers: HashMap<&K, u32> = nodes.iter().map(|(key, _)| key).zip(0..).collect();
     let number_all = |(node, upstream): &(K, Vec<K>)| {
-        let missing = upstream.iter().filter(|key| !numbers.contains_key(key)).min();
+        let missing = upstream
+            .iter()
+            .filter(|key| !numbers.contains_key(key))
+            .min();
         if let Some(upstream) = missing {
-            return Err(GraphError::UnknownUpstream { node: node.clone(), upstream: upstream.clone() });
+            return Err(GraphError::UnknownUpstream {
+                node: node.clone(),
+                upstream: upstream.clone(),
+            });
         }
         let mut known: Vec<u32> = upstream.iter().map(|key| numbers[key]).collect();
         known.sort_unstable();
@@ -139,5 +156,8 @@ fn number_upstreams<K: Ord + Hash + Clone + Display>(
 }
 
 fn path<K: Display>(keys: &[K]) -> String {
-    keys.iter().map(K::to_string).collect::<Vec<_>>().join(" -> ")
+    keys.iter()
+        .map(K::to_string)
+        .collect::<Vec<_>>()
+        .join(" -> ")
 }

@@ -72,12 +72,25 @@ pub enum Misfit {
 impl TimeGrid {
     /// An empty zone is UTC, an empty `end` none.
     pub fn new(grain: Grain, zone: &str, start: &str, end: &str) -> Result<TimeGrid, GridError> {
-        let zone = find_zone(zone).map_err(|sentence| GridError { field: "time_zone", sentence })?;
-        let first = parse_first(grain, start).map_err(|sentence| GridError { field: "start", sentence })?;
-        let mut grid = TimeGrid { grain, zone, first, count: None };
+        let zone = find_zone(zone).map_err(|sentence| GridError {
+            field: "time_zone",
+            sentence,
+        })?;
+        let first = parse_first(grain, start).map_err(|sentence| GridError {
+            field: "start",
+            sentence,
+        })?;
+        let mut grid = TimeGrid {
+            grain,
+            zone,
+            first,
+            count: None,
+        };
         if !end.is_empty() {
-            grid.count =
-                Some(grid.count_until(end).map_err(|sentence| GridError { field: "end", sentence })?);
+            grid.count = Some(grid.count_until(end).map_err(|sentence| GridError {
+                field: "end",
+                sentence,
+            })?);
         }
         Ok(grid)
     }
@@ -118,14 +131,20 @@ impl TimeGrid {
 
     /// The place of a value that is one of the grid's periods.
     pub fn place(&self, value: &PartitionValue) -> Result<i64, Misfit> {
-        let place = self.place_of_beginning(value).ok_or(Misfit::NotABeginning)?;
+        let place = self
+            .place_of_beginning(value)
+            .ok_or(Misfit::NotABeginning)?;
         if place < 0 {
             return Err(Misfit::BeforeStart);
         }
         if self.count.is_some_and(|count| place >= count) {
             return Err(Misfit::AfterEnd);
         }
-        if self.is_real(place) { Ok(place) } else { Err(Misfit::NeverWas) }
+        if self.is_real(place) {
+            Ok(place)
+        } else {
+            Err(Misfit::NeverWas)
+        }
     }
 
     /// From its beginning to the next one's.
@@ -146,7 +165,10 @@ impl TimeGrid {
 
     /// The places of the periods that share time with `span`, beyond the grid's ends too.
     pub fn overlapping(&self, span: &Range<Timestamp>) -> Range<i64> {
-        let last = span.end.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(span.end);
+        let last = span
+            .end
+            .checked_sub(SignedDuration::from_nanos(1))
+            .unwrap_or(span.end);
         self.place_at(span.start)..self.place_at(last) + 1
     }
 
@@ -194,7 +216,9 @@ impl TimeGrid {
 
     /// Only for grids of dates.
     fn date(&self, place: i64) -> Option<Date> {
-        let First::Date(first) = self.first else { return None };
+        let First::Date(first) = self.first else {
+            return None;
+        };
         let span = match self.grain {
             Grain::Month => Span::new().try_months(place),
             Grain::Week => Span::new().try_days(place.checked_mul(WEEK_DAYS)?),
@@ -229,7 +253,9 @@ impl TimeGrid {
         };
         match count > 0 {
             true => Ok(count),
-            false => Err("lies at or before the start; write a later one or leave it out".to_owned()),
+            false => {
+                Err("lies at or before the start; write a later one or leave it out".to_owned())
+            }
         }
     }
 }
@@ -240,14 +266,24 @@ pub fn find_zone(name: &str) -> Result<TimeZone, String> {
     if name.is_empty() {
         return Ok(TimeZone::UTC);
     }
-    let zone = ZONES.get(name).ok().filter(|zone| zone.iana_name() == Some(name));
+    let zone = ZONES
+        .get(name)
+        .ok()
+        .filter(|zone| zone.iana_name() == Some(name));
     zone.ok_or_else(|| {
-        format!("`{}` is no IANA time zone; write one such as `Europe/Berlin` or `UTC`", excerpt(name))
+        format!(
+            "`{}` is no IANA time zone; write one such as `Europe/Berlin` or `UTC`",
+            excerpt(name)
+        )
     })
 }
 
 fn parse_first(grain: Grain, start: &str) -> Result<First, String> {
-    let kind = if grain == Grain::Hour { ValueKind::Instant } else { ValueKind::Date };
+    let kind = if grain == Grain::Hour {
+        ValueKind::Instant
+    } else {
+        ValueKind::Date
+    };
     match PartitionValue::from_text(kind, start).map_err(|fault| fault.to_string())? {
         PartitionValue::Instant(at) => Ok(First::Instant(at)),
         PartitionValue::Date(date) if grain == Grain::Month && date.day() != 1 => Err(format!(
@@ -260,7 +296,9 @@ fn parse_first(grain: Grain, start: &str) -> Result<First, String> {
 }
 
 fn hours_after(first: Timestamp, hours: i64) -> Option<Timestamp> {
-    first.checked_add(SignedDuration::from_secs(hours.checked_mul(HOUR_SECONDS)?)).ok()
+    first
+        .checked_add(SignedDuration::from_secs(hours.checked_mul(HOUR_SECONDS)?))
+        .ok()
 }
 
 fn months(date: Date) -> i64 {

@@ -36,7 +36,12 @@ impl Digest {
     }
 
     pub(crate) fn head(&self) -> Head {
-        Head(*base32(&self.0).as_bytes().first_chunk().expect("32 bytes are 52 characters"))
+        Head(
+            *base32(&self.0)
+                .as_bytes()
+                .first_chunk()
+                .expect("32 bytes are 52 characters"),
+        )
     }
 }
 
@@ -50,7 +55,10 @@ impl FromStr for Digest {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let bytes = HEXLOWER.decode(text.as_bytes()).ok().and_then(|bytes| bytes.try_into().ok());
+        let bytes = HEXLOWER
+            .decode(text.as_bytes())
+            .ok()
+            .and_then(|bytes| bytes.try_into().ok());
         bytes
             .map(Digest)
             .ok_or_else(|| IdError::new("sha256", text, "write 64 lower-case hexadecimal digits"))
@@ -72,7 +80,9 @@ impl Head {
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|&byte| f.write_char(char::from(byte)))
+        self.0
+            .iter()
+            .try_for_each(|&byte| f.write_char(char::from(byte)))
     }
 }
 
@@ -93,7 +103,9 @@ pub(crate) fn base32_id(text: &str) -> Option<[u8; 16]> {
     if text.len() != BASE32_CHARS || !text.bytes().all(is_base32) {
         return None;
     }
-    let bytes = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok()?;
+    let bytes = BASE32_NOPAD
+        .decode(text.to_ascii_uppercase().as_bytes())
+        .ok()?;
     bytes.try_into().ok()
 }
 
@@ -117,7 +129,11 @@ mod tests {
     fn digests_read_back() {
         let digest = Digest::of("x");
         assert_eq!(digest.to_string().parse(), Ok(digest));
-        for text in [String::new(), digest.to_string().to_uppercase(), digest.to_string()[1..].to_owned()] {
+        for text in [
+            String::new(),
+            digest.to_string().to_uppercase(),
+            digest.to_string()[1..].to_owned(),
+        ] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }
     }
@@ -125,7 +141,10 @@ mod tests {
     #[test]
     fn hmac_matches_rfc_4231_case_2() {
         let mac = hmac_sha256(b"Jefe", b"what do ya want for nothing?");
-        assert_eq!(HEXLOWER.encode(&mac), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        assert_eq!(
+            HEXLOWER.encode(&mac),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
     }
 
     #[test]
@@ -133,9 +152,12 @@ mod tests {
         let text = base32(&[0xff; 16]);
         assert_eq!(text, "77777777777777777777777774");
         assert_eq!(base32_id(&text), Some([0xff; 16]));
-        for other in
-            ["77777777777777777777777775", "7777777777777777777777777", "A7777777777777777777777774", ""]
-        {
+        for other in [
+            "77777777777777777777777775",
+            "7777777777777777777777777",
+            "A7777777777777777777777774",
+            "",
+        ] {
             assert_eq!(base32_id(other), None, "{other}");
         }
     }

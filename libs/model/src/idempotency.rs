@@ -100,7 +100,10 @@ impl IdempotencyKey {
 
     /// SensorEvaluated for a poll; the cursor enters as a hash, because it may be long.
     pub fn sensor_poll(sensor: &SensorId, epoch: u64, cursor_before: &str) -> IdempotencyKey {
-        IdempotencyKey(format!("sensor_eval:{sensor}:poll:{epoch}:{}", Digest::of(cursor_before)))
+        IdempotencyKey(format!(
+            "sensor_eval:{sensor}:poll:{epoch}:{}",
+            Digest::of(cursor_before)
+        ))
     }
 
     pub fn backfill_created(request_id: &str) -> IdempotencyKey {
@@ -157,7 +160,9 @@ mod tests {
         let request = RequestFingerprint::from_digest(Digest::from_bytes([0; 32]));
         let task: TaskKey = "raw/a:check".parse().unwrap();
         match event {
-            EventType::RunRequested => IdempotencyKey::run_requested(&RunKey::chosen("k").unwrap(), &request),
+            EventType::RunRequested => {
+                IdempotencyKey::run_requested(&RunKey::chosen("k").unwrap(), &request)
+            }
             EventType::PlanCreated => IdempotencyKey::plan_created(&run, &request),
             EventType::PlanFailed => IdempotencyKey::plan_failed(&run, &request),
             EventType::DispatchRequested => IdempotencyKey::dispatch_requested(&run, &task, 1),
@@ -171,14 +176,24 @@ mod tests {
             | EventType::RunPaused
             | EventType::RunResumed
             | EventType::TaskForceCancelled => IdempotencyKey::run_control(&run, 3),
-            EventType::DispatchPaused | EventType::DispatchResumed => IdempotencyKey::dispatch_pause("p", 3),
-            EventType::WorkerCommanded => IdempotencyKey::worker_commanded(&WorkerId::from_bytes([0; 16]), 3),
+            EventType::DispatchPaused | EventType::DispatchResumed => {
+                IdempotencyKey::dispatch_pause("p", 3)
+            }
+            EventType::WorkerCommanded => {
+                IdempotencyKey::worker_commanded(&WorkerId::from_bytes([0; 16]), 3)
+            }
             EventType::ScheduleDefined => {
                 IdempotencyKey::schedule_defined(&ScheduleId::from_bytes([0; 16]), 3)
             }
-            EventType::ScheduleTicked => IdempotencyKey::schedule_ticked(&ScheduleId::from_bytes([0; 16]), 7),
-            EventType::SensorDefined => IdempotencyKey::sensor_defined(&SensorId::from_bytes([0; 16]), 3),
-            EventType::SensorEvaluated => IdempotencyKey::sensor_message(&SensorId::from_bytes([0; 16]), "m"),
+            EventType::ScheduleTicked => {
+                IdempotencyKey::schedule_ticked(&ScheduleId::from_bytes([0; 16]), 7)
+            }
+            EventType::SensorDefined => {
+                IdempotencyKey::sensor_defined(&SensorId::from_bytes([0; 16]), 3)
+            }
+            EventType::SensorEvaluated => {
+                IdempotencyKey::sensor_message(&SensorId::from_bytes([0; 16]), "m")
+            }
             EventType::BackfillCreated => IdempotencyKey::backfill_created("r"),
             EventType::BackfillChunkPlanned => {
                 IdempotencyKey::backfill_chunk(&BackfillId::from_bytes([0; 16]), 7)
@@ -189,7 +204,9 @@ mod tests {
             EventType::DeploymentRegistered => {
                 IdempotencyKey::deployment_registered(&DeploymentId::from_bytes([0; 16]), 3)
             }
-            EventType::DynamicPartitionsChanged => IdempotencyKey::dynamic_partitions_changed("s", 3),
+            EventType::DynamicPartitionsChanged => {
+                IdempotencyKey::dynamic_partitions_changed("s", 3)
+            }
             EventType::QuotaChanged => IdempotencyKey::quota_changed("limits", 3),
             EventType::QuarantineResolved => IdempotencyKey::quarantine_resolved(&attempt, 3),
         }
@@ -222,13 +239,19 @@ mod tests {
             "quota:limits:3".to_owned(),
             format!("quarantine:{ULID}:3"),
         ];
-        let keys: BTreeSet<String> = EventType::ALL.iter().map(|event| key_of(*event).to_string()).collect();
+        let keys: BTreeSet<String> = EventType::ALL
+            .iter()
+            .map(|event| key_of(*event).to_string())
+            .collect();
         assert_eq!(keys, BTreeSet::from(expected));
     }
 
     #[test]
     fn the_claim_is_the_dispatch() {
-        let (run, task) = (RunId::from_bytes([1; 16]), "raw/a[day=d:2025-01-01]:check".parse().unwrap());
+        let (run, task) = (
+            RunId::from_bytes([1; 16]),
+            "raw/a[day=d:2025-01-01]:check".parse().unwrap(),
+        );
         let claim = IdempotencyKey::dispatch_requested(&run, &task, 4);
         assert_eq!(claim.as_str(), DispatchId::new(&run, &task, 4).as_str());
     }
@@ -243,7 +266,8 @@ mod tests {
             )
         );
         assert_eq!(
-            IdempotencyKey::schedule_ticked_manually(&ScheduleId::from_bytes([0; 16]), "r").as_str(),
+            IdempotencyKey::schedule_ticked_manually(&ScheduleId::from_bytes([0; 16]), "r")
+                .as_str(),
             format!("sched_tick:{ULID}:manual:r")
         );
     }

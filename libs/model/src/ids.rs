@@ -32,6 +32,10 @@ pub struct IdError {
 
 impl IdError {
     pub(crate) fn new(kind: &'static str, given: &str, rule: &'static str) -> IdError {
-        IdError { kind, given: excerpt(given), rule }
+        IdError {
+            kind,
+            given: excerpt(given),
+            rule,
+        }
     }
 }

@@ -59,7 +59,9 @@ pub struct Integer(i128);
 impl Integer {
     /// `None` outside the range.
     pub fn new(value: i128) -> Option<Integer> {
-        (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Integer(value))
+        (i128::from(i64::MIN)..=i128::from(u64::MAX))
+            .contains(&value)
+            .then_some(Integer(value))
     }
 
     pub const fn get(self) -> i128 {

@@ -42,8 +42,8 @@ pub use dispatch_id::{DispatchId, QueueId, TimerId};
 pub use event::{EventType, Stream};
 pub use hash::Digest;
 pub use ids::{
-    AttemptId, BackfillId, DeploymentId, EventId, RunId, ScheduleId, SensorId, TaskId, TenantId, WorkerId,
-    WorkspaceId,
+    AttemptId, BackfillId, DeploymentId, EventId, RunId, ScheduleId, SensorId, TaskId, TenantId,
+    WorkerId, WorkspaceId,
 };
 pub use partition::{PartitionKey, PartitionValue};
 pub use per_tenant::PerTenant;

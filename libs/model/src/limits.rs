@@ -84,22 +84,37 @@ const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 const HOUR_SECONDS: u64 = 3600;
 
-const _: () = assert!(TASKS_PER_RUN_MAX <= u32::MAX as usize, "a plan's ordinals are u32");
+const _: () = assert!(
+    TASKS_PER_RUN_MAX <= u32::MAX as usize,
+    "a plan's ordinals are u32"
+);
 const _: () = assert!(MAPPED_ITEMS_PER_TASK_MAX <= TASKS_PER_RUN_MAX);
-const _: () = assert!(CHECKS_PER_ATTEMPT_MAX <= i16::MAX as usize, "rows number them by i16");
+const _: () = assert!(
+    CHECKS_PER_ATTEMPT_MAX <= i16::MAX as usize,
+    "rows number them by i16"
+);
 const _: () = assert!(EVENTS_PER_BATCH_MAX <= TASKS_PER_RUN_MAX);
-const _: () =
-    assert!(ENVELOPES_PER_MESSAGE_MAX <= EVENTS_PER_BATCH_MAX, "one message's outcomes fit one batch");
+const _: () = assert!(
+    ENVELOPES_PER_MESSAGE_MAX <= EVENTS_PER_BATCH_MAX,
+    "one message's outcomes fit one batch"
+);
 const _: () = assert!(ENVELOPE_INPUT_BYTES_MAX < ENVELOPE_BYTES_MAX);
 const _: () = assert!(CONFIGS_PER_TASK_BYTES_MAX < ENVELOPE_BYTES_MAX);
-const _: () = assert!(ENVELOPE_BYTES_MAX < MESSAGE_BYTES_MAX && EVENT_BYTES_MAX < MESSAGE_BYTES_MAX);
-const _: () = assert!(EVENT_BYTES_MAX < RUN_REQUEST_BYTES_MAX && RUN_REQUEST_BYTES_MAX < MESSAGE_BYTES_MAX);
-const _: () = assert!(2 * CONFIG_BYTES_MAX < RUN_REQUEST_BYTES_MAX && COMMENT_BYTES_MAX < EVENT_BYTES_MAX);
+const _: () =
+    assert!(ENVELOPE_BYTES_MAX < MESSAGE_BYTES_MAX && EVENT_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () =
+    assert!(EVENT_BYTES_MAX < RUN_REQUEST_BYTES_MAX && RUN_REQUEST_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () =
+    assert!(2 * CONFIG_BYTES_MAX < RUN_REQUEST_BYTES_MAX && COMMENT_BYTES_MAX < EVENT_BYTES_MAX);
 const _: () = assert!(MANIFEST_INLINE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX);
-const _: () =
-    assert!(PARTITION_KEY_BYTES_MAX + 3 * NAME_BYTES_MAX < 2704, "a task key fits a Postgres index row");
-const _: () =
-    assert!(2 * HEARTBEAT_INTERVAL.as_secs() < HEARTBEAT_TIMEOUT.as_secs(), "one lost beat loses nobody");
+const _: () = assert!(
+    PARTITION_KEY_BYTES_MAX + 3 * NAME_BYTES_MAX < 2704,
+    "a task key fits a Postgres index row"
+);
+const _: () = assert!(
+    2 * HEARTBEAT_INTERVAL.as_secs() < HEARTBEAT_TIMEOUT.as_secs(),
+    "one lost beat loses nobody"
+);
 const _: () = assert!(CLOCK_SKEW_MAX.as_secs() < HEARTBEAT_TIMEOUT.as_secs());
 const _: () = assert!(REQUEST_IDEMPOTENCY_TTL.as_secs() <= EVENT_IDEMPOTENCY_TTL.as_secs());

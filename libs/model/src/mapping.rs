@@ -29,16 +29,29 @@ pub struct Mapping {
 /// `down` is the place of a dimension in the downstream cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
-    Same { down: usize },
-    Window { down: usize, start: i64, end: i64 },
+    Same {
+        down: usize,
+    },
+    Window {
+        down: usize,
+        start: i64,
+        end: i64,
+    },
     All,
     Latest(u32),
-    Table { down: usize, entries: HashMap<PartitionValue, Vec<PartitionValue>> },
+    Table {
+        down: usize,
+        entries: HashMap<PartitionValue, Vec<PartitionValue>>,
+    },
 }
 
 impl Mapping {
     /// Checks the rules that were asked for and fills in the rest. `down` is `None` for an asset in one piece.
-    pub fn new(up: &Cut, down: Option<&Cut>, wanted: &[WantedRule]) -> Result<Mapping, Vec<MappingFault>> {
+    pub fn new(
+        up: &Cut,
+        down: Option<&Cut>,
+        wanted: &[WantedRule],
+    ) -> Result<Mapping, Vec<MappingFault>> {
         wanted::resolve(up, down, wanted).map(|rules| Mapping { rules })
     }
 
@@ -46,14 +59,23 @@ impl Mapping {
     /// may not exist.
     pub fn is_one_to_one(&self, up: &Cut, down: Option<&Cut>) -> bool {
         let decider = |place: usize| down.map(|cut| &cut.dimensions()[place].values);
-        self.rules.iter().zip(up.dimensions()).all(|(rule, dimension)| match rule {
-            Rule::Same { .. } => true,
-            Rule::Window { down, start: 0, end: 0 } => match (&dimension.values, decider(*down)) {
-                (Values::Time(upstream), Some(Values::Time(own))) => upstream.is_in_step_with(own),
-                _ => false,
-            },
-            Rule::Window { .. } | Rule::All | Rule::Latest(_) | Rule::Table { .. } => false,
-        })
+        self.rules
+            .iter()
+            .zip(up.dimensions())
+            .all(|(rule, dimension)| match rule {
+                Rule::Same { .. } => true,
+                Rule::Window {
+                    down,
+                    start: 0,
+                    end: 0,
+                } => match (&dimension.values, decider(*down)) {
+                    (Values::Time(upstream), Some(Values::Time(own))) => {
+                        upstream.is_in_step_with(own)
+                    }
+                    _ => false,
+                },
+                Rule::Window { .. } | Rule::All | Rule::Latest(_) | Rule::Table { .. } => false,
+            })
     }
 
     /// What one partition of the downstream asset reads. Values that the upstream cut does not have are left out.
@@ -80,10 +102,15 @@ impl Mapping {
     ) -> Result<Option<Vec<PartitionKey>>, CutError> {
         let mut lists: Vec<Option<Vec<PartitionValue>>> = vec![None; down.dimensions().len()];
         for (rule, dimension) in self.rules.iter().zip(up.dimensions()) {
-            let Some(value) = key.get(&dimension.name) else { continue };
+            let Some(value) = key.get(&dimension.name) else {
+                continue;
+            };
             if let Some((place, readers)) = rule.readers(dimension, down, value)? {
                 let narrowed = match lists[place].take() {
-                    Some(before) => before.into_iter().filter(|value| readers.contains(value)).collect(),
+                    Some(before) => before
+                        .into_iter()
+                        .filter(|value| readers.contains(value))
+                        .collect(),
                     None => readers,
                 };
                 lists[place] = Some(narrowed);
@@ -98,7 +125,9 @@ impl Mapping {
             .map(|(list, dimension)| list.map_or_else(|| dimension.existing(moment), Ok))
             .collect();
         let exists = |key: &PartitionKey| down.check(key, moment).is_ok();
-        Ok(Some(product(down, filled?)?.into_iter().filter(exists).collect()))
+        Ok(Some(
+            product(down, filled?)?.into_iter().filter(exists).collect(),
+        ))
     }
 }
 
@@ -120,17 +149,25 @@ impl Rule {
             Rule::Latest(count) => dimension.newest(*count, moment),
             Rule::Same { down } => {
                 let value = decider(*down).map(|(_, value)| value.clone());
-                Ok(value.filter(|value| dimension.has(value, moment)).into_iter().collect())
+                Ok(value
+                    .filter(|value| dimension.has(value, moment))
+                    .into_iter()
+                    .collect())
             }
             Rule::Window { down, start, end } => {
-                let (Values::Time(grid), Some((decider, value))) = (&dimension.values, decider(*down)) else {
+                let (Values::Time(grid), Some((decider, value))) =
+                    (&dimension.values, decider(*down))
+                else {
                     return Ok(Vec::new());
                 };
                 dimension.periods(grid, window(grid, decider, value, *start, *end))
             }
             Rule::Table { down, entries } => {
                 let listed = decider(*down).and_then(|(_, value)| entries.get(value));
-                let known = listed.into_iter().flatten().filter(|value| dimension.has(value, moment));
+                let known = listed
+                    .into_iter()
+                    .flatten()
+                    .filter(|value| dimension.has(value, moment));
                 Ok(known.cloned().collect())
             }
         }
@@ -147,14 +184,23 @@ impl Rule {
             Rule::All | Rule::Latest(_) => Ok(None),
             Rule::Same { down } => Ok(Some((*down, vec![value.clone()]))),
             Rule::Table { down, entries } => {
-                let reads = entries.iter().filter(|(_, upstream)| upstream.contains(value));
-                let mut readers: Vec<PartitionValue> = reads.map(|(reader, _)| reader.clone()).collect();
+                let reads = entries
+                    .iter()
+                    .filter(|(_, upstream)| upstream.contains(value));
+                let mut readers: Vec<PartitionValue> =
+                    reads.map(|(reader, _)| reader.clone()).collect();
                 readers.sort_unstable();
                 Ok(Some((*down, readers)))
             }
-            Rule::Window { down: place, start, end } => {
+            Rule::Window {
+                down: place,
+                start,
+                end,
+            } => {
                 let reader = &down.dimensions()[*place];
-                let (Values::Time(up_grid), Values::Time(grid)) = (&dimension.values, &reader.values) else {
+                let (Values::Time(up_grid), Values::Time(grid)) =
+                    (&dimension.values, &reader.values)
+                else {
                     return Ok(Some((*place, Vec::new())));
                 };
                 let readers = window_readers(up_grid, reader, grid, value, *start, *end)?;
@@ -165,8 +211,16 @@ impl Rule {
 }
 
 /// The upstream places that a downstream period reads.
-fn window(up: &TimeGrid, decider: &Dimension, value: &PartitionValue, start: i64, end: i64) -> Range<i64> {
-    let Values::Time(down) = &decider.values else { return 0..0 };
+fn window(
+    up: &TimeGrid,
+    decider: &Dimension,
+    value: &PartitionValue,
+    start: i64,
+    end: i64,
+) -> Range<i64> {
+    let Values::Time(down) = &decider.values else {
+        return 0..0;
+    };
     let span = down.place(value).ok().and_then(|place| down.span(place));
     let Some(span) = span else { return 0..0 };
     let overlap = up.overlapping(&span);
@@ -183,12 +237,17 @@ fn window_readers(
     start: i64,
     end: i64,
 ) -> Result<Vec<PartitionValue>, CutError> {
-    let Ok(place) = up.place(value) else { return Ok(Vec::new()) };
+    let Ok(place) = up.place(value) else {
+        return Ok(Vec::new());
+    };
     let (earliest, latest) = (place - start.max(end), place - start.min(end));
-    let (Some(first), Some(last)) = (up.span(earliest), up.span(latest)) else { return Ok(Vec::new()) };
+    let (Some(first), Some(last)) = (up.span(earliest), up.span(latest)) else {
+        return Ok(Vec::new());
+    };
     let near = down.overlapping(&(first.start..last.end));
     let candidates = reader.periods(down, down.clip(near))?;
-    let reads = |candidate: &PartitionValue| window(up, reader, candidate, start, end).contains(&place);
+    let reads =
+        |candidate: &PartitionValue| window(up, reader, candidate, start, end).contains(&place);
     Ok(candidates.into_iter().filter(reads).collect())
 }
 

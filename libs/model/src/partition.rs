@@ -36,7 +36,10 @@ impl PartitionKey {
     ) -> Result<PartitionKey, PartitionKeyError> {
         let mut checked = Dimensions::new();
         for (name, value) in dimensions {
-            value.check().map_err(|fault| PartitionKeyError::BadValue { name: name.clone(), fault })?;
+            value.check().map_err(|fault| PartitionKeyError::BadValue {
+                name: name.clone(),
+                fault,
+            })?;
             if checked.contains_key(&name) {
                 return Err(PartitionKeyError::Repeated(name));
             }
@@ -54,7 +57,9 @@ impl PartitionKey {
     }
 
     /// What holds for the dimensions together; each by itself has been checked.
-    pub(crate) fn from_dimensions(dimensions: Dimensions) -> Result<PartitionKey, PartitionKeyError> {
+    pub(crate) fn from_dimensions(
+        dimensions: Dimensions,
+    ) -> Result<PartitionKey, PartitionKeyError> {
         if dimensions.is_empty() {
             return Err(PartitionKeyError::Empty);
         }
@@ -62,7 +67,8 @@ impl PartitionKey {
             return Err(PartitionKeyError::Reserved);
         }
         let key = PartitionKey(dimensions);
-        if key.0.len() > PARTITION_DIMENSIONS_MAX || key.to_string().len() > PARTITION_KEY_BYTES_MAX {
+        if key.0.len() > PARTITION_DIMENSIONS_MAX || key.to_string().len() > PARTITION_KEY_BYTES_MAX
+        {
             return Err(PartitionKeyError::TooLarge);
         }
         Ok(key)
@@ -111,8 +117,11 @@ pub(crate) fn parse_dimensions(text: &str) -> Result<Dimensions, PartitionKeyErr
 }
 
 fn parse_dimension(text: &str) -> Result<(String, PartitionValue), PartitionKeyError> {
-    let parts = text.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once(':')?)));
-    let (name, (tag, value)) = parts.ok_or_else(|| PartitionKeyError::NotADimension(excerpt(text)))?;
+    let parts = text
+        .split_once('=')
+        .and_then(|(name, rest)| Some((name, rest.split_once(':')?)));
+    let (name, (tag, value)) =
+        parts.ok_or_else(|| PartitionKeyError::NotADimension(excerpt(text)))?;
     let name = checked_name(name)?;
     match PartitionValue::parse(tag, value) {
         Ok(value) => Ok((name, value)),
@@ -123,9 +132,10 @@ fn parse_dimension(text: &str) -> Result<(String, PartitionValue), PartitionKeyE
 fn check_order(before: &Dimensions, name: &str) -> Result<(), PartitionKeyError> {
     match before.last_key_value() {
         Some((last, _)) if last == name => Err(PartitionKeyError::Repeated(name.to_owned())),
-        Some((last, _)) if last.as_str() > name => {
-            Err(PartitionKeyError::Unsorted { first: last.clone(), second: name.to_owned() })
-        }
+        Some((last, _)) if last.as_str() > name => Err(PartitionKeyError::Unsorted {
+            first: last.clone(),
+            second: name.to_owned(),
+        }),
         _ => Ok(()),
     }
 }

@@ -16,20 +16,31 @@ pub struct PerTenant<T> {
 
 impl<T> Clone for PerTenant<T> {
     fn clone(&self) -> PerTenant<T> {
-        PerTenant { known: self.known, others: self.others.clone(), tenants: self.tenants.clone() }
+        PerTenant {
+            known: self.known,
+            others: self.others.clone(),
+            tenants: self.tenants.clone(),
+        }
     }
 }
 
 impl<T: Default> Default for PerTenant<T> {
     fn default() -> PerTenant<T> {
-        PerTenant { known: false, others: Arc::default(), tenants: BTreeMap::new() }
+        PerTenant {
+            known: false,
+            others: Arc::default(),
+            tenants: BTreeMap::new(),
+        }
     }
 }
 
 impl<T: Default> PerTenant<T> {
     /// Nobody is named, and nothing special holds.
     pub fn none() -> PerTenant<T> {
-        PerTenant { known: true, ..PerTenant::default() }
+        PerTenant {
+            known: true,
+            ..PerTenant::default()
+        }
     }
 }
 
@@ -46,9 +57,16 @@ mod tests {
 
     #[test]
     fn who_is_not_named_is_one_of_the_others() {
-        let (acme, other): (TenantId, TenantId) = ("acme".parse().unwrap(), "other".parse().unwrap());
-        let said = PerTenant { tenants: [(acme.clone(), Arc::new(7))].into(), ..PerTenant::none() };
-        assert_eq!((**said.of(&acme), **said.of(&other), said.known), (7, 0, true));
+        let (acme, other): (TenantId, TenantId) =
+            ("acme".parse().unwrap(), "other".parse().unwrap());
+        let said = PerTenant {
+            tenants: [(acme.clone(), Arc::new(7))].into(),
+            ..PerTenant::none()
+        };
+        assert_eq!(
+            (**said.of(&acme), **said.of(&other), said.known),
+            (7, 0, true)
+        );
         assert!(!PerTenant::<u8>::default().known);
     }
 }

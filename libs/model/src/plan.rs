@@ -80,7 +80,12 @@ impl Plan {
         let tasks = links.apply(tasks);
         let id = PlanId(Digest::of(shape::whole(&header, &tasks)?));
         let fingerprint = PlanFingerprint(Digest::of(shape::normalised(&header, &tasks)?));
-        Ok(Plan { header, tasks, id, fingerprint })
+        Ok(Plan {
+            header,
+            tasks,
+            id,
+            fingerprint,
+        })
     }
 
     pub fn id(&self) -> PlanId {
@@ -141,9 +146,13 @@ impl FromStr for PlanFingerprint {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let digest = text.strip_prefix(FINGERPRINT_PREFIX).and_then(|hex| hex.parse().ok());
+        let digest = text
+            .strip_prefix(FINGERPRINT_PREFIX)
+            .and_then(|hex| hex.parse().ok());
         let rule = "write `v1:sha256:` and 64 lower-case hexadecimal digits";
-        digest.map(PlanFingerprint).ok_or_else(|| IdError::new("plan fingerprint", text, rule))
+        digest
+            .map(PlanFingerprint)
+            .ok_or_else(|| IdError::new("plan fingerprint", text, rule))
     }
 }
 
@@ -159,7 +168,9 @@ pub enum PlanError {
         "the plan has {0} dependencies, more than the {EDGES_PER_PLAN_MAX} that it may have; select less or split it"
     )]
     TooManyEdges(usize),
-    #[error("the task `{task}` is mapped over `{over}`, which is not among its upstreams; add it there")]
+    #[error(
+        "the task `{task}` is mapped over `{over}`, which is not among its upstreams; add it there"
+    )]
     MapOver { task: TaskKey, over: TaskKey },
     #[error("the plan's tasks do not fit together: {0}")]
     Graph(#[from] GraphError<TaskKey>),
@@ -183,7 +194,10 @@ fn check_mapping(tasks: &[PlanTask<TaskKey>]) -> Result<(), PlanError> {
         if let Some(source) = &task.map_over
             && !task.upstream.contains(source)
         {
-            return Err(PlanError::MapOver { task: task.key.clone(), over: source.clone() });
+            return Err(PlanError::MapOver {
+                task: task.key.clone(),
+                over: source.clone(),
+            });
         }
     }
     Ok(())
@@ -198,30 +212,45 @@ struct Links {
 
 impl Links {
     fn between(tasks: &[PlanTask<TaskKey>]) -> Result<Links, GraphError<&TaskKey>> {
-        let graph = Graph::new(tasks.iter().map(|task| (&task.key, task.upstream.iter().collect())))?;
+        let graph = Graph::new(
+            tasks
+                .iter()
+                .map(|task| (&task.key, task.upstream.iter().collect())),
+        )?;
         let mut ordinals = vec![0; tasks.len()];
         for (ordinal, node) in (0..).zip(graph.order()?) {
             ordinals[node as usize] = ordinal;
         }
-        let find =
-            |key: &TaskKey| tasks.binary_search_by(|task| task.key.cmp(key)).ok().map(|node| ordinals[node]);
+        let find = |key: &TaskKey| {
+            tasks
+                .binary_search_by(|task| task.key.cmp(key))
+                .ok()
+                .map(|node| ordinals[node])
+        };
         let all = |nodes: &Vec<u32>| {
-            let mut upstream: Vec<Ordinal> = nodes.iter().map(|&node| ordinals[node as usize]).collect();
+            let mut upstream: Vec<Ordinal> =
+                nodes.iter().map(|&node| ordinals[node as usize]).collect();
             upstream.sort_unstable();
             upstream
         };
         Ok(Links {
             upstream: graph.upstream().iter().map(all).collect(),
-            map_over: tasks.iter().map(|task| task.map_over.as_ref().and_then(find)).collect(),
+            map_over: tasks
+                .iter()
+                .map(|task| task.map_over.as_ref().and_then(find))
+                .collect(),
             ordinals,
         })
     }
 
     fn apply(self, tasks: Vec<PlanTask<TaskKey>>) -> Vec<PlanTask<Ordinal>> {
         let links = self.upstream.into_iter().zip(self.map_over);
-        let linked =
-            tasks.into_iter().zip(links).map(|(task, (upstream, map_over))| task.linked(upstream, map_over));
-        let mut placed: Vec<(Ordinal, PlanTask<Ordinal>)> = self.ordinals.into_iter().zip(linked).collect();
+        let linked = tasks
+            .into_iter()
+            .zip(links)
+            .map(|(task, (upstream, map_over))| task.linked(upstream, map_over));
+        let mut placed: Vec<(Ordinal, PlanTask<Ordinal>)> =
+            self.ordinals.into_iter().zip(linked).collect();
         placed.sort_unstable_by_key(|(ordinal, _)| *ordinal);
         placed.into_iter().map(|(_, task)| task).collect()
     }
@@ -229,7 +258,22 @@ impl Links {
 
 impl PlanTask<TaskKey> {
     fn linked(self, upstream: Vec<Ordinal>, map_over: Option<Ordinal>) -> PlanTask<Ordinal> {
-        let PlanTask { key, priority, resources, retry, settings, .. } = self;
-        PlanTask { key, upstream, map_over, priority, resources, retry, settings }
+        let PlanTask {
+            key,
+            priority,
+            resources,
+            retry,
+            settings,
+            ..
+        } = self;
+        PlanTask {
+            key,
+            upstream,
+            map_over,
+            priority,
+            resources,
+            retry,
+            settings,
+        }
     }
 }

@@ -37,9 +37,15 @@ impl SigningKey {
             return Err(KeyError::BadKid(excerpt(kid)));
         }
         if secret.len() < SECRET_BYTES_MIN {
-            return Err(KeyError::TooShort { kid: kid.to_owned(), bytes: secret.len() });
+            return Err(KeyError::TooShort {
+                kid: kid.to_owned(),
+                bytes: secret.len(),
+            });
         }
-        Ok(SigningKey { kid: kid.to_owned(), secret })
+        Ok(SigningKey {
+            kid: kid.to_owned(),
+            secret,
+        })
     }
 
     fn signature(&self, method: &str, path: &str, expires: i64) -> [u8; 32] {
@@ -68,7 +74,10 @@ impl KeyRing {
         current: SigningKey,
         others: impl IntoIterator<Item = SigningKey>,
     ) -> Result<KeyRing, KeyError> {
-        let mut ring = KeyRing { keys: vec![current], clock_skew: SignatureGrace::default().get() };
+        let mut ring = KeyRing {
+            keys: vec![current],
+            clock_skew: SignatureGrace::default().get(),
+        };
         for key in others {
             if ring.key(&key.kid).is_some() {
                 return Err(KeyError::RepeatedKid(key.kid));
@@ -81,14 +90,21 @@ impl KeyRing {
     /// Clocks may differ by this much, instead of the usual minute.
     #[must_use]
     pub fn tolerating(self, grace: SignatureGrace) -> KeyRing {
-        KeyRing { clock_skew: grace.get(), ..self }
+        KeyRing {
+            clock_skew: grace.get(),
+            ..self
+        }
     }
 
     /// `expires` is a second since 1970.
     pub fn sign(&self, method: &str, path: &str, expires: i64) -> Result<String, CannotSign> {
         let signed = self.signed(method, path, expires);
-        let fits = is_method(method) && is_path(path) && expires >= 0 && signed.len() <= PRESIGNED_BYTES_MAX;
-        fits.then_some(signed).ok_or_else(|| CannotSign(excerpt(path)))
+        let fits = is_method(method)
+            && is_path(path)
+            && expires >= 0
+            && signed.len() <= PRESIGNED_BYTES_MAX;
+        fits.then_some(signed)
+            .ok_or_else(|| CannotSign(excerpt(path)))
     }
 
     /// Signs a worker's call; every verb has a signature of its own.
@@ -112,23 +128,32 @@ impl KeyRing {
 
     /// Which worker's call was signed.
     pub fn verify_callback(&self, presigned: &str, now: i64) -> Result<CallbackPath, PresignError> {
-        self.verify(CallbackPath::METHOD, presigned, now)?.callback()
+        self.verify(CallbackPath::METHOD, presigned, now)?
+            .callback()
     }
 
     /// Which worker's call was signed, however long ago it expired. Alone it admits nobody: whoever shows it must show
     /// something that still counts, too.
     pub fn verify_expired_callback(&self, presigned: &str) -> Result<CallbackPath, PresignError> {
-        self.verify_at_any_time(CallbackPath::METHOD, presigned)?.callback()
+        self.verify_at_any_time(CallbackPath::METHOD, presigned)?
+            .callback()
     }
 
-    fn verify_at_any_time<'a>(&self, method: &str, presigned: &'a str) -> Result<Verified<'a>, PresignError> {
+    fn verify_at_any_time<'a>(
+        &self,
+        method: &str,
+        presigned: &'a str,
+    ) -> Result<Verified<'a>, PresignError> {
         let parts = Parts::parse(presigned).ok_or(PresignError::Malformed)?;
         let key = self.key(parts.kid).ok_or(PresignError::UnknownKey)?;
         let expected = key.signature(method, parts.path, parts.expires);
         if !bool::from(expected.ct_eq(&parts.signature)) {
             return Err(PresignError::BadSignature);
         }
-        Ok(Verified { path: parts.path, expires: parts.expires })
+        Ok(Verified {
+            path: parts.path,
+            expires: parts.expires,
+        })
     }
 
     fn key(&self, kid: &str) -> Option<&SigningKey> {
@@ -161,7 +186,9 @@ pub enum PresignError {
     Malformed,
     #[error("the presigned path names a key that is not known (any more); ask for a new one")]
     UnknownKey,
-    #[error("the signature does not belong to this method and path; send them exactly as they were received")]
+    #[error(
+        "the signature does not belong to this method and path; send them exactly as they were received"
+    )]
     BadSignature,
     #[error(
         "the presigned path has expired; each heartbeat answers with a new one, and beats and logs that missed it show \
@@ -172,7 +199,9 @@ pub enum PresignError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    #[error("the key id `{0}` is refused: write 1 to {KEY_ID_BYTES_MAX} letters, digits, `-` and `_`")]
+    #[error(
+        "the key id `{0}` is refused: write 1 to {KEY_ID_BYTES_MAX} letters, digits, `-` and `_`"
+    )]
     BadKid(String),
     #[error("the key `{kid}` has {bytes} bytes; use at least {SECRET_BYTES_MIN} random bytes")]
     TooShort { kid: String, bytes: usize },
@@ -202,13 +231,24 @@ impl<'a> Parts<'a> {
         let (path, query) = presigned.split_once("?expires=")?;
         let (expires, rest) = query.split_once("&kid=")?;
         let (kid, signature) = rest.split_once("&sig=")?;
-        let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).ok()?.try_into().ok()?;
-        Some(Parts { path, expires: second(expires)?, kid, signature })
+        let signature = BASE64URL_NOPAD
+            .decode(signature.as_bytes())
+            .ok()?
+            .try_into()
+            .ok()?;
+        Some(Parts {
+            path,
+            expires: second(expires)?,
+            kid,
+            signature,
+        })
     }
 }
 
 fn second(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|second: &i64| *second >= 0 && second.to_string() == text)
+    text.parse()
+        .ok()
+        .filter(|second: &i64| *second >= 0 && second.to_string() == text)
 }
 
 fn is_method(text: &str) -> bool {
@@ -216,7 +256,10 @@ fn is_method(text: &str) -> bool {
 }
 
 fn is_path(text: &str) -> bool {
-    text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
+    text.starts_with('/')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
 }
 
 fn is_kid(text: &str) -> bool {

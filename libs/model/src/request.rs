@@ -86,7 +86,10 @@ mod tests {
 
     #[test]
     fn configuration_may_hold_what_has_no_canonical_form() {
-        let (one, other) = (shape(&[], Some("rate: 0.5")), shape(&[], Some("rate: 0.50")));
+        let (one, other) = (
+            shape(&[], Some("rate: 0.5")),
+            shape(&[], Some("rate: 0.50")),
+        );
         assert_ne!(one.fingerprint(), other.fingerprint());
         assert_ne!(one.fingerprint(), shape(&[], None).fingerprint());
     }

@@ -30,7 +30,10 @@ closed_list! {
 
 impl ErrorCategory {
     pub const fn retries_by_default(self) -> bool {
-        matches!(self, ErrorCategory::Transient | ErrorCategory::Infrastructure | ErrorCategory::Timeout)
+        matches!(
+            self,
+            ErrorCategory::Transient | ErrorCategory::Infrastructure | ErrorCategory::Timeout
+        )
     }
 }
 
@@ -65,14 +68,21 @@ impl Default for RetryPolicy {
             max_attempts: 3,
             initial_delay_ms: 60_000,
             max_delay_ms: 3_600_000,
-            retry_on: categories.filter(|category| category.retries_by_default()).collect(),
+            retry_on: categories
+                .filter(|category| category.retries_by_default())
+                .collect(),
         }
     }
 }
 
 impl RetryPolicy {
     /// Milliseconds to wait after the failure that makes it `failures` in all, or `None` when the task has failed.
-    pub fn after_failure(&self, failures: u32, category: ErrorCategory, attempt: &AttemptId) -> Option<u64> {
+    pub fn after_failure(
+        &self,
+        failures: u32,
+        category: ErrorCategory,
+        attempt: &AttemptId,
+    ) -> Option<u64> {
         let again = failures < self.max_attempts && self.retry_on.contains(&category);
         again.then(|| self.delay_ms(failures, attempt))
     }
@@ -93,7 +103,9 @@ impl RetryPolicy {
             Backoff::Linear => u64::from(earlier) + 1,
             Backoff::Constant => 1,
         };
-        self.initial_delay_ms.saturating_mul(factor).min(self.max_delay_ms)
+        self.initial_delay_ms
+            .saturating_mul(factor)
+            .min(self.max_delay_ms)
     }
 }
 
@@ -111,37 +123,61 @@ mod tests {
     use super::*;
 
     fn policy(backoff: Backoff) -> RetryPolicy {
-        RetryPolicy { backoff, initial_delay_ms: 1_000, max_delay_ms: 10_000, ..RetryPolicy::default() }
+        RetryPolicy {
+            backoff,
+            initial_delay_ms: 1_000,
+            max_delay_ms: 10_000,
+            ..RetryPolicy::default()
+        }
     }
 
     fn delays(backoff: Backoff) -> Vec<u64> {
-        (1..=6).map(|failures| policy(backoff).full_delay_ms(failures)).collect()
+        (1..=6)
+            .map(|failures| policy(backoff).full_delay_ms(failures))
+            .collect()
     }
 
     #[test]
     fn delays_grow_as_they_are_called() {
-        assert_eq!(delays(Backoff::Exponential), [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
-        assert_eq!(delays(Backoff::Linear), [1_000, 2_000, 3_000, 4_000, 5_000, 6_000]);
+        assert_eq!(
+            delays(Backoff::Exponential),
+            [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
+        );
+        assert_eq!(
+            delays(Backoff::Linear),
+            [1_000, 2_000, 3_000, 4_000, 5_000, 6_000]
+        );
         assert_eq!(delays(Backoff::Constant), [1_000; 6]);
     }
 
     #[test]
     fn jitter_reaches_from_half_to_all() {
-        let delay = |byte| policy(Backoff::Constant).delay_ms(1, &AttemptId::from_bytes([byte; 16]));
+        let delay =
+            |byte| policy(Backoff::Constant).delay_ms(1, &AttemptId::from_bytes([byte; 16]));
         assert_eq!((delay(0), delay(0x80), delay(0xff)), (500, 750, 999));
     }
 
     #[test]
     fn failures_end_by_count_or_category() {
-        let policy = RetryPolicy { max_attempts: 2, ..policy(Backoff::Constant) };
+        let policy = RetryPolicy {
+            max_attempts: 2,
+            ..policy(Backoff::Constant)
+        };
         let attempt = AttemptId::from_bytes([0; 16]);
         let delay = |failures, category| policy.after_failure(failures, category, &attempt);
         assert_eq!(delay(1, ErrorCategory::Transient), Some(500));
         assert_eq!(delay(2, ErrorCategory::Transient), None);
-        let retried: Vec<_> = ErrorCategory::ALL.iter().filter(|c| delay(1, **c).is_some()).collect();
+        let retried: Vec<_> = ErrorCategory::ALL
+            .iter()
+            .filter(|c| delay(1, **c).is_some())
+            .collect();
         assert_eq!(
             retried,
-            [&ErrorCategory::Transient, &ErrorCategory::Infrastructure, &ErrorCategory::Timeout]
+            [
+                &ErrorCategory::Transient,
+                &ErrorCategory::Infrastructure,
+                &ErrorCategory::Timeout
+            ]
         );
     }
 
@@ -150,8 +186,16 @@ mod tests {
         let mut policy = policy(Backoff::Constant);
         policy.retry_on.insert(ErrorCategory::UserCode);
         let attempt = AttemptId::from_bytes([0; 16]);
-        assert!(policy.after_failure(1, ErrorCategory::UserCode, &attempt).is_some());
-        assert!(policy.after_failure(1, ErrorCategory::Input, &attempt).is_none());
+        assert!(
+            policy
+                .after_failure(1, ErrorCategory::UserCode, &attempt)
+                .is_some()
+        );
+        assert!(
+            policy
+                .after_failure(1, ErrorCategory::Input, &attempt)
+                .is_none()
+        );
     }
 
     proptest! {

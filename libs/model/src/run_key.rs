@@ -23,8 +23,14 @@ impl RunKey {
     /// A key that a user chose. The key spaces of schedules, sensors, backfills and manual runs are refused, so
     /// that nobody can take the place of their runs.
     pub fn chosen(text: &str) -> Result<RunKey, RunKeyError> {
-        if let Some(prefix) = RESERVED_PREFIXES.into_iter().find(|prefix| text.starts_with(prefix)) {
-            return Err(RunKeyError::Reserved { given: excerpt(text), prefix });
+        if let Some(prefix) = RESERVED_PREFIXES
+            .into_iter()
+            .find(|prefix| text.starts_with(prefix))
+        {
+            return Err(RunKeyError::Reserved {
+                given: excerpt(text),
+                prefix,
+            });
         }
         RunKey::first_of(text.to_owned())
     }
@@ -36,7 +42,10 @@ impl RunKey {
 
     /// The run of a schedule's tick; `epoch` is the scheduled second.
     pub fn schedule(schedule: ScheduleId, epoch: i64) -> RunKey {
-        RunKey { base: format!("sched:{schedule}:{epoch}"), generation: 1 }
+        RunKey {
+            base: format!("sched:{schedule}:{epoch}"),
+            generation: 1,
+        }
     }
 
     /// The run that a pushed message asks for.
@@ -51,11 +60,17 @@ impl RunKey {
 
     /// The run that carries a sensor's poll.
     pub fn sensor_poll(sensor: SensorId, epoch: u64) -> RunKey {
-        RunKey { base: format!("sensor:{sensor}:poll:{epoch}"), generation: 1 }
+        RunKey {
+            base: format!("sensor:{sensor}:poll:{epoch}"),
+            generation: 1,
+        }
     }
 
     pub fn backfill_chunk(backfill: BackfillId, chunk: u32) -> RunKey {
-        RunKey { base: format!("backfill:{backfill}:chunk:{chunk}"), generation: 1 }
+        RunKey {
+            base: format!("backfill:{backfill}:chunk:{chunk}"),
+            generation: 1,
+        }
     }
 
     /// Counts from 1.
@@ -65,18 +80,27 @@ impl RunKey {
 
     /// Generation 1 of this key: the one whose run's shard decides about all of them.
     pub fn first(&self) -> RunKey {
-        RunKey { base: self.base.clone(), generation: 1 }
+        RunKey {
+            base: self.base.clone(),
+            generation: 1,
+        }
     }
 
     /// The key of a repeat of this run; `None` after four billion of them.
     pub fn next(&self) -> Option<RunKey> {
-        Some(RunKey { base: self.base.clone(), generation: self.generation.checked_add(1)? })
+        Some(RunKey {
+            base: self.base.clone(),
+            generation: self.generation.checked_add(1)?,
+        })
     }
 
     /// Another generation of this key; generation 0 is the first too.
     #[must_use]
     pub fn in_generation(&self, generation: u32) -> RunKey {
-        RunKey { base: self.base.clone(), generation: generation.max(1) }
+        RunKey {
+            base: self.base.clone(),
+            generation: generation.max(1),
+        }
     }
 
     fn first_of(base: String) -> Result<RunKey, RunKeyError> {
@@ -87,9 +111,15 @@ impl RunKey {
             return Err(RunKeyError::TooLong(base.len()));
         }
         if let Some(character) = base.chars().find(|c| *c == '#' || c.is_control()) {
-            return Err(RunKeyError::Character { given: excerpt(&base), character });
+            return Err(RunKeyError::Character {
+                given: excerpt(&base),
+                character,
+            });
         }
-        Ok(RunKey { base, generation: 1 })
+        Ok(RunKey {
+            base,
+            generation: 1,
+        })
     }
 }
 
@@ -110,9 +140,15 @@ impl FromStr for RunKey {
         let Some((base, generation)) = text.split_once('#') else {
             return RunKey::first_of(text.to_owned());
         };
-        let number = generation.parse().ok().filter(|n: &u32| *n > 1 && n.to_string() == generation);
+        let number = generation
+            .parse()
+            .ok()
+            .filter(|n: &u32| *n > 1 && n.to_string() == generation);
         let generation = number.ok_or_else(|| RunKeyError::Generation(excerpt(text)))?;
-        Ok(RunKey { generation, ..RunKey::first_of(base.to_owned())? })
+        Ok(RunKey {
+            generation,
+            ..RunKey::first_of(base.to_owned())?
+        })
     }
 }
 
@@ -159,7 +195,9 @@ pub enum RunKeyError {
         "the run key `{given}` begins with `{prefix}`, which is kept for runs that Servo starts; choose another"
     )]
     Reserved { given: String, prefix: &'static str },
-    #[error("`{0}` is not a generation of a run key: write key#2 and so on; generation 1 has no suffix")]
+    #[error(
+        "`{0}` is not a generation of a run key: write key#2 and so on; generation 1 has no suffix"
+    )]
     Generation(String),
 }
 
@@ -192,7 +230,13 @@ mod tests {
         );
         for key in keys {
             assert_eq!(key.to_string().parse(), Ok(key.clone()));
-            assert!(matches!(RunKey::chosen(&key.to_string()), Err(RunKeyError::Reserved { .. })), "{key}");
+            assert!(
+                matches!(
+                    RunKey::chosen(&key.to_string()),
+                    Err(RunKeyError::Reserved { .. })
+                ),
+                "{key}"
+            );
         }
     }
 
@@ -216,8 +260,19 @@ mod tests {
 
     #[test]
     fn refuses_keys_with_a_second_meaning() {
-        for text in ["", "#2", "a#", "a#1", "a#0", "a#02", "a#+2", "a#2#2", "a#4294967296", "a\n", "a\u{7f}"]
-        {
+        for text in [
+            "",
+            "#2",
+            "a#",
+            "a#1",
+            "a#0",
+            "a#02",
+            "a#+2",
+            "a#2#2",
+            "a#4294967296",
+            "a\n",
+            "a\u{7f}",
+        ] {
             assert!(text.parse::<RunKey>().is_err(), "{text:?}");
         }
         assert!(RunKey::chosen("nightly#2").is_err());

@@ -68,11 +68,20 @@ pub enum SelectionFault {
 impl Selection {
     pub fn parse<T: AsRef<str>>(expressions: &[T]) -> Result<Selection, SelectionError> {
         let term = |(index, text): (usize, &T)| {
-            text.as_ref().parse().map_err(|fault| SelectionError { index, fault })
+            text.as_ref()
+                .parse()
+                .map_err(|fault| SelectionError { index, fault })
         };
-        let terms: Vec<Term> = expressions.iter().enumerate().map(term).collect::<Result<_, _>>()?;
+        let terms: Vec<Term> = expressions
+            .iter()
+            .enumerate()
+            .map(term)
+            .collect::<Result<_, _>>()?;
         if !terms.is_empty() && terms.iter().all(|term| term.excludes) {
-            return Err(SelectionError { index: 0, fault: SelectionFault::OnlyExclusions });
+            return Err(SelectionError {
+                index: 0,
+                fault: SelectionFault::OnlyExclusions,
+            });
         }
         Ok(Selection { terms })
     }
@@ -83,10 +92,13 @@ impl Selection {
 
     /// The assets that are named by their keys, each with the place of its expression.
     pub fn named(&self) -> impl Iterator<Item = (usize, &AssetKey)> {
-        self.terms.iter().enumerate().filter_map(|(index, term)| match &term.base {
-            Base::Asset(key) => Some((index, key)),
-            Base::Tag { .. } | Base::Namespace(_) | Base::All => None,
-        })
+        self.terms
+            .iter()
+            .enumerate()
+            .filter_map(|(index, term)| match &term.base {
+                Base::Asset(key) => Some((index, key)),
+                Base::Tag { .. } | Base::Namespace(_) | Base::All => None,
+            })
     }
 
     /// The numbers of the selected assets, ascending. An asset that is named must be there, even to be left out.
@@ -94,8 +106,15 @@ impl Selection {
         let mut chosen = vec![false; assets.keys.len()];
         // Exclusions last, so that the order of expressions means nothing.
         for excludes in [false, true] {
-            for (index, term) in self.terms.iter().enumerate().filter(|(_, term)| term.excludes == excludes) {
-                let found = term.of(assets).map_err(|fault| SelectionError { index, fault })?;
+            for (index, term) in self
+                .terms
+                .iter()
+                .enumerate()
+                .filter(|(_, term)| term.excludes == excludes)
+            {
+                let found = term
+                    .of(assets)
+                    .map_err(|fault| SelectionError { index, fault })?;
                 chosen
                     .iter_mut()
                     .zip(found)
@@ -103,7 +122,11 @@ impl Selection {
                     .for_each(|(flag, _)| *flag = !excludes);
             }
         }
-        Ok((0..).zip(chosen).filter(|(_, flag)| *flag).map(|(number, _)| number).collect())
+        Ok((0..)
+            .zip(chosen)
+            .filter(|(_, flag)| *flag)
+            .map(|(number, _)| number)
+            .collect())
     }
 }
 
@@ -112,7 +135,10 @@ impl Term {
         let base = self.base.of(assets)?;
         let mut found = spread(&base, assets.upstream, self.upstream);
         let below = spread(&base, assets.downstream, self.downstream);
-        found.iter_mut().zip(below).for_each(|(flag, below)| *flag |= below);
+        found
+            .iter_mut()
+            .zip(below)
+            .for_each(|(flag, below)| *flag |= below);
         Ok(found)
     }
 }
@@ -121,12 +147,18 @@ impl Base {
     fn of(&self, assets: &Assets<'_>) -> Result<Vec<bool>, SelectionFault> {
         match self {
             Base::All => Ok(vec![true; assets.keys.len()]),
-            Base::Namespace(namespace) => {
-                Ok(assets.keys.iter().map(|key| key.namespace() == namespace).collect())
-            }
+            Base::Namespace(namespace) => Ok(assets
+                .keys
+                .iter()
+                .map(|key| key.namespace() == namespace)
+                .collect()),
             Base::Tag { key, value } => {
                 let fits = |found: &String| value.as_ref().is_none_or(|wanted| wanted == found);
-                Ok(assets.tags.iter().map(|tags| tags.get(key).is_some_and(fits)).collect())
+                Ok(assets
+                    .tags
+                    .iter()
+                    .map(|tags| tags.get(key).is_some_and(fits))
+                    .collect())
             }
             Base::Asset(key) => {
                 let at = assets.keys.binary_search(key);
@@ -166,32 +198,51 @@ impl FromStr for Term {
 }
 
 fn parse_term(text: &str) -> Option<Term> {
-    let (excludes, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (excludes, text) = text
+        .strip_prefix('-')
+        .map_or((false, text), |rest| (true, rest));
     // A tag may hold any character in its value, so nothing is read behind it.
     if let Some(at) = text.find("tag:") {
-        let upstream = text[..at].strip_suffix('+').map_or(at.eq(&0).then_some(0), steps)?;
+        let upstream = text[..at]
+            .strip_suffix('+')
+            .map_or(at.eq(&0).then_some(0), steps)?;
         let (rest, downstream) = match text[at + 4..].strip_suffix('+') {
             Some(rest) => (rest, EVERYTHING),
             None => (&text[at + 4..], 0),
         };
-        return Some(Term { excludes, upstream, downstream, base: tag(rest)? });
+        return Some(Term {
+            excludes,
+            upstream,
+            downstream,
+            base: tag(rest)?,
+        });
     }
     let (upstream, rest) = match text.split_once('+') {
-        Some((count, rest)) if count.bytes().all(|byte| byte.is_ascii_digit()) => (steps(count)?, rest),
+        Some((count, rest)) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (steps(count)?, rest)
+        }
         _ => (0, text),
     };
     let (base, downstream) = match rest.split_once('+') {
         Some((base, count)) => (base, steps(count)?),
         None => (rest, 0),
     };
-    Some(Term { excludes, upstream, downstream, base: plain(base)? })
+    Some(Term {
+        excludes,
+        upstream,
+        downstream,
+        base: plain(base)?,
+    })
 }
 
 /// An empty count means as far as there is.
 fn steps(count: &str) -> Option<u32> {
     match count.is_empty() {
         true => Some(EVERYTHING),
-        false => count.bytes().all(|byte| byte.is_ascii_digit()).then(|| count.parse().ok())?,
+        false => count
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| count.parse().ok())?,
     }
 }
 
@@ -200,7 +251,10 @@ fn tag(text: &str) -> Option<Base> {
         Some((key, value)) => (key, Some(value.to_owned())),
         None => (text, None),
     };
-    (!key.is_empty()).then(|| Base::Tag { key: key.to_owned(), value })
+    (!key.is_empty()).then(|| Base::Tag {
+        key: key.to_owned(),
+        value,
+    })
 }
 
 fn plain(text: &str) -> Option<Base> {

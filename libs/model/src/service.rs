@@ -95,6 +95,9 @@ impl FromStr for Service {
     type Err = UnknownService;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Service::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| UnknownService(name.to_owned()))
+        Service::ALL
+            .into_iter()
+            .find(|s| s.name() == name)
+            .ok_or_else(|| UnknownService(name.to_owned()))
     }
 }

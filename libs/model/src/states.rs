@@ -39,7 +39,9 @@ pub trait Machine: Listed {
 
     /// The next state and the reason for it, or `None` when the cause changes nothing here.
     fn on(self, cause: Self::Cause) -> Option<(Self, Self::Reason)> {
-        let row = Self::TABLE.iter().find(|row| row.from == self && row.cause == cause)?;
+        let row = Self::TABLE
+            .iter()
+            .find(|row| row.from == self && row.cause == cause)?;
         Some((row.to, row.reason))
     }
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::asset::{AssetKey, AssetKeyError};
 use crate::ids::TaskId;
 use crate::partition::{
-    MAP_DIMENSION, PartitionKey, PartitionKeyError, PartitionValue, parse_dimensions, write_dimensions,
+    MAP_DIMENSION, PartitionKey, PartitionKeyError, PartitionValue, parse_dimensions,
+    write_dimensions,
 };
 use crate::text::{excerpt, written_as_text};
 
@@ -46,7 +47,12 @@ impl TaskKey {
 
     /// The key of this mapped task's child for one item.
     pub fn child(&self, index: u32) -> TaskKey {
-        TaskKey::build(self.0.asset.clone(), self.0.partition.clone(), Some(index), self.0.operation)
+        TaskKey::build(
+            self.0.asset.clone(),
+            self.0.partition.clone(),
+            Some(index),
+            self.0.operation,
+        )
     }
 
     /// The canonical text.
@@ -81,8 +87,18 @@ impl TaskKey {
         map_index: Option<u32>,
         operation: Operation,
     ) -> TaskKey {
-        let text = format!("{}{}:{operation}", asset.canonical(), brackets(partition.as_ref(), map_index));
-        TaskKey(Arc::new(Parts { text, asset, partition, map_index, operation }))
+        let text = format!(
+            "{}{}:{operation}",
+            asset.canonical(),
+            brackets(partition.as_ref(), map_index)
+        );
+        TaskKey(Arc::new(Parts {
+            text,
+            asset,
+            partition,
+            map_index,
+            operation,
+        }))
     }
 }
 
@@ -100,9 +116,15 @@ fn brackets(partition: Option<&PartitionKey>, map_index: Option<u32>) -> String 
 }
 
 fn dimensions(partition: Option<&PartitionKey>, map_index: Option<u32>) -> String {
-    let mut dimensions = partition.map(|key| key.as_dimensions().clone()).unwrap_or_default();
-    dimensions
-        .extend(map_index.map(|index| (MAP_DIMENSION.to_owned(), PartitionValue::Integer(index.into()))));
+    let mut dimensions = partition
+        .map(|key| key.as_dimensions().clone())
+        .unwrap_or_default();
+    dimensions.extend(map_index.map(|index| {
+        (
+            MAP_DIMENSION.to_owned(),
+            PartitionValue::Integer(index.into()),
+        )
+    }));
     let mut text = String::new();
     write_dimensions(&mut text, &dimensions).expect("a string takes everything");
     text
@@ -112,14 +134,27 @@ impl FromStr for TaskKey {
     type Err = TaskKeyError;
 
     fn from_str(text: &str) -> Result<Self, TaskKeyError> {
-        let (subject, operation) = text.rsplit_once(':').ok_or_else(|| TaskKeyError::Shape(excerpt(text)))?;
+        let (subject, operation) = text
+            .rsplit_once(':')
+            .ok_or_else(|| TaskKeyError::Shape(excerpt(text)))?;
         let operation = operation.parse()?;
         let Some((asset, rest)) = subject.split_once('[') else {
-            return Ok(TaskKey::new(AssetKey::parse_canonical(subject)?, None, operation));
+            return Ok(TaskKey::new(
+                AssetKey::parse_canonical(subject)?,
+                None,
+                operation,
+            ));
         };
-        let inner = rest.strip_suffix(']').ok_or_else(|| TaskKeyError::Shape(excerpt(text)))?;
+        let inner = rest
+            .strip_suffix(']')
+            .ok_or_else(|| TaskKeyError::Shape(excerpt(text)))?;
         let (partition, map_index) = parse_brackets(inner)?;
-        Ok(TaskKey::build(AssetKey::parse_canonical(asset)?, partition, map_index, operation))
+        Ok(TaskKey::build(
+            AssetKey::parse_canonical(asset)?,
+            partition,
+            map_index,
+            operation,
+        ))
     }
 }
 
@@ -205,16 +240,33 @@ mod tests {
 
     #[test]
     fn children_carry_their_number_among_the_dimensions() {
-        let parent: TaskKey = "raw/files[_a=b:true,day=d:2025-01-01]:check".parse().unwrap();
+        let parent: TaskKey = "raw/files[_a=b:true,day=d:2025-01-01]:check"
+            .parse()
+            .unwrap();
         let child = parent.child(3);
-        assert_eq!(child.as_str(), "raw/files[_a=b:true,_map=i:3,day=d:2025-01-01]:check");
-        assert_eq!((child.map_index(), child.partition()), (Some(3), parent.partition()));
-        assert_eq!("raw/files[_map=i:0]:materialize".parse::<TaskKey>().unwrap().partition(), None);
+        assert_eq!(
+            child.as_str(),
+            "raw/files[_a=b:true,_map=i:3,day=d:2025-01-01]:check"
+        );
+        assert_eq!(
+            (child.map_index(), child.partition()),
+            (Some(3), parent.partition())
+        );
+        assert_eq!(
+            "raw/files[_map=i:0]:materialize"
+                .parse::<TaskKey>()
+                .unwrap()
+                .partition(),
+            None
+        );
     }
 
     #[test]
     fn refuses_other_texts() {
-        assert_eq!("raw/events:backfill".parse::<TaskKey>(), Err(TaskKeyError::BackfillReserved));
+        assert_eq!(
+            "raw/events:backfill".parse::<TaskKey>(),
+            Err(TaskKeyError::BackfillReserved)
+        );
         for text in [
             "raw/events",
             "raw/events:",

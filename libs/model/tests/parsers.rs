@@ -39,7 +39,10 @@ fn check(text: &str) {
     reads_back::<PlanId>(text);
     reads_back::<PlanFingerprint>(text);
     reads_back::<RequestFingerprint>(text);
-    assert_eq!(AssetKey::parse_canonical(text).map_or(text.to_owned(), |key| key.canonical()), text);
+    assert_eq!(
+        AssetKey::parse_canonical(text).map_or(text.to_owned(), |key| key.canonical()),
+        text
+    );
     if let Ok(value) = Json::parse(text) {
         assert_eq!(Json::parse(&value.to_string()), Ok(value));
     }
@@ -62,8 +65,13 @@ const SEEDS: [&str; 10] = [
 ];
 
 fn damaged() -> impl Strategy<Value = String> {
-    (prop::sample::select(&SEEDS[..]), any::<prop::sample::Index>(), any::<char>(), 0u8..4).prop_map(
-        |(seed, at, character, damage)| {
+    (
+        prop::sample::select(&SEEDS[..]),
+        any::<prop::sample::Index>(),
+        any::<char>(),
+        0u8..4,
+    )
+        .prop_map(|(seed, at, character, damage)| {
             let mut characters: Vec<char> = seed.chars().collect();
             let at = at.index(characters.len());
             match damage {
@@ -73,8 +81,7 @@ fn damaged() -> impl Strategy<Value = String> {
                 _ => characters.insert(at, characters[at]),
             }
             characters.into_iter().collect()
-        },
-    )
+        })
 }
 
 #[test]
@@ -84,7 +91,9 @@ fn the_seeds_are_valid_somewhere() {
     assert!(SEEDS[2].parse::<AttemptId>().is_ok() && SEEDS[3].parse::<QueueId>().is_ok());
     assert!(SEEDS[5].parse::<RunKey>().is_ok() && SEEDS[6].parse::<TaskKey>().is_ok());
     assert!(SEEDS[7].parse::<PartitionKey>().is_ok() && Json::parse(SEEDS[8]).is_ok());
-    assert!(SEEDS[9].parse::<CallbackPath>().is_ok() && SEEDS[4].parse::<PlanFingerprint>().is_ok());
+    assert!(
+        SEEDS[9].parse::<CallbackPath>().is_ok() && SEEDS[4].parse::<PlanFingerprint>().is_ok()
+    );
 }
 
 /// Cheap enough to try more than others do, unless somebody says how many.

@@ -9,8 +9,8 @@ use servo_model::closed::Listed;
 use servo_model::edges::EdgeResolution;
 use servo_model::retry::{Backoff, ErrorCategory};
 use servo_model::states::{
-    BackfillReason, BackfillState, Machine, MaterializationReason, MaterializationState, QueueEntryReason,
-    QueueEntryState, RunCause, RunState, TaskCause, TaskState, TransitionReason,
+    BackfillReason, BackfillState, Machine, MaterializationReason, MaterializationState,
+    QueueEntryReason, QueueEntryState, RunCause, RunState, TaskCause, TaskState, TransitionReason,
 };
 
 #[test]
@@ -27,13 +27,19 @@ fn check_machine<S: Machine>() {
     terminal_states_absorb_and_only_they::<S>();
     every_state_is_reached_and_can_end::<S>();
     for cause in S::Cause::ITEMS {
-        assert!(S::TABLE.iter().any(|row| row.cause == *cause), "{}: nothing follows from {cause}", S::NAME);
+        assert!(
+            S::TABLE.iter().any(|row| row.cause == *cause),
+            "{}: nothing follows from {cause}",
+            S::NAME
+        );
     }
 }
 
 fn no_two_rows_answer_the_same_question<S: Machine>() {
     for (index, row) in S::TABLE.iter().enumerate() {
-        let twin = S::TABLE[..index].iter().find(|other| other.from == row.from && other.cause == row.cause);
+        let twin = S::TABLE[..index]
+            .iter()
+            .find(|other| other.from == row.from && other.cause == row.cause);
         assert!(twin.is_none(), "{}: {row:?} and {twin:?}", S::NAME);
         assert_eq!(row.from.on(row.cause), Some((row.to, row.reason)));
     }
@@ -41,7 +47,9 @@ fn no_two_rows_answer_the_same_question<S: Machine>() {
 
 fn terminal_states_absorb_and_only_they<S: Machine>() {
     for state in S::ITEMS {
-        let moves = S::Cause::ITEMS.iter().any(|cause| state.on(*cause).is_some());
+        let moves = S::Cause::ITEMS
+            .iter()
+            .any(|cause| state.on(*cause).is_some());
         assert_eq!(moves, !state.is_terminal(), "{}: {state}", S::NAME);
     }
 }
@@ -49,7 +57,11 @@ fn terminal_states_absorb_and_only_they<S: Machine>() {
 fn every_state_is_reached_and_can_end<S: Machine>() {
     let from_start = reached_from(S::INITIAL);
     for state in S::ITEMS {
-        assert!(from_start.contains(state), "{}: {state} is never reached", S::NAME);
+        assert!(
+            from_start.contains(state),
+            "{}: {state} is never reached",
+            S::NAME
+        );
         let ends = reached_from(*state).iter().any(|state| state.is_terminal());
         assert!(ends, "{}: {state} never ends", S::NAME);
     }
@@ -59,7 +71,10 @@ fn reached_from<S: Machine>(start: S) -> Vec<S> {
     let mut reached = vec![start];
     let mut next = 0;
     while let Some(&state) = reached.get(next) {
-        let steps = S::TABLE.iter().filter(|row| row.from == state).map(|row| row.to);
+        let steps = S::TABLE
+            .iter()
+            .filter(|row| row.from == state)
+            .map(|row| row.to);
         for to in steps {
             if !reached.contains(&to) {
                 reached.push(to);
@@ -77,19 +92,28 @@ fn every_reason_is_given_somewhere() {
             || RunState::TABLE.iter().any(|row| row.reason == reason)
     };
     for &reason in TransitionReason::ALL {
-        assert_eq!(given(reason), reason != TransitionReason::CREATED, "{reason}");
+        assert_eq!(
+            given(reason),
+            reason != TransitionReason::CREATED,
+            "{reason}"
+        );
     }
 }
 
 /// `A|B -> C|D` stands for all four arrows.
 fn arrows<S: Machine + Ord + std::str::FromStr<Err: Debug>>(drawn: &str) -> BTreeSet<(S, S)> {
-    let states =
-        |side: &str| -> Vec<S> { side.split('|').map(|name| name.trim().parse().unwrap()).collect() };
+    let states = |side: &str| -> Vec<S> {
+        side.split('|')
+            .map(|name| name.trim().parse().unwrap())
+            .collect()
+    };
     let mut arrows = BTreeSet::new();
     for line in drawn.lines().filter(|line| !line.trim().is_empty()) {
         let (from, to) = line.split_once("->").unwrap();
         arrows.extend(
-            states(from).into_iter().flat_map(|from| states(to).into_iter().map(move |to| (from, to))),
+            states(from)
+                .into_iter()
+                .flat_map(|from| states(to).into_iter().map(move |to| (from, to))),
         );
     }
     arrows
@@ -160,17 +184,28 @@ fn a_cancel_waits_only_for_attempts() {
         let (next, reason) = state.on(TaskCause::RunCancelled).unwrap();
         match state.has_attempt() {
             true => assert_eq!((next, reason), (state, TransitionReason::CancelRequested)),
-            false => assert_eq!((next, reason), (TaskState::Cancelled, TransitionReason::RunCancelled)),
+            false => assert_eq!(
+                (next, reason),
+                (TaskState::Cancelled, TransitionReason::RunCancelled)
+            ),
         }
     }
 }
 
 #[test]
 fn whatever_a_cancelling_attempt_reports_it_ends_cancelled() {
-    let reports = [TaskCause::CancelConfirmed, TaskCause::CancelUnanswered, TaskCause::FinishedAfterCancel];
+    let reports = [
+        TaskCause::CancelConfirmed,
+        TaskCause::CancelUnanswered,
+        TaskCause::FinishedAfterCancel,
+    ];
     for state in TaskState::ALL.iter().filter(|state| state.has_attempt()) {
         for report in reports {
-            assert_eq!(state.on(report).unwrap().0, TaskState::Cancelled, "{state} {report}");
+            assert_eq!(
+                state.on(report).unwrap().0,
+                TaskState::Cancelled,
+                "{state} {report}"
+            );
         }
     }
 }
@@ -178,7 +213,10 @@ fn whatever_a_cancelling_attempt_reports_it_ends_cancelled() {
 #[test]
 fn a_run_that_ran_out_of_time_says_so() {
     let (stopping, _) = RunState::Running.on(RunCause::DurationPassed).unwrap();
-    assert_eq!(stopping.on(RunCause::TimeoutCompleted).unwrap().0, RunState::TimedOut);
+    assert_eq!(
+        stopping.on(RunCause::TimeoutCompleted).unwrap().0,
+        RunState::TimedOut
+    );
     assert_eq!(
         TaskState::RetryWait.on(TaskCause::RunTimedOut),
         Some((TaskState::Failed, TransitionReason::RunTimedOut))
@@ -187,9 +225,15 @@ fn a_run_that_ran_out_of_time_says_so() {
 
 #[test]
 fn failures_while_paused_do_not_fail_a_backfill() {
-    assert_eq!(BackfillState::Paused.on(BackfillReason::ThresholdPassed), None);
+    assert_eq!(
+        BackfillState::Paused.on(BackfillReason::ThresholdPassed),
+        None
+    );
     let (running, _) = BackfillState::Paused.on(BackfillReason::Resumed).unwrap();
-    assert_eq!(running.on(BackfillReason::ThresholdPassed).unwrap().0, BackfillState::Failed);
+    assert_eq!(
+        running.on(BackfillReason::ThresholdPassed).unwrap().0,
+        BackfillState::Failed
+    );
 }
 
 #[test]
@@ -222,7 +266,14 @@ macro_rules! check_list {
 
 #[test]
 fn names_and_numbers_are_one_to_one() {
-    check_list!(TaskState, RunState, BackfillState, MaterializationState, QueueEntryState, EdgeResolution);
+    check_list!(
+        TaskState,
+        RunState,
+        BackfillState,
+        MaterializationState,
+        QueueEntryState,
+        EdgeResolution
+    );
     check_list!(
         TransitionReason,
         BackfillReason,

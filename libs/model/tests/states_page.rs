@@ -21,7 +21,10 @@ fn the_page_shows_the_tables() {
         fs::write(&path, page()).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page(), "docs/states.md is out of date: run SERVO_BLESS=1 cargo test -p servo-model");
+    assert!(
+        written == page(),
+        "docs/states.md is out of date: run SERVO_BLESS=1 cargo test -p servo-model"
+    );
 }
 
 const HEAD: &str = "\
@@ -42,7 +45,12 @@ fn page() -> String {
     machine::<MaterializationState>(&mut page);
     machine::<QueueEntryState>(&mut page);
     page.push_str("\n## Reasons of tasks and runs\n\n");
-    list(&mut page, ["reason", "number"], TransitionReason::ALL, |reason| reason.code().to_string());
+    list(
+        &mut page,
+        ["reason", "number"],
+        TransitionReason::ALL,
+        |reason| reason.code().to_string(),
+    );
     page
 }
 
@@ -66,7 +74,12 @@ fn diagram<S: Machine>(page: &mut String) {
     for row in S::TABLE {
         arrows.insert((place(row.from), place(row.to)), (row.from, row.to));
     }
-    write!(page, "```mermaid\nstateDiagram-v2\n    [*] --> {}\n", S::INITIAL).unwrap();
+    write!(
+        page,
+        "```mermaid\nstateDiagram-v2\n    [*] --> {}\n",
+        S::INITIAL
+    )
+    .unwrap();
     for (from, to) in arrows.values() {
         writeln!(page, "    {from} --> {to}").unwrap();
     }
@@ -79,21 +92,35 @@ fn diagram<S: Machine>(page: &mut String) {
 /// Neighbouring rows that differ only in where they start share a line.
 fn transitions<S: Machine>(page: &mut String) {
     page.push_str("| from | cause | to | reason |\n|---|---|---|---|\n");
-    let alike =
-        |a: &Transition<S>, b: &Transition<S>| a.cause == b.cause && a.to == b.to && a.reason == b.reason;
+    let alike = |a: &Transition<S>, b: &Transition<S>| {
+        a.cause == b.cause && a.to == b.to && a.reason == b.reason
+    };
     for rows in S::TABLE.chunk_by(alike) {
         let from = joined(rows.iter().map(|row| row.from));
-        writeln!(page, "| {from} | {} | {} | {} |", rows[0].cause, rows[0].to, rows[0].reason).unwrap();
+        writeln!(
+            page,
+            "| {from} | {} | {} | {} |",
+            rows[0].cause, rows[0].to, rows[0].reason
+        )
+        .unwrap();
     }
 }
 
 fn list<T: Listed>(page: &mut String, head: [&str; 2], items: &[T], note: impl Fn(T) -> String) {
-    write!(page, "| {} | {} | meaning |\n|---|---|---|\n", head[0], head[1]).unwrap();
+    write!(
+        page,
+        "| {} | {} | meaning |\n|---|---|---|\n",
+        head[0], head[1]
+    )
+    .unwrap();
     for item in items {
         writeln!(page, "| {item} | {} | {} |", note(*item), item.about()).unwrap();
     }
 }
 
 fn joined(items: impl Iterator<Item = impl ToString>) -> String {
-    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+    items
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -12,7 +12,9 @@ use servo_model::json::{Json, to_canonical};
 use servo_model::plan::{Plan, PlanHeader, PlanTask, Resources};
 use servo_model::presign::{KeyRing, SigningKey};
 use servo_model::retry::RetryPolicy;
-use servo_model::{AssetKey, Digest, PartitionKey, PartitionValue, RunId, RunIdSecret, RunKey, TaskKey};
+use servo_model::{
+    AssetKey, Digest, PartitionKey, PartitionValue, RunId, RunIdSecret, RunKey, TaskKey,
+};
 
 /// The vectors under one heading, of which there must be some.
 fn vectors(heading: &str) -> Vec<Value> {
@@ -24,16 +26,22 @@ fn vectors(heading: &str) -> Vec<Value> {
 }
 
 fn text<'a>(vector: &'a Value, field: &str) -> &'a str {
-    vector[field].as_str().unwrap_or_else(|| panic!("{field} of {vector}"))
+    vector[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("{field} of {vector}"))
 }
 
 fn bytes(vector: &Value, field: &str) -> Vec<u8> {
-    data_encoding::HEXLOWER.decode(text(vector, field).as_bytes()).unwrap()
+    data_encoding::HEXLOWER
+        .decode(text(vector, field).as_bytes())
+        .unwrap()
 }
 
 fn partition(dimensions: &Value) -> Option<PartitionKey> {
-    let dimensions =
-        dimensions.as_object()?.iter().map(|(name, typed)| (name.clone(), value(&typed[0], &typed[1])));
+    let dimensions = dimensions
+        .as_object()?
+        .iter()
+        .map(|(name, typed)| (name.clone(), value(&typed[0], &typed[1])));
     Some(PartitionKey::new(dimensions).unwrap())
 }
 
@@ -52,8 +60,14 @@ fn value(tag: &Value, value: &Value) -> PartitionValue {
 fn canonical_json() {
     for vector in vectors("canonical_json") {
         let spaced = serde_json::to_string_pretty(&vector["input"]).unwrap();
-        assert_eq!(Json::parse(&spaced).unwrap().to_string(), text(&vector, "expected"));
-        assert_eq!(to_canonical(&vector["input"]).unwrap(), text(&vector, "expected"));
+        assert_eq!(
+            Json::parse(&spaced).unwrap().to_string(),
+            text(&vector, "expected")
+        );
+        assert_eq!(
+            to_canonical(&vector["input"]).unwrap(),
+            text(&vector, "expected")
+        );
     }
 }
 
@@ -76,7 +90,10 @@ fn partition_key() {
 #[test]
 fn partition_key_reject() {
     for vector in vectors("partition_key_reject") {
-        assert!(vector.as_str().unwrap().parse::<PartitionKey>().is_err(), "{vector}");
+        assert!(
+            vector.as_str().unwrap().parse::<PartitionKey>().is_err(),
+            "{vector}"
+        );
     }
 }
 
@@ -106,8 +123,10 @@ fn run_id() {
     for vector in vectors("run_id") {
         let secret = RunIdSecret::new(bytes(&vector, "secret_hex")).unwrap();
         let key: RunKey = text(&vector, "run_key").parse().unwrap();
-        let (tenant, workspace) =
-            (text(&vector, "tenant").parse().unwrap(), text(&vector, "workspace").parse().unwrap());
+        let (tenant, workspace) = (
+            text(&vector, "tenant").parse().unwrap(),
+            text(&vector, "workspace").parse().unwrap(),
+        );
         let run = RunId::derive(&secret, &tenant, &workspace, &key);
         assert_eq!(run.to_string(), text(&vector, "expected"));
         assert_eq!(text(&vector, "expected").parse(), Ok(run));
@@ -133,7 +152,9 @@ fn plan_task(vector: &Value) -> PlanTask<TaskKey> {
     let upstream = vector["upstream_keys"].as_array().unwrap().iter();
     PlanTask {
         key: text(vector, "task_key").parse().unwrap(),
-        upstream: upstream.map(|key| key.as_str().unwrap().parse().unwrap()).collect(),
+        upstream: upstream
+            .map(|key| key.as_str().unwrap().parse().unwrap())
+            .collect(),
         map_over: None,
         priority: i32::try_from(vector["priority"].as_i64().unwrap()).unwrap(),
         resources: Resources {
@@ -155,8 +176,16 @@ fn plan_fingerprint() {
             deployment: Digest::of("not part of the fingerprint"),
             settings: BTreeMap::new(),
         };
-        let tasks = vector["tasks"].as_array().unwrap().iter().map(plan_task).collect();
-        assert_eq!(Plan::new(header, tasks).unwrap().fingerprint().to_string(), text(&vector, "expected"));
+        let tasks = vector["tasks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(plan_task)
+            .collect();
+        assert_eq!(
+            Plan::new(header, tasks).unwrap().fingerprint().to_string(),
+            text(&vector, "expected")
+        );
     }
 }
 
@@ -167,8 +196,13 @@ fn presigned_path() {
         let ring = KeyRing::new(key, []).unwrap();
         let (method, path) = (text(&vector, "method"), text(&vector, "path"));
         let expires = vector["expires"].as_i64().unwrap();
-        assert_eq!(ring.sign(method, path, expires).unwrap(), text(&vector, "expected"));
-        let verified = ring.verify(method, text(&vector, "expected"), expires).unwrap();
+        assert_eq!(
+            ring.sign(method, path, expires).unwrap(),
+            text(&vector, "expected")
+        );
+        let verified = ring
+            .verify(method, text(&vector, "expected"), expires)
+            .unwrap();
         assert_eq!((verified.path, verified.expires), (path, expires));
     }
 }

@@ -15,7 +15,9 @@ pub(crate) fn compile(root: &Path) -> Result<protox::Compiler> {
 
 // Sorted, so that two builds give the same bytes.
 fn proto_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = folder.read_dir().with_context(|| format!("read {}", folder.display()))?;
+    let entries = folder
+        .read_dir()
+        .with_context(|| format!("read {}", folder.display()))?;
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();

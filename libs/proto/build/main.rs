@@ -22,11 +22,17 @@ fn main() -> Result<()> {
     let api = compile::compile(protos)?;
     let pool = api.descriptor_pool();
     if let Err(faults) = rules::read_methods(&pool) {
-        bail!("proto/ breaks the rules of the API:\n  {}", faults.join("\n  "));
+        bail!(
+            "proto/ breaks the rules of the API:\n  {}",
+            faults.join("\n  ")
+        );
     }
     fs::write(out.join("scoped.rs"), scoped::implementations(&pool))?;
     // As protox encodes it: encoding the typed set again would drop the extensions.
-    fs::write(out.join("descriptors.binpb"), api.encode_file_descriptor_set())?;
+    fs::write(
+        out.join("descriptors.binpb"),
+        api.encode_file_descriptor_set(),
+    )?;
     generate(api.file_descriptor_set())
 }
 

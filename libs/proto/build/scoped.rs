@@ -24,7 +24,11 @@ fn requests(pool: &DescriptorPool) -> Vec<MessageDescriptor> {
 }
 
 fn implementation(request: &MessageDescriptor) -> String {
-    let workspace = if is_string(request, 2, "workspace") { "&self.workspace" } else { "\"\"" };
+    let workspace = if is_string(request, 2, "workspace") {
+        "&self.workspace"
+    } else {
+        "\"\""
+    };
     format!(
         "impl Scoped for v1::{} {{ fn tenant(&self) -> &str {{ &self.tenant }} \
          fn workspace(&self) -> &str {{ {workspace} }} }}\n",
@@ -33,5 +37,7 @@ fn implementation(request: &MessageDescriptor) -> String {
 }
 
 fn is_string(message: &MessageDescriptor, number: u32, name: &str) -> bool {
-    message.get_field(number).is_some_and(|f| f.name() == name && f.kind() == Kind::String && !f.is_list())
+    message
+        .get_field(number)
+        .is_some_and(|f| f.name() == name && f.kind() == Kind::String && !f.is_list())
 }

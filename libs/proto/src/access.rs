@@ -41,12 +41,19 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_its_rule() {
-        assert_eq!(access_of("/servo.v1.MeshService/GetServerInfo"), Some(&Access::Open));
+        assert_eq!(
+            access_of("/servo.v1.MeshService/GetServerInfo"),
+            Some(&Access::Open)
+        );
         assert_eq!(access_of("/servo.v1.MeshService/GetNothing"), None);
     }
 
     #[test]
     fn retries_are_allowed_where_the_proto_says_so() {
-        assert!(method_of("/servo.v1.MeshService/GetServerInfo").unwrap().idempotent);
+        assert!(
+            method_of("/servo.v1.MeshService/GetServerInfo")
+                .unwrap()
+                .idempotent
+        );
     }
 }

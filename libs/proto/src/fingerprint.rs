@@ -32,7 +32,8 @@ pub(crate) fn in_json(spec: &v1::RunSpec) -> DynamicMessage {
     let descriptor = crate::descriptors()
         .get_message_by_name("servo.v1.RunSpec")
         .expect("the descriptors hold what the code holds");
-    DynamicMessage::decode(descriptor, spec.encode_to_vec().as_slice()).expect("a message decodes as itself")
+    DynamicMessage::decode(descriptor, spec.encode_to_vec().as_slice())
+        .expect("a message decodes as itself")
 }
 
 #[cfg(test)]
@@ -53,18 +54,36 @@ mod tests {
 
     #[test]
     fn order_and_repetition_of_the_selection_mean_nothing() {
-        assert_eq!(print(&spec(&["a/b", "a/c"], "")), print(&spec(&["a/c", "a/b", "a/c"], "")));
+        assert_eq!(
+            print(&spec(&["a/b", "a/c"], "")),
+            print(&spec(&["a/c", "a/b", "a/c"], ""))
+        );
     }
 
     #[test]
     fn everything_that_shapes_the_run_counts() {
         let plain = spec(&["a/b"], "");
-        let mut others =
-            vec![spec(&["a/c"], ""), spec(&["a/b"], "{\"x\": 1.5}"), spec(&["a/b"], "{\"x\":1.5}")];
-        others.push(v1::RunSpec { priority: 1, ..plain.clone() });
-        others.push(v1::RunSpec { deployment_id: "d".to_owned(), ..plain.clone() });
-        others.push(v1::RunSpec { skip_up_to_date: true, ..plain.clone() });
-        others.push(v1::RunSpec { labels: [("team".to_owned(), "x".to_owned())].into(), ..plain.clone() });
+        let mut others = vec![
+            spec(&["a/c"], ""),
+            spec(&["a/b"], "{\"x\": 1.5}"),
+            spec(&["a/b"], "{\"x\":1.5}"),
+        ];
+        others.push(v1::RunSpec {
+            priority: 1,
+            ..plain.clone()
+        });
+        others.push(v1::RunSpec {
+            deployment_id: "d".to_owned(),
+            ..plain.clone()
+        });
+        others.push(v1::RunSpec {
+            skip_up_to_date: true,
+            ..plain.clone()
+        });
+        others.push(v1::RunSpec {
+            labels: [("team".to_owned(), "x".to_owned())].into(),
+            ..plain.clone()
+        });
         others.push(plain);
         let mut prints: Vec<String> = others.iter().map(print).collect();
         prints.sort();

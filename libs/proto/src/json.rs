@@ -14,7 +14,10 @@ pub struct BadJson {
 /// Reads the message of servo.v1 that is called `message`. A field that it does not have is refused. No bytes at all are
 /// a message without fields.
 pub fn from_json<M: Message + Default>(message: &str, text: &[u8]) -> Result<M, BadJson> {
-    let bad = |fault: String| BadJson { message: message.to_owned(), fault };
+    let bad = |fault: String| BadJson {
+        message: message.to_owned(),
+        fault,
+    };
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(M::default());
     }
@@ -28,16 +31,23 @@ pub fn from_json<M: Message + Default>(message: &str, text: &[u8]) -> Result<M, 
 
 /// Writes the message of servo.v1 that is called `message`.
 pub fn to_json<M: Message>(message: &str, value: &M) -> Result<String, BadJson> {
-    let bad = |fault: String| BadJson { message: message.to_owned(), fault };
+    let bad = |fault: String| BadJson {
+        message: message.to_owned(),
+        fault,
+    };
     let mut written = DynamicMessage::new(descriptor(message));
-    written.merge(value.encode_to_vec().as_slice()).map_err(|error| bad(error.to_string()))?;
+    written
+        .merge(value.encode_to_vec().as_slice())
+        .map_err(|error| bad(error.to_string()))?;
     debug_assert_eq!(written.descriptor().name(), message);
     serde_json::to_string(&written).map_err(|error| bad(error.to_string()))
 }
 
 fn descriptor(message: &str) -> MessageDescriptor {
     let full = format!("servo.v1.{message}");
-    crate::descriptors().get_message_by_name(&full).expect("callers name a message of servo.v1")
+    crate::descriptors()
+        .get_message_by_name(&full)
+        .expect("callers name a message of servo.v1")
 }
 
 #[cfg(test)]
@@ -47,12 +57,17 @@ mod tests {
 
     #[test]
     fn names_are_those_of_protobufs_json() {
-        let text = br#"{"runId":"run_x","outcome":"OUTCOME_SUCCEEDED","outputs":[{"byteSize":"7"}]}"#;
+        let text =
+            br#"{"runId":"run_x","outcome":"OUTCOME_SUCCEEDED","outputs":[{"byteSize":"7"}]}"#;
         let read: v1::FinishAttemptRequest = from_json("FinishAttemptRequest", text).unwrap();
-        assert_eq!((read.run_id.as_str(), read.outcome()), ("run_x", v1::Outcome::Succeeded));
+        assert_eq!(
+            (read.run_id.as_str(), read.outcome()),
+            ("run_x", v1::Outcome::Succeeded)
+        );
         assert_eq!(read.outputs[0].byte_size, 7);
         let written = to_json("FinishAttemptRequest", &read).unwrap();
-        let again: v1::FinishAttemptRequest = from_json("FinishAttemptRequest", written.as_bytes()).unwrap();
+        let again: v1::FinishAttemptRequest =
+            from_json("FinishAttemptRequest", written.as_bytes()).unwrap();
         assert_eq!(again, read);
     }
 
@@ -66,7 +81,8 @@ mod tests {
             (b"[]", "line 1"),
             (b"{", "EOF"),
         ] {
-            let told = from_json::<v1::FinishAttemptRequest>("FinishAttemptRequest", text).unwrap_err();
+            let told =
+                from_json::<v1::FinishAttemptRequest>("FinishAttemptRequest", text).unwrap_err();
             assert!(told.to_string().contains(word), "{told}");
         }
         assert!(from_json::<v1::FinishAttemptRequest>("FinishAttemptRequest", b" \n").is_ok());

@@ -47,7 +47,11 @@ mod tests {
     /// An event with nothing in it but a body of this type, as it stands on the wire.
     fn empty_body(kind: EventType) -> Body {
         let mut wire = Vec::new();
-        encode_key(kind.code().unsigned_abs().into(), WireType::LengthDelimited, &mut wire);
+        encode_key(
+            kind.code().unsigned_abs().into(),
+            WireType::LengthDelimited,
+            &mut wire,
+        );
         wire.push(0);
         Event::decode(wire.as_slice()).unwrap().body.unwrap()
     }

@@ -19,7 +19,12 @@ pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
 
 /// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
-#[allow(clippy::all, clippy::unwrap_used, unreachable_pub, reason = "generated code")]
+#[allow(
+    clippy::all,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "generated code"
+)]
 pub mod v1 {
     tonic::include_proto!("servo.v1");
 }

@@ -49,10 +49,17 @@ pub struct Malformed;
 /// The kind of the method at a gRPC path; `None` when servo.v1 has no such method.
 pub fn kind_of(path: &str) -> Option<ScopeKind> {
     static BY_PATH: LazyLock<HashMap<String, ScopeKind>> = LazyLock::new(|| {
-        let services = crate::descriptors().services().filter(|s| s.package_name() == "servo.v1");
+        let services = crate::descriptors()
+            .services()
+            .filter(|s| s.package_name() == "servo.v1");
         let methods = services.flat_map(|s| s.methods().collect::<Vec<_>>());
         methods
-            .map(|m| (format!("/{}/{}", m.parent_service().full_name(), m.name()), kind(&m.input())))
+            .map(|m| {
+                (
+                    format!("/{}/{}", m.parent_service().full_name(), m.name()),
+                    kind(&m.input()),
+                )
+            })
             .collect()
     });
     BY_PATH.get(path).copied()
@@ -68,7 +75,8 @@ pub fn read(kind: ScopeKind, mut message: &[u8]) -> Result<Scope, Malformed> {
                 scope.tenant = text(wire, &mut message)?
             }
             (WORKSPACE_FIELD, ScopeKind::Workspace) => scope.workspace = text(wire, &mut message)?,
-            _ => skip_field(wire, field, &mut message, DecodeContext::default()).map_err(|_| Malformed)?,
+            _ => skip_field(wire, field, &mut message, DecodeContext::default())
+                .map_err(|_| Malformed)?,
         }
     }
     Ok(scope)
@@ -79,7 +87,10 @@ fn text(wire: WireType, message: &mut &[u8]) -> Result<String, Malformed> {
         return Err(Malformed);
     }
     let length = decode_varint(message).map_err(|_| Malformed)?;
-    let length = usize::try_from(length).ok().filter(|length| *length <= message.len()).ok_or(Malformed)?;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= message.len())
+        .ok_or(Malformed)?;
     let (value, rest) = message.split_at(length);
     *message = rest;
     String::from_utf8(value.to_vec()).map_err(|_| Malformed)
@@ -91,7 +102,10 @@ fn kind(request: &MessageDescriptor) -> ScopeKind {
             .get_field(number)
             .is_some_and(|f| f.name() == name && f.kind() == Kind::String && !f.is_list())
     };
-    match (is_string(TENANT_FIELD, "tenant"), is_string(WORKSPACE_FIELD, "workspace")) {
+    match (
+        is_string(TENANT_FIELD, "tenant"),
+        is_string(WORKSPACE_FIELD, "workspace"),
+    ) {
         (true, true) => ScopeKind::Workspace,
         (true, false) => ScopeKind::Tenant,
         (false, _) => ScopeKind::Unscoped,
@@ -109,8 +123,10 @@ mod tests {
     }
 
     fn check(parts: &[Vec<u8>], expected: Result<(&str, &str), Malformed>) {
-        let expected =
-            expected.map(|(tenant, workspace)| Scope { tenant: tenant.into(), workspace: workspace.into() });
+        let expected = expected.map(|(tenant, workspace)| Scope {
+            tenant: tenant.into(),
+            workspace: workspace.into(),
+        });
         assert_eq!(read(ScopeKind::Workspace, &parts.concat()), expected);
     }
 
@@ -118,8 +134,14 @@ mod tests {
     fn reads_as_a_decoder_would() {
         check(&[], Ok(("", "")));
         check(&[field(1, "acme"), field(2, "prod")], Ok(("acme", "prod")));
-        check(&[field(7, "x"), field(2, "prod"), field(1, "acme")], Ok(("acme", "prod")));
-        check(&[field(1, "acme"), field(2, "prod"), field(1, "evil")], Ok(("evil", "prod")));
+        check(
+            &[field(7, "x"), field(2, "prod"), field(1, "acme")],
+            Ok(("acme", "prod")),
+        );
+        check(
+            &[field(1, "acme"), field(2, "prod"), field(1, "evil")],
+            Ok(("evil", "prod")),
+        );
     }
 
     #[test]
@@ -132,7 +154,10 @@ mod tests {
 
     #[test]
     fn unscoped_methods_have_no_scope() {
-        assert_eq!(kind_of("/servo.v1.MeshService/GetServerInfo"), Some(ScopeKind::Unscoped));
+        assert_eq!(
+            kind_of("/servo.v1.MeshService/GetServerInfo"),
+            Some(ScopeKind::Unscoped)
+        );
         assert_eq!(kind_of("/servo.v1.MeshService/Nothing"), None);
     }
 }

@@ -20,19 +20,28 @@ fn an_unchanged_api_passes() -> Result<()> {
 
 #[test]
 fn a_deleted_field_is_named() -> Result<()> {
-    check("", "field \"3\" with name \"version\" on message \"GetServerInfoResponse\" was deleted")
+    check(
+        "",
+        "field \"3\" with name \"version\" on message \"GetServerInfoResponse\" was deleted",
+    )
 }
 
 #[test]
 fn a_renumbered_field_is_named() -> Result<()> {
     let moved = FIELD.replace("= 3;", "= 33;");
-    check(&moved, "field \"3\" with name \"version\" on message \"GetServerInfoResponse\" was deleted")
+    check(
+        &moved,
+        "field \"3\" with name \"version\" on message \"GetServerInfoResponse\" was deleted",
+    )
 }
 
 #[test]
 fn a_retyped_field_is_named() -> Result<()> {
     let retyped = FIELD.replace("string version", "uint32 version");
-    check(&retyped, "Field \"3\" with name \"version\" on message \"GetServerInfoResponse\" changed type")
+    check(
+        &retyped,
+        "Field \"3\" with name \"version\" on message \"GetServerInfoResponse\" changed type",
+    )
 }
 
 #[test]
@@ -46,7 +55,11 @@ fn a_further_field_passes() -> Result<()> {
 fn check(after: &str, complaint: &str) -> Result<()> {
     let output = breaking(FIELD, after)?;
     ensure!(!output.status.success(), "buf let it pass");
-    ensure!(said(&output).contains(complaint), "`{}` does not say `{complaint}`", said(&output));
+    ensure!(
+        said(&output).contains(complaint),
+        "`{}` does not say `{complaint}`",
+        said(&output)
+    );
     Ok(())
 }
 
@@ -54,27 +67,45 @@ fn check(after: &str, complaint: &str) -> Result<()> {
 fn breaking(before: &str, after: &str) -> Result<Output> {
     let folder = tempfile::tempdir()?;
     tree::spoil(&folder.path().join("proto"), FILE, before, after)?;
-    std::fs::copy(tree::root().join("buf.yaml"), folder.path().join("buf.yaml"))?;
-    let baseline =
-        tree::root().join("proto/baseline.binpb").canonicalize().context("the baseline is committed")?;
+    std::fs::copy(
+        tree::root().join("buf.yaml"),
+        folder.path().join("buf.yaml"),
+    )?;
+    let baseline = tree::root()
+        .join("proto/baseline.binpb")
+        .canonicalize()
+        .context("the baseline is committed")?;
     let mut command = Command::new(buf()?);
-    command.current_dir(folder.path()).arg("breaking").arg("--against").arg(baseline);
+    command
+        .current_dir(folder.path())
+        .arg("breaking")
+        .arg("--against")
+        .arg(baseline);
     command.output().context("run buf")
 }
 
 fn said(output: &Output) -> String {
-    [output.stdout.as_slice(), output.stderr.as_slice()].map(String::from_utf8_lossy).concat()
+    [output.stdout.as_slice(), output.stderr.as_slice()]
+        .map(String::from_utf8_lossy)
+        .concat()
 }
 
 fn buf() -> Result<PathBuf> {
     if let Some(named) = env::var_os("SERVO_BUF") {
         return Ok(named.into());
     }
-    let on_path =
-        env::split_paths(&env::var_os("PATH").unwrap_or_default()).map(|folder| folder.join("buf")).collect();
+    let on_path = env::split_paths(&env::var_os("PATH").unwrap_or_default())
+        .map(|folder| folder.join("buf"))
+        .collect();
     let bootstrapped = vec![tree::root().join(".venv/bin/buf")];
-    match [on_path, bootstrapped].concat().into_iter().find(|path: &PathBuf| path.is_file()) {
+    match [on_path, bootstrapped]
+        .concat()
+        .into_iter()
+        .find(|path: &PathBuf| path.is_file())
+    {
         Some(found) => Ok(found),
-        None => bail!("buf is neither in SERVO_BUF, nor on PATH, nor in .venv/bin; run `make bootstrap`"),
+        None => bail!(
+            "buf is neither in SERVO_BUF, nor on PATH, nor in .venv/bin; run `make bootstrap`"
+        ),
     }
 }

@@ -7,14 +7,21 @@ use servo_model::EventType;
 
 #[test]
 fn every_body_is_an_event_type_and_every_event_type_has_a_body() -> Result<()> {
-    let event = servo_proto::descriptors().get_message_by_name("servo.v1.Event").context("no Event")?;
-    let body = event.oneofs().find(|o| o.name() == "body").context("no oneof body")?;
+    let event = servo_proto::descriptors()
+        .get_message_by_name("servo.v1.Event")
+        .context("no Event")?;
+    let body = event
+        .oneofs()
+        .find(|o| o.name() == "body")
+        .context("no oneof body")?;
     let in_proto: BTreeMap<u32, String> = body
         .fields()
         .filter_map(|f| Some((f.number(), f.kind().as_message()?.full_name().to_owned())))
         .collect();
-    let in_model: BTreeMap<u32, String> =
-        EventType::ALL.iter().map(|t| (t.code() as u32, format!("servo.v1.{}", t.name()))).collect();
+    let in_model: BTreeMap<u32, String> = EventType::ALL
+        .iter()
+        .map(|t| (t.code() as u32, format!("servo.v1.{}", t.name())))
+        .collect();
     assert_eq!(in_proto, in_model);
     Ok(())
 }

@@ -33,11 +33,18 @@ same_list! {
 }
 
 fn check(name: &str, prefix: &str, in_model: BTreeMap<i32, String>) -> Result<()> {
-    let list =
-        servo_proto::descriptors().get_enum_by_name(&format!("servo.v1.{name}")).context("no such enum")?;
+    let list = servo_proto::descriptors()
+        .get_enum_by_name(&format!("servo.v1.{name}"))
+        .context("no such enum")?;
     let named = list.values().filter(|value| value.number() != 0);
-    let in_proto: BTreeMap<_, _> =
-        named.map(|value| (value.number(), value.name().trim_start_matches(prefix).to_owned())).collect();
+    let in_proto: BTreeMap<_, _> = named
+        .map(|value| {
+            (
+                value.number(),
+                value.name().trim_start_matches(prefix).to_owned(),
+            )
+        })
+        .collect();
     assert_eq!(in_proto, in_model, "{name}");
     Ok(())
 }

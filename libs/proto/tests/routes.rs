@@ -13,7 +13,12 @@ fn no_two_methods_share_a_route() -> Result<()> {
     for (method, route) in routes() {
         let shape = format!("{} {}", route.verb, shape(&route.template));
         if let Some(other) = seen.insert(shape, &method.path) {
-            anyhow::bail!("{} and {other} share {} {}", method.path, route.verb, route.template);
+            anyhow::bail!(
+                "{} and {other} share {} {}",
+                method.path,
+                route.verb,
+                route.template
+            );
         }
     }
     ensure!(seen.len() > 100, "only {} routes were read", seen.len());
@@ -27,7 +32,12 @@ fn every_route_variable_is_a_text_field_of_the_request() -> Result<()> {
         for name in variables(&route.template) {
             let field = request.get_field_by_name(name);
             let is_text = field.is_some_and(|f| f.kind() == Kind::String && !f.is_list());
-            ensure!(is_text, "{}: {{{name}}} is no text field of {}", method.path, request.full_name());
+            ensure!(
+                is_text,
+                "{}: {{{name}}} is no text field of {}",
+                method.path,
+                request.full_name()
+            );
         }
     }
     Ok(())
@@ -43,7 +53,12 @@ fn the_scope_of_a_request_leads_its_route() -> Result<()> {
             (true, false) => "/v1/tenants",
             _ => "/v1/",
         };
-        ensure!(route.template.starts_with(prefix), "{}: {} lacks {prefix}", method.path, route.template);
+        ensure!(
+            route.template.starts_with(prefix),
+            "{}: {} lacks {prefix}",
+            method.path,
+            route.template
+        );
     }
     Ok(())
 }
@@ -53,8 +68,16 @@ fn the_scope_of_a_request_leads_its_route() -> Result<()> {
 fn what_stands_in_a_query_is_simple() -> Result<()> {
     for (method, route) in routes().filter(|(_, r)| r.body.is_empty()) {
         let request = request_of(method)?;
-        for field in request.fields().filter(|f| !variables(&route.template).any(|v| v == f.name())) {
-            ensure!(is_simple(&field), "{}: {} fits in no query", method.path, field.full_name());
+        for field in request
+            .fields()
+            .filter(|f| !variables(&route.template).any(|v| v == f.name()))
+        {
+            ensure!(
+                is_simple(&field),
+                "{}: {} fits in no query",
+                method.path,
+                field.full_name()
+            );
         }
     }
     Ok(())
@@ -65,7 +88,13 @@ fn the_body_of_a_route_is_a_field_of_the_request() -> Result<()> {
     for (method, route) in routes().filter(|(_, r)| !r.body.is_empty() && r.body != "*") {
         let request = request_of(method)?;
         let found = request.get_field_by_name(&route.body).is_some();
-        ensure!(found, "{}: no field {} in {}", method.path, route.body, request.full_name());
+        ensure!(
+            found,
+            "{}: no field {} in {}",
+            method.path,
+            route.body,
+            request.full_name()
+        );
     }
     Ok(())
 }
@@ -81,28 +110,45 @@ fn callbacks_use_the_presigned_paths() {
     ];
     for (name, verb) in verbs {
         let verb = verb.name();
-        let expected = HttpRoute { verb: "POST", template: format!("{base}{verb}"), body: "*".to_owned() };
+        let expected = HttpRoute {
+            verb: "POST",
+            template: format!("{base}{verb}"),
+            body: "*".to_owned(),
+        };
         let method = methods().iter().find(|m| m.name == name).unwrap();
         assert_eq!(method.routes, [expected]);
     }
 }
 
 fn routes() -> impl Iterator<Item = (&'static Method, &'static HttpRoute)> {
-    methods().iter().flat_map(|m| m.routes.iter().map(move |r| (m, r)))
+    methods()
+        .iter()
+        .flat_map(|m| m.routes.iter().map(move |r| (m, r)))
 }
 
 fn request_of(method: &Method) -> Result<MessageDescriptor> {
-    let service = servo_proto::descriptors().get_service_by_name(&method.service).context("no service")?;
-    Ok(service.methods().find(|m| m.name() == method.name).context("no method")?.input())
+    let service = servo_proto::descriptors()
+        .get_service_by_name(&method.service)
+        .context("no service")?;
+    Ok(service
+        .methods()
+        .find(|m| m.name() == method.name)
+        .context("no method")?
+        .input())
 }
 
 fn variables(template: &str) -> impl Iterator<Item = &str> {
-    template.split('{').skip(1).filter_map(|rest| rest.split('}').next())
+    template
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split('}').next())
 }
 
 // The template with its variables made equal, since a router cannot tell them apart.
 fn shape(template: &str) -> String {
-    variables(template).fold(template.to_owned(), |shape, name| shape.replace(&format!("{{{name}}}"), "*"))
+    variables(template).fold(template.to_owned(), |shape, name| {
+        shape.replace(&format!("{{{name}}}"), "*")
+    })
 }
 
 fn is_simple(field: &FieldDescriptor) -> bool {

@@ -11,29 +11,49 @@ const OPEN: &str = "option (servo.v1.access) = {open: true};";
 
 #[test]
 fn a_method_without_an_access_rule_does_not_build() -> Result<()> {
-    check(OPEN, "", "servo.v1.MeshService.GetServerInfo: has no access rule")
+    check(
+        OPEN,
+        "",
+        "servo.v1.MeshService.GetServerInfo: has no access rule",
+    )
 }
 
 #[test]
 fn a_rule_that_is_switched_off_does_not_build() -> Result<()> {
-    check(OPEN, "option (servo.v1.access) = {open: false};", "`open` must be true")
+    check(
+        OPEN,
+        "option (servo.v1.access) = {open: false};",
+        "`open` must be true",
+    )
 }
 
 #[test]
 fn an_unknown_caller_does_not_build() -> Result<()> {
     let rule = "option (servo.v1.access) = {callers: {services: [\"postman\"]}};";
-    check(OPEN, rule, "GetServerInfo: among its callers `postman` is not a service")
+    check(
+        OPEN,
+        rule,
+        "GetServerInfo: among its callers `postman` is not a service",
+    )
 }
 
 #[test]
 fn callers_without_a_service_do_not_build() -> Result<()> {
-    check(OPEN, "option (servo.v1.access) = {callers: {}};", "GetServerInfo: its callers name no service")
+    check(
+        OPEN,
+        "option (servo.v1.access) = {callers: {}};",
+        "GetServerInfo: its callers name no service",
+    )
 }
 
 #[test]
 fn an_empty_permission_does_not_build() -> Result<()> {
     let rule = "option (servo.v1.access) = {permission: \"\"};";
-    check(OPEN, rule, "GetServerInfo: its permission `` must be two words")
+    check(
+        OPEN,
+        rule,
+        "GetServerInfo: its permission `` must be two words",
+    )
 }
 
 #[test]
@@ -59,7 +79,12 @@ fn check(before: &str, after: &str, fault: &str) -> Result<()> {
 fn check_in(file: &str, before: &str, after: &str, fault: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     tree::spoil(folder.path(), file, before, after)?;
-    let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool()).err().unwrap_or_default();
-    ensure!(faults.len() == 1 && faults[0].contains(fault), "{faults:?} should say only `{fault}`");
+    let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool())
+        .err()
+        .unwrap_or_default();
+    ensure!(
+        faults.len() == 1 && faults[0].contains(fault),
+        "{faults:?} should say only `{fault}`"
+    );
     Ok(())
 }

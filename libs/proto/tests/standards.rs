@@ -23,9 +23,18 @@ fn a_mutation_can_be_repeated_and_names_its_event() -> Result<()> {
     for method in public_methods().filter(|m| !is_read(m) && m.name() != "DeliverWebhook") {
         let keyed = KEYED_BY_THEMSELVES.contains(&method.name());
         let name = method.full_name();
-        ensure!(has(&method.input(), "request_id") != keyed, "{name}: request_id");
-        ensure!(has(&method.output(), "accepted_event_id") || keyed, "{name}: accepted_event_id");
-        ensure!(is_idempotent(&method)? || method.is_client_streaming(), "{name}: idempotency_level");
+        ensure!(
+            has(&method.input(), "request_id") != keyed,
+            "{name}: request_id"
+        );
+        ensure!(
+            has(&method.output(), "accepted_event_id") || keyed,
+            "{name}: accepted_event_id"
+        );
+        ensure!(
+            is_idempotent(&method)? || method.is_client_streaming(),
+            "{name}: idempotency_level"
+        );
     }
     Ok(())
 }
@@ -33,8 +42,16 @@ fn a_mutation_can_be_repeated_and_names_its_event() -> Result<()> {
 #[test]
 fn a_read_carries_nothing_of_a_mutation() -> Result<()> {
     for method in public_methods().filter(is_read) {
-        ensure!(!has(&method.input(), "request_id"), "{}: request_id", method.full_name());
-        ensure!(!has(&method.output(), "accepted_event_id"), "{}: accepted_event_id", method.full_name());
+        ensure!(
+            !has(&method.input(), "request_id"),
+            "{}: request_id",
+            method.full_name()
+        );
+        ensure!(
+            !has(&method.output(), "accepted_event_id"),
+            "{}: accepted_event_id",
+            method.full_name()
+        );
     }
     Ok(())
 }
@@ -44,7 +61,11 @@ fn get_is_for_reads_only() -> Result<()> {
     for method in public_methods() {
         let routes = &declared(&method)?.routes;
         let gets = routes.iter().any(|r| r.verb == "GET");
-        ensure!(!gets || is_read(&method), "{}: GET changes something", method.full_name());
+        ensure!(
+            !gets || is_read(&method),
+            "{}: GET changes something",
+            method.full_name()
+        );
         ensure!(
             !is_read(&method) || routes.iter().all(|r| ["GET", "POST"].contains(&r.verb)),
             "{}",
@@ -60,7 +81,11 @@ fn lists_come_in_pages() -> Result<()> {
         let complete = has(&method.input(), "page_size")
             && has(&method.input(), "page_token")
             && has(&method.output(), "next_page_token");
-        ensure!(complete, "{}: page_size, page_token, next_page_token", method.full_name());
+        ensure!(
+            complete,
+            "{}: page_size, page_token, next_page_token",
+            method.full_name()
+        );
     }
     Ok(())
 }
@@ -70,16 +95,30 @@ fn tenant_and_workspace_stand_first() -> Result<()> {
     for method in public_methods() {
         let request = method.input();
         let number = |name| request.get_field_by_name(name).map(|f| f.number());
-        ensure!(number("tenant").is_none_or(|n| n == 1), "{}: tenant", request.full_name());
-        let in_route = declared(&method)?.routes.iter().any(|r| r.template.contains("{workspace}"));
-        ensure!(!in_route || number("workspace") == Some(2), "{}: workspace", request.full_name());
+        ensure!(
+            number("tenant").is_none_or(|n| n == 1),
+            "{}: tenant",
+            request.full_name()
+        );
+        let in_route = declared(&method)?
+            .routes
+            .iter()
+            .any(|r| r.template.contains("{workspace}"));
+        ensure!(
+            !in_route || number("workspace") == Some(2),
+            "{}: workspace",
+            request.full_name()
+        );
     }
     Ok(())
 }
 
 #[test]
 fn the_permissions_of_workers_are_marked() {
-    let workers: Vec<_> = permissions().into_iter().filter(|p| p.starts_with("work.")).collect();
+    let workers: Vec<_> = permissions()
+        .into_iter()
+        .filter(|p| p.starts_with("work."))
+        .collect();
     assert_eq!(workers, ["work.pull", "work.report"]);
 }
 
@@ -89,8 +128,14 @@ fn a_method_says_what_a_repeat_does_and_when_it_refuses() -> Result<()> {
         let comment = comment_of(method).unwrap_or_default();
         !comment.contains("repeat") || !comment.to_lowercase().contains("refuses")
     };
-    let silent: Vec<_> = all_methods().filter(silent).map(|m| m.full_name().to_owned()).collect();
-    ensure!(silent.is_empty(), "what does a repeat do, when does it refuse? {silent:?}");
+    let silent: Vec<_> = all_methods()
+        .filter(silent)
+        .map(|m| m.full_name().to_owned())
+        .collect();
+    ensure!(
+        silent.is_empty(),
+        "what does a repeat do, when does it refuse? {silent:?}"
+    );
     Ok(())
 }
 
@@ -102,18 +147,30 @@ fn a_method_refuses_with_reasons_of_the_list_under_their_codes() -> Result<()> {
         for (code, reason) in refusals(&comment_of(&method)?, &codes) {
             checked += 1;
             let right = &codes[&reason];
-            ensure!(*right == code, "{}: {reason} is {right}, not {code}", method.full_name());
+            ensure!(
+                *right == code,
+                "{}: {reason} is {right}, not {code}",
+                method.full_name()
+            );
         }
     }
-    ensure!(checked > 200, "only {checked} refusals were found in the comments");
+    ensure!(
+        checked > 200,
+        "only {checked} refusals were found in the comments"
+    );
     Ok(())
 }
 
 #[test]
 fn no_field_is_a_word_of_python() -> Result<()> {
-    let words =
-        ["and", "as", "class", "def", "del", "from", "global", "import", "in", "is", "not", "or", "pass"];
-    for message in pool().all_messages().filter(|m| m.package_name() == "servo.v1") {
+    let words = [
+        "and", "as", "class", "def", "del", "from", "global", "import", "in", "is", "not", "or",
+        "pass",
+    ];
+    for message in pool()
+        .all_messages()
+        .filter(|m| m.package_name() == "servo.v1")
+    {
         let clash = message.fields().find(|f| words.contains(&f.name()));
         ensure!(clash.is_none(), "{clash:?} cannot be written in Python");
     }
@@ -130,7 +187,11 @@ fn all_methods() -> impl Iterator<Item = MethodDescriptor> {
 }
 
 fn public_methods() -> impl Iterator<Item = MethodDescriptor> {
-    let internal = |path: &String| methods().iter().any(|m| m.path == *path && m.routes.is_empty());
+    let internal = |path: &String| {
+        methods()
+            .iter()
+            .any(|m| m.path == *path && m.routes.is_empty())
+    };
     all_methods().filter(move |m| !internal(&path_of(m)))
 }
 
@@ -148,7 +209,11 @@ fn is_idempotent(method: &MethodDescriptor) -> Result<bool> {
 
 fn is_read(method: &MethodDescriptor) -> bool {
     use prost_types::method_options::IdempotencyLevel::NoSideEffects;
-    method.method_descriptor_proto().options.as_ref().is_some_and(|o| o.idempotency_level() == NoSideEffects)
+    method
+        .method_descriptor_proto()
+        .options
+        .as_ref()
+        .is_some_and(|o| o.idempotency_level() == NoSideEffects)
 }
 
 fn has(message: &MessageDescriptor, field: &str) -> bool {
@@ -161,26 +226,42 @@ fn comment_of(method: &MethodDescriptor) -> Result<String> {
 
 fn comment_at(file: &prost_reflect::FileDescriptor, path: &[i32]) -> Option<String> {
     let source = file.file_descriptor_proto().source_code_info.as_ref()?;
-    source.location.iter().find(|l| l.path == path)?.leading_comments.clone()
+    source
+        .location
+        .iter()
+        .find(|l| l.path == path)?
+        .leading_comments
+        .clone()
 }
 
 // Each reason's comment begins with its status code.
 fn codes_of_reasons() -> Result<BTreeMap<String, String>> {
-    let reasons = pool().get_enum_by_name("servo.v1.ErrorReason").context("no ErrorReason")?;
+    let reasons = pool()
+        .get_enum_by_name("servo.v1.ErrorReason")
+        .context("no ErrorReason")?;
     let mut codes = BTreeMap::new();
     for value in reasons.values().filter(|v| v.number() != 0) {
-        let comment =
-            comment_at(&reasons.parent_file(), value.path()).context("a reason without a comment")?;
+        let comment = comment_at(&reasons.parent_file(), value.path())
+            .context("a reason without a comment")?;
         let code = comment.split(':').next().unwrap_or_default().trim();
-        ensure!(code.chars().all(|c| c.is_ascii_uppercase() || c == '_'), "{}: {code}", value.name());
-        codes.insert(value.name().trim_start_matches("ERROR_REASON_").to_owned(), code.to_owned());
+        ensure!(
+            code.chars().all(|c| c.is_ascii_uppercase() || c == '_'),
+            "{}: {code}",
+            value.name()
+        );
+        codes.insert(
+            value.name().trim_start_matches("ERROR_REASON_").to_owned(),
+            code.to_owned(),
+        );
     }
     Ok(codes)
 }
 
 // Pairs of status code and reason: "NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND" gives two.
 fn refusals(comment: &str, codes: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let words: Vec<&str> = comment.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let words: Vec<&str> = comment
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .collect();
     let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
     let is_code = |word: &str| codes.values().any(|c| c == word);
     let is_reason = |word: &str| codes.contains_key(word);
@@ -200,5 +281,9 @@ fn refusals(comment: &str, codes: &BTreeMap<String, String>) -> Vec<(String, Str
 fn a_public_method_has_one_door() {
     let doors = methods().iter().filter(|m| !m.routes.is_empty());
     assert!(doors.clone().count() > 100);
-    assert!(doors.clone().all(|m| !matches!(m.access, Access::Callers(_))));
+    assert!(
+        doors
+            .clone()
+            .all(|m| !matches!(m.access, Access::Callers(_)))
+    );
 }

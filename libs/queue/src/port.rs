@@ -12,14 +12,25 @@ use crate::core::Retry;
 pub trait TaskQueue: Send + Sync + 'static {
     /// Takes tasks, and answers for each in order. A name that the queue knows, waiting or gone for less than an hour,
     /// is a success that changes nothing: who did not hear the answer asks again. All are taken, or none.
-    fn create(&self, tasks: &[NewTask]) -> impl Future<Output = Result<Vec<Created>, QueueError>> + Send;
+    fn create(
+        &self,
+        tasks: &[NewTask],
+    ) -> impl Future<Output = Result<Vec<Created>, QueueError>> + Send;
 
     /// Drops tasks that nobody has taken; answers how many. Their names stay known. A push that is under way ends by
     /// itself and is not repeated.
-    fn delete(&self, queue: &str, names: &[String]) -> impl Future<Output = Result<u64, QueueError>> + Send;
+    fn delete(
+        &self,
+        queue: &str,
+        names: &[String],
+    ) -> impl Future<Output = Result<u64, QueueError>> + Send;
 
     /// Stops pushing, or goes on. Tasks are taken all the same.
-    fn pause(&self, queue: &str, paused: bool) -> impl Future<Output = Result<(), QueueError>> + Send;
+    fn pause(
+        &self,
+        queue: &str,
+        paused: bool,
+    ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
 /// Work for a queue.
@@ -76,7 +87,11 @@ pub enum QueueError {
     #[error("there is no queue `{0}`; create it before it is used")]
     NoSuchQueue(String),
     #[error("task `{name}`: {field} {fault}")]
-    BadTask { name: String, field: &'static str, fault: String },
+    BadTask {
+        name: String,
+        field: &'static str,
+        fault: String,
+    },
     #[error("queue `{0}`: {1}")]
     BadSettings(String, &'static str),
     #[error(transparent)]

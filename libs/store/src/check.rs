@@ -25,7 +25,9 @@ pub enum NotReady {
         "the schema is at version {found} and this binary needs {needed}: run `servo-standalone migrate`"
     )]
     NotMigrated { found: i32, needed: i32 },
-    #[error("migration {0} ran with another text than this binary holds: deploy binaries of one build")]
+    #[error(
+        "migration {0} ran with another text than this binary holds: deploy binaries of one build"
+    )]
     OtherHistory(String),
     #[error(
         "database.fleet_connections is {fleet}, above what Postgres has to give ({max} connections, \
@@ -51,7 +53,8 @@ impl Store {
     /// [`Store::check`] as something to be asked again and again.
     pub fn readiness(
         &self,
-    ) -> impl FnMut() -> Pin<Box<dyn Future<Output = Result<(), NotReady>> + Send>> + Send + use<> {
+    ) -> impl FnMut() -> Pin<Box<dyn Future<Output = Result<(), NotReady>> + Send>> + Send + use<>
+    {
         let store = self.clone();
         move || {
             let store = store.clone();
@@ -63,7 +66,9 @@ impl Store {
     pub async fn check(&self) -> Result<(), NotReady> {
         let facts = self.facts().await.map_err(not_reached)?;
         if facts.version < SERVER_VERSION_MIN {
-            return Err(NotReady::TooOld { found: facts.version_name });
+            return Err(NotReady::TooOld {
+                found: facts.version_name,
+            });
         }
         self.check_budget(facts.max_connections)?;
         let needed = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
@@ -111,7 +116,10 @@ fn check_history(applied: &[(i32, Vec<u8>)], needed: i32) -> Result<(), NotReady
     if found < needed {
         return Err(NotReady::NotMigrated { found, needed });
     }
-    let edited = MIGRATIONS.iter().zip(applied).find(|(ours, (_, checksum))| ours.checksum() != checksum[..]);
+    let edited = MIGRATIONS
+        .iter()
+        .zip(applied)
+        .find(|(ours, (_, checksum))| ours.checksum() != checksum[..]);
     match edited {
         Some((migration, _)) => Err(NotReady::OtherHistory(migration.name.to_owned())),
         None => Ok(()),

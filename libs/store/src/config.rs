@@ -68,7 +68,12 @@ impl DatabaseConfig {
 
     /// Says what is wrong before anything is opened.
     pub(crate) fn validate(&self, service: Service) -> Result<(), BadConfig> {
-        let bad = |key, fault: &str| Err(BadConfig { key, fault: fault.to_owned() });
+        let bad = |key, fault: &str| {
+            Err(BadConfig {
+                key,
+                fault: fault.to_owned(),
+            })
+        };
         if !service.has_store() {
             return bad(
                 "url",
@@ -77,16 +82,28 @@ impl DatabaseConfig {
         }
         parse_url(&self.url)?;
         if self.password.expose_secret().is_empty() {
-            return bad("password", "is empty; set it to the password that `migrate` gave the service roles");
+            return bad(
+                "password",
+                "is empty; set it to the password that `migrate` gave the service roles",
+            );
         }
         if self.requests_connections == 0 {
-            return bad("requests_connections", "is 0; a request handler needs at least 1 connection");
+            return bad(
+                "requests_connections",
+                "is 0; a request handler needs at least 1 connection",
+            );
         }
         if self.loops_connections < 2 {
-            return bad("loops_connections", "is below 2; shared commits use one, so loops need a second");
+            return bad(
+                "loops_connections",
+                "is below 2; shared commits use one, so loops need a second",
+            );
         }
         if self.acquire_timeout_ms == 0 {
-            return bad("acquire_timeout_ms", "is 0; no connection could ever be taken");
+            return bad(
+                "acquire_timeout_ms",
+                "is 0; no connection could ever be taken",
+            );
         }
         Ok(())
     }
@@ -103,14 +120,19 @@ impl DatabaseConfig {
 fn parse_url(url: &str) -> Result<PgConnectOptions, BadConfig> {
     let bad = |fault: String| BadConfig { key: "url", fault };
     let expected = "expected postgres://host:port/database";
-    let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
+    let rest = url
+        .strip_prefix("postgres://")
+        .or_else(|| url.strip_prefix("postgresql://"));
     let rest = rest.ok_or_else(|| bad(format!("does not start with postgres://; {expected}")))?;
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     if authority.contains('@') {
-        return Err(bad(format!("names a user; each service connects as its own roles, {expected}")));
+        return Err(bad(format!(
+            "names a user; each service connects as its own roles, {expected}"
+        )));
     }
-    let options: PgConnectOptions =
-        url.parse().map_err(|error| bad(format!("is not a URL ({error}); {expected}")))?;
+    let options: PgConnectOptions = url
+        .parse()
+        .map_err(|error| bad(format!("is not a URL ({error}); {expected}")))?;
     if authority.is_empty() && !rest.contains("host=") {
         return Err(bad(format!("names no host; {expected}")));
     }
@@ -147,7 +169,9 @@ mod tests {
 
     fn check(url: &str, fault: &str) {
         let config = DatabaseConfig::new(url, "secret");
-        let told = config.validate(Service::Planner).map_err(|bad| bad.to_string());
+        let told = config
+            .validate(Service::Planner)
+            .map_err(|bad| bad.to_string());
         match told {
             Ok(()) => assert_eq!(fault, "", "{url} was accepted"),
             Err(told) => assert!(!fault.is_empty() && told.contains(fault), "{url}: {told}"),
@@ -158,7 +182,10 @@ mod tests {
     fn urls_are_judged_before_anything_is_opened() {
         check("postgres://127.0.0.1:5432/servo", "");
         check("postgresql://db.internal/servo?sslmode=verify-full", "");
-        check("mysql://127.0.0.1/servo", "database.url: does not start with postgres://");
+        check(
+            "mysql://127.0.0.1/servo",
+            "database.url: does not start with postgres://",
+        );
         check("postgres://root:pw@127.0.0.1/servo", "names a user");
         check("postgres://127.0.0.1:5432", "names no database");
         check("postgres:///servo", "names no host");
@@ -169,7 +196,10 @@ mod tests {
     fn pools_have_a_floor() {
         let mut config = DatabaseConfig::new("postgres://127.0.0.1/servo", "secret");
         config.loops_connections = 1;
-        assert_eq!(config.validate(Service::Quota).unwrap_err().key, "loops_connections");
+        assert_eq!(
+            config.validate(Service::Quota).unwrap_err().key,
+            "loops_connections"
+        );
     }
 
     #[test]

@@ -50,7 +50,10 @@ pub enum StoreError {
 impl StoreError {
     /// Whether repeating the same transaction may help, given time.
     pub fn is_transient(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Raced(_))
+        matches!(
+            self,
+            StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Raced(_)
+        )
     }
 
     /// Whether the values of a statement are to blame, so that repeating it is in vain and doing without them is not:
@@ -58,9 +61,13 @@ impl StoreError {
     pub fn is_about_values(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Encode(_)) => true,
-            StoreError::Database(sqlx::Error::Database(error)) => error
-                .code()
-                .is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.starts_with(class))),
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| {
+                    ["22", "23", "54"]
+                        .iter()
+                        .any(|class| code.starts_with(class))
+                })
+            }
             _ => false,
         }
     }
@@ -80,9 +87,9 @@ impl From<sqlx::Error> for StoreError {
                 Kind::Refused => StoreError::Refused(sentence(database.as_ref())),
                 Kind::Other => StoreError::Database(error),
             },
-            sqlx::Error::PoolTimedOut => {
-                StoreError::Unavailable("no connection became free within database.acquire_timeout_ms".into())
-            }
+            sqlx::Error::PoolTimedOut => StoreError::Unavailable(
+                "no connection became free within database.acquire_timeout_ms".into(),
+            ),
             _ if connection_is_lost(&error) => StoreError::Unavailable(error.to_string()),
             _ => StoreError::Database(error),
         }
@@ -133,7 +140,9 @@ fn kind_of(error: &dyn DatabaseError) -> Kind {
 }
 
 fn sentence(error: &dyn DatabaseError) -> String {
-    let hint = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint);
+    let hint = error
+        .try_downcast_ref::<PgDatabaseError>()
+        .and_then(PgDatabaseError::hint);
     match hint {
         Some(hint) => format!("{} ({hint})", error.message()),
         None => error.message().to_owned(),

@@ -22,7 +22,10 @@ pub(crate) struct Generations {
 
 impl Generations {
     pub(crate) fn new() -> Self {
-        Generations { current: watch::Sender::new(Generation::default()), started_at: Mutex::new(None) }
+        Generations {
+            current: watch::Sender::new(Generation::default()),
+            started_at: Mutex::new(None),
+        }
     }
 
     pub(crate) fn current(&self) -> Generation {
@@ -42,10 +45,14 @@ impl Generations {
 
     /// Asks a new connection which Postgres it reached.
     pub(crate) async fn greet(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        let started_at: Timestamp =
-            sqlx::query_scalar(include_str!("sql/started_at.sql")).fetch_one(connection).await?;
-        let before =
-            self.started_at.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(started_at);
+        let started_at: Timestamp = sqlx::query_scalar(include_str!("sql/started_at.sql"))
+            .fetch_one(connection)
+            .await?;
+        let before = self
+            .started_at
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .replace(started_at);
         if before.is_some_and(|before| before != started_at) {
             self.next();
         }

@@ -26,7 +26,10 @@ impl LeaseTtl {
                 "is {ttl:?}, but the transaction of a stopped holder may live nearly {0:?}; set {0:?} or more",
                 Self::MIN
             );
-            return Err(BadConfig { key: "lease_ttl", fault });
+            return Err(BadConfig {
+                key: "lease_ttl",
+                fault,
+            });
         }
         Ok(LeaseTtl(ttl))
     }
@@ -112,7 +115,13 @@ pub struct Leases {
 
 impl Leases {
     /// `holder` is unique per process start, `address` is where others reach it.
-    pub fn new(store: &Store, stream: Stream, holder: &str, address: &str, ttl: LeaseTtl) -> Leases {
+    pub fn new(
+        store: &Store,
+        stream: Stream,
+        holder: &str,
+        address: &str,
+        ttl: LeaseTtl,
+    ) -> Leases {
         Leases {
             loops: store.loops().clone(),
             stream,
@@ -139,7 +148,9 @@ impl Leases {
     pub async fn renew(&self, leases: Vec<Lease>) -> Result<Renewed, StoreError> {
         let mut renewed = Renewed::default();
         let tx = self.loops.begin().await?;
-        let passed_over = self.renew_in(tx, leases, Rows::PassOver, &mut renewed.held).await?;
+        let passed_over = self
+            .renew_in(tx, leases, Rows::PassOver, &mut renewed.held)
+            .await?;
         if !passed_over.is_empty() {
             self.renew_locked(passed_over, &mut renewed).await?;
         }
@@ -166,7 +177,12 @@ impl Leases {
         at_most: usize,
         taken: &mut Vec<Lease>,
     ) -> Result<(), StoreError> {
-        for shard in self.free_among(shards).await?.into_iter().take(ROW_WAITS_MAX) {
+        for shard in self
+            .free_among(shards)
+            .await?
+            .into_iter()
+            .take(ROW_WAITS_MAX)
+        {
             if taken.len() == at_most {
                 break;
             }
@@ -212,19 +228,30 @@ impl Leases {
     }
 
     async fn free_among(&self, shards: &[i16]) -> Result<Vec<i16>, StoreError> {
-        let free = sqlx::query(include_str!("sql/free_shards.sql")).bind(self.stream.code()).bind(shards);
+        let free = sqlx::query(include_str!("sql/free_shards.sql"))
+            .bind(self.stream.code())
+            .bind(shards);
         let rows: Vec<(i16,)> = self.loops.all(free).await?;
         Ok(rows.into_iter().map(|(shard,)| shard).collect())
     }
 
     /// What stays locked is not prolonged, but not lost before it runs out either.
-    async fn renew_locked(&self, leases: Vec<Lease>, renewed: &mut Renewed) -> Result<(), StoreError> {
+    async fn renew_locked(
+        &self,
+        leases: Vec<Lease>,
+        renewed: &mut Renewed,
+    ) -> Result<(), StoreError> {
         let tx = self.begin_waiting().await?;
-        match self.renew_in(tx, leases.clone(), Rows::WaitFor, &mut renewed.held).await {
+        match self
+            .renew_in(tx, leases.clone(), Rows::WaitFor, &mut renewed.held)
+            .await
+        {
             Ok(lost) => renewed.lost = lost,
             Err(StoreError::Raced(_)) => {
                 let now = Instant::now();
-                let (held, lost) = leases.into_iter().partition::<Vec<_>, _>(|lease| now < lease.expires);
+                let (held, lost) = leases
+                    .into_iter()
+                    .partition::<Vec<_>, _>(|lease| now < lease.expires);
                 renewed.held.extend(held);
                 renewed.lost = lost;
             }
@@ -251,15 +278,21 @@ impl Leases {
             .bind(locked == Rows::WaitFor);
         let answered: Vec<(i16,)> = tx.all(renew).await?;
         tx.commit().await?;
-        let (prolonged, rest): (Vec<_>, Vec<_>) =
-            leases.into_iter().partition(|lease| answered.contains(&(lease.shard,)));
-        held.extend(prolonged.into_iter().map(|lease| Lease { expires, ..lease }));
+        let (prolonged, rest): (Vec<_>, Vec<_>) = leases
+            .into_iter()
+            .partition(|lease| answered.contains(&(lease.shard,)));
+        held.extend(
+            prolonged
+                .into_iter()
+                .map(|lease| Lease { expires, ..lease }),
+        );
         Ok(rest)
     }
 
     async fn begin_waiting(&self) -> Result<LoopTx, StoreError> {
         let mut tx = self.loops.begin().await?;
-        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_WAIT)).await?;
+        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_WAIT))
+            .await?;
         Ok(tx)
     }
 }
@@ -274,6 +307,7 @@ enum Rows {
 impl LoopStore {
     /// Who holds which shard of `stream` just now; shards without a living lease are left out.
     pub async fn holders(&self, stream: Stream) -> Result<Vec<Holder>, StoreError> {
-        self.all(sqlx::query(include_str!("sql/holders.sql")).bind(stream.code())).await
+        self.all(sqlx::query(include_str!("sql/holders.sql")).bind(stream.code()))
+            .await
     }
 }

@@ -27,9 +27,9 @@ pub use error::StoreError;
 pub use generation::Generation;
 pub use lease::{Holder, Lease, LeaseTtl, Leases, Renewed};
 pub use ledger::{
-    AppendError, Appended, BadEvent, EVENT_PAYLOAD_BYTES_MAX, EVENTS_PER_BATCH_MAX, EVENTS_PER_READ_MAX,
-    Event, HeldBatch, IDEMPOTENCY_KEY_BYTES_MAX, Ledger, LedgerCounts, LedgerReader, NewEvent, Outcome,
-    ReadError,
+    AppendError, Appended, BadEvent, EVENT_PAYLOAD_BYTES_MAX, EVENTS_PER_BATCH_MAX,
+    EVENTS_PER_READ_MAX, Event, HeldBatch, IDEMPOTENCY_KEY_BYTES_MAX, Ledger, LedgerCounts,
+    LedgerReader, NewEvent, Outcome, ReadError,
 };
 pub use listen::Listener;
 pub use store::{LoopStore, Store, TenantStore};

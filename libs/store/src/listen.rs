@@ -23,7 +23,9 @@ impl Listener {
     pub async fn heard(&mut self) -> Result<(), StoreError> {
         match self.0.try_recv().await? {
             Some(_) => Ok(()),
-            None => Err(StoreError::Unavailable("the connection that listened is gone".to_owned())),
+            None => Err(StoreError::Unavailable(
+                "the connection that listened is gone".to_owned(),
+            )),
         }
     }
 }

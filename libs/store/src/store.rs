@@ -33,10 +33,20 @@ impl Store {
         config.validate(service)?;
         let generations = Arc::new(Generations::new());
         let pool = |role, size| Pool::lazy(config, role, size, &generations);
-        let requests = TenantStore { pool: pool(Role::Requests(service), config.requests_connections)? };
-        let loops = LoopStore { pool: pool(Role::Loops(service), config.loops_connections)? };
+        let requests = TenantStore {
+            pool: pool(Role::Requests(service), config.requests_connections)?,
+        };
+        let loops = LoopStore {
+            pool: pool(Role::Loops(service), config.loops_connections)?,
+        };
         let ledger = Ledger::start(loops.clone(), service);
-        Ok(Store { service, config: Arc::new(config.clone()), requests, loops, ledger })
+        Ok(Store {
+            service,
+            config: Arc::new(config.clone()),
+            requests,
+            loops,
+            ledger,
+        })
     }
 
     pub fn service(&self) -> Service {
@@ -91,7 +101,8 @@ pub struct TenantStore {
 impl TenantStore {
     pub async fn begin(&self, tenant: &str) -> Result<TenantTx, StoreError> {
         let mut tx = self.pool.begin().await?;
-        tx.execute(sqlx::query(include_str!("sql/set_tenant.sql")).bind(tenant)).await?;
+        tx.execute(sqlx::query(include_str!("sql/set_tenant.sql")).bind(tenant))
+            .await?;
         Ok(TenantTx(tx))
     }
 }
@@ -108,10 +119,15 @@ impl LoopStore {
     }
 
     /// A statement that is a transaction by itself: half the round trips of one in a transaction.
-    pub async fn execute<'q>(&self, query: impl Execute<'q, Postgres> + 'q) -> Result<u64, StoreError> {
+    pub async fn execute<'q>(
+        &self,
+        query: impl Execute<'q, Postgres> + 'q,
+    ) -> Result<u64, StoreError> {
         let mut connection = self.pool.acquire().await?;
         let done = connection.execute(query).await;
-        Ok(done.inspect_err(|error| self.pool.generations.note(error))?.rows_affected())
+        Ok(done
+            .inspect_err(|error| self.pool.generations.note(error))?
+            .rows_affected())
     }
 
     /// Like [`LoopStore::execute`], with every row of the answer.
@@ -170,7 +186,10 @@ impl Pool {
                 Box::pin(async move { greeted.greet(connection).await })
             });
         let inner = options.connect_lazy_with(config.options(role)?);
-        Ok(Pool { inner, generations: generations.clone() })
+        Ok(Pool {
+            inner,
+            generations: generations.clone(),
+        })
     }
 
     pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {

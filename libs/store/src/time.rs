@@ -45,7 +45,10 @@ impl PgHasArrayType for Timestamp {
 
 impl Encode<'_, Postgres> for Timestamp {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        let us = self.0.checked_sub(POSTGRES_EPOCH_US).ok_or("timestamp is out of Postgres' range")?;
+        let us = self
+            .0
+            .checked_sub(POSTGRES_EPOCH_US)
+            .ok_or("timestamp is out of Postgres' range")?;
         buffer.extend_from_slice(&us.to_be_bytes());
         Ok(IsNull::No)
     }
@@ -54,9 +57,13 @@ impl Encode<'_, Postgres> for Timestamp {
 impl Decode<'_, Postgres> for Timestamp {
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
         if value.format() != PgValueFormat::Binary {
-            return Err("a timestamptz is read in binary form only; use a prepared statement".into());
+            return Err(
+                "a timestamptz is read in binary form only; use a prepared statement".into(),
+            );
         }
         let us = i64::from_be_bytes(value.as_bytes()?.try_into()?);
-        us.checked_add(POSTGRES_EPOCH_US).map(Timestamp).ok_or_else(|| "timestamptz is infinite".into())
+        us.checked_add(POSTGRES_EPOCH_US)
+            .map(Timestamp)
+            .ok_or_else(|| "timestamptz is infinite".into())
     }
 }

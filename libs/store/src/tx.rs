@@ -23,12 +23,22 @@ pub struct Tx {
 }
 
 impl Tx {
-    pub(crate) fn new(transaction: Transaction<'static, Postgres>, generations: Arc<Generations>) -> Self {
-        Tx { transaction, generations, failed: false }
+    pub(crate) fn new(
+        transaction: Transaction<'static, Postgres>,
+        generations: Arc<Generations>,
+    ) -> Self {
+        Tx {
+            transaction,
+            generations,
+            failed: false,
+        }
     }
 
     /// Runs a statement and answers how many rows it touched.
-    pub async fn execute<'q>(&mut self, query: impl Execute<'q, Postgres> + 'q) -> Result<u64, StoreError> {
+    pub async fn execute<'q>(
+        &mut self,
+        query: impl Execute<'q, Postgres> + 'q,
+    ) -> Result<u64, StoreError> {
         let done = self.transaction.execute(query).await;
         Ok(self.noted(done)?.rows_affected())
     }
@@ -58,7 +68,9 @@ impl Tx {
         &mut self,
         query: impl Execute<'q, Postgres> + 'q,
     ) -> Result<T, StoreError> {
-        self.optional(query).await?.ok_or(StoreError::Database(sqlx::Error::RowNotFound))
+        self.optional(query)
+            .await?
+            .ok_or(StoreError::Database(sqlx::Error::RowNotFound))
     }
 
     /// Appends events together with this transaction's rows. Once per transaction, or two transactions may wait
@@ -147,15 +159,29 @@ struct Fence {
 }
 
 impl FencedTx {
-    pub(crate) async fn enter(tx: Tx, lease: Lease, from: i64, to: i64) -> Result<FencedTx, StoreError> {
-        let mut fenced = FencedTx(tx, Fence { lease, watermark: from, head: from });
+    pub(crate) async fn enter(
+        tx: Tx,
+        lease: Lease,
+        from: i64,
+        to: i64,
+    ) -> Result<FencedTx, StoreError> {
+        let mut fenced = FencedTx(
+            tx,
+            Fence {
+                lease,
+                watermark: from,
+                head: from,
+            },
+        );
         fenced.advance(to).await?;
         Ok(fenced)
     }
 
     /// Moves the watermark on, for what was appended and folded within this transaction.
     pub async fn advance(&mut self, to: i64) -> Result<(), StoreError> {
-        let Fence { lease, watermark, .. } = &self.1;
+        let Fence {
+            lease, watermark, ..
+        } = &self.1;
         let fence = sqlx::query(include_str!("sql/fence.sql"))
             .bind(lease.stream.code())
             .bind(lease.shard)

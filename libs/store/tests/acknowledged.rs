@@ -27,11 +27,20 @@ async fn acknowledged_appends_survive_kill_9_of_postgres() {
     let acknowledged = Arc::new(watch::Sender::new(0usize));
     let stop = Arc::new(AtomicBool::new(false));
     let callers: Vec<_> = (0..CALLERS)
-        .map(|_| tokio::spawn(append_until(store.clone(), acknowledged.clone(), stop.clone())))
+        .map(|_| {
+            tokio::spawn(append_until(
+                store.clone(),
+                acknowledged.clone(),
+                stop.clone(),
+            ))
+        })
         .collect();
     let mut progress = acknowledged.subscribe();
     for cycle in 1..=count(20, 2) {
-        progress.wait_for(|count| *count >= cycle * EVENTS_PER_CYCLE).await.unwrap();
+        progress
+            .wait_for(|count| *count >= cycle * EVENTS_PER_CYCLE)
+            .await
+            .unwrap();
         own = tokio::task::spawn_blocking(move || {
             own.postgres.kill_9().unwrap();
             own.postgres.restart().unwrap();
@@ -41,7 +50,10 @@ async fn acknowledged_appends_survive_kill_9_of_postgres() {
         .unwrap();
     }
     let after_last_kill = *progress.borrow() + EVENTS_PER_CYCLE;
-    progress.wait_for(|count| *count >= after_last_kill).await.unwrap();
+    progress
+        .wait_for(|count| *count >= after_last_kill)
+        .await
+        .unwrap();
     stop.store(true, Ordering::SeqCst);
     let mut told = HashMap::new();
     for caller in callers {
@@ -49,10 +61,15 @@ async fn acknowledged_appends_survive_kill_9_of_postgres() {
     }
     let found = read_all(&store).await;
     for (key, answer) in &told {
-        let places = found.get(key).unwrap_or_else(|| panic!("{key} was acknowledged and is missing"));
+        let places = found
+            .get(key)
+            .unwrap_or_else(|| panic!("{key} was acknowledged and is missing"));
         assert_eq!(*places, [(answer.shard, answer.position)], "{key}");
     }
-    assert!(found.values().all(|places| places.len() == 1), "an event stands twice");
+    assert!(
+        found.values().all(|places| places.len() == 1),
+        "an event stands twice"
+    );
 }
 
 /// One event at a time; an unanswered one is repeated with the same id, as the contract says.
@@ -65,7 +82,10 @@ async fn append_until(
     while !stop.load(Ordering::SeqCst) {
         let id = new_id();
         let shard = (id.as_bytes()[15] % 64) as i16;
-        let own = NewEvent { event_id: id, ..event(EventType::TaskFinished, shard, "acme", &id.to_string()) };
+        let own = NewEvent {
+            event_id: id,
+            ..event(EventType::TaskFinished, shard, "acme", &id.to_string())
+        };
         let answer = loop {
             match store.ledger().append(vec![own.clone()]).await {
                 Ok(mut answers) => break answers.remove(0),
@@ -86,11 +106,17 @@ async fn read_all(store: &Store) -> HashMap<String, Vec<(i16, i64)>> {
     for shard in 0..Stream::Execution.shards() {
         let mut after = 0;
         loop {
-            let events = reader.read(Stream::Execution, shard, after, 1_000).await.unwrap();
+            let events = reader
+                .read(Stream::Execution, shard, after, 1_000)
+                .await
+                .unwrap();
             let Some(last) = events.last() else { break };
             after = last.position;
             for event in events {
-                found.entry(event.idempotency_key).or_default().push((shard, event.position));
+                found
+                    .entry(event.idempotency_key)
+                    .or_default()
+                    .push((shard, event.position));
             }
         }
     }

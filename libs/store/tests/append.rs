@@ -18,15 +18,35 @@ async fn positions_are_dense_per_shard_and_answers_keep_their_order() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let shards = [5, 3, 5, 63, 3, 5];
-    let events: Vec<NewEvent> =
-        shards.iter().enumerate().map(|(n, shard)| event(KIND, *shard, "acme", &format!("k{n}"))).collect();
+    let events: Vec<NewEvent> = shards
+        .iter()
+        .enumerate()
+        .map(|(n, shard)| event(KIND, *shard, "acme", &format!("k{n}")))
+        .collect();
     let answers = store.ledger().append(events.clone()).await.unwrap();
-    assert_eq!(answers.iter().map(|a| a.position).collect::<Vec<_>>(), [1, 1, 2, 1, 2, 3]);
-    assert!(answers.iter().all(|a| a.outcome == Outcome::New && a.stream == Stream::Execution));
-    let read = store.reader().read(Stream::Execution, 5, 0, 10).await.unwrap();
+    assert_eq!(
+        answers.iter().map(|a| a.position).collect::<Vec<_>>(),
+        [1, 1, 2, 1, 2, 3]
+    );
+    assert!(
+        answers
+            .iter()
+            .all(|a| a.outcome == Outcome::New && a.stream == Stream::Execution)
+    );
+    let read = store
+        .reader()
+        .read(Stream::Execution, 5, 0, 10)
+        .await
+        .unwrap();
     let expected: Vec<_> = [0, 2, 5].map(|n: usize| events[n].event_id).to_vec();
-    assert_eq!(read.iter().map(|e| e.event_id).collect::<Vec<_>>(), expected);
-    assert!(read.iter().all(|e| e.source == "scheduler" && e.kind() == Some(KIND)));
+    assert_eq!(
+        read.iter().map(|e| e.event_id).collect::<Vec<_>>(),
+        expected
+    );
+    assert!(
+        read.iter()
+            .all(|e| e.source == "scheduler" && e.kind() == Some(KIND))
+    );
 }
 
 #[tokio::test]
@@ -35,15 +55,45 @@ async fn a_known_key_is_a_duplicate_or_a_conflict() {
     let store = store(&database, Service::Scheduler);
     let first = event(KIND, 1, "acme", "key");
     store.ledger().append(vec![first.clone()]).await.unwrap();
-    let again = NewEvent { event_id: new_id(), ..first.clone() };
-    let elsewhere = NewEvent { event_id: new_id(), shard: 9, ..first.clone() };
-    let other_body = NewEvent { event_id: new_id(), payload: b"other".to_vec(), ..first.clone() };
-    let other_workspace = NewEvent { event_id: new_id(), workspace: "dev".to_owned(), ..first.clone() };
-    let other_tenant = NewEvent { event_id: new_id(), tenant: "globex".to_owned(), ..first.clone() };
-    let batch = vec![first.clone(), again, elsewhere, other_body, other_workspace, other_tenant];
+    let again = NewEvent {
+        event_id: new_id(),
+        ..first.clone()
+    };
+    let elsewhere = NewEvent {
+        event_id: new_id(),
+        shard: 9,
+        ..first.clone()
+    };
+    let other_body = NewEvent {
+        event_id: new_id(),
+        payload: b"other".to_vec(),
+        ..first.clone()
+    };
+    let other_workspace = NewEvent {
+        event_id: new_id(),
+        workspace: "dev".to_owned(),
+        ..first.clone()
+    };
+    let other_tenant = NewEvent {
+        event_id: new_id(),
+        tenant: "globex".to_owned(),
+        ..first.clone()
+    };
+    let batch = vec![
+        first.clone(),
+        again,
+        elsewhere,
+        other_body,
+        other_workspace,
+        other_tenant,
+    ];
     let answers = store.ledger().append(batch).await.unwrap();
     let kept = first.event_id;
-    assert_eq!(answers[0].outcome, Outcome::New, "the same id is the same event, told again");
+    assert_eq!(
+        answers[0].outcome,
+        Outcome::New,
+        "the same id is the same event, told again"
+    );
     assert_eq!(answers[1].outcome, Outcome::Duplicate { event_id: kept });
     assert_eq!(answers[2].outcome, Outcome::Duplicate { event_id: kept });
     assert_eq!(answers[3].outcome, Outcome::Conflict { event_id: kept });
@@ -58,16 +108,45 @@ async fn one_batch_may_name_a_key_twice() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let first = event(KIND, 1, "acme", "key");
-    let twin = NewEvent { event_id: new_id(), shard: 2, ..first.clone() };
-    let rival = NewEvent { event_id: new_id(), payload: b"other".to_vec(), ..first.clone() };
+    let twin = NewEvent {
+        event_id: new_id(),
+        shard: 2,
+        ..first.clone()
+    };
+    let rival = NewEvent {
+        event_id: new_id(),
+        payload: b"other".to_vec(),
+        ..first.clone()
+    };
     let last = event(KIND, 1, "acme", "another key");
-    let answers = store.ledger().append(vec![first.clone(), twin, rival, last]).await.unwrap();
+    let answers = store
+        .ledger()
+        .append(vec![first.clone(), twin, rival, last])
+        .await
+        .unwrap();
     assert_eq!(answers[0].outcome, Outcome::New);
-    assert_eq!(answers[1].outcome, Outcome::Duplicate { event_id: first.event_id });
-    assert_eq!(answers[2].outcome, Outcome::Conflict { event_id: first.event_id });
+    assert_eq!(
+        answers[1].outcome,
+        Outcome::Duplicate {
+            event_id: first.event_id
+        }
+    );
+    assert_eq!(
+        answers[2].outcome,
+        Outcome::Conflict {
+            event_id: first.event_id
+        }
+    );
     assert_eq!((answers[1].shard, answers[1].position), (1, 1));
     assert_eq!(answers[3].position, 2);
-    assert_eq!(store.reader().read(Stream::Execution, 2, 0, 10).await.unwrap(), []);
+    assert_eq!(
+        store
+            .reader()
+            .read(Stream::Execution, 2, 0, 10)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 #[tokio::test]
@@ -76,26 +155,84 @@ async fn bad_events_are_named_before_they_join_a_flush() {
     let store = store(&database, Service::Scheduler);
     let good = event(KIND, 0, "acme", "key");
     let cases = [
-        (NewEvent { shard: 64, ..good.clone() }, "shard is 64, but stream execution has 64"),
-        (NewEvent { shard: -1, ..good.clone() }, "shard is -1"),
-        (NewEvent { version: 0, ..good.clone() }, "version is 0"),
-        (NewEvent { tenant: String::new(), ..good.clone() }, "tenant is empty"),
-        (NewEvent { workspace: "a\0b".to_owned(), ..good.clone() }, "workspace contains a NUL"),
-        (NewEvent { idempotency_key: String::new(), ..good.clone() }, "idempotency_key has 0 bytes"),
         (
-            NewEvent { payload: vec![0; EVENT_PAYLOAD_BYTES_MAX + 1], ..good.clone() },
+            NewEvent {
+                shard: 64,
+                ..good.clone()
+            },
+            "shard is 64, but stream execution has 64",
+        ),
+        (
+            NewEvent {
+                shard: -1,
+                ..good.clone()
+            },
+            "shard is -1",
+        ),
+        (
+            NewEvent {
+                version: 0,
+                ..good.clone()
+            },
+            "version is 0",
+        ),
+        (
+            NewEvent {
+                tenant: String::new(),
+                ..good.clone()
+            },
+            "tenant is empty",
+        ),
+        (
+            NewEvent {
+                workspace: "a\0b".to_owned(),
+                ..good.clone()
+            },
+            "workspace contains a NUL",
+        ),
+        (
+            NewEvent {
+                idempotency_key: String::new(),
+                ..good.clone()
+            },
+            "idempotency_key has 0 bytes",
+        ),
+        (
+            NewEvent {
+                payload: vec![0; EVENT_PAYLOAD_BYTES_MAX + 1],
+                ..good.clone()
+            },
             "payload has 65537 bytes",
         ),
-        (NewEvent { kind: EventType::QuotaChanged, ..good.clone() }, "not for service scheduler"),
+        (
+            NewEvent {
+                kind: EventType::QuotaChanged,
+                ..good.clone()
+            },
+            "not for service scheduler",
+        ),
     ];
     for (bad, told) in cases {
-        let refused = store.ledger().append(vec![good.clone(), bad]).await.unwrap_err();
+        let refused = store
+            .ledger()
+            .append(vec![good.clone(), bad])
+            .await
+            .unwrap_err();
         assert!(matches!(refused, AppendError::BadEvent(_)), "{refused}");
         let sentence = refused.to_string();
-        assert!(sentence.contains(told) && sentence.contains("event 1"), "{sentence}");
+        assert!(
+            sentence.contains(told) && sentence.contains("event 1"),
+            "{sentence}"
+        );
     }
-    let largest = NewEvent { payload: vec![7; EVENT_PAYLOAD_BYTES_MAX], ..good };
-    assert_eq!(store.ledger().append(vec![largest]).await.unwrap()[0].position, 1);
+    let largest = NewEvent {
+        payload: vec![7; EVENT_PAYLOAD_BYTES_MAX],
+        ..good
+    };
+    assert_eq!(
+        store.ledger().append(vec![largest]).await.unwrap()[0].position,
+        1
+    );
 }
 
 /// Straight at the function, as a service with a bug would.
@@ -104,27 +241,72 @@ async fn the_database_refuses_by_itself() {
     let database = TestDatabase::create().await.unwrap();
     let refusal = async |role: &str, event: NewEvent, stream: i16| {
         let mut connection = connect(&database.url_of(role)).await;
-        raw_append(&mut connection, &event, stream).await.unwrap_err().to_string()
+        raw_append(&mut connection, &event, stream)
+            .await
+            .unwrap_err()
+            .to_string()
     };
     let good = event(KIND, 0, "acme", "key");
     let told = refusal("servo_planner_loop", good.clone(), 1).await;
-    assert!(told.contains("role servo_planner_loop may not append events of type 26"), "{told}");
+    assert!(
+        told.contains("role servo_planner_loop may not append events of type 26"),
+        "{told}"
+    );
     let told = refusal("servo_scheduler_loop", good.clone(), 2).await;
-    assert!(told.contains("events of type 26 belong to stream 1, not to stream 2"), "{told}");
-    let told = refusal("servo_scheduler_loop", NewEvent { shard: 64, ..good.clone() }, 1).await;
-    assert!(told.contains("a shard that does not exist: stream 1, shard 64"), "{told}");
-    let told =
-        refusal("servo_scheduler_loop", NewEvent { payload: vec![0; 65_537], ..good.clone() }, 1).await;
+    assert!(
+        told.contains("events of type 26 belong to stream 1, not to stream 2"),
+        "{told}"
+    );
+    let told = refusal(
+        "servo_scheduler_loop",
+        NewEvent {
+            shard: 64,
+            ..good.clone()
+        },
+        1,
+    )
+    .await;
+    assert!(
+        told.contains("a shard that does not exist: stream 1, shard 64"),
+        "{told}"
+    );
+    let told = refusal(
+        "servo_scheduler_loop",
+        NewEvent {
+            payload: vec![0; 65_537],
+            ..good.clone()
+        },
+        1,
+    )
+    .await;
     assert!(told.contains("payload_bytes_max"), "{told}");
-    let told = refusal("servo_scheduler_loop", NewEvent { tenant: String::new(), ..good.clone() }, 1).await;
+    let told = refusal(
+        "servo_scheduler_loop",
+        NewEvent {
+            tenant: String::new(),
+            ..good.clone()
+        },
+        1,
+    )
+    .await;
     assert!(told.contains("tenant_is_named"), "{told}");
     let told = refusal("servo_scheduler", good.clone(), 1).await;
-    assert!(told.contains("role servo_scheduler may append for tenant (none) only"), "{told}");
+    assert!(
+        told.contains("role servo_scheduler may append for tenant (none) only"),
+        "{told}"
+    );
     let told = refusal("servo_gateway_loop", good, 1).await;
-    assert!(told.contains("permission denied for function append"), "{told}");
+    assert!(
+        told.contains("permission denied for function append"),
+        "{told}"
+    );
 }
 
-async fn raw_append(connection: &mut PgConnection, event: &NewEvent, stream: i16) -> sqlx::Result<i64> {
+async fn raw_append(
+    connection: &mut PgConnection,
+    event: &NewEvent,
+    stream: i16,
+) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT position FROM ledger.append(ARRAY[$1]::smallint[], ARRAY[$2]::smallint[], ARRAY[$3]::uuid[],
              ARRAY[$4]::smallint[], ARRAY[$5]::smallint[], ARRAY[$6], ARRAY[$7], ARRAY[$8], NULL, NULL, ARRAY[$9])",
@@ -149,20 +331,38 @@ async fn a_handler_appends_for_its_own_tenant_only_and_with_its_rows() {
     let change = |tenant: &str| event(EventType::QuotaChanged, 0, tenant, "quota:1");
     let mut tx = store.requests().begin("acme").await.unwrap();
     let insert = "INSERT INTO quota.quotas VALUES ($1, 1, '', clock_timestamp())";
-    tx.execute(servo_store::query(insert).bind("acme")).await.unwrap();
+    tx.execute(servo_store::query(insert).bind("acme"))
+        .await
+        .unwrap();
     tx.append(&[change("acme")]).await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = store.requests().begin("acme").await.unwrap();
-    tx.execute(servo_store::query("UPDATE quota.quotas SET version = 2")).await.unwrap();
+    tx.execute(servo_store::query("UPDATE quota.quotas SET version = 2"))
+        .await
+        .unwrap();
     let refused = tx.append(&[change("globex")]).await.unwrap_err();
     assert!(
         matches!(&refused, AppendError::Store(StoreError::Refused(why)) if why.contains("tenant acme only"))
     );
-    assert!(matches!(tx.commit().await.unwrap_err(), StoreError::Aborted));
+    assert!(matches!(
+        tx.commit().await.unwrap_err(),
+        StoreError::Aborted
+    ));
     let mut tx = store.requests().begin("acme").await.unwrap();
-    let (version,): (i64,) = tx.one(servo_store::query("SELECT version FROM quota.quotas")).await.unwrap();
+    let (version,): (i64,) = tx
+        .one(servo_store::query("SELECT version FROM quota.quotas"))
+        .await
+        .unwrap();
     assert_eq!(version, 1, "rows and events are one transaction");
-    assert_eq!(store.reader().read(Stream::Quota, 0, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .reader()
+            .read(Stream::Quota, 0, 0, 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 /// The database refuses one caller's event type; the forty-nine others of the same flush do not notice.
@@ -176,17 +376,29 @@ async fn one_bad_caller_among_fifty_fails_alone() {
         .await
         .unwrap();
     let callers = (0..50).map(|n: i16| {
-        let kind = if n == 17 { EventType::TaskStarted } else { KIND };
-        store.ledger().append(vec![event(kind, n % 8, "acme", &format!("caller {n}"))])
+        let kind = if n == 17 {
+            EventType::TaskStarted
+        } else {
+            KIND
+        };
+        store
+            .ledger()
+            .append(vec![event(kind, n % 8, "acme", &format!("caller {n}"))])
     });
     let answers = join_all(callers).await;
     for (n, answer) in answers.iter().enumerate() {
         match answer {
             Ok(appended) => assert!(n != 17 && appended[0].outcome == Outcome::New),
-            Err(error) => assert!(n == 17 && error.to_string().contains("may not append"), "{n}: {error}"),
+            Err(error) => assert!(
+                n == 17 && error.to_string().contains("may not append"),
+                "{n}: {error}"
+            ),
         }
     }
-    assert!(store.ledger().counts().commits > 10, "the bad one was not alone in its flush");
+    assert!(
+        store.ledger().counts().commits > 10,
+        "the bad one was not alone in its flush"
+    );
 }
 
 #[tokio::test]
@@ -203,9 +415,17 @@ async fn callers_that_give_up_hurt_nobody() {
         }
         given_up[n].abort();
     }
-    let answers = store.ledger().append(vec![event(KIND, 0, "acme", "patient")]).await.unwrap();
+    let answers = store
+        .ledger()
+        .append(vec![event(KIND, 0, "acme", "patient")])
+        .await
+        .unwrap();
     assert_eq!(answers[0].outcome, Outcome::New);
-    let read = store.reader().read(Stream::Execution, 0, 0, 1_000).await.unwrap();
+    let read = store
+        .reader()
+        .read(Stream::Execution, 0, 0, 1_000)
+        .await
+        .unwrap();
     assert_eq!(read.last().unwrap().idempotency_key, "patient");
 }
 
@@ -215,15 +435,26 @@ async fn callers_share_commits() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let callers = (0..400).map(|n: i16| {
-        let batch = (0..3).map(|k| event(KIND, (n + k) % 64, "acme", &format!("{n}/{k}"))).collect();
+        let batch = (0..3)
+            .map(|k| event(KIND, (n + k) % 64, "acme", &format!("{n}/{k}")))
+            .collect();
         store.ledger().append(batch)
     });
     for answer in join_all(callers).await {
-        assert!(answer.unwrap().iter().all(|appended| appended.outcome == Outcome::New));
+        assert!(
+            answer
+                .unwrap()
+                .iter()
+                .all(|appended| appended.outcome == Outcome::New)
+        );
     }
     let counts = store.ledger().counts();
     assert_eq!(counts.events, 1_200);
-    assert!(counts.commits < 40, "{} commits for 400 callers", counts.commits);
+    assert!(
+        counts.commits < 40,
+        "{} commits for 400 callers",
+        counts.commits
+    );
 }
 
 #[tokio::test]
@@ -237,10 +468,16 @@ async fn time_never_goes_back_within_a_shard() {
     .execute(&mut admin(&database).await)
     .await
     .unwrap();
-    let batch = (0..4).map(|n: i16| event(KIND, n % 2, "acme", &format!("k{n}"))).collect();
+    let batch = (0..4)
+        .map(|n: i16| event(KIND, n % 2, "acme", &format!("k{n}")))
+        .collect();
     let answers = store.ledger().append(batch).await.unwrap();
     assert!(answers[0].recorded_at.unix_us() > answers[1].recorded_at.unix_us() + 3_000_000_000);
-    let more = store.ledger().append(vec![event(KIND, 0, "acme", "later")]).await.unwrap();
+    let more = store
+        .ledger()
+        .append(vec![event(KIND, 0, "acme", "later")])
+        .await
+        .unwrap();
     assert!(more[0].recorded_at >= answers[2].recorded_at);
 }
 
@@ -248,7 +485,17 @@ async fn time_never_goes_back_within_a_shard() {
 async fn a_closed_store_waits_for_nobody_and_says_so() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    store.ledger().append(vec![event(KIND, 0, "acme", "before")]).await.unwrap();
+    store
+        .ledger()
+        .append(vec![event(KIND, 0, "acme", "before")])
+        .await
+        .unwrap();
     store.close().await;
-    assert!(store.ledger().append(vec![event(KIND, 0, "acme", "after")]).await.is_err());
+    assert!(
+        store
+            .ledger()
+            .append(vec![event(KIND, 0, "acme", "after")])
+            .await
+            .is_err()
+    );
 }

@@ -17,7 +17,10 @@ fn told(store: Result<(), NotReady>) -> String {
 #[tokio::test]
 async fn a_migrated_database_is_ready_for_every_service() {
     let database = TestDatabase::create().await.unwrap();
-    for service in Service::ALL.into_iter().filter(|service| service.has_store()) {
+    for service in Service::ALL
+        .into_iter()
+        .filter(|service| service.has_store())
+    {
         store(&database, service).check().await.unwrap();
     }
 }
@@ -27,24 +30,48 @@ async fn an_unreachable_database_is_named() {
     let url = format!("postgres://127.0.0.1:{}/servo", free_port().unwrap());
     let mut config = DatabaseConfig::new(url, "secret");
     config.acquire_timeout_ms = 100;
-    let told = told(Store::connect(Service::Quota, &config).unwrap().check().await);
-    assert!(told.starts_with("Postgres at database.url cannot be reached"), "{told}");
+    let told = told(
+        Store::connect(Service::Quota, &config)
+            .unwrap()
+            .check()
+            .await,
+    );
+    assert!(
+        told.starts_with("Postgres at database.url cannot be reached"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
 async fn a_wrong_password_is_told_apart_from_a_missing_schema() {
     let database = TestDatabase::create().await.unwrap();
     let config = DatabaseConfig::new(database.service_url(), "wrong");
-    let told_login = told(Store::connect(Service::Quota, &config).unwrap().check().await);
+    let told_login = told(
+        Store::connect(Service::Quota, &config)
+            .unwrap()
+            .check()
+            .await,
+    );
     assert!(
         told_login.contains("password authentication failed") && told_login.contains("migrate"),
         "{told_login}"
     );
     let url = empty_database(&database).await;
     let (_, server) = url.split_once('@').unwrap();
-    let config = DatabaseConfig::new(format!("postgres://{server}"), database.password().to_owned());
-    let told_schema = told(Store::connect(Service::Quota, &config).unwrap().check().await);
-    let expected = format!("the schema is at version 0 and this binary needs {}", MIGRATIONS.len());
+    let config = DatabaseConfig::new(
+        format!("postgres://{server}"),
+        database.password().to_owned(),
+    );
+    let told_schema = told(
+        Store::connect(Service::Quota, &config)
+            .unwrap()
+            .check()
+            .await,
+    );
+    let expected = format!(
+        "the schema is at version 0 and this binary needs {}",
+        MIGRATIONS.len()
+    );
     assert!(told_schema.starts_with(&expected), "{told_schema}");
 }
 
@@ -63,7 +90,10 @@ async fn an_older_and_an_edited_schema_are_refused_and_a_newer_one_is_not() {
     alter("DELETE FROM store.migrations WHERE number > 5").await;
     assert_eq!(
         store.check().await.unwrap_err(),
-        NotReady::NotMigrated { found: 5, needed: i32::try_from(MIGRATIONS.len()).unwrap() }
+        NotReady::NotMigrated {
+            found: 5,
+            needed: i32::try_from(MIGRATIONS.len()).unwrap()
+        }
     );
 }
 
@@ -73,10 +103,23 @@ async fn f20_pools_over_budget_are_refused() {
     let database = TestDatabase::create().await.unwrap();
     let mut config = config(&database);
     config.fleet_connections = 7;
-    let told_own = told(Store::connect(Service::Quota, &config).unwrap().check().await);
-    assert!(told_own.contains("are 8 together, above database.fleet_connections (7)"), "{told_own}");
+    let told_own = told(
+        Store::connect(Service::Quota, &config)
+            .unwrap()
+            .check()
+            .await,
+    );
+    assert!(
+        told_own.contains("are 8 together, above database.fleet_connections (7)"),
+        "{told_own}"
+    );
     config.fleet_connections = 100_000;
-    let told_fleet = told(Store::connect(Service::Quota, &config).unwrap().check().await);
+    let told_fleet = told(
+        Store::connect(Service::Quota, &config)
+            .unwrap()
+            .check()
+            .await,
+    );
     assert!(
         told_fleet.contains("fleet_connections is 100000, above what Postgres has to give"),
         "{told_fleet}"
@@ -108,7 +151,10 @@ async fn a_failed_statement_cannot_be_committed_over() {
     let insert = query("INSERT INTO quota.quotas VALUES ('acme', 1, '', clock_timestamp())");
     tx.execute(insert).await.unwrap();
     tx.execute(query("SELECT 1 / 0")).await.unwrap_err();
-    assert!(matches!(tx.commit().await.unwrap_err(), StoreError::Aborted));
+    assert!(matches!(
+        tx.commit().await.unwrap_err(),
+        StoreError::Aborted
+    ));
 }
 
 #[tokio::test]
@@ -126,7 +172,10 @@ async fn a_lost_connection_begins_a_new_generation_and_ends_its_leases() {
         .execute(&mut admin(&database).await)
         .await
         .unwrap();
-    assert!(matches!(tx.execute(query("SELECT 1")).await.unwrap_err(), StoreError::Unavailable(_)));
+    assert!(matches!(
+        tx.execute(query("SELECT 1")).await.unwrap_err(),
+        StoreError::Unavailable(_)
+    ));
     watch.changed().await.unwrap();
     assert_ne!(store.generation(), before);
     let refused = store.loops().fence(&lease, 0, 0).await.unwrap_err();

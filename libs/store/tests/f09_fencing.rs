@@ -21,22 +21,37 @@ const CASES_AT_ONCE: usize = 32;
 
 /// Connections that are the case's own: one killed by a timeout must not end the leases of another case.
 fn own_store(config: &DatabaseConfig) -> Store {
-    let config = DatabaseConfig { loops_connections: 2, acquire_timeout_ms: 20_000, ..config.clone() };
+    let config = DatabaseConfig {
+        loops_connections: 2,
+        acquire_timeout_ms: 20_000,
+        ..config.clone()
+    };
     Store::connect(Service::Scheduler, &config).unwrap()
 }
 
 /// A row that says which epoch wrote it.
-async fn write_row(tx: &mut FencedTx, case: i64, ordinal: i32, epoch: i64) -> Result<u64, StoreError> {
+async fn write_row(
+    tx: &mut FencedTx,
+    case: i64,
+    ordinal: i32,
+    epoch: i64,
+) -> Result<u64, StoreError> {
     let insert =
         "INSERT INTO scheduler.tasks (run_number, ordinal, tenant, state, reason, attempt, changed_at)
         VALUES ($1, $2, 'acme', 1, 1, $3, clock_timestamp())";
-    tx.execute(query(insert).bind(case).bind(ordinal).bind(epoch as i32)).await
+    tx.execute(query(insert).bind(case).bind(ordinal).bind(epoch as i32))
+        .await
 }
 
 /// Acquires the shard as soon as that is possible.
 async fn take_over(store: &Store, holder: &str, shard: i16) -> Lease {
     loop {
-        if let Some(lease) = leases(store, holder).acquire(&[shard], 1).await.unwrap().pop() {
+        if let Some(lease) = leases(store, holder)
+            .acquire(&[shard], 1)
+            .await
+            .unwrap()
+            .pop()
+        {
             return lease;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -50,7 +65,9 @@ async fn f09_a_holder_paused_between_any_two_statements_writes_nothing() {
     let cases = count(1_000, 15);
     let mut longest = Duration::ZERO;
     for wave in (0..cases).collect::<Vec<_>>().chunks(CASES_AT_ONCE) {
-        let running = wave.iter().map(|case| tokio::spawn(pause_and_continue(config.clone(), *case)));
+        let running = wave
+            .iter()
+            .map(|case| tokio::spawn(pause_and_continue(config.clone(), *case)));
         for takeover in join_all(running).await {
             longest = longest.max(takeover.unwrap());
         }
@@ -71,7 +88,10 @@ async fn pause_and_continue(config: DatabaseConfig, case: usize) -> Duration {
     let anna = take_over(&old, &format!("anna {case}"), shard).await;
     let held_since = Instant::now();
     let key = format!("case {case}");
-    old.ledger().append(vec![event(EventType::TaskFinished, shard, "acme", &key)]).await.unwrap();
+    old.ledger()
+        .append(vec![event(EventType::TaskFinished, shard, "acme", &key)])
+        .await
+        .unwrap();
     let ben = async {
         let lease = take_over(&new, &format!("ben {case}"), shard).await;
         let waited = held_since.elapsed();
@@ -81,10 +101,16 @@ async fn pause_and_continue(config: DatabaseConfig, case: usize) -> Duration {
     };
     let (refused, (lease, waited)) = stop_in_fold(&old, &anna, case, ben).await;
     assert!(
-        matches!(refused, StoreError::LeaseLost(_) | StoreError::Unavailable(_)),
+        matches!(
+            refused,
+            StoreError::LeaseLost(_) | StoreError::Unavailable(_)
+        ),
         "case {case}: {refused}"
     );
-    leases(&new, &format!("ben {case}")).release(lease).await.unwrap();
+    leases(&new, &format!("ben {case}"))
+        .release(lease)
+        .await
+        .unwrap();
     old.close().await;
     new.close().await;
     waited
@@ -98,7 +124,11 @@ async fn stop_in_fold<T>(
     meanwhile: impl Future<Output = T>,
 ) -> (StoreError, T) {
     let (paused, resume) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
-    let stop = Stop { before: case % STATEMENTS, paused: &paused, resume: &resume };
+    let stop = Stop {
+        before: case % STATEMENTS,
+        paused: &paused,
+        resume: &resume,
+    };
     let others = async {
         paused.notified().await;
         let done = meanwhile.await;
@@ -183,17 +213,29 @@ async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: i16) -> Dura
     let waited = stopped.elapsed();
     let at_takeover = rows(store, shard).await;
     holder.signal(Signal::SIGCONT).unwrap();
-    let ended = tokio::task::spawn_blocking(move || holder.wait_for(Duration::from_secs(30)).unwrap());
-    let status = ended.await.unwrap().expect("the old holder did not notice that it lost its lease");
+    let ended =
+        tokio::task::spawn_blocking(move || holder.wait_for(Duration::from_secs(30)).unwrap());
+    let status = ended
+        .await
+        .unwrap()
+        .expect("the old holder did not notice that it lost its lease");
     assert!(status.success(), "{status}");
-    assert_eq!(rows(store, shard).await, at_takeover, "rows of the old holder got through");
+    assert_eq!(
+        rows(store, shard).await,
+        at_takeover,
+        "rows of the old holder got through"
+    );
     leases(store, "ben").release(lease).await.unwrap();
     waited
 }
 
 async fn rows(store: &Store, shard: i16) -> i64 {
     let select = "SELECT count(*) FROM scheduler.tasks WHERE run_number = $1";
-    let rows: Vec<(i64,)> = store.loops().all(query(select).bind(i64::from(shard))).await.unwrap();
+    let rows: Vec<(i64,)> = store
+        .loops()
+        .all(query(select).bind(i64::from(shard)))
+        .await
+        .unwrap();
     rows[0].0
 }
 

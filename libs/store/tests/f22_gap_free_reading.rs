@@ -47,7 +47,14 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
     let (passes, on_pass) = watch::channel(0u64);
     let (end, ended) = watch::channel(false);
     let readers: Vec<_> = (0..READERS)
-        .map(|n| tokio::spawn(read_until_end(store.reader(), n, passes.clone(), ended.clone())))
+        .map(|n| {
+            tokio::spawn(read_until_end(
+                store.reader(),
+                n,
+                passes.clone(),
+                ended.clone(),
+            ))
+        })
         .collect();
     // Whoever waits for a pass learns when there are no readers left.
     drop(passes);
@@ -71,7 +78,11 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
         seen.extend(reader.await.unwrap());
     }
     let committed = committed.lock().await;
-    assert!(committed.len() >= events, "{} of {events} events committed", committed.len());
+    assert!(
+        committed.len() >= events,
+        "{} of {events} events committed",
+        committed.len()
+    );
     assert_same(&seen, &committed);
 }
 
@@ -80,7 +91,9 @@ fn assert_same(seen: &Seen, committed: &Committed) {
     assert_eq!(seen.values().map(Vec::len).sum::<usize>(), committed.len());
     for (shard, ids) in seen {
         for (index, id) in ids.iter().enumerate() {
-            let told = committed.get(id).unwrap_or_else(|| panic!("{id} was read but never committed"));
+            let told = committed
+                .get(id)
+                .unwrap_or_else(|| panic!("{id} was read but never committed"));
             assert_eq!(*told, (*shard, index as i64 + 1), "{id}");
         }
     }
@@ -100,7 +113,10 @@ async fn read_until_end(
             let ids = seen.entry(shard).or_default();
             loop {
                 // A hole is an error of its own, so this also checks that positions are consecutive.
-                let events = reader.read(Stream::Execution, shard, ids.len() as i64, 500).await.unwrap();
+                let events = reader
+                    .read(Stream::Execution, shard, ids.len() as i64, 500)
+                    .await
+                    .unwrap();
                 if events.is_empty() {
                     break;
                 }
@@ -128,14 +144,21 @@ impl Writer {
         let mut left = events;
         while left > 0 {
             let batch = self.batch(left);
-            let Ok(mut tx) = self.store.loops().begin().await else { continue };
-            let Ok(answers) = tx.append(&batch).await else { continue };
+            let Ok(mut tx) = self.store.loops().begin().await else {
+                continue;
+            };
+            let Ok(answers) = tx.append(&batch).await else {
+                continue;
+            };
             assert!(answers.iter().all(|answer| answer.outcome == Outcome::New));
             match self.random.random_range(0..10) {
                 0 => self.wait_for_readers().await,
                 1 => {
                     kill(&mut admin, &mut tx).await;
-                    assert!(matches!(tx.commit().await.unwrap_err(), StoreError::Unavailable(_)));
+                    assert!(matches!(
+                        tx.commit().await.unwrap_err(),
+                        StoreError::Unavailable(_)
+                    ));
                     continue;
                 }
                 2 => continue,
@@ -145,7 +168,10 @@ impl Writer {
             let Ok(()) = tx.commit().await else { continue };
             left -= batch.len();
             let places = answers.iter().map(|answer| (answer.shard, answer.position));
-            self.committed.lock().await.extend(batch.iter().map(|event| event.event_id).zip(places));
+            self.committed
+                .lock()
+                .await
+                .extend(batch.iter().map(|event| event.event_id).zip(places));
         }
     }
 
@@ -162,13 +188,20 @@ impl Writer {
     /// Commits only after readers have come by again and have not seen it.
     async fn wait_for_readers(&mut self) {
         let now = *self.reader_passes.borrow();
-        self.reader_passes.wait_for(|passes| *passes > now + READERS as u64).await.unwrap();
+        self.reader_passes
+            .wait_for(|passes| *passes > now + READERS as u64)
+            .await
+            .unwrap();
     }
 }
 
 async fn kill(admin: &mut PgConnection, tx: &mut LoopTx) {
     let (pid,): (i32,) = tx.one(query("SELECT pg_backend_pid()")).await.unwrap();
-    sqlx::query("SELECT pg_terminate_backend($1, 5000)").bind(pid).execute(admin).await.unwrap();
+    sqlx::query("SELECT pg_terminate_backend($1, 5000)")
+        .bind(pid)
+        .execute(admin)
+        .await
+        .unwrap();
 }
 
 /// A transaction that stays open elsewhere, with rows and locks of its own, holds back no reader of other shards.
@@ -185,15 +218,26 @@ async fn f22_an_open_transaction_elsewhere_delays_no_reader() {
     .execute(&mut *open)
     .await
     .unwrap();
-    let until = Instant::now() + if is_full() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let until = Instant::now()
+        + if is_full() {
+            Duration::from_secs(60)
+        } else {
+            Duration::from_secs(1)
+        };
     let reader = store.reader();
     let mut rounds = 0;
     while rounds < 100 || Instant::now() < until {
         let shard = (rounds % 63) as i16;
         let new = event(KIND, shard, "acme", &format!("round {rounds}"));
         let answers = store.ledger().append(vec![new.clone()]).await.unwrap();
-        let read = reader.read(Stream::Execution, shard, answers[0].position - 1, 10).await.unwrap();
-        assert_eq!(read.iter().map(|event| event.event_id).collect::<Vec<_>>(), [new.event_id]);
+        let read = reader
+            .read(Stream::Execution, shard, answers[0].position - 1, 10)
+            .await
+            .unwrap();
+        assert_eq!(
+            read.iter().map(|event| event.event_id).collect::<Vec<_>>(),
+            [new.event_id]
+        );
         rounds += 1;
     }
     open.rollback().await.unwrap();
@@ -205,23 +249,46 @@ async fn f22_racing_writers_append_the_same_events_once() {
     let (own, store) = own_store(8).await;
     let rival = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let events = count(20_000, 1_000);
-    let originals: Vec<NewEvent> =
-        (0..events).map(|n| event(KIND, (n % 64) as i16, "acme", &format!("race {n}"))).collect();
+    let originals: Vec<NewEvent> = (0..events)
+        .map(|n| event(KIND, (n % 64) as i16, "acme", &format!("race {n}")))
+        .collect();
     let copies = |shift: i16| -> Vec<NewEvent> {
-        let copy = |e: &NewEvent| NewEvent { event_id: new_id(), shard: (e.shard + shift) % 64, ..e.clone() };
+        let copy = |e: &NewEvent| NewEvent {
+            event_id: new_id(),
+            shard: (e.shard + shift) % 64,
+            ..e.clone()
+        };
         originals.iter().map(copy).collect()
     };
-    let racers = [(&store, originals.clone()), (&rival, copies(0)), (&store, copies(1)), (&rival, copies(7))];
-    let answers = join_all(racers.iter().map(|(store, events)| append_in_chunks(store, events))).await;
+    let racers = [
+        (&store, originals.clone()),
+        (&rival, copies(0)),
+        (&store, copies(1)),
+        (&rival, copies(7)),
+    ];
+    let answers = join_all(
+        racers
+            .iter()
+            .map(|(store, events)| append_in_chunks(store, events)),
+    )
+    .await;
     for n in 0..events {
         let outcomes: Vec<Outcome> = answers.iter().map(|answers| answers[n]).collect();
-        let new: Vec<usize> = (0..4).filter(|racer| outcomes[*racer] == Outcome::New).collect();
+        let new: Vec<usize> = (0..4)
+            .filter(|racer| outcomes[*racer] == Outcome::New)
+            .collect();
         assert_eq!(new.len(), 1, "event {n}: {outcomes:?}");
         let winner = racers[new[0]].1[n].event_id;
-        let rest = outcomes.iter().filter(|outcome| **outcome == Outcome::Duplicate { event_id: winner });
+        let rest = outcomes
+            .iter()
+            .filter(|outcome| **outcome == Outcome::Duplicate { event_id: winner });
         assert_eq!(rest.count(), 3, "event {n}: {outcomes:?}");
     }
-    let other_body = NewEvent { event_id: new_id(), payload: b"other".to_vec(), ..originals[0].clone() };
+    let other_body = NewEvent {
+        event_id: new_id(),
+        payload: b"other".to_vec(),
+        ..originals[0].clone()
+    };
     let answer = store.ledger().append(vec![other_body]).await.unwrap();
     assert!(matches!(answer[0].outcome, Outcome::Conflict { .. }));
     let stored: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.events")

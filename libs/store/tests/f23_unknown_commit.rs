@@ -34,10 +34,18 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
     let store = Store::connect(Service::Scheduler, &own.config_at(port)).unwrap();
     let appends = count(10_000, 150);
     for n in 0..appends {
-        cut.store([PASS, CUT_BEFORE, CUT_AFTER, CUT_BEFORE_ANSWER][n % 4], Ordering::SeqCst);
+        cut.store(
+            [PASS, CUT_BEFORE, CUT_AFTER, CUT_BEFORE_ANSWER][n % 4],
+            Ordering::SeqCst,
+        );
         let marked = NewEvent {
             payload: [MARK, n.to_string().as_bytes()].concat(),
-            ..event(EventType::TaskFinished, (n % 3) as i16, "acme", &format!("k{n}"))
+            ..event(
+                EventType::TaskFinished,
+                (n % 3) as i16,
+                "acme",
+                &format!("k{n}"),
+            )
         };
         let answers = store.ledger().append(vec![marked]).await.unwrap();
         assert_eq!(answers[0].outcome, Outcome::New, "append {n}");
@@ -48,7 +56,11 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
     for shard in 0..3 {
         let mut after = 0;
         loop {
-            let events = direct.reader().read(Stream::Execution, shard, after, 1_000).await.unwrap();
+            let events = direct
+                .reader()
+                .read(Stream::Execution, shard, after, 1_000)
+                .await
+                .unwrap();
             let Some(last) = events.last() else { break };
             after = last.position;
             keys.extend(events.into_iter().map(|event| event.idempotency_key));
@@ -68,7 +80,9 @@ async fn start_proxy(server_port: u16, cut: Arc<AtomicU8>) -> u16 {
     tokio::spawn(async move {
         loop {
             let (client, _) = listener.accept().await.unwrap();
-            let server = TcpStream::connect(("127.0.0.1", server_port)).await.unwrap();
+            let server = TcpStream::connect(("127.0.0.1", server_port))
+                .await
+                .unwrap();
             tokio::spawn(pass_on(client, server, cut.clone()));
         }
     });

@@ -13,22 +13,40 @@ const KIND: EventType = EventType::TaskFinished;
 const SHARD: i16 = 7;
 
 async fn hold(store: &Store) -> Lease {
-    leases(store, "holder").acquire(&[SHARD], 1).await.unwrap().pop().unwrap()
+    leases(store, "holder")
+        .acquire(&[SHARD], 1)
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
 }
 
 /// The database's time, moved.
 async fn time(store: &Store, ahead_us: i64) -> Timestamp {
-    let rows: Vec<(Timestamp,)> = store.loops().all(query("SELECT clock_timestamp()")).await.unwrap();
+    let rows: Vec<(Timestamp,)> = store
+        .loops()
+        .all(query("SELECT clock_timestamp()"))
+        .await
+        .unwrap();
     Timestamp::from_unix_us(rows[0].0.unix_us() + ahead_us)
 }
 
 async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreError> {
     let places: Vec<String> = (1..=19).map(|n| format!("${n}")).collect();
-    let text: &'static str = format!("SELECT ledger.fold(1::smallint, {})", places.join(", ")).leak();
-    store.loops().store_held(batch, batch.bind(query(text))).await
+    let text: &'static str =
+        format!("SELECT ledger.fold(1::smallint, {})", places.join(", ")).leak();
+    store
+        .loops()
+        .store_held(batch, batch.bind(query(text)))
+        .await
 }
 
-async fn fold_events(store: &Store, lease: &Lease, mark: i64, events: &[NewEvent]) -> Result<(), StoreError> {
+async fn fold_events(
+    store: &Store,
+    lease: &Lease,
+    mark: i64,
+    events: &[NewEvent],
+) -> Result<(), StoreError> {
     let mut batch = HeldBatch::new(time(store, 0).await);
     for event in events {
         batch.append(lease, mark, event);
@@ -37,7 +55,12 @@ async fn fold_events(store: &Store, lease: &Lease, mark: i64, events: &[NewEvent
 }
 
 async fn stored(store: &Store) -> usize {
-    store.reader().read(Stream::Execution, SHARD, 0, 100).await.unwrap().len()
+    store
+        .reader()
+        .read(Stream::Execution, SHARD, 0, 100)
+        .await
+        .unwrap()
+        .len()
 }
 
 #[tokio::test]
@@ -50,21 +73,69 @@ async fn both_doors_know_a_key_and_a_body_by_the_same_hashes() {
         payload: (0..=255).collect(),
         ..event(KIND, SHARD, "größe", "schlüssel:1")
     };
-    fold_events(&store, &lease, 0, &[event(KIND, SHARD, "acme", "a"), odd.clone()]).await.unwrap();
-    let again = NewEvent { event_id: new_id(), ..odd.clone() };
-    let other_body = NewEvent { event_id: new_id(), payload: Vec::new(), ..odd.clone() };
-    let other_version = NewEvent { event_id: new_id(), version: 2, ..odd.clone() };
-    let answers = store.ledger().append(vec![again, other_body, other_version]).await.unwrap();
+    fold_events(
+        &store,
+        &lease,
+        0,
+        &[event(KIND, SHARD, "acme", "a"), odd.clone()],
+    )
+    .await
+    .unwrap();
+    let again = NewEvent {
+        event_id: new_id(),
+        ..odd.clone()
+    };
+    let other_body = NewEvent {
+        event_id: new_id(),
+        payload: Vec::new(),
+        ..odd.clone()
+    };
+    let other_version = NewEvent {
+        event_id: new_id(),
+        version: 2,
+        ..odd.clone()
+    };
+    let answers = store
+        .ledger()
+        .append(vec![again, other_body, other_version])
+        .await
+        .unwrap();
     let outcomes: Vec<Outcome> = answers.into_iter().map(|answer| answer.outcome).collect();
-    let conflict = Outcome::Conflict { event_id: odd.event_id };
-    assert_eq!(outcomes, [Outcome::Duplicate { event_id: odd.event_id }, conflict, conflict]);
+    let conflict = Outcome::Conflict {
+        event_id: odd.event_id,
+    };
+    assert_eq!(
+        outcomes,
+        [
+            Outcome::Duplicate {
+                event_id: odd.event_id
+            },
+            conflict,
+            conflict
+        ]
+    );
 
     let elsewhere = event(KIND, SHARD + 1, "acme", "b");
-    store.ledger().append(vec![elsewhere.clone()]).await.unwrap();
-    let taken = NewEvent { event_id: new_id(), shard: SHARD, ..elsewhere };
+    store
+        .ledger()
+        .append(vec![elsewhere.clone()])
+        .await
+        .unwrap();
+    let taken = NewEvent {
+        event_id: new_id(),
+        shard: SHARD,
+        ..elsewhere
+    };
     let refused = fold_events(&store, &lease, 2, &[event(KIND, SHARD, "acme", "c"), taken]).await;
-    assert!(matches!(refused, Err(StoreError::KeyTaken(_))), "{refused:?}");
-    assert_eq!(stored(&store).await, 2, "nothing of a refused batch is stored");
+    assert!(
+        matches!(refused, Err(StoreError::KeyTaken(_))),
+        "{refused:?}"
+    );
+    assert_eq!(
+        stored(&store).await,
+        2,
+        "nothing of a refused batch is stored"
+    );
 }
 
 #[tokio::test]
@@ -73,9 +144,12 @@ async fn after_the_clock_was_set_back_time_stands_still_and_the_ledger_does_not(
     let store = store(&database, Service::Scheduler);
     let lease = hold(&store).await;
     // As if the clock had been set back after the last event.
-    let set_back =
-        "UPDATE ledger.shards SET recorded_at = clock_timestamp() + interval '1 hour' WHERE shard = $1";
-    sqlx::query(set_back).bind(SHARD).execute(&mut admin(&database).await).await.unwrap();
+    let set_back = "UPDATE ledger.shards SET recorded_at = clock_timestamp() + interval '1 hour' WHERE shard = $1";
+    sqlx::query(set_back)
+        .bind(SHARD)
+        .execute(&mut admin(&database).await)
+        .await
+        .unwrap();
     let last = "SELECT recorded_at FROM ledger.shards WHERE stream = 1 AND shard = $1";
     let last: Vec<(Timestamp,)> = store.loops().all(query(last).bind(SHARD)).await.unwrap();
     let last = last[0].0.unix_us();
@@ -89,7 +163,10 @@ async fn after_the_clock_was_set_back_time_stands_still_and_the_ledger_does_not(
         let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
         batch.append(&lease, 2, &events[2]);
         let refused = fold(&store, &batch).await;
-        assert!(matches!(refused, Err(StoreError::ClockOff(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(StoreError::ClockOff(_))),
+            "{refused:?}"
+        );
     }
 }
 
@@ -104,21 +181,37 @@ async fn what_does_not_hold_is_refused_with_its_reason() {
     let mut batch = HeldBatch::new(time(&store, -2_000_000).await);
     batch.append(&lease, 0, &early);
     let refused = fold(&store, &batch).await;
-    assert!(matches!(refused, Err(StoreError::ClockOff(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::ClockOff(_))),
+        "{refused:?}"
+    );
 
     let refused = fold_events(&store, &lease, 1, &[one()]).await;
-    assert!(matches!(refused, Err(StoreError::LeaseLost(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::LeaseLost(_))),
+        "{refused:?}"
+    );
 
     let mut batch = HeldBatch::new(time(&store, 0).await);
     batch.advance(&lease, 0, 1);
     let refused = fold(&store, &batch).await;
-    assert!(matches!(refused, Err(StoreError::Behind(_))), "a mark beyond the head: {refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Behind(_))),
+        "a mark beyond the head: {refused:?}"
+    );
 
     let foreign = event(EventType::QuotaChanged, SHARD, "acme", "foreign");
     let refused = fold_events(&store, &lease, 0, &[one(), foreign]).await;
-    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Refused(_))),
+        "{refused:?}"
+    );
 
-    store.ledger().append(vec![event(KIND, SHARD, "acme", "somebody else's")]).await.unwrap();
+    store
+        .ledger()
+        .append(vec![event(KIND, SHARD, "acme", "somebody else's")])
+        .await
+        .unwrap();
     let refused = fold_events(&store, &lease, 0, &[one()]).await;
     assert!(matches!(refused, Err(StoreError::Behind(_))), "{refused:?}");
 
@@ -133,6 +226,9 @@ async fn what_does_not_hold_is_refused_with_its_reason() {
         .await
         .unwrap();
     let refused = fold_events(&store, &lease, 2, &[event(KIND, SHARD, "acme", "two")]).await;
-    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Refused(_))),
+        "{refused:?}"
+    );
     assert_eq!(stored(&store).await, 2);
 }

@@ -12,11 +12,13 @@ use sqlx::{Connection, PgConnection};
 
 /// Database time is never faked; a lease runs out by being given a past end.
 async fn expire(admin: &mut PgConnection, shard: i16) {
-    sqlx::query("UPDATE ledger.shards SET lease_until = clock_timestamp() WHERE stream = 1 AND shard = $1")
-        .bind(shard)
-        .execute(admin)
-        .await
-        .unwrap();
+    sqlx::query(
+        "UPDATE ledger.shards SET lease_until = clock_timestamp() WHERE stream = 1 AND shard = $1",
+    )
+    .bind(shard)
+    .execute(admin)
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -28,28 +30,59 @@ async fn a_shard_has_one_holder_and_epochs_only_rise() {
     let mut held = anna.acquire(&[0, 1, 2, 3], 3).await.unwrap();
     held.sort_by_key(|lease| lease.shard());
     assert_eq!(
-        held.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(),
+        held.iter()
+            .map(|lease| (lease.shard(), lease.epoch()))
+            .collect::<Vec<_>>(),
         [(0, 1), (1, 1), (2, 1)]
     );
     let taken = ben.acquire(&[0, 1, 2, 3], 4).await.unwrap();
-    assert_eq!(taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [3]);
+    assert_eq!(
+        taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(),
+        [3]
+    );
     expire(&mut admin, 1).await;
     let taken = ben.acquire(&[0, 1, 2], 4).await.unwrap();
-    assert_eq!(taken.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(), [(1, 2)]);
+    assert_eq!(
+        taken
+            .iter()
+            .map(|lease| (lease.shard(), lease.epoch()))
+            .collect::<Vec<_>>(),
+        [(1, 2)]
+    );
     let renewed = anna.renew(held).await.unwrap();
-    assert_eq!(renewed.held.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [0, 2]);
-    assert_eq!(renewed.lost.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        renewed
+            .held
+            .iter()
+            .map(|lease| lease.shard())
+            .collect::<Vec<_>>(),
+        [0, 2]
+    );
+    assert_eq!(
+        renewed
+            .lost
+            .iter()
+            .map(|lease| lease.shard())
+            .collect::<Vec<_>>(),
+        [1]
+    );
     for lease in renewed.held {
         anna.release(lease).await.unwrap();
     }
     let taken = ben.acquire(&[0, 2], 4).await.unwrap();
     assert_eq!(
-        taken.iter().map(|lease| (lease.shard(), lease.epoch())).collect::<Vec<_>>(),
+        taken
+            .iter()
+            .map(|lease| (lease.shard(), lease.epoch()))
+            .collect::<Vec<_>>(),
         [(0, 2), (2, 2)]
     );
     let holders = store.loops().holders(Stream::Execution).await.unwrap();
     assert_eq!(
-        holders.iter().map(|h| (h.shard, h.holder.as_str())).collect::<Vec<_>>(),
+        holders
+            .iter()
+            .map(|h| (h.shard, h.holder.as_str()))
+            .collect::<Vec<_>>(),
         [(0, "ben"), (1, "ben"), (2, "ben"), (3, "ben")]
     );
 }
@@ -62,7 +95,10 @@ async fn an_expired_lease_is_lost_even_if_nobody_took_it() {
     let anna = leases(&store, "anna");
     let lease = anna.acquire(&[7], 1).await.unwrap().remove(0);
     expire(&mut admin(&database).await, 7).await;
-    assert!(matches!(store.loops().fence(&lease, 0, 0).await.unwrap_err(), StoreError::LeaseLost(_)));
+    assert!(matches!(
+        store.loops().fence(&lease, 0, 0).await.unwrap_err(),
+        StoreError::LeaseLost(_)
+    ));
     assert_eq!(anna.renew(vec![lease]).await.unwrap().lost.len(), 1);
     assert_eq!(anna.acquire(&[7], 1).await.unwrap()[0].epoch(), 2);
 }
@@ -76,7 +112,14 @@ async fn releasing_a_lost_lease_takes_nothing_from_its_new_holder() {
     expire(&mut admin(&database).await, 7).await;
     let kept = ben.acquire(&[7], 1).await.unwrap().remove(0);
     anna.release(lost).await.unwrap();
-    store.loops().fence(&kept, 0, 0).await.unwrap().commit().await.unwrap();
+    store
+        .loops()
+        .fence(&kept, 0, 0)
+        .await
+        .unwrap()
+        .commit()
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -85,7 +128,10 @@ async fn only_the_streams_owner_leases_it() {
     for service in [Service::Planner, Service::Dispatcher, Service::Callback] {
         let store = store(&database, service);
         let refused = leases(&store, "anna").acquire(&[0], 1).await.unwrap_err();
-        assert!(matches!(refused, StoreError::Refused(_)), "{service}: {refused}");
+        assert!(
+            matches!(refused, StoreError::Refused(_)),
+            "{service}: {refused}"
+        );
     }
     let store = store(&database, Service::Dispatcher);
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
@@ -113,9 +159,16 @@ async fn a_locked_row_delays_no_other_shard() {
         .await
         .unwrap();
     let taken = ben.acquire(&[2, 3, 4], 3).await.unwrap();
-    assert_eq!(taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(
+        taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(),
+        [3, 4]
+    );
     let renewed = anna.renew(held).await.unwrap();
-    assert_eq!(renewed.held.len(), 2, "a lease that cannot be prolonged just now is not lost yet");
+    assert_eq!(
+        renewed.held.len(),
+        2,
+        "a lease that cannot be prolonged just now is not lost yet"
+    );
     sitting.rollback().await.unwrap();
     assert_eq!(ben.acquire(&[2, 3, 4], 3).await.unwrap().len(), 1);
 }
@@ -129,7 +182,8 @@ async fn a_busy_shard_can_be_taken() {
         let store = store.clone();
         async move {
             for n in 0.. {
-                let batch = (0..50).map(|k| event(EventType::TaskFinished, 5, "acme", &format!("{n}/{k}")));
+                let batch =
+                    (0..50).map(|k| event(EventType::TaskFinished, 5, "acme", &format!("{n}/{k}")));
                 store.ledger().append(batch.collect()).await.unwrap();
             }
         }
@@ -137,7 +191,12 @@ async fn a_busy_shard_can_be_taken() {
     let anna = leases(&store, "anna");
     let mut lease = None;
     while lease.is_none() {
-        lease = anna.acquire(&[4, 5], 2).await.unwrap().into_iter().find(|lease| lease.shard() == 5);
+        lease = anna
+            .acquire(&[4, 5], 2)
+            .await
+            .unwrap()
+            .into_iter()
+            .find(|lease| lease.shard() == 5);
     }
     busy.abort();
 }
@@ -146,17 +205,36 @@ async fn a_busy_shard_can_be_taken() {
 async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let lease = leases(&store, "anna").acquire(&[9], 1).await.unwrap().remove(0);
-    let append = (0..3).map(|n| event(EventType::TaskFinished, 9, "acme", &format!("{n}"))).collect();
+    let lease = leases(&store, "anna")
+        .acquire(&[9], 1)
+        .await
+        .unwrap()
+        .remove(0);
+    let append = (0..3)
+        .map(|n| event(EventType::TaskFinished, 9, "acme", &format!("{n}")))
+        .collect();
     store.ledger().append(append).await.unwrap();
     let fenced = store.loops().fence(&lease, 0, 2).await.unwrap();
     assert_eq!(fenced.head(), 3);
     fenced.commit().await.unwrap();
     let again = store.loops().fence(&lease, 0, 2).await.unwrap_err();
     assert!(matches!(again, StoreError::LeaseLost(_)), "{again}");
-    assert!(store.loops().fence(&lease, 2, 4).await.is_err(), "there is no position 4");
-    assert!(store.loops().fence(&lease, 2, 1).await.is_err(), "a watermark never goes back");
-    store.loops().fence(&lease, 2, 3).await.unwrap().commit().await.unwrap();
+    assert!(
+        store.loops().fence(&lease, 2, 4).await.is_err(),
+        "there is no position 4"
+    );
+    assert!(
+        store.loops().fence(&lease, 2, 1).await.is_err(),
+        "a watermark never goes back"
+    );
+    store
+        .loops()
+        .fence(&lease, 2, 3)
+        .await
+        .unwrap()
+        .commit()
+        .await
+        .unwrap();
 }
 
 /// The fast path: the owner appends, folds and moves the watermark in one transaction.
@@ -164,14 +242,23 @@ async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
 async fn an_owner_appends_and_folds_in_one_transaction() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let lease = leases(&store, "anna").acquire(&[9], 1).await.unwrap().remove(0);
+    let lease = leases(&store, "anna")
+        .acquire(&[9], 1)
+        .await
+        .unwrap()
+        .remove(0);
     let mut fenced = store.loops().fence(&lease, 0, 0).await.unwrap();
-    let answers = fenced.append(&[event(EventType::TaskFinished, 9, "acme", "k")]).await.unwrap();
+    let answers = fenced
+        .append(&[event(EventType::TaskFinished, 9, "acme", "k")])
+        .await
+        .unwrap();
     fenced.advance(answers[0].position).await.unwrap();
     fenced.commit().await.unwrap();
     let marks: Vec<(i64, i64)> = store
         .loops()
-        .all(query("SELECT head, watermark FROM ledger.shards WHERE stream = 1 AND shard = 9"))
+        .all(query(
+            "SELECT head, watermark FROM ledger.shards WHERE stream = 1 AND shard = 9",
+        ))
         .await
         .unwrap();
     assert_eq!(marks, [(1, 1)]);

@@ -13,7 +13,9 @@ use servo_store::ownership::Role;
 #[tokio::test]
 async fn a_second_run_applies_nothing() {
     let database = TestDatabase::create().await.unwrap();
-    let report = migrate(&database.admin_url(), database.password()).await.unwrap();
+    let report = migrate(&database.admin_url(), database.password())
+        .await
+        .unwrap();
     assert_eq!(report.applied, Vec::<&str>::new());
     assert_eq!(report.version, MIGRATIONS.len());
 }
@@ -23,7 +25,10 @@ async fn four_at_once_apply_each_migration_once() {
     let beside = TestDatabase::create().await.unwrap();
     let url = empty_database(&beside).await;
     let reports = join_all((0..4).map(|_| migrate(&url, beside.password()))).await;
-    let mut applied: Vec<&str> = reports.into_iter().flat_map(|report| report.unwrap().applied).collect();
+    let mut applied: Vec<&str> = reports
+        .into_iter()
+        .flat_map(|report| report.unwrap().applied)
+        .collect();
     applied.sort_unstable();
     let all: Vec<&str> = MIGRATIONS.iter().map(|migration| migration.name).collect();
     assert_eq!(applied, all);
@@ -46,8 +51,13 @@ async fn an_edited_migration_is_refused() {
         .execute(&mut admin(&database).await)
         .await
         .unwrap();
-    let refused = migrate(&database.admin_url(), database.password()).await.unwrap_err();
-    assert!(matches!(&refused, MigrateError::Edited(name) if name == MIGRATIONS[2].name), "{refused}");
+    let refused = migrate(&database.admin_url(), database.password())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&refused, MigrateError::Edited(name) if name == MIGRATIONS[2].name),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -58,13 +68,17 @@ async fn a_newer_schema_is_left_alone() {
         .execute(&mut admin(&database).await)
         .await
         .unwrap();
-    let refused = migrate(&database.admin_url(), database.password()).await.unwrap_err();
+    let refused = migrate(&database.admin_url(), database.password())
+        .await
+        .unwrap_err();
     assert!(matches!(refused, MigrateError::Newer { .. }), "{refused}");
 }
 
 #[tokio::test]
 async fn a_password_that_could_break_out_of_a_statement_is_refused() {
-    let refused = migrate("postgres://127.0.0.1:1/servo", "it's; --").await.unwrap_err();
+    let refused = migrate("postgres://127.0.0.1:1/servo", "it's; --")
+        .await
+        .unwrap_err();
     assert!(matches!(refused, MigrateError::BadPassword));
 }
 
@@ -73,14 +87,27 @@ async fn a_password_that_could_break_out_of_a_statement_is_refused() {
 async fn an_administrator_without_superuser_can_migrate() {
     let own = OwnPostgres::bare(PostgresOptions::fast_and_forgetful()).await;
     let mut admin = connect(&own.postgres.admin_url()).await;
-    for statement in
-        ["CREATE ROLE plain LOGIN CREATEROLE PASSWORD 'plainpassword'", "CREATE DATABASE managed OWNER plain"]
-    {
+    for statement in [
+        "CREATE ROLE plain LOGIN CREATEROLE PASSWORD 'plainpassword'",
+        "CREATE DATABASE managed OWNER plain",
+    ] {
         sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
     }
-    let url = format!("postgres://plain:plainpassword@127.0.0.1:{}/managed", own.postgres.port());
-    assert_eq!(migrate(&url, "rolepassword").await.unwrap().applied.len(), MIGRATIONS.len());
-    assert!(migrate(&url, "rolepassword").await.unwrap().applied.is_empty());
+    let url = format!(
+        "postgres://plain:plainpassword@127.0.0.1:{}/managed",
+        own.postgres.port()
+    );
+    assert_eq!(
+        migrate(&url, "rolepassword").await.unwrap().applied.len(),
+        MIGRATIONS.len()
+    );
+    assert!(
+        migrate(&url, "rolepassword")
+            .await
+            .unwrap()
+            .applied
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -105,7 +132,10 @@ async fn no_role_of_ours_is_above_the_rules() {
 #[tokio::test]
 async fn timeouts_come_with_the_role() {
     let database = TestDatabase::create().await.unwrap();
-    for role in Role::logins().into_iter().filter(|role| *role != Role::Retention) {
+    for role in Role::logins()
+        .into_iter()
+        .filter(|role| *role != Role::Retention)
+    {
         let mut connection = connect(&database.url_of(&role.name())).await;
         let (statement, lock, idle): (String, String, String) = sqlx::query_as(
             "SELECT current_setting('statement_timeout'), current_setting('lock_timeout'),
@@ -114,6 +144,10 @@ async fn timeouts_come_with_the_role() {
         .fetch_one(&mut connection)
         .await
         .unwrap();
-        assert_eq!((statement.as_str(), lock.as_str(), idle.as_str()), ("2500ms", "2s", "2s"), "{role:?}");
+        assert_eq!(
+            (statement.as_str(), lock.as_str(), idle.as_str()),
+            ("2500ms", "2s", "2s"),
+            "{role:?}"
+        );
     }
 }

@@ -33,19 +33,32 @@ struct Kept {
 
 impl Model {
     fn append(&mut self, event: &NewEvent) -> (Outcome, i16, i64) {
-        let key = (event.tenant.clone(), event.workspace.clone(), event.idempotency_key.clone());
+        let key = (
+            event.tenant.clone(),
+            event.workspace.clone(),
+            event.idempotency_key.clone(),
+        );
         let body = (event.kind, event.version, event.payload.clone());
         if let Some(kept) = self.keys.get(&key) {
             let outcome = match kept {
-                Kept { event_id, .. } if kept.body != body => Outcome::Conflict { event_id: *event_id },
+                Kept { event_id, .. } if kept.body != body => Outcome::Conflict {
+                    event_id: *event_id,
+                },
                 Kept { event_id, .. } if *event_id == event.event_id => Outcome::New,
-                Kept { event_id, .. } => Outcome::Duplicate { event_id: *event_id },
+                Kept { event_id, .. } => Outcome::Duplicate {
+                    event_id: *event_id,
+                },
             };
             return (outcome, kept.shard, kept.position);
         }
         let ids = self.shards.entry(event.shard).or_default();
         ids.push(event.event_id);
-        let kept = Kept { body, event_id: event.event_id, shard: event.shard, position: ids.len() as i64 };
+        let kept = Kept {
+            body,
+            event_id: event.event_id,
+            shard: event.shard,
+            position: ids.len() as i64,
+        };
         self.keys.insert(key, kept.clone());
         (Outcome::New, kept.shard, kept.position)
     }
@@ -61,7 +74,11 @@ fn any_event() -> impl Strategy<Value = NewEvent> {
             version,
             shard,
             tenant: format!("tenant{tenant}"),
-            workspace: if workspace == 0 { String::new() } else { "main".to_owned() },
+            workspace: if workspace == 0 {
+                String::new()
+            } else {
+                "main".to_owned()
+            },
             idempotency_key: format!("key{key}"),
             correlation_id: None,
             causation_id: None,
@@ -90,9 +107,15 @@ fn the_ledger_answers_like_its_model() {
     // A cluster lives as long as one of its databases does.
     let _cluster = runtime.block_on(TestDatabase::create()).unwrap();
     let cases = if is_full() { 500 } else { 12 };
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    });
     let ops = prop::collection::vec(any_op(), 1..20);
-    runner.run(&ops, |ops| runtime.block_on(compare(ops))).unwrap();
+    runner
+        .run(&ops, |ops| runtime.block_on(compare(ops)))
+        .unwrap();
 }
 
 async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
@@ -108,7 +131,8 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
         };
         let answers = store.ledger().append(batch.clone()).await.unwrap();
         let told: Vec<(Outcome, i16, i64)> = answers.iter().map(place).collect();
-        let expected: Vec<(Outcome, i16, i64)> = batch.iter().map(|event| model.append(event)).collect();
+        let expected: Vec<(Outcome, i16, i64)> =
+            batch.iter().map(|event| model.append(event)).collect();
         prop_assert_eq!(told, expected);
         batches.push(batch);
     }
@@ -124,6 +148,10 @@ fn place(answer: &Appended) -> (Outcome, i16, i64) {
 }
 
 async fn read_ids(store: &Store, shard: i16) -> Vec<Uuid> {
-    let events = store.reader().read(Stream::Execution, shard, 0, 1_000).await.unwrap();
+    let events = store
+        .reader()
+        .read(Stream::Execution, shard, 0, 1_000)
+        .await
+        .unwrap();
     events.iter().map(|event| event.event_id).collect()
 }

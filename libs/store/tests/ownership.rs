@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use common::{admin, connect};
 use servo_local::TestDatabase;
-use servo_store::ownership::{FUNCTIONS, Role, SHARED_SCHEMAS, calls, markdown, owns, reads, schemas};
+use servo_store::ownership::{
+    FUNCTIONS, Role, SHARED_SCHEMAS, calls, markdown, owns, reads, schemas,
+};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 struct Table {
@@ -29,7 +31,12 @@ async fn tables(admin: &mut PgConnection, partitions: bool) -> Vec<Table> {
     .fetch_all(admin)
     .await
     .unwrap();
-    rows.iter().map(|row| Table { name: row.get(0), columns: row.get(1) }).collect()
+    rows.iter()
+        .map(|row| Table {
+            name: row.get(0),
+            columns: row.get(1),
+        })
+        .collect()
 }
 
 /// Every login role × table × privilege, as the catalogue answers.
@@ -43,7 +50,12 @@ async fn the_catalogue_grants_what_the_table_says() {
         for table in &tables {
             for privilege in ["INSERT", "UPDATE", "DELETE", "SELECT"] {
                 let granted = has_table(&mut admin, role, &table.name, privilege).await;
-                assert_eq!(granted, owns(role, &table.name), "{privilege} on {} for {role:?}", table.name);
+                assert_eq!(
+                    granted,
+                    owns(role, &table.name),
+                    "{privilege} on {} for {role:?}",
+                    table.name
+                );
             }
             for column in &table.columns {
                 for (privilege, expected) in [
@@ -51,8 +63,13 @@ async fn the_catalogue_grants_what_the_table_says() {
                     ("UPDATE", owns(role, &table.name)),
                     ("INSERT", owns(role, &table.name)),
                 ] {
-                    let granted = has_column(&mut admin, role, &table.name, column, privilege).await;
-                    assert_eq!(granted, expected, "{privilege} on {}.{column} for {role:?}", table.name);
+                    let granted =
+                        has_column(&mut admin, role, &table.name, column, privilege).await;
+                    assert_eq!(
+                        granted, expected,
+                        "{privilege} on {}.{column} for {role:?}",
+                        table.name
+                    );
                 }
             }
             for privilege in ["TRUNCATE", "REFERENCES", "TRIGGER"] {
@@ -85,7 +102,11 @@ async fn statements_are_refused_where_the_table_says_so() {
             for column in &table.columns {
                 let statement = format!("SELECT {column} FROM {name} LIMIT 1");
                 let allowed = is_permitted(&mut connection, &statement).await;
-                assert_eq!(allowed, reads(role, name, column), "{statement} as {role:?}");
+                assert_eq!(
+                    allowed,
+                    reads(role, name, column),
+                    "{statement} as {role:?}"
+                );
             }
         }
     }
@@ -104,9 +125,16 @@ async fn nobody_can_insert_into_the_ledger() {
         .unwrap_err()
         .into_database_error()
         .unwrap();
-        assert_eq!(refused.code().as_deref(), Some("42501"), "{role:?}: {refused}");
+        assert_eq!(
+            refused.code().as_deref(),
+            Some("42501"),
+            "{role:?}: {refused}"
+        );
         let told = refused.message().to_owned();
-        let expected = ["permission denied for table events", "permission denied for schema ledger"];
+        let expected = [
+            "permission denied for table events",
+            "permission denied for schema ledger",
+        ];
         assert!(expected.contains(&told.as_str()), "{role:?}: {told}");
     }
 }
@@ -130,20 +158,34 @@ async fn functions_are_called_by_those_who_may() {
     assert_eq!(in_database, in_table);
     for row in &rows {
         let name: String = row.get(0);
-        let function = FUNCTIONS.iter().find(|function| function.name == name).unwrap();
-        assert_eq!(row.get::<String, _>(2), function.runs_as.name(), "owner of {name}");
+        let function = FUNCTIONS
+            .iter()
+            .find(|function| function.name == name)
+            .unwrap();
+        assert_eq!(
+            row.get::<String, _>(2),
+            function.runs_as.name(),
+            "owner of {name}"
+        );
         assert!(row.get::<bool, _>(4), "{name} does not pin its search_path");
         // A service's own function needs no more rights than its caller has.
-        let shared = SHARED_SCHEMAS.iter().any(|schema| name.starts_with(&format!("{schema}.")));
+        let shared = SHARED_SCHEMAS
+            .iter()
+            .any(|schema| name.starts_with(&format!("{schema}.")));
         let runs_as_owner = shared && !function.callers.is_empty();
-        assert_eq!(row.get::<bool, _>(3), runs_as_owner, "whether {name} runs as its owner");
+        assert_eq!(
+            row.get::<bool, _>(3),
+            runs_as_owner,
+            "whether {name} runs as its owner"
+        );
         for role in Role::logins() {
-            let granted: bool = sqlx::query_scalar("SELECT has_function_privilege($1, $2, 'EXECUTE')")
-                .bind(role.name())
-                .bind(row.get::<sqlx::postgres::types::Oid, _>(1))
-                .fetch_one(&mut admin)
-                .await
-                .unwrap();
+            let granted: bool =
+                sqlx::query_scalar("SELECT has_function_privilege($1, $2, 'EXECUTE')")
+                    .bind(role.name())
+                    .bind(row.get::<sqlx::postgres::types::Oid, _>(1))
+                    .fetch_one(&mut admin)
+                    .await
+                    .unwrap();
             assert_eq!(granted, calls(role, function), "{name} for {role:?}");
         }
     }
@@ -161,7 +203,10 @@ async fn the_page_is_what_the_table_says() {
         std::fs::write(&page, &fresh).unwrap();
     }
     let kept = std::fs::read_to_string(&page).unwrap_or_default();
-    assert!(kept == fresh, "docs/ownership.md is stale; rewrite it with SERVO_BLESS=1");
+    assert!(
+        kept == fresh,
+        "docs/ownership.md is stale; rewrite it with SERVO_BLESS=1"
+    );
 }
 
 async fn has_table(admin: &mut PgConnection, role: Role, table: &str, privilege: &str) -> bool {
@@ -194,13 +239,16 @@ async fn has_column(
 /// Whether Postgres lets the statement pass its permission checks; it is rolled back either way.
 async fn is_permitted(connection: &mut PgConnection, statement: &str) -> bool {
     let mut tx = connection.begin().await.unwrap();
-    let outcome = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *tx).await;
+    let outcome = sqlx::raw_sql(AssertSqlSafe(statement))
+        .execute(&mut *tx)
+        .await;
     tx.rollback().await.unwrap();
     match outcome {
         Ok(_) => true,
         Err(error) => {
             let error = error.into_database_error().unwrap();
-            !(error.code().as_deref() == Some("42501") && error.message().starts_with("permission denied"))
+            !(error.code().as_deref() == Some("42501")
+                && error.message().starts_with("permission denied"))
         }
     }
 }

@@ -29,7 +29,9 @@ const AGE: &str = "
     UPDATE ledger.events SET recorded_at = '2026-01-01T12:00:00Z'";
 
 async fn append(store: &Store, count: usize) {
-    let events = (0..count).map(|n| event(KIND, 3, "acme", &format!("k{n}"))).collect();
+    let events = (0..count)
+        .map(|n| event(KIND, 3, "acme", &format!("k{n}")))
+        .collect();
     store.ledger().append(events).await.unwrap();
 }
 
@@ -41,40 +43,111 @@ async fn a_day_is_dropped_only_when_past_archived_and_folded() {
     run(&mut admin(&database).await, AGE).await.unwrap();
     let mut retention = retention(&database).await;
     let drop_day = "SELECT ledger.drop_partition('2026-01-01')";
-    let refused = run(&mut retention, "SELECT ledger.drop_partition('2020-01-01')").await.unwrap_err();
-    assert!(refused.contains("there is no partition for 2020-01-01"), "{refused}");
-    let refused = run(&mut retention, "SELECT ledger.drop_partition(current_date)").await.unwrap_err();
+    let refused = run(&mut retention, "SELECT ledger.drop_partition('2020-01-01')")
+        .await
+        .unwrap_err();
+    assert!(
+        refused.contains("there is no partition for 2020-01-01"),
+        "{refused}"
+    );
+    let refused = run(&mut retention, "SELECT ledger.drop_partition(current_date)")
+        .await
+        .unwrap_err();
     assert!(refused.contains("may still grow"), "{refused}");
     let refused = run(&mut retention, drop_day).await.unwrap_err();
     assert!(refused.contains("is not archived"), "{refused}");
-    run(&mut retention, "SELECT ledger.note_archived('2026-01-01', 4)").await.unwrap();
+    run(
+        &mut retention,
+        "SELECT ledger.note_archived('2026-01-01', 4)",
+    )
+    .await
+    .unwrap();
     let refused = run(&mut retention, drop_day).await.unwrap_err();
-    assert!(refused.contains("holds 4 events, its partition 5"), "{refused}");
-    run(&mut retention, "SELECT ledger.note_archived('2026-01-01', 5)").await.unwrap();
+    assert!(
+        refused.contains("holds 4 events, its partition 5"),
+        "{refused}"
+    );
+    run(
+        &mut retention,
+        "SELECT ledger.note_archived('2026-01-01', 5)",
+    )
+    .await
+    .unwrap();
     let refused = run(&mut retention, drop_day).await.unwrap_err();
-    assert!(refused.contains("5 events that are not folded yet"), "{refused}");
-    let lease = leases(&store, "anna").acquire(&[3], 1).await.unwrap().remove(0);
-    store.loops().fence(&lease, 0, 5).await.unwrap().commit().await.unwrap();
+    assert!(
+        refused.contains("5 events that are not folded yet"),
+        "{refused}"
+    );
+    let lease = leases(&store, "anna")
+        .acquire(&[3], 1)
+        .await
+        .unwrap()
+        .remove(0);
+    store
+        .loops()
+        .fence(&lease, 0, 5)
+        .await
+        .unwrap()
+        .commit()
+        .await
+        .unwrap();
     run(&mut retention, drop_day).await.unwrap();
-    store.ledger().append(vec![event(KIND, 3, "acme", "after")]).await.unwrap();
-    assert_eq!(store.reader().read(Stream::Execution, 3, 5, 10).await.unwrap().len(), 1);
-    let gap = store.reader().read(Stream::Execution, 3, 0, 10).await.unwrap_err();
-    assert!(matches!(gap, ReadError::Gap { after: 0, found: 6, .. }), "{gap}");
+    store
+        .ledger()
+        .append(vec![event(KIND, 3, "acme", "after")])
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .reader()
+            .read(Stream::Execution, 3, 5, 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    let gap = store
+        .reader()
+        .read(Stream::Execution, 3, 0, 10)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            gap,
+            ReadError::Gap {
+                after: 0,
+                found: 6,
+                ..
+            }
+        ),
+        "{gap}"
+    );
 }
 
 #[tokio::test]
 async fn retention_can_do_nothing_else_and_nobody_else_can_do_that() {
     let database = TestDatabase::create().await.unwrap();
-    for statement in
-        ["DROP TABLE ledger.events_default", "DELETE FROM ledger.events", "TRUNCATE ledger.events"]
-    {
-        let refused = run(&mut retention(&database).await, statement).await.unwrap_err();
-        assert!(refused.contains("must be owner") || refused.contains("permission denied"), "{refused}");
+    for statement in [
+        "DROP TABLE ledger.events_default",
+        "DELETE FROM ledger.events",
+        "TRUNCATE ledger.events",
+    ] {
+        let refused = run(&mut retention(&database).await, statement)
+            .await
+            .unwrap_err();
+        assert!(
+            refused.contains("must be owner") || refused.contains("permission denied"),
+            "{refused}"
+        );
     }
     let mut scheduler = connect(&database.url_of("servo_scheduler_loop")).await;
-    let refused = run(&mut scheduler, "SELECT ledger.drop_partition('2026-01-01')").await.unwrap_err();
+    let refused = run(&mut scheduler, "SELECT ledger.drop_partition('2026-01-01')")
+        .await
+        .unwrap_err();
     assert!(refused.contains("permission denied"), "{refused}");
-    run(&mut scheduler, "SELECT ledger.make_partitions(20)").await.unwrap();
+    run(&mut scheduler, "SELECT ledger.make_partitions(20)")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -82,7 +155,10 @@ async fn partitions_are_made_ahead_and_once() {
     let database = TestDatabase::create().await.unwrap();
     let mut retention = retention(&database).await;
     let mut make = async || -> i32 {
-        sqlx::query_scalar("SELECT ledger.make_partitions(16)").fetch_one(&mut retention).await.unwrap()
+        sqlx::query_scalar("SELECT ledger.make_partitions(16)")
+            .fetch_one(&mut retention)
+            .await
+            .unwrap()
     };
     // The migration made today and fourteen days ahead; the template may be of yesterday.
     assert!(make().await >= 2);
@@ -94,10 +170,16 @@ async fn partitions_are_made_ahead_and_once() {
 async fn partitions_are_made_while_others_append_and_make_them_too() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let appends = (0..50).map(|n| store.ledger().append(vec![event(KIND, n % 64, "acme", &format!("k{n}"))]));
+    let appends = (0..50).map(|n| {
+        store
+            .ledger()
+            .append(vec![event(KIND, n % 64, "acme", &format!("k{n}"))])
+    });
     let makers = (0..4).map(|_| async {
         let mut connection = connect(&database.url_of("servo_scheduler_loop")).await;
-        run(&mut connection, "SELECT ledger.make_partitions(40)").await.unwrap();
+        run(&mut connection, "SELECT ledger.make_partitions(40)")
+            .await
+            .unwrap();
     });
     let (appended, _) = tokio::join!(join_all(appends), join_all(makers));
     assert!(appended.into_iter().all(|answer| answer.is_ok()));
@@ -118,14 +200,34 @@ async fn an_append_never_fails_for_want_of_a_partition() {
     .await
     .unwrap();
     append(&store, 3).await;
-    run(&mut retention(&database).await, "SELECT ledger.make_partitions(3)").await.unwrap();
-    store.ledger().append(vec![event(KIND, 3, "acme", "late")]).await.unwrap();
-    assert_eq!(store.reader().read(Stream::Execution, 3, 0, 10).await.unwrap().len(), 4);
+    run(
+        &mut retention(&database).await,
+        "SELECT ledger.make_partitions(3)",
+    )
+    .await
+    .unwrap();
+    store
+        .ledger()
+        .append(vec![event(KIND, 3, "acme", "late")])
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .reader()
+            .read(Stream::Execution, 3, 0, 10)
+            .await
+            .unwrap()
+            .len(),
+        4
+    );
     let in_default: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.events_default")
         .fetch_one(&mut admin(&database).await)
         .await
         .unwrap();
-    assert_eq!(in_default, 4, "a day that the default partition holds stays there");
+    assert_eq!(
+        in_default, 4,
+        "a day that the default partition holds stays there"
+    );
 }
 
 #[tokio::test]
@@ -133,15 +235,24 @@ async fn keys_expire_in_batches_after_seven_days_and_are_free_again() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     append(&store, 5).await;
-    let aged = "UPDATE ledger.keys SET recorded_at = recorded_at - interval '7 days' WHERE position <= 3";
+    let aged =
+        "UPDATE ledger.keys SET recorded_at = recorded_at - interval '7 days' WHERE position <= 3";
     run(&mut admin(&database).await, aged).await.unwrap();
     let mut retention = retention(&database).await;
     let mut expire = async || -> i64 {
-        sqlx::query_scalar("SELECT ledger.expire_keys(2)").fetch_one(&mut retention).await.unwrap()
+        sqlx::query_scalar("SELECT ledger.expire_keys(2)")
+            .fetch_one(&mut retention)
+            .await
+            .unwrap()
     };
     assert_eq!((expire().await, expire().await, expire().await), (2, 1, 0));
-    let again: Vec<NewEvent> = (0..5).map(|n| event(KIND, 3, "acme", &format!("k{n}"))).collect();
+    let again: Vec<NewEvent> = (0..5)
+        .map(|n| event(KIND, 3, "acme", &format!("k{n}")))
+        .collect();
     let answers = store.ledger().append(again).await.unwrap();
-    let new: Vec<bool> = answers.iter().map(|answer| answer.outcome == Outcome::New).collect();
+    let new: Vec<bool> = answers
+        .iter()
+        .map(|answer| answer.outcome == Outcome::New)
+        .collect();
     assert_eq!(new, [true, true, true, false, false]);
 }

@@ -59,16 +59,25 @@ async fn f24_a_new_table_cannot_forget_its_policies() {
     .execute(&mut admin)
     .await
     .unwrap();
-    servo_store::migrate::migrate(&database.admin_url(), database.password()).await.unwrap();
+    servo_store::migrate::migrate(&database.admin_url(), database.password())
+        .await
+        .unwrap();
     let store = store(&database, Service::Planner);
     let mut tx = store.requests().begin("acme").await.unwrap();
-    let seen: Vec<(String,)> = tx.all(query("SELECT tenant FROM planner.later")).await.unwrap();
+    let seen: Vec<(String,)> = tx
+        .all(query("SELECT tenant FROM planner.later"))
+        .await
+        .unwrap();
     assert_eq!(seen, [("acme".to_owned(),)]);
 }
 
 /// One row per service for a tenant, by a statement of the service itself.
 const ROWS: [(Service, &str, &str); 8] = [
-    (Service::Gateway, "gateway.tenants", "(tenant, state) VALUES ($1, 1)"),
+    (
+        Service::Gateway,
+        "gateway.tenants",
+        "(tenant, state) VALUES ($1, 1)",
+    ),
     (
         Service::Planner,
         "planner.plans",
@@ -79,19 +88,31 @@ const ROWS: [(Service, &str, &str); 8] = [
         "scheduler.run_key_conflicts",
         "VALUES ($1, 'main', gen_random_uuid(), gen_random_uuid(), '', clock_timestamp(), sha256('r'))",
     ),
-    (Service::Dispatcher, "dispatcher.workers", "VALUES ($1, gen_random_uuid(), 'w', 1, 's', '')"),
+    (
+        Service::Dispatcher,
+        "dispatcher.workers",
+        "VALUES ($1, gen_random_uuid(), 'w', 1, 's', '')",
+    ),
     (
         Service::Callback,
         "callback.heartbeats",
         "(tenant, attempt_id, beat_at) VALUES ($1, gen_random_uuid(), now())",
     ),
-    (Service::Automation, "automation.schedules", "VALUES ($1, 'main', gen_random_uuid(), 1, 1, '', NULL)"),
+    (
+        Service::Automation,
+        "automation.schedules",
+        "VALUES ($1, 'main', gen_random_uuid(), 1, 1, '', NULL)",
+    ),
     (
         Service::Backfill,
         "backfill.backfills",
         "VALUES ($1, 'main', gen_random_uuid(), 1, 1, '', clock_timestamp(), clock_timestamp())",
     ),
-    (Service::Quota, "quota.quotas", "VALUES ($1, 1, '', clock_timestamp())"),
+    (
+        Service::Quota,
+        "quota.quotas",
+        "VALUES ($1, 1, '', clock_timestamp())",
+    ),
 ];
 
 #[tokio::test]
@@ -102,7 +123,9 @@ async fn f24_a_handler_sees_its_tenant_and_without_one_nothing() {
         let insert = format!("INSERT INTO {table} {values}");
         for tenant in ["acme", "globex"] {
             let mut tx = store.loops().begin().await.unwrap();
-            tx.execute(query(AssertSqlSafe(insert.clone())).bind(tenant)).await.unwrap();
+            tx.execute(query(AssertSqlSafe(insert.clone())).bind(tenant))
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
         }
         let select = format!("SELECT tenant FROM {table}");
@@ -110,19 +133,48 @@ async fn f24_a_handler_sees_its_tenant_and_without_one_nothing() {
         let seen: Vec<(String,)> = tx.all(query(AssertSqlSafe(select.clone()))).await.unwrap();
         assert_eq!(seen, [("acme".to_owned(),)], "{table}");
         let hidden = format!("DELETE FROM {table} WHERE tenant = 'globex'");
-        assert_eq!(tx.execute(query(AssertSqlSafe(hidden))).await.unwrap(), 0, "{table}");
-        let refused = tx.execute(query(AssertSqlSafe(insert.clone())).bind("initech")).await.unwrap_err();
+        assert_eq!(
+            tx.execute(query(AssertSqlSafe(hidden))).await.unwrap(),
+            0,
+            "{table}"
+        );
+        let refused = tx
+            .execute(query(AssertSqlSafe(insert.clone())).bind("initech"))
+            .await
+            .unwrap_err();
         assert!(
             matches!(&refused, StoreError::Refused(why) if why.contains("row-level security")),
             "{refused}"
         );
         let mut bare = connect(&database.url_of(&Role::Requests(service).name())).await;
-        assert_eq!(rows_seen(&mut bare, table).await, 0, "{table} without a tenant");
-        sqlx::raw_sql("SET servo.tenant = ''").execute(&mut bare).await.unwrap();
-        assert_eq!(rows_seen(&mut bare, table).await, 0, "{table} with an empty tenant");
-        let refused = query(AssertSqlSafe(insert)).bind("acme").execute(&mut bare).await.unwrap_err();
-        assert!(refused.to_string().contains("row-level security"), "{refused}");
-        let all: Vec<(String,)> = store.loops().all(query(AssertSqlSafe(select))).await.unwrap();
+        assert_eq!(
+            rows_seen(&mut bare, table).await,
+            0,
+            "{table} without a tenant"
+        );
+        sqlx::raw_sql("SET servo.tenant = ''")
+            .execute(&mut bare)
+            .await
+            .unwrap();
+        assert_eq!(
+            rows_seen(&mut bare, table).await,
+            0,
+            "{table} with an empty tenant"
+        );
+        let refused = query(AssertSqlSafe(insert))
+            .bind("acme")
+            .execute(&mut bare)
+            .await
+            .unwrap_err();
+        assert!(
+            refused.to_string().contains("row-level security"),
+            "{refused}"
+        );
+        let all: Vec<(String,)> = store
+            .loops()
+            .all(query(AssertSqlSafe(select)))
+            .await
+            .unwrap();
         assert_eq!(all.len(), 2, "loops see all tenants of {table}");
     }
 }
@@ -132,17 +184,24 @@ async fn f24_a_handler_streams_only_its_tenants_events() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let events = ["acme", "globex", "acme"].iter().enumerate();
-    let events =
-        events.map(|(n, tenant)| event(EventType::TaskFinished, 0, tenant, &format!("{n}"))).collect();
+    let events = events
+        .map(|(n, tenant)| event(EventType::TaskFinished, 0, tenant, &format!("{n}")))
+        .collect();
     store.ledger().append(events).await.unwrap();
     let mut tx = store.requests().begin("globex").await.unwrap();
-    let seen: Vec<(String, i64)> = tx.all(query("SELECT tenant, position FROM ledger.events")).await.unwrap();
+    let seen: Vec<(String, i64)> = tx
+        .all(query("SELECT tenant, position FROM ledger.events"))
+        .await
+        .unwrap();
     assert_eq!(seen, [("globex".to_owned(), 2)]);
 }
 
 async fn rows_seen(connection: &mut PgConnection, table: &str) -> i64 {
     let select = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-    sqlx::query_scalar(select).fetch_one(connection).await.unwrap()
+    sqlx::query_scalar(select)
+        .fetch_one(connection)
+        .await
+        .unwrap()
 }
 
 const TENANTS: [&str; 5] = ["acme", "globex", "initech", "umbrella", "hooli"];
@@ -160,11 +219,12 @@ async fn f24_random_statements_over_a_shared_pool_leak_nothing() {
     for done in join_all(callers).await {
         done.unwrap();
     }
-    let foreign: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM planner.plans WHERE convert_from(plan, 'UTF8') <> tenant")
-            .fetch_one(&mut admin(&database).await)
-            .await
-            .unwrap();
+    let foreign: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM planner.plans WHERE convert_from(plan, 'UTF8') <> tenant",
+    )
+    .fetch_one(&mut admin(&database).await)
+    .await
+    .unwrap();
     assert_eq!(foreign, 0, "a row carries another tenant's mark");
 }
 
@@ -174,7 +234,9 @@ async fn wander(requests: TenantStore, seed: u64, statements: usize) {
     let mut left = statements;
     while left > 0 {
         let tenant = TENANTS[random.random_range(0..TENANTS.len())];
-        let Ok(mut tx) = requests.begin(tenant).await else { continue };
+        let Ok(mut tx) = requests.begin(tenant).await else {
+            continue;
+        };
         let mut failed = false;
         for _ in 0..random.random_range(1..4) {
             left = left.saturating_sub(1);
@@ -199,24 +261,40 @@ async fn one_statement(tx: &mut servo_store::TenantTx, tenant: &str, random: &mu
         0 | 1 => {
             let insert = "INSERT INTO planner.plans (tenant, workspace, plan_id, plan)
                 VALUES ($1, 'main', sha256($2), convert_to($1, 'UTF8')) ON CONFLICT DO NOTHING";
-            tx.execute(query(insert).bind(tenant).bind(new_id().as_bytes().to_vec())).await.is_ok()
+            tx.execute(
+                query(insert)
+                    .bind(tenant)
+                    .bind(new_id().as_bytes().to_vec()),
+            )
+            .await
+            .is_ok()
         }
         2 => {
-            let update =
-                "UPDATE planner.plans SET plan = convert_to($1, 'UTF8') WHERE $2 IN (tenant, workspace)";
-            tx.execute(query(update).bind(tenant).bind(victim)).await.is_ok()
+            let update = "UPDATE planner.plans SET plan = convert_to($1, 'UTF8') WHERE $2 IN (tenant, workspace)";
+            tx.execute(query(update).bind(tenant).bind(victim))
+                .await
+                .is_ok()
         }
         3 => {
-            let delete = "DELETE FROM planner.plans WHERE tenant = $1 AND get_byte(plan_id, 0) < 64";
+            let delete =
+                "DELETE FROM planner.plans WHERE tenant = $1 AND get_byte(plan_id, 0) < 64";
             let gone = tx.execute(query(delete).bind(victim)).await;
-            assert!(victim == tenant || !matches!(gone, Ok(1..)), "{tenant} deleted rows of {victim}");
+            assert!(
+                victim == tenant || !matches!(gone, Ok(1..)),
+                "{tenant} deleted rows of {victim}"
+            );
             gone.is_ok()
         }
         4 => {
-            let seen: Result<Vec<(String, Vec<u8>)>, _> =
-                tx.all(query("SELECT tenant, plan FROM planner.plans")).await;
+            let seen: Result<Vec<(String, Vec<u8>)>, _> = tx
+                .all(query("SELECT tenant, plan FROM planner.plans"))
+                .await;
             for (owner, plan) in seen.iter().flatten() {
-                assert_eq!((owner.as_str(), plan.as_slice()), (tenant, tenant.as_bytes()), "a leak");
+                assert_eq!(
+                    (owner.as_str(), plan.as_slice()),
+                    (tenant, tenant.as_bytes()),
+                    "a leak"
+                );
             }
             seen.is_ok()
         }

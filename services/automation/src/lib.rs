@@ -27,5 +27,8 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Automation, &mesh.config().database)?;
-    mesh.serve(AutomationServiceServer::new(Automation)).ready_when(store.readiness()).until_signal().await
+    mesh.serve(AutomationServiceServer::new(Automation))
+        .ready_when(store.readiness())
+        .until_signal()
+        .await
 }

@@ -27,5 +27,8 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Backfill, &mesh.config().database)?;
-    mesh.serve(BackfillServiceServer::new(Backfill)).ready_when(store.readiness()).until_signal().await
+    mesh.serve(BackfillServiceServer::new(Backfill))
+        .ready_when(store.readiness())
+        .until_signal()
+        .await
 }

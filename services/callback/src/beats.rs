@@ -73,16 +73,25 @@ async fn run(
         }
         let (beats, replies): (Vec<Beat>, Vec<Reply>) = gathered.into_iter().unzip();
         let begun = Instant::now();
-        let stored = store(&loops, &beats).await.map_err(|error| error.to_string());
+        let stored = store(&loops, &beats)
+            .await
+            .map_err(|error| error.to_string());
         match &stored {
             Ok(_) => {
                 metrics.beats.inc_by(beats.len() as u64);
-                metrics.beat_flush_seconds.observe(begun.elapsed().as_secs_f64());
+                metrics
+                    .beat_flush_seconds
+                    .observe(begun.elapsed().as_secs_f64());
             }
             Err(_) => health.broke(),
         }
         for (index, reply) in replies.into_iter().enumerate() {
-            let _ = reply.send(stored.as_ref().map(|standings| standings[index]).map_err(Clone::clone));
+            let _ = reply.send(
+                stored
+                    .as_ref()
+                    .map(|standings| standings[index])
+                    .map_err(Clone::clone),
+            );
         }
     }
 }
@@ -93,20 +102,42 @@ type Row = (Uuid, Option<Uuid>, Option<i16>, Option<bool>);
 async fn store(loops: &LoopStore, beats: &[Beat]) -> Result<Vec<Standing>, StoreError> {
     let attempt = |beat: &Beat| Uuid::from_bytes(*beat.attempt.as_bytes());
     let statement = query(include_str!("store/beat.sql"))
-        .bind(beats.iter().map(|beat| beat.tenant.as_str()).collect::<Vec<_>>())
-        .bind(beats.iter().map(|beat| Uuid::from_bytes(*beat.run.as_bytes())).collect::<Vec<_>>())
+        .bind(
+            beats
+                .iter()
+                .map(|beat| beat.tenant.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            beats
+                .iter()
+                .map(|beat| Uuid::from_bytes(*beat.run.as_bytes()))
+                .collect::<Vec<_>>(),
+        )
         .bind(beats.iter().map(attempt).collect::<Vec<_>>())
         .bind(beats.iter().map(|beat| beat.ordinal).collect::<Vec<_>>())
         .bind(beats.iter().map(|beat| beat.item).collect::<Vec<_>>())
-        .bind(beats.iter().map(|beat| beat.progress_ppm).collect::<Vec<_>>())
-        .bind(beats.iter().map(|beat| beat.progress_message.as_deref()).collect::<Vec<_>>());
+        .bind(
+            beats
+                .iter()
+                .map(|beat| beat.progress_ppm)
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            beats
+                .iter()
+                .map(|beat| beat.progress_message.as_deref())
+                .collect::<Vec<_>>(),
+        );
     let rows: Vec<Row> = loops.all(statement).await?;
     Ok(rows.into_iter().map(standing).collect())
 }
 
 fn standing((attempt, active, state, cancelling): Row) -> Standing {
     use servo_model::states::TaskState;
-    let Some(state) = state.and_then(TaskState::from_code) else { return Standing::Unknown };
+    let Some(state) = state.and_then(TaskState::from_code) else {
+        return Standing::Unknown;
+    };
     match (active == Some(attempt) && state.has_attempt(), cancelling) {
         (true, Some(true)) => Standing::Stop,
         (true, _) => Standing::GoOn,

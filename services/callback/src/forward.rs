@@ -75,8 +75,19 @@ impl Forward {
     ) -> Verdict {
         report.event_id = Ulid::generate().to_string();
         let (reply, verdict) = oneshot::channel();
-        let item = Item { run, attempt, report, since: Instant::now(), reply };
-        let stopping = || Error::new(Reason::NotReady, "the callback service is stopping; repeat the call");
+        let item = Item {
+            run,
+            attempt,
+            report,
+            since: Instant::now(),
+            reply,
+        };
+        let stopping = || {
+            Error::new(
+                Reason::NotReady,
+                "the callback service is stopping; repeat the call",
+            )
+        };
         self.inbox.send(item).map_err(|_| stopping())?;
         verdict.await.map_err(|_| stopping())?
     }
@@ -85,7 +96,9 @@ impl Forward {
 async fn run(sender: Arc<Sender>, mut items: mpsc::UnboundedReceiver<Item>) {
     let calls = Arc::new(Semaphore::new(CALLS_AT_ONCE));
     while let Some(first) = items.recv().await {
-        let Ok(permit) = calls.clone().acquire_owned().await else { return };
+        let Ok(permit) = calls.clone().acquire_owned().await else {
+            return;
+        };
         tokio::task::yield_now().await;
         let mut batch = vec![first];
         while batch.len() < REPORTS_PER_CALL_MAX
@@ -104,7 +117,12 @@ async fn run(sender: Arc<Sender>, mut items: mpsc::UnboundedReceiver<Item>) {
 impl Sender {
     async fn send(&self, batch: Vec<Item>) {
         let (calls, homeless) = self.by_holder(batch);
-        futures::future::join_all(calls.into_values().map(|(holder, items)| self.call(holder, items))).await;
+        futures::future::join_all(
+            calls
+                .into_values()
+                .map(|(holder, items)| self.call(holder, items)),
+        )
+        .await;
         if !homeless.is_empty() {
             self.without_holder(homeless).await;
         }
@@ -116,7 +134,9 @@ impl Sender {
         for item in batch {
             match self.holders.of(item.run.shard()) {
                 Some(holder) => {
-                    let call = calls.entry(holder.address.clone()).or_insert_with(|| (holder, Vec::new()));
+                    let call = calls
+                        .entry(holder.address.clone())
+                        .or_insert_with(|| (holder, Vec::new()));
                     call.1.push(item);
                 }
                 None => homeless.push(item),
@@ -139,7 +159,9 @@ impl Sender {
         let mut unanswered = Vec::new();
         for item in items {
             match verdicts.next() {
-                Some(verdict) if !matches!(verdict.refusal(), Reason::NotHolder | Reason::NotReady) => {
+                Some(verdict)
+                    if !matches!(verdict.refusal(), Reason::NotHolder | Reason::NotReady) =>
+                {
                     let _ = item.reply.send(Ok(verdict));
                 }
                 _ => unanswered.push(item),
@@ -156,8 +178,9 @@ impl Sender {
         if let Err(error) = self.holders.look().await {
             tracing::warn!(%error, "the holders of shards could not be read");
         }
-        let (patient, late): (Vec<Item>, Vec<Item>) =
-            items.into_iter().partition(|item| item.since.elapsed() < HOLDER_PATIENCE);
+        let (patient, late): (Vec<Item>, Vec<Item>) = items
+            .into_iter()
+            .partition(|item| item.since.elapsed() < HOLDER_PATIENCE);
         for item in patient {
             let _ = self.again.send(item);
         }
@@ -166,8 +189,7 @@ impl Sender {
 
     async fn record(&self, item: Item) {
         if needs_holder(&item.report) {
-            let message =
-                "the outcome waits for whoever looks up whether readers keep a good version; repeat the call";
+            let message = "the outcome waits for whoever looks up whether readers keep a good version; repeat the call";
             return drop(item.reply.send(Err(Error::new(Reason::NotReady, message))));
         }
         let is_start = matches!(item.report.report, Some(Report::Started(_)));
@@ -188,7 +210,9 @@ impl Sender {
                 Outcome::Duplicate { event_id } if is_start => {
                     verdict(v1::Acceptance::Recorded, ulid(event_id))
                 }
-                Outcome::Duplicate { event_id } => verdict(v1::Acceptance::Duplicate, ulid(event_id)),
+                Outcome::Duplicate { event_id } => {
+                    verdict(v1::Acceptance::Duplicate, ulid(event_id))
+                }
                 Outcome::Conflict { event_id } => v1::AttemptVerdict {
                     refusal: Reason::OutcomeConflict.into(),
                     message: "the attempt was reported before, with another outcome".to_owned(),
@@ -205,16 +229,20 @@ impl Sender {
 /// Whether an outcome counts only with what the holder of its shard looks up: of a quarantined one, whether an earlier good
 /// version stands. Recorded without that, everything downstream would be skipped.
 fn needs_holder(report: &v1::AttemptReport) -> bool {
-    let Some(Report::Finished(finished)) = &report.report else { return false };
+    let Some(Report::Finished(finished)) = &report.report else {
+        return false;
+    };
     finished.outcome() == v1::Outcome::Succeeded && finished.gating() == v1::Gating::Quarantine
 }
 
 fn new_event(item: &Item) -> Result<NewEvent, Error> {
     let malformed = || Error::new(Reason::Internal, "a report lost its body");
     let (kind, key, body) = match item.report.report.clone().ok_or_else(malformed)? {
-        Report::Started(started) => {
-            (EventType::TaskStarted, IdempotencyKey::task_started(&item.attempt), Body::TaskStarted(started))
-        }
+        Report::Started(started) => (
+            EventType::TaskStarted,
+            IdempotencyKey::task_started(&item.attempt),
+            Body::TaskStarted(started),
+        ),
         Report::Finished(finished) => (
             EventType::TaskFinished,
             IdempotencyKey::task_finished(&item.attempt),
@@ -233,7 +261,12 @@ fn new_event(item: &Item) -> Result<NewEvent, Error> {
         correlation_id: Some(Uuid::from_bytes(*item.run.as_bytes())),
         causation_id: None,
         // Without the call's trace: every call has another, and a repeat must be the same event.
-        payload: v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec(),
+        payload: v1::Event {
+            version: 1,
+            trace: None,
+            body: Some(body),
+        }
+        .encode_to_vec(),
     })
 }
 
@@ -246,10 +279,17 @@ mod tests {
         use v1::{Gating, Outcome};
         let finished = |outcome: Outcome, gating: Gating| {
             let (outcome, gating) = (outcome.into(), gating.into());
-            Report::Finished(v1::TaskFinished { outcome, gating, ..Default::default() })
+            Report::Finished(v1::TaskFinished {
+                outcome,
+                gating,
+                ..Default::default()
+            })
         };
         let check = |report: Report, needs: bool| {
-            let report = v1::AttemptReport { report: Some(report), ..Default::default() };
+            let report = v1::AttemptReport {
+                report: Some(report),
+                ..Default::default()
+            };
             assert_eq!(needs_holder(&report), needs, "{report:?}");
         };
         check(finished(Outcome::Succeeded, Gating::Quarantine), true);

@@ -28,7 +28,12 @@ pub(crate) struct Health {
 impl Health {
     pub(crate) fn new(loops: LoopStore, address: &str, heartbeat_interval: Duration) -> Health {
         let every = (heartbeat_interval / NOTES_MISSED_MAX).clamp(NOTE_EVERY_MIN, NOTE_EVERY_MAX);
-        Health { loops, address: address.into(), every, broken: Arc::default() }
+        Health {
+            loops,
+            address: address.into(),
+            every,
+            broken: Arc::default(),
+        }
     }
 
     pub(crate) fn every(&self) -> Duration {
@@ -53,6 +58,9 @@ impl Health {
     }
 
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
-        self.loops.execute(query(include_str!("store/leave.sql")).bind(&*self.address)).await.map(drop)
+        self.loops
+            .execute(query(include_str!("store/leave.sql")).bind(&*self.address))
+            .await
+            .map(drop)
     }
 }

@@ -28,13 +28,20 @@ pub(crate) struct Holders {
 impl Holders {
     pub(crate) fn new(mesh: &Mesh<Config>, store: &Store) -> Holders {
         let known = mesh.holders(Service::Scheduler);
-        Holders { known, loops: store.loops().clone(), looked: Mutex::new(None) }
+        Holders {
+            known,
+            loops: store.loops().clone(),
+            looked: Mutex::new(None),
+        }
     }
 
     pub(crate) fn of(&self, shard: i16) -> Option<Holder> {
         let instance = self.known.of(shard)?;
         let client = SchedulerServiceClient::new(instance.peer);
-        Some(Holder { address: instance.address.to_string(), client })
+        Some(Holder {
+            address: instance.address.to_string(),
+            client,
+        })
     }
 
     /// Looks again, unless somebody just did.
@@ -44,7 +51,8 @@ impl Holders {
             return Ok(());
         }
         let leases = self.loops.holders(Stream::Execution).await?;
-        self.known.learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        self.known
+            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
         *looked = Some(Instant::now());
         Ok(())
     }

@@ -24,7 +24,13 @@ const JSON: &str = "application/json";
 pub(crate) fn handler(callback: Callback) -> Handler {
     BoxCloneSyncService::new(service_fn(move |request| {
         let callback = callback.clone();
-        async move { Ok::<_, Infallible>(answer(&callback, request).await.unwrap_or_else(Refusal::into_response)) }
+        async move {
+            Ok::<_, Infallible>(
+                answer(&callback, request)
+                    .await
+                    .unwrap_or_else(Refusal::into_response),
+            )
+        }
     }))
 }
 
@@ -48,7 +54,9 @@ impl Refusal {
         };
         let mut response = problem::response_as(status, error);
         if status == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static(CallbackPath::METHOD));
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static(CallbackPath::METHOD));
         }
         response
     }
@@ -56,10 +64,20 @@ impl Refusal {
 
 async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<Body>, Refusal> {
     let (head, body) = request.into_parts();
-    let path: CallbackPath = head.uri.path().parse().map_err(|_| unknown(head.uri.path()))?;
+    let path: CallbackPath = head
+        .uri
+        .path()
+        .parse()
+        .map_err(|_| unknown(head.uri.path()))?;
     if head.method != Method::POST {
-        let told = format!("{} is not allowed here; presigned paths take POST", head.method);
-        return Err(Refusal::Http(StatusCode::METHOD_NOT_ALLOWED, Error::new(Reason::InvalidField, told)));
+        let told = format!(
+            "{} is not allowed here; presigned paths take POST",
+            head.method
+        );
+        return Err(Refusal::Http(
+            StatusCode::METHOD_NOT_ALLOWED,
+            Error::new(Reason::InvalidField, told),
+        ));
     }
     let media = text(&head.headers, CONTENT_TYPE.as_str());
     if media.split(';').next().map(str::trim) != Some(JSON) {
@@ -70,7 +88,10 @@ async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<
         ));
     }
     let presigned = head.uri.path_and_query().map_or("", |whole| whole.as_str());
-    let shown = Shown { presigned, renewal: text(&head.headers, RENEWAL) };
+    let shown = Shown {
+        presigned,
+        renewal: text(&head.headers, RENEWAL),
+    };
     // Before the body is read: who cannot show a signature gets nothing gathered for him.
     callback.is_signed(shown, path.verb)?;
     let body = body.collect().await.map_err(|_| too_large())?.to_bytes();
@@ -79,7 +100,10 @@ async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<
 
 /// The header's value; empty without one.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 async fn deed(
@@ -92,31 +116,73 @@ async fn deed(
     match path.verb {
         CallbackVerb::Start => {
             let mut asked: v1::StartAttemptRequest = read("StartAttemptRequest", body)?;
-            fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("StartAttemptResponse", &callback.start(shown, asked, trace).await?)
+            fill(
+                path,
+                [
+                    &mut asked.tenant,
+                    &mut asked.workspace,
+                    &mut asked.run_id,
+                    &mut asked.attempt_id,
+                ],
+            );
+            written(
+                "StartAttemptResponse",
+                &callback.start(shown, asked, trace).await?,
+            )
         }
         CallbackVerb::Heartbeat => {
             let mut asked: v1::HeartbeatRequest = read("HeartbeatRequest", body)?;
-            fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
+            fill(
+                path,
+                [
+                    &mut asked.tenant,
+                    &mut asked.workspace,
+                    &mut asked.run_id,
+                    &mut asked.attempt_id,
+                ],
+            );
             written("HeartbeatResponse", &callback.beat(shown, asked).await?)
         }
         CallbackVerb::Logs => {
             let mut asked: v1::AppendLogsRequest = read("AppendLogsRequest", body)?;
-            fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
+            fill(
+                path,
+                [
+                    &mut asked.tenant,
+                    &mut asked.workspace,
+                    &mut asked.run_id,
+                    &mut asked.attempt_id,
+                ],
+            );
             written("AppendLogsResponse", &callback.append(shown, asked).await?)
         }
         CallbackVerb::Finished => {
             let mut asked: v1::FinishAttemptRequest = read("FinishAttemptRequest", body)?;
-            fill(path, [&mut asked.tenant, &mut asked.workspace, &mut asked.run_id, &mut asked.attempt_id]);
-            written("FinishAttemptResponse", &callback.finish(shown, asked, trace).await?)
+            fill(
+                path,
+                [
+                    &mut asked.tenant,
+                    &mut asked.workspace,
+                    &mut asked.run_id,
+                    &mut asked.attempt_id,
+                ],
+            );
+            written(
+                "FinishAttemptResponse",
+                &callback.finish(shown, asked, trace).await?,
+            )
         }
     }
 }
 
 /// What the path says need not be said again; where the body says otherwise, the signature decides.
 fn fill(path: &CallbackPath, fields: [&mut String; 4]) {
-    let said =
-        [path.tenant.to_string(), path.workspace.to_string(), path.run.to_string(), path.attempt.to_string()];
+    let said = [
+        path.tenant.to_string(),
+        path.workspace.to_string(),
+        path.run.to_string(),
+        path.attempt.to_string(),
+    ];
     for (field, said) in fields.into_iter().zip(said) {
         if field.is_empty() {
             *field = said;
@@ -129,9 +195,12 @@ fn read<M: Message + Default>(message: &str, body: &[u8]) -> Result<M, Error> {
 }
 
 fn written<M: Message>(message: &str, answer: &M) -> Result<Response<Body>, Refusal> {
-    let text = json::to_json(message, answer).map_err(|bad| Error::new(Reason::Internal, bad.to_string()))?;
+    let text = json::to_json(message, answer)
+        .map_err(|bad| Error::new(Reason::Internal, bad.to_string()))?;
     let mut response = Response::new(Body::new(Full::from(text)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     Ok(response)
 }
 
@@ -145,5 +214,8 @@ fn too_large() -> Error {
 fn unknown(path: &str) -> Refusal {
     let shown: String = path.chars().take(128).collect();
     let told = format!("{shown} is no presigned path; send the envelope's paths as they are");
-    Refusal::Http(StatusCode::NOT_FOUND, Error::new(Reason::NotImplemented, told))
+    Refusal::Http(
+        StatusCode::NOT_FOUND,
+        Error::new(Reason::NotImplemented, told),
+    )
 }

@@ -55,10 +55,16 @@ pub struct Reports {
     /// The first signs, all of them verify; the dispatcher has the same.
     pub signing_keys: SigningKeys,
     /// Time from one beat of an attempt to the next.
-    #[serde(default = "heartbeat_interval", deserialize_with = "servo_mesh::config::duration")]
+    #[serde(
+        default = "heartbeat_interval",
+        deserialize_with = "servo_mesh::config::duration"
+    )]
     pub heartbeat_interval: Duration,
     /// How late a signed call may be, and how far clocks may differ; the dispatcher has the same.
-    #[serde(default = "signature_grace", deserialize_with = "servo_mesh::config::duration")]
+    #[serde(
+        default = "signature_grace",
+        deserialize_with = "servo_mesh::config::duration"
+    )]
     pub signature_grace: Duration,
     /// Where presigned calls over plain HTTPS are taken. Defaults to loopback and the service's port + 200.
     #[serde(default, deserialize_with = "servo_mesh::config::address")]
@@ -67,14 +73,18 @@ pub struct Reports {
     #[serde(default)]
     pub output_base: String,
     /// How long lines of logs are kept.
-    #[serde(default = "logs_kept", deserialize_with = "servo_mesh::config::duration")]
+    #[serde(
+        default = "logs_kept",
+        deserialize_with = "servo_mesh::config::duration"
+    )]
     pub logs_kept: Duration,
 }
 
 impl Reports {
     fn http_address(&self) -> SocketAddr {
         let port = Service::Callback.default_port() + HTTP_PORT_OFFSET;
-        self.http_listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        self.http_listen
+            .unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 }
 
@@ -97,9 +107,15 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let mesh = Arc::new(mesh);
-    let Config { database, callback: reports } = mesh.config();
+    let Config {
+        database,
+        callback: reports,
+    } = mesh.config();
     let store = Store::connect(Service::Callback, database)?;
-    let keys = reports.signing_keys.ring().map_err(|error| Fault::config("callback.signing_keys", error))?;
+    let keys = reports
+        .signing_keys
+        .ring()
+        .map_err(|error| Fault::config("callback.signing_keys", error))?;
     let grace = SignatureGrace::new(reports.signature_grace)
         .map_err(|error| Fault::config("callback.signature_grace", error))?;
     let outputs = Outputs::new(&reports.output_base)
@@ -114,19 +130,30 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         beats: Beats::start(&store, health.clone(), metrics.clone()),
         logs: Logs::start(&store),
         outputs,
-        tokens: PageTokens::new(reports.signing_keys.current().map_or(&[], |(_, secret)| secret)),
+        tokens: PageTokens::new(
+            reports
+                .signing_keys
+                .current()
+                .map_or(&[], |(_, secret)| secret),
+        ),
         store: store.clone(),
         metrics,
     };
     let (noting, loops, logs_kept) = (health.clone(), store.loops().clone(), reports.logs_kept);
     mesh.serve(CallbackServiceServer::new(callback.clone()))
-        .and_publicly(reports.http_address(), "callback.http_listen", http::handler(callback))
+        .and_publicly(
+            reports.http_address(),
+            "callback.http_listen",
+            http::handler(callback),
+        )
         .ready_when(store.readiness())
         .with_loop("health", Pace::every(health.every()), move || {
             let health = noting.clone();
             async move { health.note().await }
         })
-        .with_loop("sweep", Pace::every(sweep::EVERY), move || sweep::sweep(loops.clone(), logs_kept))
+        .with_loop("sweep", Pace::every(sweep::EVERY), move || {
+            sweep::sweep(loops.clone(), logs_kept)
+        })
         .until_signal()
         .await?;
     if let Err(error) = health.leave().await {

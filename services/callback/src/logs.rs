@@ -47,7 +47,10 @@ struct Written {
 impl Written {
     /// Counts it in if there is room.
     fn take(&mut self, lines: usize, bytes: usize) -> bool {
-        let more = Written { lines: self.lines + lines, bytes: self.bytes + bytes };
+        let more = Written {
+            lines: self.lines + lines,
+            bytes: self.bytes + bytes,
+        };
         let fits = more.lines <= LINES_PER_ATTEMPT_MAX && more.bytes <= BYTES_PER_ATTEMPT_MAX;
         if fits {
             *self = more;
@@ -77,7 +80,11 @@ impl Logs {
         let (inbox, lines) = mpsc::unbounded_channel();
         let bells = Bells::default();
         tokio::spawn(run(store.loops().clone(), lines, bells.clone()));
-        Logs { inbox, bells, written: Arc::default() }
+        Logs {
+            inbox,
+            bells,
+            written: Arc::default(),
+        }
     }
 
     /// Whether the attempt may write so much more. A repeated call counts twice; that is as good as exact for a limit
@@ -95,7 +102,10 @@ impl Logs {
         let mut bells = self.bells.0.lock().unwrap_or_else(PoisonError::into_inner);
         bells.retain(|_, bell| bell.receiver_count() > 0);
         let run = Uuid::from_bytes(*run.as_bytes());
-        bells.entry(run).or_insert_with(|| watch::Sender::new(())).subscribe()
+        bells
+            .entry(run)
+            .or_insert_with(|| watch::Sender::new(()))
+            .subscribe()
     }
 
     /// Answers once the lines are stored. Lines that are stored already are not stored again.
@@ -119,13 +129,22 @@ async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Lines, Reply)
         let (lines, replies): (Vec<Lines>, Vec<Reply>) = gathered.into_iter().unzip();
         let insert = query(include_str!("store/append_logs.sql"))
             .bind(lines.iter().map(|l| l.tenant.as_str()).collect::<Vec<_>>())
-            .bind(lines.iter().map(|l| l.workspace.as_str()).collect::<Vec<_>>())
+            .bind(
+                lines
+                    .iter()
+                    .map(|l| l.workspace.as_str())
+                    .collect::<Vec<_>>(),
+            )
             .bind(lines.iter().map(|l| l.run).collect::<Vec<_>>())
             .bind(lines.iter().map(|l| l.attempt).collect::<Vec<_>>())
             .bind(lines.iter().map(|l| l.session).collect::<Vec<_>>())
             .bind(lines.iter().map(|l| l.sequence).collect::<Vec<_>>())
             .bind(lines.iter().map(|l| l.lines.as_slice()).collect::<Vec<_>>());
-        let stored = loops.execute(insert).await.map(|_| ()).map_err(|error| error.to_string());
+        let stored = loops
+            .execute(insert)
+            .await
+            .map(|_| ())
+            .map_err(|error| error.to_string());
         bells.ring(lines.iter().map(|lines| lines.run));
         for reply in replies {
             let _ = reply.send(stored.clone());

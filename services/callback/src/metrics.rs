@@ -66,11 +66,27 @@ impl Metrics {
             "Starts and outcomes by what became of them",
             self.reports.clone(),
         );
-        registry.register("check", "Quality checks that workers ran", self.checks.clone());
-        registry.register("callback_beats", "Heartbeats that were stored", self.beats.clone());
+        registry.register(
+            "check",
+            "Quality checks that workers ran",
+            self.checks.clone(),
+        );
+        registry.register(
+            "callback_beats",
+            "Heartbeats that were stored",
+            self.beats.clone(),
+        );
         let help = "How long a flush of heartbeats took to be stored";
-        registry.register("callback_beat_flush_seconds", help, self.beat_flush_seconds.clone());
-        registry.register("callback_log_lines", "Lines of logs that were stored", self.lines.clone());
+        registry.register(
+            "callback_beat_flush_seconds",
+            help,
+            self.beat_flush_seconds.clone(),
+        );
+        registry.register(
+            "callback_log_lines",
+            "Lines of logs that were stored",
+            self.lines.clone(),
+        );
     }
 
     pub(crate) fn note_report(&self, kind: &'static str, acceptance: v1::Acceptance) {
@@ -81,7 +97,9 @@ impl Metrics {
             v1::Acceptance::Late => "late",
             v1::Acceptance::Unspecified | v1::Acceptance::Refused => "refused",
         };
-        self.reports.get_or_create(&ReportLabels { kind, answer }).inc();
+        self.reports
+            .get_or_create(&ReportLabels { kind, answer })
+            .inc();
     }
 
     pub(crate) fn note_checks(&self, tenant: &str, asset_key: &str, checks: &[v1::CheckResult]) {
@@ -98,7 +116,10 @@ impl Metrics {
 
     /// Workers choose names of checks and assets: those that come after too many others are counted together.
     fn within_bound(&self, labels: CheckLabels) -> CheckLabels {
-        let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut shown = self
+            .shown
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         if shown.contains(&labels) {
             return labels;
         }
@@ -106,11 +127,17 @@ impl Metrics {
             shown.insert(labels.clone());
             return labels;
         }
-        CheckLabels { asset_key: OTHER.to_owned(), check_name: OTHER.to_owned(), ..labels }
+        CheckLabels {
+            asset_key: OTHER.to_owned(),
+            check_name: OTHER.to_owned(),
+            ..labels
+        }
     }
 
     pub(crate) fn note_lines(&self, tenant: &str, lines: usize) {
-        let labels = TenantLabels { tenant_id: tenant.to_owned() };
+        let labels = TenantLabels {
+            tenant_id: tenant.to_owned(),
+        };
         self.lines.get_or_create(&labels).inc_by(lines as u64);
     }
 }
@@ -122,8 +149,13 @@ mod tests {
     #[test]
     fn names_that_workers_choose_do_not_grow_without_end() {
         let metrics = Metrics::default();
-        let check = |name: String| v1::CheckResult { name, ..Default::default() };
-        let checks: Vec<_> = (0..2 * CHECKS_SHOWN_MAX).map(|number| check(number.to_string())).collect();
+        let check = |name: String| v1::CheckResult {
+            name,
+            ..Default::default()
+        };
+        let checks: Vec<_> = (0..2 * CHECKS_SHOWN_MAX)
+            .map(|number| check(number.to_string()))
+            .collect();
         metrics.note_checks("acme", "n/a", &checks);
         metrics.note_checks("acme", "n/a", &[check("0".to_owned())]);
         assert_eq!(metrics.shown.lock().unwrap().len(), CHECKS_SHOWN_MAX);

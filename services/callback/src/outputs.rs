@@ -37,17 +37,27 @@ pub(crate) struct BadBase(String);
 
 impl Outputs {
     pub(crate) fn new(base: &str) -> Result<Outputs, BadBase> {
-        let directory = base.strip_prefix("file://").map(PathBuf::from).filter(|path| path.is_absolute());
+        let directory = base
+            .strip_prefix("file://")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
         let reads = match directory {
             Some(directory) => Reads::Directory(directory.into()),
             None if base.is_empty() => Reads::Nothing,
             None => return Err(BadBase(base.to_owned())),
         };
-        Ok(Outputs { base: base.into(), reads })
+        Ok(Outputs {
+            base: base.into(),
+            reads,
+        })
     }
 
     /// Whether everything that the attempt says it wrote is committed.
-    pub(crate) async fn check(&self, of: &CallbackPath, outputs: &[v1::Output]) -> Result<(), Error> {
+    pub(crate) async fn check(
+        &self,
+        of: &CallbackPath,
+        outputs: &[v1::Output],
+    ) -> Result<(), Error> {
         for (index, output) in outputs.iter().enumerate() {
             let parts = core::folder(&self.base, &output.uri, of).map_err(|elsewhere| {
                 Error::bad_field(format!("outputs[{index}].uri"), elsewhere.to_string())
@@ -55,7 +65,9 @@ impl Outputs {
             let place = format!("{}/{MARKER}", output.uri.trim_end_matches('/'));
             let marker = self.read(&parts).await?;
             let checked = match marker {
-                Some(marker) => core::check(&place, &marker, &output.commit_digest, &of.run, &of.attempt),
+                Some(marker) => {
+                    core::check(&place, &marker, &output.commit_digest, &of.run, &of.attempt)
+                }
                 None => Err(NotCommitted::Missing(place)),
             };
             checked.map_err(|fault| refusal(index, &fault))?;
@@ -66,11 +78,13 @@ impl Outputs {
     /// The marker in a folder, if there is one.
     async fn read(&self, parts: &[&str]) -> Result<Option<Vec<u8>>, Error> {
         let Reads::Directory(directory) = &self.reads else {
-            let told =
-                "outputs cannot be checked here: set callback.output_base to what dispatcher.output_base is";
+            let told = "outputs cannot be checked here: set callback.output_base to what dispatcher.output_base is";
             return Err(Error::new(Reason::OutputNotCommitted, told));
         };
-        let file = parts.iter().fold(directory.to_path_buf(), |path, part| path.join(part)).join(MARKER);
+        let file = parts
+            .iter()
+            .fold(directory.to_path_buf(), |path, part| path.join(part))
+            .join(MARKER);
         let about = match tokio::fs::metadata(&file).await {
             Ok(about) => about,
             Err(error) if is_absent(error.kind()) => return Ok(None),
@@ -80,12 +94,18 @@ impl Outputs {
         if !about.is_file() || about.len() > MARKER_BYTES_MAX {
             return Ok(None);
         }
-        tokio::fs::read(&file).await.map(Some).map_err(|error| unreadable(&error))
+        tokio::fs::read(&file)
+            .await
+            .map(Some)
+            .map_err(|error| unreadable(&error))
     }
 }
 
 fn is_absent(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename)
+    matches!(
+        kind,
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+    )
 }
 
 fn unreadable(error: &std::io::Error) -> Error {

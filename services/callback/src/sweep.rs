@@ -13,8 +13,20 @@ const BEATS_PER_DELETE: i64 = 5_000;
 
 /// Deletes in steps that hold nobody up, and answers how many rows went.
 pub(crate) async fn sweep(loops: LoopStore, logs_kept: Duration) -> Result<u64, StoreError> {
-    let logs = delete(&loops, include_str!("store/old_logs.sql"), logs_kept, BATCHES_PER_DELETE).await?;
-    let beats = delete(&loops, include_str!("store/old_beats.sql"), BEATS_KEPT, BEATS_PER_DELETE).await?;
+    let logs = delete(
+        &loops,
+        include_str!("store/old_logs.sql"),
+        logs_kept,
+        BATCHES_PER_DELETE,
+    )
+    .await?;
+    let beats = delete(
+        &loops,
+        include_str!("store/old_beats.sql"),
+        BEATS_KEPT,
+        BEATS_PER_DELETE,
+    )
+    .await?;
     Ok(logs + beats)
 }
 
@@ -26,7 +38,9 @@ async fn delete(
 ) -> Result<u64, StoreError> {
     let mut gone = 0;
     loop {
-        let some = loops.execute(query(statement).bind(kept.as_secs_f64()).bind(at_most)).await?;
+        let some = loops
+            .execute(query(statement).bind(kept.as_secs_f64()).bind(at_most))
+            .await?;
         gone += some;
         if some < at_most.unsigned_abs() {
             return Ok(gone);
@@ -53,13 +67,19 @@ mod tests {
     #[tokio::test]
     async fn what_is_old_goes_and_the_rest_stays() {
         let database = TestDatabase::create().await.unwrap();
-        let mut admin = sqlx::PgConnection::connect(&database.admin_url()).await.unwrap();
+        let mut admin = sqlx::PgConnection::connect(&database.admin_url())
+            .await
+            .unwrap();
         admin.execute(sqlx::raw_sql(ROWS)).await.unwrap();
         let config = DatabaseConfig::new(database.service_url(), database.password());
         let store = Store::connect(Service::Callback, &config).unwrap();
         let kept = Duration::from_secs(10 * 24 * 3_600 - 60);
         let gone = sweep(store.loops().clone(), kept).await.unwrap();
-        assert_eq!(gone, 30 * 20 + 3, "days 10 to 39 of lines, days 7 to 9 of beats");
+        assert_eq!(
+            gone,
+            30 * 20 + 3,
+            "days 10 to 39 of lines, days 7 to 9 of beats"
+        );
         assert_eq!(sweep(store.loops().clone(), kept).await.unwrap(), 0);
     }
 }

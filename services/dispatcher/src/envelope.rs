@@ -60,7 +60,10 @@ pub(crate) enum NoEnvelope {
 impl Signer {
     /// The key of one worker process. Every instance arrives at the same one.
     pub(crate) fn worker_key(&self, tenant: &str, worker: WorkerId, session: &str) -> [u8; 32] {
-        hmac(&self.envelope_secret, format!("envelope key v1\n{tenant}\n{worker}\n{session}").as_bytes())
+        hmac(
+            &self.envelope_secret,
+            format!("envelope key v1\n{tenant}\n{worker}\n{session}").as_bytes(),
+        )
     }
 
     pub(crate) fn envelope(
@@ -71,9 +74,16 @@ impl Signer {
         key: &[u8; 32],
         now: Seconds,
     ) -> Result<pb::SignedEnvelope, NoEnvelope> {
-        let envelope: Bytes = self.unsigned(stored, live, found, now)?.encode_to_vec().into();
+        let envelope: Bytes = self
+            .unsigned(stored, live, found, now)?
+            .encode_to_vec()
+            .into();
         let signature = hmac(key, &envelope).to_vec().into();
-        let signed = pb::SignedEnvelope { envelope, key_id: self.envelope_key_id.to_string(), signature };
+        let signed = pb::SignedEnvelope {
+            envelope,
+            key_id: self.envelope_key_id.to_string(),
+            signature,
+        };
         match signed.encoded_len() {
             bytes if bytes > ENVELOPE_BYTES_MAX => Err(NoEnvelope::TooLarge(bytes)),
             _ => Ok(signed),
@@ -89,7 +99,10 @@ impl Signer {
     ) -> Result<pb::TaskEnvelope, NoEnvelope> {
         let none = || NoEnvelope::NoSuchTask(live.task.ordinal);
         let plan = &stored.plan;
-        let task = plan.tasks.get(live.task.ordinal as usize).ok_or_else(none)?;
+        let task = plan
+            .tasks
+            .get(live.task.ordinal as usize)
+            .ok_or_else(none)?;
         let asset = plan.assets.get(task.asset as usize).ok_or_else(none)?;
         let key = stored.shape.key(live.task).ok_or_else(none)?;
         let order = live.order.as_deref();
@@ -116,7 +129,12 @@ impl Signer {
             failures: order.map_or(0, |order| order.failures),
             idempotency_key: format!("{}:{}", live.run, key.id()),
             fencing_token: live.attempt.into(),
-            mode: if live.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
+            mode: if live.pushed {
+                pb::DispatchMode::Push
+            } else {
+                pb::DispatchMode::Pull
+            }
+            .into(),
             code: asset.code.clone(),
             artifact: artifact(plan, asset),
             asset_config_json: asset.config_json.clone(),
@@ -176,19 +194,28 @@ impl Signer {
             start: sign(CallbackVerb::Start, started_by),
             heartbeat: sign(CallbackVerb::Heartbeat, beat_by),
             logs: sign(CallbackVerb::Logs, beat_by),
-            finished: sign(CallbackVerb::Finished, deadline + FINISH_SIGNATURE_GRACE.as_secs_f64()),
+            finished: sign(
+                CallbackVerb::Finished,
+                deadline + FINISH_SIGNATURE_GRACE.as_secs_f64(),
+            ),
         }
     }
 
     /// Where inputs lie that no envelope can hold.
     pub(crate) fn inputs_uri(&self, live: &Live) -> String {
         let base = folder(&self.output_base);
-        format!("{base}{}/{}/_inputs/{}.jsonl", live.tenant, live.plan.workspace, live.attempt_id)
+        format!(
+            "{base}{}/{}/_inputs/{}.jsonl",
+            live.tenant, live.plan.workspace, live.attempt_id
+        )
     }
 
     /// A folder of this attempt alone.
     fn output_uri(&self, live: &Live, key: &TaskKey) -> String {
-        let partition = key.partition().map(|partition| format!("{partition}/")).unwrap_or_default();
+        let partition = key
+            .partition()
+            .map(|partition| format!("{partition}/"))
+            .unwrap_or_default();
         format!(
             "{}{}/{}/{}/{partition}{}/",
             folder(&self.output_base),
@@ -202,8 +229,16 @@ impl Signer {
 
 /// The packaged code behind an asset: the deployment's, or another that the asset names.
 fn artifact(plan: &pb::Plan, asset: &pb::PlannedAsset) -> Option<pb::CodeArtifact> {
-    let digest = asset.code.as_ref().map(|code| &code.artifact_digest).filter(|digest| !digest.is_empty())?;
-    match plan.artifact.as_ref().filter(|artifact| artifact.digest == *digest) {
+    let digest = asset
+        .code
+        .as_ref()
+        .map(|code| &code.artifact_digest)
+        .filter(|digest| !digest.is_empty())?;
+    match plan
+        .artifact
+        .as_ref()
+        .filter(|artifact| artifact.digest == *digest)
+    {
         Some(artifact) => Some(artifact.clone()),
         None => Some(pb::CodeArtifact {
             digest: digest.clone(),
@@ -215,7 +250,11 @@ fn artifact(plan: &pb::Plan, asset: &pb::PlannedAsset) -> Option<pb::CodeArtifac
 
 /// The base as something that further parts can stand behind.
 fn folder(base: &str) -> String {
-    let slash = if base.is_empty() || base.ends_with('/') { "" } else { "/" };
+    let slash = if base.is_empty() || base.ends_with('/') {
+        ""
+    } else {
+        "/"
+    };
     format!("{base}{slash}")
 }
 
@@ -237,13 +276,28 @@ mod tests {
             uri: "registry/image".to_owned(),
             ..Default::default()
         };
-        let plan = pb::Plan { artifact: Some(shared.clone()), ..Default::default() };
+        let plan = pb::Plan {
+            artifact: Some(shared.clone()),
+            ..Default::default()
+        };
         let of = |digest: &str| {
-            let code = pb::CodeRef { artifact_digest: digest.to_owned(), ..Default::default() };
-            artifact(&plan, &pb::PlannedAsset { code: Some(code), ..Default::default() })
+            let code = pb::CodeRef {
+                artifact_digest: digest.to_owned(),
+                ..Default::default()
+            };
+            artifact(
+                &plan,
+                &pb::PlannedAsset {
+                    code: Some(code),
+                    ..Default::default()
+                },
+            )
         };
         assert_eq!(of("d1"), Some(shared));
-        assert_eq!(of("d2").map(|other| (other.digest, other.kind)), Some(("d2".to_owned(), 1)));
+        assert_eq!(
+            of("d2").map(|other| (other.digest, other.kind)),
+            Some(("d2".to_owned(), 1))
+        );
         assert_eq!(of(""), None, "a handler of the worker needs no code");
     }
 
@@ -264,15 +318,26 @@ mod tests {
         let silence = Duration::from_secs(300);
         let live = crate::core::Live::of_nobody();
         let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, silence, now);
-        let good = |path: &str, at: f64| signer.callbacks.verify_callback(path, at as i64 + off).is_ok();
+        let good = |path: &str, at: f64| {
+            signer
+                .callbacks
+                .verify_callback(path, at as i64 + off)
+                .is_ok()
+        };
         assert!(good(&paths.start, now + DISPATCH_ACK_TIMEOUT.as_secs_f64()));
         assert!(
             good(&paths.heartbeat, now + silence.as_secs_f64())
                 && good(&paths.logs, now + silence.as_secs_f64())
         );
-        assert!(good(&paths.finished, deadline + 23.0 * 3_600.0), "an outcome that was spooled");
+        assert!(
+            good(&paths.finished, deadline + 23.0 * 3_600.0),
+            "an outcome that was spooled"
+        );
         assert!(!good(&paths.start, deadline), "a start does not live on");
-        assert!(!good(&paths.heartbeat, deadline) && !good(&paths.logs, deadline), "beats renew theirs");
+        assert!(
+            !good(&paths.heartbeat, deadline) && !good(&paths.logs, deadline),
+            "beats renew theirs"
+        );
     }
 
     #[test]

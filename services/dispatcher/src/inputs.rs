@@ -67,7 +67,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) const NOTHING: Found = Found { inputs: Inputs::Inline(Vec::new()), previous: None };
+    pub(crate) const NOTHING: Found = Found {
+        inputs: Inputs::Inline(Vec::new()),
+        previous: None,
+    };
 }
 
 /// The inputs of a task as its envelope carries them.
@@ -97,7 +100,11 @@ impl Inputs {
 
 /// The inputs that the plan names for a task; most have none.
 pub(crate) fn planned(stored: &StoredPlan, ordinal: u32) -> &[pb::PlannedInput] {
-    stored.plan.tasks.get(ordinal as usize).map_or(&[], |task| &task.inputs)
+    stored
+        .plan
+        .tasks
+        .get(ordinal as usize)
+        .map_or(&[], |task| &task.inputs)
 }
 
 /// Whether a task reads anything, or compares its output with the version before.
@@ -125,32 +132,60 @@ fn compares(check: &pb::CheckDefinition) -> bool {
 }
 
 pub(crate) fn previous(version: Version) -> pb::PreviousVersion {
-    let Version { materialization_id, uri, rows, .. } = version;
-    pb::PreviousVersion { materialization_id, uri, row_count: rows }
+    let Version {
+        materialization_id,
+        uri,
+        rows,
+        ..
+    } = version;
+    pb::PreviousVersion {
+        materialization_id,
+        uri,
+        row_count: rows,
+    }
 }
 
 /// Every partition of these inputs, in their order.
-pub(crate) fn wanted(plan: &pb::Plan, taken_over: &TakenOver, inputs: &[pb::PlannedInput]) -> Vec<Wanted> {
+pub(crate) fn wanted(
+    plan: &pb::Plan,
+    taken_over: &TakenOver,
+    inputs: &[pb::PlannedInput],
+) -> Vec<Wanted> {
     let wanted = |asset_key: &str, partition_key: &str| Wanted {
         tenant: plan.tenant.clone(),
         workspace: plan.workspace.clone(),
-        pinned: taken_over.get(&(asset_key.to_owned(), partition_key.to_owned())).copied(),
+        pinned: taken_over
+            .get(&(asset_key.to_owned(), partition_key.to_owned()))
+            .copied(),
         asset_key: asset_key.to_owned(),
         partition_key: partition_key.to_owned(),
     };
-    inputs.iter().flat_map(|input| partitions(input).map(|key| wanted(&input.asset_key, key))).collect()
+    inputs
+        .iter()
+        .flat_map(|input| partitions(input).map(|key| wanted(&input.asset_key, key)))
+        .collect()
 }
 
 /// The versions found, in the order of [`wanted`], as the envelope tells them. A partition without a version is named
 /// all the same: sources have none, and user code must know what of them is meant.
-pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) -> Vec<pb::ResolvedInput> {
+pub(crate) fn resolved(
+    inputs: &[pb::PlannedInput],
+    found: Vec<Vec<Version>>,
+) -> Vec<pb::ResolvedInput> {
     let mut found = found.into_iter();
     let resolve = |input: &pb::PlannedInput| {
-        let found: Vec<(&str, Vec<Version>)> =
-            partitions(input).map(|key| (key, found.next().unwrap_or_default())).collect();
-        let mapped = found.iter().flat_map(|(_, versions)| versions).any(|each| each.part == Part::Items);
+        let found: Vec<(&str, Vec<Version>)> = partitions(input)
+            .map(|key| (key, found.next().unwrap_or_default()))
+            .collect();
+        let mapped = found
+            .iter()
+            .flat_map(|(_, versions)| versions)
+            .any(|each| each.part == Part::Items);
         pb::ResolvedInput {
-            versions: found.into_iter().flat_map(|(key, found)| versions(key, found)).collect(),
+            versions: found
+                .into_iter()
+                .flat_map(|(key, found)| versions(key, found))
+                .collect(),
             asset_key: input.asset_key.clone(),
             parameter: input.parameter.clone(),
             mapped,
@@ -162,13 +197,21 @@ pub(crate) fn resolved(inputs: &[pb::PlannedInput], found: Vec<Vec<Version>>) ->
 
 fn versions(partition_key: &str, mut found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
     if found.is_empty() && !partition_key.is_empty() {
-        return vec![pb::ResolvedVersion { partition_key: partition_key.to_owned(), ..Default::default() }];
+        return vec![pb::ResolvedVersion {
+            partition_key: partition_key.to_owned(),
+            ..Default::default()
+        }];
     }
     // What stands for the items is told only where there are none.
     if found.len() > 1 {
         found.retain(|version| version.part != Part::Items);
     }
-    let told = |Version { materialization_id, uri, part, .. }| pb::ResolvedVersion {
+    let told = |Version {
+                    materialization_id,
+                    uri,
+                    part,
+                    ..
+                }| pb::ResolvedVersion {
         partition_key: with_item(partition_key, part),
         materialization_id,
         uri,
@@ -178,7 +221,9 @@ fn versions(partition_key: &str, mut found: Vec<Version>) -> Vec<pb::ResolvedVer
 
 /// A child's key has the reserved dimension that numbers it.
 fn with_item(partition_key: &str, part: Part) -> String {
-    let Part::Item(item) = part else { return partition_key.to_owned() };
+    let Part::Item(item) = part else {
+        return partition_key.to_owned();
+    };
     let partition: Option<PartitionKey> = partition_key.parse().ok();
     child_partition(partition.as_ref(), item)
 }
@@ -199,19 +244,30 @@ pub(crate) fn taken_over(plan: &pb::Plan) -> TakenOver {
         let attempt: AttemptId = reused.materialization_id.parse().ok()?;
         let attempt = Uuid::from_bytes(*attempt.as_bytes());
         let partition = key.partition().map(ToString::to_string).unwrap_or_default();
-        let assets = std::iter::once(key.asset().canonical()).chain(reused.also_made.iter().cloned());
-        Some(assets.map(|asset| ((asset, partition.clone()), attempt)).collect::<Vec<_>>())
+        let assets =
+            std::iter::once(key.asset().canonical()).chain(reused.also_made.iter().cloned());
+        Some(
+            assets
+                .map(|asset| ((asset, partition.clone()), attempt))
+                .collect::<Vec<_>>(),
+        )
     };
     plan.reused.iter().filter_map(pins).flatten().collect()
 }
 
 /// One input per line, in the JSON form of its message.
 pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson> {
-    inputs.iter().map(|input| Ok(json::to_json("ResolvedInput", input)? + "\n")).collect()
+    inputs
+        .iter()
+        .map(|input| Ok(json::to_json("ResolvedInput", input)? + "\n"))
+        .collect()
 }
 
 /// Finds all of these, by as many statements as it takes for none to last.
-pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
+pub(crate) async fn find(
+    loops: &LoopStore,
+    wanted: &[Wanted],
+) -> Result<Vec<Vec<Version>>, StoreError> {
     let mut found = Vec::with_capacity(wanted.len());
     for part in wanted.chunks(KEYS_PER_STATEMENT_MAX) {
         found.extend(find_part(loops, part).await?);
@@ -222,8 +278,13 @@ pub(crate) async fn find(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec
 async fn find_part(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
     let mut found = vec![Vec::new(); wanted.len()];
     for (place, attempt, output, item) in store::latest_versions(loops, wanted).await? {
-        let output = output.and_then(|output| pb::Output::decode(&*output).ok()).unwrap_or_default();
-        if let Some(versions) = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index)) {
+        let output = output
+            .and_then(|output| pb::Output::decode(&*output).ok())
+            .unwrap_or_default();
+        if let Some(versions) = usize::try_from(place - 1)
+            .ok()
+            .and_then(|index| found.get_mut(index))
+        {
             versions.push(Version {
                 materialization_id: attempt.map(id_text).unwrap_or_default(),
                 uri: output.uri,
@@ -257,14 +318,20 @@ mod tests {
     fn of_an_asset_with_partitions_nothing_is_read_when_none_goes_with_the_reader() {
         let plan = pb::Plan::default();
         let read = |shape: pb::InputShape| {
-            let none = [pb::PlannedInput { shape: shape.into(), ..input("n/a", &[]) }];
+            let none = [pb::PlannedInput {
+                shape: shape.into(),
+                ..input("n/a", &[])
+            }];
             let wanted = wanted(&plan, &TakenOver::new(), &none);
             let told = resolved(&none, vec![Vec::new(); wanted.len()]);
             (wanted.len(), told[0].versions.len(), told[0].shape())
         };
         assert_eq!(read(pb::InputShape::Whole), (1, 0, pb::InputShape::Whole));
         assert_eq!(read(pb::InputShape::One), (0, 0, pb::InputShape::One));
-        assert_eq!(read(pb::InputShape::Several), (0, 0, pb::InputShape::Several));
+        assert_eq!(
+            read(pb::InputShape::Several),
+            (0, 0, pb::InputShape::Several)
+        );
     }
 
     #[test]
@@ -285,9 +352,16 @@ mod tests {
             ..Default::default()
         };
         let days = ["day=d:2026-01-01", "day=d:2026-01-02"];
-        let inputs = [input("n/a", &days), input("n/b", &[]), input("n/c", &[]), input("n/also", &days)];
-        let pins: Vec<bool> =
-            wanted(&plan, &taken_over(&plan), &inputs).iter().map(|wanted| wanted.pinned.is_some()).collect();
+        let inputs = [
+            input("n/a", &days),
+            input("n/b", &[]),
+            input("n/c", &[]),
+            input("n/also", &days),
+        ];
+        let pins: Vec<bool> = wanted(&plan, &taken_over(&plan), &inputs)
+            .iter()
+            .map(|wanted| wanted.pinned.is_some())
+            .collect();
         assert_eq!(pins, [true, false, true, false, true, false]);
     }
 
@@ -295,9 +369,18 @@ mod tests {
     fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
         let found = |id: &str| {
             let (materialization_id, uri) = (id.to_owned(), format!("file:///{id}"));
-            vec![Version { materialization_id, uri, rows: None, part: Part::Whole }]
+            vec![Version {
+                materialization_id,
+                uri,
+                rows: None,
+                part: Part::Whole,
+            }]
         };
-        let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &[]), input("n/c", &[])];
+        let inputs = [
+            input("n/a", &["k=s:1", "k=s:2"]),
+            input("n/b", &[]),
+            input("n/c", &[]),
+        ];
         let resolved = resolved(&inputs, vec![found("x"), vec![], vec![], found("y")]);
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {
             input
@@ -337,22 +420,40 @@ mod tests {
     async fn a_version_of_a_mapped_asset_is_what_all_its_children_made() {
         use sqlx::{Connection, Executor};
         let database = servo_local::TestDatabase::create().await.unwrap();
-        let mut admin = sqlx::PgConnection::connect(&database.admin_url()).await.unwrap();
+        let mut admin = sqlx::PgConnection::connect(&database.admin_url())
+            .await
+            .unwrap();
         admin.execute(sqlx::raw_sql(ROWS)).await.unwrap();
         let config = servo_store::DatabaseConfig::new(database.service_url(), database.password());
         let store = servo_store::Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
-        let plan = pb::Plan { tenant: "acme".to_owned(), workspace: "prod".to_owned(), ..Default::default() };
-        let inputs = [input("n/a", &["k=s:1", "k=s:2"]), input("n/b", &["k=s:1"]), input("n/c", &["k=s:1"])];
+        let plan = pb::Plan {
+            tenant: "acme".to_owned(),
+            workspace: "prod".to_owned(),
+            ..Default::default()
+        };
+        let inputs = [
+            input("n/a", &["k=s:1", "k=s:2"]),
+            input("n/b", &["k=s:1"]),
+            input("n/c", &["k=s:1"]),
+        ];
         let wanted = wanted(&plan, &TakenOver::new(), &inputs);
         let resolved = resolved(&inputs, find(store.loops(), &wanted).await.unwrap());
         let told = |input: &pb::ResolvedInput| {
             let told = |version: &pb::ResolvedVersion| {
-                (version.partition_key.clone(), !version.materialization_id.is_empty())
+                (
+                    version.partition_key.clone(),
+                    !version.materialization_id.is_empty(),
+                )
             };
-            (input.mapped, input.versions.iter().map(told).collect::<Vec<_>>())
+            (
+                input.mapped,
+                input.versions.iter().map(told).collect::<Vec<_>>(),
+            )
         };
         let named = |keys: &[(&str, bool)]| {
-            keys.iter().map(|(key, there)| ((*key).to_owned(), *there)).collect::<Vec<_>>()
+            keys.iter()
+                .map(|(key, there)| ((*key).to_owned(), *there))
+                .collect::<Vec<_>>()
         };
         let items = [
             ("_map=i:0,k=s:1", false),
@@ -362,12 +463,20 @@ mod tests {
             ("k=s:2", false),
         ];
         let last = wanted.last().unwrap().clone();
-        let missing = Wanted { asset_key: "n/none".to_owned(), ..last.clone() };
-        let many: Vec<Wanted> =
-            std::iter::repeat_n(missing, KEYS_PER_STATEMENT_MAX).chain([last.clone()]).collect();
+        let missing = Wanted {
+            asset_key: "n/none".to_owned(),
+            ..last.clone()
+        };
+        let many: Vec<Wanted> = std::iter::repeat_n(missing, KEYS_PER_STATEMENT_MAX)
+            .chain([last.clone()])
+            .collect();
         let found = find(store.loops(), &many).await.unwrap();
         assert_eq!((found.len(), found[0].len()), (many.len(), 0));
-        assert_eq!(found.last(), find(store.loops(), &[last]).await.unwrap().first(), "in its own place");
+        assert_eq!(
+            found.last(),
+            find(store.loops(), &[last]).await.unwrap().first(),
+            "in its own place"
+        );
         assert_eq!(told(&resolved[0]), (true, named(&items)));
         assert_eq!(told(&resolved[1]), (false, named(&[("k=s:1", true)])));
         assert_eq!(told(&resolved[2]), (true, named(&[("k=s:1", true)])));

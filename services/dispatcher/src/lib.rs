@@ -107,7 +107,12 @@ pub struct Push {
 
 impl Default for Push {
     fn default() -> Push {
-        Push { targets: Vec::new(), queues: 1, max_per_second: 500, max_concurrent: 100 }
+        Push {
+            targets: Vec::new(),
+            queues: 1,
+            max_per_second: 500,
+            max_concurrent: 100,
+        }
     }
 }
 
@@ -136,8 +141,8 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let config = &mesh.config().dispatcher;
     let store = Store::connect(Service::Dispatcher, &mesh.config().database)?;
-    let ttl =
-        LeaseTtl::new(config.lease_ttl).map_err(|bad| Fault::config("dispatcher.lease_ttl", bad.fault))?;
+    let ttl = LeaseTtl::new(config.lease_ttl)
+        .map_err(|bad| Fault::config("dispatcher.lease_ttl", bad.fault))?;
     let signer = signer(config)?;
     let read_plans = |engine| Plans::new(engine, store.loops().clone(), config.plan_cache);
     let queues = queue_names(config.push.queues);
@@ -146,14 +151,35 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let read_inputs = |engine| Reading::start(engine, store.loops().clone());
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
-    let moves = Moves { loops: store.loops().clone(), own_address: address(&mesh) };
-    let (engine, engine_loop) =
-        engine(signer.clone(), metrics.clone(), read_plans, read_inputs, pushes, moves);
-    let (streams_bell, commands_bell, reached_bell) = (Doorbell::new(), Doorbell::new(), Doorbell::new());
+    let moves = Moves {
+        loops: store.loops().clone(),
+        own_address: address(&mesh),
+    };
+    let (engine, engine_loop) = engine(
+        signer.clone(),
+        metrics.clone(),
+        read_plans,
+        read_inputs,
+        pushes,
+        moves,
+    );
+    let (streams_bell, commands_bell, reached_bell) =
+        (Doorbell::new(), Doorbell::new(), Doorbell::new());
     let instance = WorkerId::new((wire::now() * 1e3) as u64, rand::random()).to_string();
     let leases = Leases::new(&store, Stream::Dispatch, &instance, &address(&mesh), ttl);
-    let leases = Arc::new(LeaseLoop::new(&store, leases, engine.clone(), &instance, ttl.get()));
-    let streams = Arc::new(StreamLoop::new(&mesh, &store, engine.clone(), &streams_bell));
+    let leases = Arc::new(LeaseLoop::new(
+        &store,
+        leases,
+        engine.clone(),
+        &instance,
+        ttl.get(),
+    ));
+    let streams = Arc::new(StreamLoop::new(
+        &mesh,
+        &store,
+        engine.clone(),
+        &streams_bell,
+    ));
     let commands = Arc::new(CommandLoop::new(&store, engine.clone(), leases.clone()));
     let dispatcher = Dispatcher {
         mesh: mesh.clone(),
@@ -165,7 +191,13 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         connections: Arc::default(),
     };
     let shutdown = mesh.shutdown().clone();
-    let given_back = run_beside(&mesh, engine_loop, &engine, [&streams_bell, &reached_bell], leases.clone());
+    let given_back = run_beside(
+        &mesh,
+        engine_loop,
+        &engine,
+        [&streams_bell, &reached_bell],
+        leases.clone(),
+    );
     let measured = (!config.push.targets.is_empty()).then(|| queue.clone());
     if !config.push.targets.is_empty() {
         run_pusher(&mesh, queue);
@@ -183,24 +215,45 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
             let leases = leases.clone();
             async move { leases.run_once().await }
         })
-        .with_loop("streams", Pace::every(STREAMS_EVERY).woken_by(&streams_bell), move || {
-            let streams = streams.clone();
-            async move { streams.run_once().await }
+        .with_loop(
+            "streams",
+            Pace::every(STREAMS_EVERY).woken_by(&streams_bell),
+            move || {
+                let streams = streams.clone();
+                async move { streams.run_once().await }
+            },
+        )
+        .with_loop(
+            "commands",
+            Pace::every(COMMANDS_EVERY).woken_by(&commands_bell),
+            move || {
+                let commands = commands.clone();
+                async move { commands.run_once().await }
+            },
+        )
+        .with_loop(
+            "pushed_workers",
+            Pace::every(pushes::LOOK_EVERY).woken_by(&reached_bell),
+            move || {
+                pushes::look(
+                    pushed_store.clone(),
+                    pushed_engine.clone(),
+                    signer.clone(),
+                    allowed.clone(),
+                )
+            },
+        )
+        .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
+            limits::follow(quota.clone(), engine.clone())
         })
-        .with_loop("commands", Pace::every(COMMANDS_EVERY).woken_by(&commands_bell), move || {
-            let commands = commands.clone();
-            async move { commands.run_once().await }
-        })
-        .with_loop("pushed_workers", Pace::every(pushes::LOOK_EVERY).woken_by(&reached_bell), move || {
-            pushes::look(pushed_store.clone(), pushed_engine.clone(), signer.clone(), allowed.clone())
-        })
-        .with_loop("limits", Pace::every(LIMITS_EVERY), move || limits::follow(quota.clone(), engine.clone()))
         .with_loop("registry", Pace::every(registry::SEEN_EVERY), move || {
             let (store, engine) = (registry_store.clone(), registry_engine.clone());
             let (metrics, queue) = (metrics.clone(), measured.clone());
             async move {
                 registry::measure(&engine, queue.as_ref(), &metrics).await?;
-                registry::run_once(store, engine).await.map_err(tonic::Status::from)
+                registry::run_once(store, engine)
+                    .await
+                    .map_err(tonic::Status::from)
             }
         })
         .until_signal()
@@ -241,7 +294,9 @@ fn run_pusher(mesh: &Mesh<Config>, queue: PostgresQueue) {
     let tls = mesh.tls().clone();
     let tls = ClientTls::new(move || tls.web_client_config());
     let stop = CancellationToken::new();
-    tokio::spawn(Pusher::new(queue, Some(tls), uuid::Uuid::from_bytes(rand::random())).run(stop.clone()));
+    tokio::spawn(
+        Pusher::new(queue, Some(tls), uuid::Uuid::from_bytes(rand::random())).run(stop.clone()),
+    );
     let shutdown = mesh.shutdown().clone();
     tokio::spawn(async move {
         shutdown.draining().await;
@@ -250,7 +305,11 @@ fn run_pusher(mesh: &Mesh<Config>, queue: PostgresQueue) {
 }
 
 fn push_queue(store: &Store, push: &Push, names: &[Arc<str>]) -> Result<PostgresQueue, Fault> {
-    if let Some(bad) = push.targets.iter().find(|target| core::target::Target::parse(target).is_none()) {
+    if let Some(bad) = push
+        .targets
+        .iter()
+        .find(|target| core::target::Target::parse(target).is_none())
+    {
         let fault = format!("`{bad}` is no address; write http:// or https:// and a host");
         return Err(Fault::config("dispatcher.push.targets", fault));
     }
@@ -265,13 +324,21 @@ fn push_queue(store: &Store, push: &Push, names: &[Arc<str>]) -> Result<Postgres
 
 fn address(mesh: &Mesh<Config>) -> String {
     let configured = mesh.config().dispatcher.address.clone();
-    configured.unwrap_or_else(|| format!("https://{}", mesh.common().server.address(Service::Dispatcher)))
+    configured.unwrap_or_else(|| {
+        format!(
+            "https://{}",
+            mesh.common().server.address(Service::Dispatcher)
+        )
+    })
 }
 
 fn signer(config: &Section) -> Result<Signer, Fault> {
     let fault = |fault| Fault::config("dispatcher.signing_keys", fault);
     let callbacks = config.signing_keys.ring().map_err(fault)?;
-    let (kid, secret) = config.signing_keys.current().ok_or_else(|| fault(BadKeys::None))?;
+    let (kid, secret) = config
+        .signing_keys
+        .current()
+        .ok_or_else(|| fault(BadKeys::None))?;
     let grace = SignatureGrace::new(config.signature_grace)
         .map_err(|error| Fault::config("dispatcher.signature_grace", error))?;
     Ok(Signer {

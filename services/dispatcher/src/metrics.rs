@@ -55,10 +55,26 @@ impl Metrics {
         );
         let help = "Envelopes that wait in the push queue, and those that are being pushed";
         registry.register("push_queue_entries", help, self.entries.clone());
-        registry.register("dispatcher_workers", "Workers that are reached from here", self.workers.clone());
-        registry.register("dispatcher_shards_held", "Admission shards held here", self.shards.clone());
-        registry.register("dispatcher_claims", "Tasks that were chosen", self.claimed.clone());
-        registry.register("dispatcher_claims_refused", "Claims that did not count", self.refused.clone());
+        registry.register(
+            "dispatcher_workers",
+            "Workers that are reached from here",
+            self.workers.clone(),
+        );
+        registry.register(
+            "dispatcher_shards_held",
+            "Admission shards held here",
+            self.shards.clone(),
+        );
+        registry.register(
+            "dispatcher_claims",
+            "Tasks that were chosen",
+            self.claimed.clone(),
+        );
+        registry.register(
+            "dispatcher_claims_refused",
+            "Claims that did not count",
+            self.refused.clone(),
+        );
     }
 
     /// Takes the place of what was noted before: who has nothing any more is not shown.
@@ -67,13 +83,25 @@ impl Metrics {
         self.shards.set(i64::try_from(shards).unwrap_or(i64::MAX));
         self.depth.clear();
         self.quota.clear();
-        for Depth { tenant, ready, live, used } in depths {
+        for Depth {
+            tenant,
+            ready,
+            live,
+            used,
+        } in depths
+        {
             for (state, count) in [("READY", ready), ("LIVE", live)] {
-                let labels = DepthLabels { tenant_id: tenant.to_string(), state };
+                let labels = DepthLabels {
+                    tenant_id: tenant.to_string(),
+                    state,
+                };
                 self.depth.get_or_create(&labels).set(i64::from(*count));
             }
             for (name, share) in used {
-                let labels = QuotaLabels { tenant_id: tenant.to_string(), quota_type: name.clone() };
+                let labels = QuotaLabels {
+                    tenant_id: tenant.to_string(),
+                    quota_type: name.clone(),
+                };
                 self.quota.get_or_create(&labels).set(*share);
             }
         }
@@ -82,7 +110,10 @@ impl Metrics {
     pub(crate) fn note_queues(&self, queues: &[QueueCounts]) {
         for counts in queues {
             for (state, count) in [("WAITING", counts.waiting), ("PUSHING", counts.pushing)] {
-                let labels = EntryLabels { queue: counts.queue.clone(), state };
+                let labels = EntryLabels {
+                    queue: counts.queue.clone(),
+                    state,
+                };
                 self.entries.get_or_create(&labels).set(count);
             }
         }

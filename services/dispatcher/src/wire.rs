@@ -9,8 +9,8 @@ use servo_model::{Digest, TaskKey, TenantId, WorkerId, WorkspaceId};
 use servo_proto::v1 as pb;
 
 use crate::core::{
-    Demand, Ended, LiveTask, OfferedRun, OfferedTask, PlanRef, PushOrder, Room, Seconds, Shape, ShapedTask,
-    Snapshot, Task, TenantLimits, Update, Withdrawn, Worker,
+    Demand, Ended, LiveTask, OfferedRun, OfferedTask, PlanRef, PushOrder, Room, Seconds, Shape,
+    ShapedTask, Snapshot, Task, TenantLimits, Update, Withdrawn, Worker,
 };
 
 /// A message that cannot be read: the field and what is wrong with it.
@@ -22,7 +22,10 @@ pub(crate) struct BadMessage {
 }
 
 fn bad(field: &'static str) -> impl Fn(servo_model::ids::IdError) -> BadMessage {
-    move |error| BadMessage { field, fault: error.to_string() }
+    move |error| BadMessage {
+        field,
+        fault: error.to_string(),
+    }
 }
 
 pub(crate) fn snapshot(told: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
@@ -31,7 +34,11 @@ pub(crate) fn snapshot(told: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> 
         epoch: told.epoch,
         first: told.first,
         last: told.last,
-        ready: told.ready.into_iter().map(offered).collect::<Result<_, _>>()?,
+        ready: told
+            .ready
+            .into_iter()
+            .map(offered)
+            .collect::<Result<_, _>>()?,
         live: told.live.into_iter().map(live).collect::<Result<_, _>>()?,
     })
 }
@@ -39,33 +46,70 @@ pub(crate) fn snapshot(told: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> 
 pub(crate) fn update(told: pb::AdmitUpdate) -> Result<Update, BadMessage> {
     let attempt = |id: &str| id.parse().map_err(bad("attempt_id"));
     let ended = |ended: pb::EndedAttempt| {
-        Ok(Ended { attempt_id: attempt(&ended.attempt_id)?, held: ended.slot_ms as f64 / 1e3 })
+        Ok(Ended {
+            attempt_id: attempt(&ended.attempt_id)?,
+            held: ended.slot_ms as f64 / 1e3,
+        })
     };
     Ok(Update {
         shard: shard(told.shard)?,
-        ready: told.ready.into_iter().map(offered).collect::<Result<_, _>>()?,
-        withdrawn: told.withdrawn.into_iter().map(withdrawn).collect::<Result<_, _>>()?,
-        ended: told.ended.into_iter().map(ended).collect::<Result<_, _>>()?,
-        cancelled: told.cancelled.iter().map(|live| attempt(&live.attempt_id)).collect::<Result<_, _>>()?,
+        ready: told
+            .ready
+            .into_iter()
+            .map(offered)
+            .collect::<Result<_, _>>()?,
+        withdrawn: told
+            .withdrawn
+            .into_iter()
+            .map(withdrawn)
+            .collect::<Result<_, _>>()?,
+        ended: told
+            .ended
+            .into_iter()
+            .map(ended)
+            .collect::<Result<_, _>>()?,
+        cancelled: told
+            .cancelled
+            .iter()
+            .map(|live| attempt(&live.attempt_id))
+            .collect::<Result<_, _>>()?,
     })
 }
 
 pub(crate) fn shard(shard: u32) -> Result<i16, BadMessage> {
-    let known = i16::try_from(shard).ok().filter(|shard| *shard < servo_model::Stream::Execution.shards());
-    known.ok_or_else(|| BadMessage { field: "shard", fault: format!("there is no shard {shard} of runs") })
+    let known = i16::try_from(shard)
+        .ok()
+        .filter(|shard| *shard < servo_model::Stream::Execution.shards());
+    known.ok_or_else(|| BadMessage {
+        field: "shard",
+        fault: format!("there is no shard {shard} of runs"),
+    })
 }
 
 pub(crate) fn task(task: Option<pb::TaskRef>) -> Result<Task, BadMessage> {
-    let task = task.ok_or_else(|| BadMessage { field: "task", fault: "is not set".to_owned() })?;
-    Ok(Task { ordinal: task.ordinal, map_index: task.map_index })
+    let task = task.ok_or_else(|| BadMessage {
+        field: "task",
+        fault: "is not set".to_owned(),
+    })?;
+    Ok(Task {
+        ordinal: task.ordinal,
+        map_index: task.map_index,
+    })
 }
 
 pub(crate) fn task_ref(task: Task) -> pb::TaskRef {
-    pb::TaskRef { ordinal: task.ordinal, map_index: task.map_index }
+    pb::TaskRef {
+        ordinal: task.ordinal,
+        map_index: task.map_index,
+    }
 }
 
 pub(crate) fn plans(ahead: pb::AdmitAhead) -> Result<Vec<PlanRef>, BadMessage> {
-    ahead.plans.iter().map(|plan| plan_ref(&plan.tenant, &plan.workspace, &plan.plan_id)).collect()
+    ahead
+        .plans
+        .iter()
+        .map(|plan| plan_ref(&plan.tenant, &plan.workspace, &plan.plan_id))
+        .collect()
 }
 
 fn plan_ref(tenant: &str, workspace: &str, plan_id: &str) -> Result<PlanRef, BadMessage> {
@@ -83,7 +127,11 @@ fn offered(run: pb::ReadyRun) -> Result<OfferedRun, BadMessage> {
         run: run.run_id.parse().map_err(bad("run_id"))?,
         backfill: run.backfill,
         trace: (trace.traceparent, trace.tracestate),
-        tasks: run.tasks.into_iter().map(offered_task).collect::<Result<_, _>>()?,
+        tasks: run
+            .tasks
+            .into_iter()
+            .map(offered_task)
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -125,23 +173,43 @@ fn withdrawn(withdrawn: pb::RunTasks) -> Result<Withdrawn, BadMessage> {
     Ok(Withdrawn {
         tenant: withdrawn.tenant.parse().map_err(bad("tenant"))?,
         run: withdrawn.run_id.parse().map_err(bad("run_id"))?,
-        tasks: withdrawn.tasks.into_iter().map(|one| task(Some(one))).collect::<Result<_, _>>()?,
+        tasks: withdrawn
+            .tasks
+            .into_iter()
+            .map(|one| task(Some(one)))
+            .collect::<Result<_, _>>()?,
     })
 }
 
 /// What admission needs to know of a plan.
 pub(crate) fn shape(plan: &pb::Plan) -> Result<Shape, BadMessage> {
     let workspace: WorkspaceId = plan.workspace.parse().map_err(bad("workspace"))?;
-    let assets: Vec<_> =
-        plan.assets.iter().map(|asset| (Arc::new(demand(&workspace, asset)), asset.priority)).collect();
+    let assets: Vec<_> = plan
+        .assets
+        .iter()
+        .map(|asset| (Arc::new(demand(&workspace, asset)), asset.priority))
+        .collect();
     let task = |task: &pb::PlannedTask| {
         let key = task.task_key.parse::<TaskKey>();
-        let key = key.map_err(|error| BadMessage { field: "task_key", fault: error.to_string() })?;
+        let key = key.map_err(|error| BadMessage {
+            field: "task_key",
+            fault: error.to_string(),
+        })?;
         if task.asset as usize >= plan.assets.len() {
-            let fault = format!("{key} belongs to asset {} of {}", task.asset, plan.assets.len());
-            return Err(BadMessage { field: "asset", fault });
+            let fault = format!(
+                "{key} belongs to asset {} of {}",
+                task.asset,
+                plan.assets.len()
+            );
+            return Err(BadMessage {
+                field: "asset",
+                fault,
+            });
         }
-        Ok(ShapedTask { asset: task.asset, key })
+        Ok(ShapedTask {
+            asset: task.asset,
+            key,
+        })
     };
     let tasks = plan.tasks.iter().map(task).collect::<Result<_, _>>()?;
     Ok(Shape { assets, tasks })
@@ -178,7 +246,10 @@ pub(crate) fn worker(
     info: &pb::WorkerInfo,
     credits: u32,
 ) -> Result<Worker, BadMessage> {
-    let workspaces = info.workspaces.iter().map(|name| name.parse().map_err(bad("info.workspaces")));
+    let workspaces = info
+        .workspaces
+        .iter()
+        .map(|name| name.parse().map_err(bad("info.workspaces")));
     Ok(Worker {
         id,
         session: session.into(),
@@ -206,11 +277,22 @@ pub(crate) fn limits(told: &pb::TenantLimits) -> TenantLimits {
         max_concurrent_tasks: limits.max_concurrent_tasks,
         max_queued_tasks: limits.max_queued_tasks,
         weight_millis: limits.weight_millis.unwrap_or(default.weight_millis),
-        backfill_floor_ppm: limits.backfill_floor_ppm.unwrap_or(default.backfill_floor_ppm),
+        backfill_floor_ppm: limits
+            .backfill_floor_ppm
+            .unwrap_or(default.backfill_floor_ppm),
         backfill_cap_ppm: limits.backfill_cap_ppm.unwrap_or(default.backfill_cap_ppm),
-        pools: told.pools.iter().map(|pool| (pool.pool.as_str().into(), pool.slots)).collect(),
+        pools: told
+            .pools
+            .iter()
+            .map(|pool| (pool.pool.as_str().into(), pool.slots))
+            .collect(),
         suspended: told.suspended,
-        spent: told.budgets.iter().filter(|budget| holds_all(budget)).filter_map(spent).collect(),
+        spent: told
+            .budgets
+            .iter()
+            .filter(|budget| holds_all(budget))
+            .filter_map(spent)
+            .collect(),
     }
 }
 
@@ -235,7 +317,10 @@ pub(crate) fn seconds(time: Timestamp) -> Seconds {
 
 pub(crate) fn timestamp(seconds: Seconds) -> Timestamp {
     let nanos = (seconds.fract() * 1e9) as i32;
-    Timestamp { seconds: seconds as i64, nanos }
+    Timestamp {
+        seconds: seconds as i64,
+        nanos,
+    }
 }
 
 pub(crate) fn stored_time(time: servo_store::Timestamp) -> Timestamp {
@@ -243,15 +328,22 @@ pub(crate) fn stored_time(time: servo_store::Timestamp) -> Timestamp {
 }
 
 pub(crate) fn proto_duration(duration: Duration) -> prost_types::Duration {
-    prost_types::Duration { seconds: duration.as_secs() as i64, nanos: duration.subsec_nanos() as i32 }
+    prost_types::Duration {
+        seconds: duration.as_secs() as i64,
+        nanos: duration.subsec_nanos() as i32,
+    }
 }
 
 /// The duration, or `default` when it is unset or negative.
 pub(crate) fn duration_or(duration: Option<prost_types::Duration>, default: Duration) -> Duration {
-    duration.and_then(|duration| Duration::try_from(duration).ok()).unwrap_or(default)
+    duration
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .unwrap_or(default)
 }
 
 /// The wall clock; the core only ever gets it as an argument.
 pub(crate) fn now() -> Seconds {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }

@@ -22,14 +22,20 @@ pub(crate) struct Admitting {
 impl Admitting {
     pub(crate) fn new(mesh: &Mesh<Config>, store: &Store) -> Admitting {
         let known = mesh.holders(Service::Dispatcher);
-        Admitting { known, loops: store.loops().clone(), looked: Mutex::new(None) }
+        Admitting {
+            known,
+            loops: store.loops().clone(),
+            looked: Mutex::new(None),
+        }
     }
 
     /// `None` while nobody is known to admit for the tenant.
     pub(crate) async fn peer_for(&self, tenant: &str) -> Option<Peer> {
         let tenant: TenantId = tenant.parse().ok()?;
         self.look().await;
-        self.known.of(tenant.admission_shard()).map(|instance| instance.peer)
+        self.known
+            .of(tenant.admission_shard())
+            .map(|instance| instance.peer)
     }
 
     async fn look(&self) {
@@ -38,7 +44,9 @@ impl Admitting {
             return;
         }
         match self.loops.holders(Stream::Dispatch).await {
-            Ok(leases) => self.known.learn(leases.into_iter().map(|lease| (lease.shard, lease.address))),
+            Ok(leases) => self
+                .known
+                .learn(leases.into_iter().map(|lease| (lease.shard, lease.address))),
             Err(error) => {
                 tracing::warn!(%error, "who admits tasks could not be read; the last known still count")
             }

@@ -46,6 +46,14 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Gateway, &mesh.config().database)?;
     let keys = ApiKeys::new(&mesh.config().gateway.api_keys)
         .map_err(|bad| Fault::config(format!("gateway.api_keys[{}]", bad.index), bad.reason))?;
-    let pass = Pass::new(&mesh, &store, Arc::new(keys), AccessServiceServer::new(Access));
-    mesh.serve_public(pass.into_handler()).ready_when(store.readiness()).until_signal().await
+    let pass = Pass::new(
+        &mesh,
+        &store,
+        Arc::new(keys),
+        AccessServiceServer::new(Access),
+    );
+    mesh.serve_public(pass.into_handler())
+        .ready_when(store.readiness())
+        .until_signal()
+        .await
 }

@@ -43,16 +43,27 @@ impl Pass {
         keys: Arc<ApiKeys>,
         access: AccessServiceServer<Access>,
     ) -> Pass {
-        let peers = Service::ALL.into_iter().filter(|service| *service != Service::Gateway);
+        let peers = Service::ALL
+            .into_iter()
+            .filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
-        Pass { keys, peers: Arc::new(peers), admitting: Arc::new(Admitting::new(mesh, store)), access }
+        Pass {
+            keys,
+            peers: Arc::new(peers),
+            admitting: Arc::new(Admitting::new(mesh, store)),
+            access,
+        }
     }
 
     pub(crate) fn into_handler(self) -> Handler {
         BoxCloneSyncService::new(service_fn(move |request| {
             let pass = self.clone();
             async move {
-                Ok::<_, Infallible>(pass.answer(request).await.unwrap_or_else(|status| status.into_http()))
+                Ok::<_, Infallible>(
+                    pass.answer(request)
+                        .await
+                        .unwrap_or_else(|status| status.into_http()),
+                )
             }
         }))
     }
@@ -64,7 +75,10 @@ impl Pass {
         let principal = self.principal(ticket, request.headers())?;
         let method = method.ok_or_else(|| refusal(Shut::Unknown, &path))?;
         let (request, scope) = read_scope(request, method).await?;
-        let tenant = scope.as_ref().map(|scope| scope.tenant.clone()).unwrap_or_default();
+        let tenant = scope
+            .as_ref()
+            .map(|scope| scope.tenant.clone())
+            .unwrap_or_default();
         let request = with_caller(request, principal, scope)?;
         self.send(method, &tenant, request).await
     }
@@ -74,8 +88,9 @@ impl Pass {
         if ticket != Ticket::ApiKey {
             return Ok(None);
         }
-        let shown = bearer(headers)
-            .ok_or_else(|| unauthenticated(Reason::CredentialsMissing, "the call carries no API key"))?;
+        let shown = bearer(headers).ok_or_else(|| {
+            unauthenticated(Reason::CredentialsMissing, "the call carries no API key")
+        })?;
         let principal = self.keys.find(shown);
         let unknown = || unauthenticated(Reason::CredentialsInvalid, "the API key is not known");
         principal.map(Some).ok_or_else(unknown)
@@ -94,7 +109,12 @@ impl Pass {
         }
         match self.peers.get(&door::target(method)) {
             Some(peer) => peer.clone().oneshot(request).await,
-            None => self.access.clone().oneshot(request).await.map_err(|never| match never {}),
+            None => self
+                .access
+                .clone()
+                .oneshot(request)
+                .await
+                .map_err(|never| match never {}),
         }
     }
 }
@@ -110,8 +130,8 @@ async fn read_scope(
     }
     let (head, body) = request.into_parts();
     let first = FirstMessage::read(body).await?;
-    let scope =
-        scope::read(kind, &first.message).map_err(|bad| Error::new(Reason::InvalidField, bad.to_string()))?;
+    let scope = scope::read(kind, &first.message)
+        .map_err(|bad| Error::new(Reason::InvalidField, bad.to_string()))?;
     Ok((Request::from_parts(head, first.body), Some(scope)))
 }
 
@@ -121,8 +141,13 @@ fn with_caller(
     principal: Option<&Principal>,
     scope: Option<Scope>,
 ) -> Result<Request<Body>, Error> {
-    let Some(principal) = principal else { return Ok(request) };
-    let scope = scope.unwrap_or_else(|| Scope { tenant: principal.tenant.clone(), ..Scope::default() });
+    let Some(principal) = principal else {
+        return Ok(request);
+    };
+    let scope = scope.unwrap_or_else(|| Scope {
+        tenant: principal.tenant.clone(),
+        ..Scope::default()
+    });
     check_scope(principal, &scope)?;
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
@@ -141,7 +166,10 @@ fn with_caller(
 /// The answer is the same for what is not open and for what does not exist.
 fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
     let closed = |reason, what: &str, name: &str| {
-        Err(Error::new(reason, format!("{what} `{name}` does not exist or is not open to this API key")))
+        Err(Error::new(
+            reason,
+            format!("{what} `{name}` does not exist or is not open to this API key"),
+        ))
     };
     if scope.tenant != principal.tenant {
         return closed(Reason::TenantMismatch, "tenant", &scope.tenant);
@@ -153,18 +181,29 @@ fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+    headers
+        .get(AUTHORIZATION)?
+        .to_str()
+        .ok()?
+        .strip_prefix("Bearer ")
 }
 
 fn unauthenticated(reason: Reason, why: &str) -> Error {
-    Error::new(reason, format!("{why}: send `authorization: Bearer <API key>`"))
+    Error::new(
+        reason,
+        format!("{why}: send `authorization: Bearer <API key>`"),
+    )
 }
 
 fn refusal(shut: Shut, path: &str) -> Error {
     match shut {
-        Shut::Unknown => Error::new(Reason::NotImplemented, format!("{path} is no method of servo.v1")),
-        Shut::Internal => {
-            Error::new(Reason::CallerNotAllowed, format!("{path} may be called by services of the mesh only"))
-        }
+        Shut::Unknown => Error::new(
+            Reason::NotImplemented,
+            format!("{path} is no method of servo.v1"),
+        ),
+        Shut::Internal => Error::new(
+            Reason::CallerNotAllowed,
+            format!("{path} may be called by services of the mesh only"),
+        ),
     }
 }

@@ -29,7 +29,12 @@ impl ArtifactDir {
         fs::create_dir_all(&folder).await?;
         let path = folder.join(format!("upload-{:032x}", rand::random::<u128>()));
         let file = fs::File::create_new(&path).await?;
-        Ok(Upload { file, path, hash: Sha256::new(), bytes: 0 })
+        Ok(Upload {
+            file,
+            path,
+            hash: Sha256::new(),
+            bytes: 0,
+        })
     }
 
     /// Tenants and workspaces are DNS labels, so they stand in paths as they are.

@@ -21,7 +21,10 @@ pub(crate) struct Graphs {
 
 impl Default for Graphs {
     fn default() -> Graphs {
-        Graphs { kept: Mutex::default(), weight_max: WEIGHT_MAX }
+        Graphs {
+            kept: Mutex::default(),
+            weight_max: WEIGHT_MAX,
+        }
     }
 }
 
@@ -60,7 +63,11 @@ impl Graphs {
 
 impl Kept {
     fn drop_oldest(&mut self) {
-        let oldest = self.graphs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest);
+        let oldest = self
+            .graphs
+            .iter()
+            .min_by_key(|(_, (_, used))| *used)
+            .map(|(digest, _)| *digest);
         if let Some((graph, _)) = oldest.and_then(|digest| self.graphs.remove(&digest)) {
             self.weight -= graph.weight();
         }
@@ -74,21 +81,36 @@ mod tests {
     use super::*;
 
     fn graph(name: &str, assets: usize) -> Arc<Deployed> {
-        let asset = |n: usize| AssetDefinition { key: format!("n/a{n}"), source: true, ..Default::default() };
+        let asset = |n: usize| AssetDefinition {
+            key: format!("n/a{n}"),
+            source: true,
+            ..Default::default()
+        };
         let assets = (0..assets).map(asset).collect();
-        let manifest = Manifest { format: 1, code_version: name.to_owned(), assets, ..Default::default() };
+        let manifest = Manifest {
+            format: 1,
+            code_version: name.to_owned(),
+            assets,
+            ..Default::default()
+        };
         Arc::new(Deployed::new(manifest).unwrap())
     }
 
     #[test]
     fn what_was_used_longest_ago_goes_first() {
         let all: Vec<_> = (0..3).map(|n| graph(&n.to_string(), 10)).collect();
-        let graphs = Graphs { weight_max: all[0].weight() * 5 / 2, ..Graphs::default() };
+        let graphs = Graphs {
+            weight_max: all[0].weight() * 5 / 2,
+            ..Graphs::default()
+        };
         graphs.keep(all[0].clone());
         graphs.keep(all[1].clone());
         assert!(graphs.find(&all[0].digest).is_some());
         graphs.keep(all[2].clone());
-        let kept: Vec<bool> = all.iter().map(|graph| graphs.find(&graph.digest).is_some()).collect();
+        let kept: Vec<bool> = all
+            .iter()
+            .map(|graph| graphs.find(&graph.digest).is_some())
+            .collect();
         assert_eq!(kept, [true, false, true]);
         let large = graphs.keep(graph("large", 100));
         assert!(graphs.find(&large.digest).is_some());

@@ -60,7 +60,9 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
             loops::follow_limits(quota.clone(), board.clone())
         })
-        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || loops::expire_requests(store.clone()))
+        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || {
+            loops::expire_requests(store.clone())
+        })
         .until_signal()
         .await
 }

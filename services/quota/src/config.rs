@@ -18,7 +18,10 @@ pub struct Section {
 
 impl Default for Section {
     fn default() -> Section {
-        Section { defaults: Defaults::default(), count_every: Duration::from_secs(5) }
+        Section {
+            defaults: Defaults::default(),
+            count_every: Duration::from_secs(5),
+        }
     }
 }
 

@@ -54,20 +54,35 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let quota = Quota::new(&store, &mesh, defaults);
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
-    let limits = Arc::new(LimitsLoop::new(&store, defaults, quota.board.clone(), metrics));
+    let limits = Arc::new(LimitsLoop::new(
+        &store,
+        defaults,
+        quota.board.clone(),
+        metrics,
+    ));
     let usage = Arc::new(UsageLoop::new(&store));
     let bell = quota.bell.clone();
     mesh.serve(QuotaServiceServer::new(quota))
         .ready_when(store.readiness())
-        .with_loop("limits", Pace::every(LOOK_EVERY).woken_by(&bell), move || {
-            let limits = limits.clone();
-            async move { limits.run_once().await }
+        .with_loop(
+            "limits",
+            Pace::every(LOOK_EVERY).woken_by(&bell),
+            move || {
+                let limits = limits.clone();
+                async move { limits.run_once().await }
+            },
+        )
+        .with_loop(
+            "usage",
+            Pace::every(mesh.config().quota.count_every),
+            move || {
+                let usage = usage.clone();
+                async move { usage.run_once().await }
+            },
+        )
+        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || {
+            loops::expire_requests(store.clone())
         })
-        .with_loop("usage", Pace::every(mesh.config().quota.count_every), move || {
-            let usage = usage.clone();
-            async move { usage.run_once().await }
-        })
-        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || loops::expire_requests(store.clone()))
         .until_signal()
         .await
 }
@@ -75,7 +90,10 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
 fn defaults(config: &Config) -> Result<QuotaLimits, Fault> {
     let limits = config.quota.defaults.limits();
     core::limits::check(&limits, &QuotaLimits::default()).map_err(|bad| {
-        Fault::config(format!("quota.defaults.{}", bad.field.trim_start_matches("limits.")), bad.sentence)
+        Fault::config(
+            format!("quota.defaults.{}", bad.field.trim_start_matches("limits.")),
+            bad.sentence,
+        )
     })?;
     Ok(limits)
 }

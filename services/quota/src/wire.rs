@@ -7,7 +7,10 @@ use crate::core::budgets;
 use crate::store::budgets::BudgetRow;
 
 pub(crate) fn timestamp(time: Timestamp) -> prost_types::Timestamp {
-    prost_types::Timestamp { seconds: time.as_second(), nanos: time.subsec_nanosecond() }
+    prost_types::Timestamp {
+        seconds: time.as_second(),
+        nanos: time.subsec_nanosecond(),
+    }
 }
 
 pub(crate) fn stored(time: Timestamp) -> Stored {

@@ -46,7 +46,12 @@ impl KnownRuns {
         let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
         self.looks.send((wanted, reply)).map_err(|_| stopping())?;
         let found = answer.await.map_err(|_| stopping())?;
-        found.map_err(|error| Error::new(Reason::NotReady, format!("the store does not answer: {error}")))
+        found.map_err(|error| {
+            Error::new(
+                Reason::NotReady,
+                format!("the store does not answer: {error}"),
+            )
+        })
     }
 }
 
@@ -61,12 +66,15 @@ async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Wanted, Reply
         }
         let (wanted, replies): (Vec<Wanted>, Vec<Reply>) = gathered.into_iter().unzip();
         match known_runs(&loops, &wanted).await {
-            Ok(found) => {
-                replies.into_iter().zip(found).for_each(|(reply, found)| drop(reply.send(Ok(found))))
-            }
+            Ok(found) => replies
+                .into_iter()
+                .zip(found)
+                .for_each(|(reply, found)| drop(reply.send(Ok(found)))),
             Err(error) => {
                 let error = Arc::new(error);
-                replies.into_iter().for_each(|reply| drop(reply.send(Err(error.clone()))));
+                replies
+                    .into_iter()
+                    .for_each(|reply| drop(reply.send(Err(error.clone()))));
             }
         }
     }

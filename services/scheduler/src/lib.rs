@@ -62,7 +62,10 @@ pub struct Instance {
     /// Where other services reach this instance. Defaults to the address it listens on.
     pub address: Option<String>,
     /// How long a shard waits for an instance that went silent.
-    #[serde(default = "lease_ttl", deserialize_with = "servo_mesh::config::duration")]
+    #[serde(
+        default = "lease_ttl",
+        deserialize_with = "servo_mesh::config::duration"
+    )]
     pub lease_ttl: Duration,
 }
 
@@ -79,14 +82,20 @@ pub fn start(mesh: Mesh<Config>) -> Life {
 }
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let Config { database, scheduler: instance } = mesh.config();
+    let Config {
+        database,
+        scheduler: instance,
+    } = mesh.config();
     let store = Store::connect(Service::Scheduler, database)?;
     let run_ids = RunIds::new(&instance.run_id_secret)
         .map_err(|error| Fault::config("scheduler.run_id_secret", error))?;
     let ttl = LeaseTtl::new(instance.lease_ttl)
         .map_err(|error| Fault::config("scheduler.lease_ttl", error.fault))?;
     let listen = mesh.common().server.address(Service::Scheduler);
-    let address = instance.address.clone().unwrap_or_else(|| format!("https://{listen}"));
+    let address = instance
+        .address
+        .clone()
+        .unwrap_or_else(|| format!("https://{listen}"));
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
     let metrics = Metrics::default();
@@ -101,7 +110,13 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         limits: limits.clone(),
     };
     let shards = Shards::start(&store, around);
-    let keeper = Keeper::new(&store, shards.clone(), &Ulid::generate().to_string(), &address, ttl);
+    let keeper = Keeper::new(
+        &store,
+        shards.clone(),
+        &Ulid::generate().to_string(),
+        &address,
+        ttl,
+    );
     let planning = Planning::start(mesh.peer(Service::Planner));
     let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
     let loops = store.loops().clone();
@@ -113,10 +128,18 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         limits: limits.clone(),
     };
     let planner = tokio::spawn(plan_runs(waiting, desk));
-    let follower =
-        Follower { quota: mesh.peer(Service::Quota), board: limits_board.into(), shards: shards.clone() };
+    let follower = Follower {
+        quota: mesh.peer(Service::Quota),
+        board: limits_board.into(),
+        shards: shards.clone(),
+    };
     let known = KnownRuns::start(loops.clone());
-    let route = Route::new(shards.clone(), mesh.holders(Service::Scheduler), loops, &address);
+    let route = Route::new(
+        shards.clone(),
+        mesh.holders(Service::Scheduler),
+        loops,
+        &address,
+    );
     let dispatcher = DispatcherServiceClient::new(mesh.peer(Service::Dispatcher));
     let scheduler = Scheduler {
         store: store.clone(),
@@ -135,16 +158,24 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
-        .with_loop("keep shards", Pace::every(ttl.get() / 3).woken_by(keeper.bell()), move || {
-            round.clone().run_once()
+        .with_loop(
+            "keep shards",
+            Pace::every(ttl.get() / 3).woken_by(keeper.bell()),
+            move || round.clone().run_once(),
+        )
+        .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
+            follower.clone().follow()
         })
-        .with_loop("limits", Pace::every(LIMITS_EVERY), move || follower.clone().follow())
-        .with_loop("sweep bus", Pace::every(loops::SWEEP_BUS_EVERY), move || {
-            loops::sweep_bus(listeners.clone(), bus.clone())
-        })
-        .with_loop("sweep ledger", Pace::every(loops::SWEEP_LEDGER_EVERY), move || {
-            loops::sweep_ledger(ledger.clone())
-        })
+        .with_loop(
+            "sweep bus",
+            Pace::every(loops::SWEEP_BUS_EVERY),
+            move || loops::sweep_bus(listeners.clone(), bus.clone()),
+        )
+        .with_loop(
+            "sweep ledger",
+            Pace::every(loops::SWEEP_LEDGER_EVERY),
+            move || loops::sweep_ledger(ledger.clone()),
+        )
         .until_signal()
         .await;
     keeper.leave().await;

@@ -12,7 +12,9 @@ use crate::core::{Changes, Run, Time};
 
 const TASK_SECONDS: [f64; 9] = [0.01, 0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0];
 const WAIT_SECONDS: [f64; 9] = [0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0];
-const RUN_SECONDS: [f64; 9] = [0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 28_800.0];
+const RUN_SECONDS: [f64; 9] = [
+    0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 28_800.0,
+];
 const FLUSH_SECONDS: [f64; 8] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 1.0];
 const FLUSH_EVENTS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 512.0, 1_024.0, 2_048.0];
 
@@ -105,13 +107,29 @@ impl Metrics {
         );
         let help = "From a task being ready to its start";
         registry.register("task_queue_wait_seconds", help, self.waits.clone());
-        registry.register("task_attempts", "Attempts by their number", self.attempts.clone());
+        registry.register(
+            "task_attempts",
+            "Attempts by their number",
+            self.attempts.clone(),
+        );
         registry.register("run", "Changes of state of runs", self.runs.clone());
-        registry.register("run_duration_seconds", "From a run's start to its end", self.run_seconds.clone());
+        registry.register(
+            "run_duration_seconds",
+            "From a run's start to its end",
+            self.run_seconds.clone(),
+        );
         let help = "How long a flush took to be stored";
         registry.register("scheduler_flush_seconds", help, self.flush_seconds.clone());
-        registry.register("scheduler_flush_events", "Events per flush", self.flush_events.clone());
-        registry.register("scheduler_shards_held", "Shards that this instance folds", self.shards.clone());
+        registry.register(
+            "scheduler_flush_events",
+            "Events per flush",
+            self.flush_events.clone(),
+        );
+        registry.register(
+            "scheduler_shards_held",
+            "Shards that this instance folds",
+            self.shards.clone(),
+        );
         let help = "Runs of which an event could not be folded; any is worth an alert";
         registry.register("scheduler_runs_set_aside", help, self.set_aside.clone());
         let help = "Panics that made an instance load its shards anew; any is worth an alert";
@@ -131,9 +149,15 @@ impl Metrics {
             };
             self.runs.get_or_create(&labels).inc();
         }
-        if let (Some(ended), Some(started)) = (run.ended_at.filter(|_| changes.run), run.started_at) {
-            let labels = WorkspaceLabels { tenant_id: tenant_id.clone(), workspace_id: workspace_id.clone() };
-            self.run_seconds.get_or_create(&labels).observe(seconds(started, ended));
+        if let (Some(ended), Some(started)) = (run.ended_at.filter(|_| changes.run), run.started_at)
+        {
+            let labels = WorkspaceLabels {
+                tenant_id: tenant_id.clone(),
+                workspace_id: workspace_id.clone(),
+            };
+            self.run_seconds
+                .get_or_create(&labels)
+                .observe(seconds(started, ended));
         }
         self.note_tasks(run, changes, &tenant_id, &workspace_id);
     }
@@ -151,31 +175,58 @@ impl Metrics {
                 reason: change.reason.name(),
             };
             self.tasks.get_or_create(&labels).inc();
-            let labels = AssetLabels { tenant_id: tenant_id.to_owned(), asset_key };
-            let Some(cell) = run.cell(change.slot) else { continue };
+            let labels = AssetLabels {
+                tenant_id: tenant_id.to_owned(),
+                asset_key,
+            };
+            let Some(cell) = run.cell(change.slot) else {
+                continue;
+            };
             match change.to {
                 TaskState::Queued => self.note_attempt(labels, change.attempt),
                 TaskState::Succeeded | TaskState::Failed => {
                     if let (Some(started), Some(ended)) = (cell.started_at, cell.ended_at) {
-                        self.task_seconds.get_or_create(&labels).observe(seconds(started, ended));
+                        self.task_seconds
+                            .get_or_create(&labels)
+                            .observe(seconds(started, ended));
                     }
                 }
                 _ => {}
             }
             // Pulled tasks start with their hand-over, and say so when they end.
-            if let (TaskState::Running | TaskState::Succeeded | TaskState::Failed, Some(ready), Some(started)) =
-                (change.to, cell.ready_at, cell.started_at)
+            if let (
+                TaskState::Running | TaskState::Succeeded | TaskState::Failed,
+                Some(ready),
+                Some(started),
+            ) = (change.to, cell.ready_at, cell.started_at)
                 && change.from != TaskState::Running
             {
-                let labels = TenantLabels { tenant_id: tenant_id.to_owned() };
-                self.waits.get_or_create(&labels).observe(seconds(ready, started));
+                let labels = TenantLabels {
+                    tenant_id: tenant_id.to_owned(),
+                };
+                self.waits
+                    .get_or_create(&labels)
+                    .observe(seconds(ready, started));
             }
         }
     }
 
-    fn note_attempt(&self, AssetLabels { tenant_id, asset_key }: AssetLabels, attempt: u32) {
+    fn note_attempt(
+        &self,
+        AssetLabels {
+            tenant_id,
+            asset_key,
+        }: AssetLabels,
+        attempt: u32,
+    ) {
         let attempt_number = attempt.min(ATTEMPTS_NAMED_MAX);
-        self.attempts.get_or_create(&AttemptLabels { tenant_id, asset_key, attempt_number }).inc();
+        self.attempts
+            .get_or_create(&AttemptLabels {
+                tenant_id,
+                asset_key,
+                attempt_number,
+            })
+            .inc();
     }
 }
 

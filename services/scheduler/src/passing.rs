@@ -33,10 +33,21 @@ pub(crate) struct Passing {
 
 impl Passing {
     /// Answers for each of `answers` asks, in their order.
-    pub(crate) async fn pass(&self, to: Instance, events: Vec<v1::EventRecord>, answers: usize) -> Answer {
+    pub(crate) async fn pass(
+        &self,
+        to: Instance,
+        events: Vec<v1::EventRecord>,
+        answers: usize,
+    ) -> Answer {
         let (reply, answer) = oneshot::channel();
         let gone = || Status::unavailable("the way to the holder of the shard is closed");
-        self.way(to).send(Passed { events, answers, reply }).map_err(|_| gone())?;
+        self.way(to)
+            .send(Passed {
+                events,
+                answers,
+                reply,
+            })
+            .map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -89,7 +100,10 @@ impl Call {
     fn send(self, client: &Client) {
         let mut client = client.clone();
         tokio::spawn(async move {
-            let request = v1::ApplyEventsRequest { events: self.events, ..Default::default() };
+            let request = v1::ApplyEventsRequest {
+                events: self.events,
+                ..Default::default()
+            };
             let answer = client.apply_events(request).await;
             let mut applied = answer.map(|answer| answer.into_inner().events.into_iter());
             for (answers, reply) in self.waiting {

@@ -38,7 +38,10 @@ impl Planning {
 /// Plans come along in the answer, up to a megabyte each.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-async fn run(client: PlannerServiceClient<Peer>, mut inbox: mpsc::UnboundedReceiver<(v1::PlanOrder, Reply)>) {
+async fn run(
+    client: PlannerServiceClient<Peer>,
+    mut inbox: mpsc::UnboundedReceiver<(v1::PlanOrder, Reply)>,
+) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
         let mut gathered = vec![first];
@@ -48,13 +51,18 @@ async fn run(client: PlannerServiceClient<Peer>, mut inbox: mpsc::UnboundedRecei
             gathered.push(more);
         }
         let (orders, replies): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
-        let answer = client.clone().make_plans(v1::MakePlansRequest { orders }).await;
+        let answer = client
+            .clone()
+            .make_plans(v1::MakePlansRequest { orders })
+            .await;
         match answer {
             Ok(answer) => answer_each(replies, answer.into_inner().results),
             Err(status) => {
                 for reply in replies {
-                    let told =
-                        format!("the planner did not answer ({}); try again in a moment", status.message());
+                    let told = format!(
+                        "the planner did not answer ({}); try again in a moment",
+                        status.message()
+                    );
                     let _ = reply.send(Err(Error::new(Reason::NotReady, told)));
                 }
             }
@@ -68,7 +76,10 @@ fn answer_each(replies: Vec<Reply>, results: Vec<v1::PlanResult>) {
         let answer = match results.next().and_then(|result| result.result) {
             Some(v1::plan_result::Result::Plan(plan)) => Ok(plan),
             Some(v1::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
-            None => Err(Error::new(Reason::Internal, "the planner answered fewer plans than were ordered")),
+            None => Err(Error::new(
+                Reason::Internal,
+                "the planner answered fewer plans than were ordered",
+            )),
         };
         let _ = reply.send(answer);
     }

@@ -39,31 +39,63 @@ pub(crate) struct Begun {
 
 impl Replay {
     pub(crate) fn new(number: i64, graph: Option<Arc<Graph>>) -> Replay {
-        Replay { number, graph, begun: None }
+        Replay {
+            number,
+            graph,
+            begun: None,
+        }
     }
 
     /// Folds the next event. What comes before the request, and what no fold takes or can read, did nothing.
     pub(crate) fn fold(&mut self, event: &Event) -> Result<Option<Step>, String> {
-        let Ok((body, trace)) = wire::body_of(&event.payload) else { return Ok(None) };
+        let Ok((body, trace)) = wire::body_of(&event.payload) else {
+            return Ok(None);
+        };
         let at = event.recorded_at.unix_us();
         let Some(begun) = &mut self.begun else {
-            let Body::RunRequested(asked) = &body else { return Ok(None) };
-            let header =
-                wire::header(&event.tenant, &event.workspace, self.number, asked, trace.as_ref(), at);
+            let Body::RunRequested(asked) = &body else {
+                return Ok(None);
+            };
+            let header = wire::header(
+                &event.tenant,
+                &event.workspace,
+                self.number,
+                asked,
+                trace.as_ref(),
+                at,
+            );
             let run = Run::requested(header.map_err(|bad| bad.to_string())?);
-            let mut changes = Changes { run: true, ..Changes::default() };
+            let mut changes = Changes {
+                run: true,
+                ..Changes::default()
+            };
             changes.run_history.push((None, run.state, run.reason));
             let (asked, errors) = (asked.clone(), BTreeMap::new());
-            self.begun = Some(Begun { asked, run, plan_fingerprint: String::new(), errors });
-            return Ok(Some(Step { body, verdict: Verdict::Folded, changes }));
+            self.begun = Some(Begun {
+                asked,
+                run,
+                plan_fingerprint: String::new(),
+                errors,
+            });
+            return Ok(Some(Step {
+                body,
+                verdict: Verdict::Folded,
+                changes,
+            }));
         };
-        let Ok(happened) = wire::from_body(&body, self.graph.as_ref()) else { return Ok(None) };
+        let Ok(happened) = wire::from_body(&body, self.graph.as_ref()) else {
+            return Ok(None);
+        };
         let mut changes = Changes::default();
         let verdict = fold(&mut begun.run, &happened, at, &mut changes);
         if let (Body::PlanCreated(created), Verdict::Folded) = (&body, &verdict) {
             begun.plan_fingerprint.clone_from(&created.plan_fingerprint);
         }
         begun.errors.extend(changes.errors.iter().cloned());
-        Ok(Some(Step { body, verdict, changes }))
+        Ok(Some(Step {
+            body,
+            verdict,
+            changes,
+        }))
     }
 }

@@ -43,13 +43,25 @@ pub(crate) struct Submitted {
 }
 
 impl Route {
-    pub(crate) fn new(shards: Shards, holders: Holders, loops: LoopStore, own_address: &str) -> Route {
-        Route { shards, holders, loops, own_address: own_address.into(), passing: Passing::default() }
+    pub(crate) fn new(
+        shards: Shards,
+        holders: Holders,
+        loops: LoopStore,
+        own_address: &str,
+    ) -> Route {
+        Route {
+            shards,
+            holders,
+            loops,
+            own_address: own_address.into(),
+            passing: Passing::default(),
+        }
     }
 
     /// Has the asks judged by the shard's holder, and answers for each in its order.
     pub(crate) async fn submit(&self, shard: i16, asks: Vec<Ask>) -> Result<Vec<Submitted>, Error> {
-        let patience = time_left().map_or(PATIENCE, |left| left.saturating_sub(MARGIN).min(PATIENCE));
+        let patience =
+            time_left().map_or(PATIENCE, |left| left.saturating_sub(MARGIN).min(PATIENCE));
         let until = Instant::now() + patience;
         loop {
             match self.shards.submit(shard, asks.clone()).await {
@@ -81,14 +93,21 @@ impl Route {
             Some(known) => Some(known),
             None => self.holder_elsewhere(shard).await?,
         };
-        let Some(holder) = holder else { return Ok(None) };
-        let events = asks.iter().flat_map(|ask| wire::records(ask, shard)).collect();
+        let Some(holder) = holder else {
+            return Ok(None);
+        };
+        let events = asks
+            .iter()
+            .flat_map(|ask| wire::records(ask, shard))
+            .collect();
         match self.passing.pass(holder, events, asks.len()).await {
             // Events are known by their ids and keys when they come again.
             Ok(answers) if answers.iter().any(is_for_nobody) => Ok(None),
             Ok(answers) => {
-                let submitted =
-                    |mut applied: v1::AppliedEvent| Submitted { run: applied.run.take(), applied };
+                let submitted = |mut applied: v1::AppliedEvent| Submitted {
+                    run: applied.run.take(),
+                    applied,
+                };
                 Ok(Some(answers.into_iter().map(submitted).collect()))
             }
             // Whether it was judged may be unknown.
@@ -104,13 +123,16 @@ impl Route {
     }
 
     fn known_elsewhere(&self, shard: i16) -> Option<Instance> {
-        self.holders.of(shard).filter(|holder| holder.address != self.own_address)
+        self.holders
+            .of(shard)
+            .filter(|holder| holder.address != self.own_address)
     }
 
     async fn look(&self) -> Result<(), Error> {
         let leases = self.loops.holders(Stream::Execution).await;
         let leases = leases.map_err(|error| Error::new(Reason::NotReady, error.to_string()))?;
-        self.holders.learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        self.holders
+            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
         Ok(())
     }
 }
@@ -121,9 +143,10 @@ pub(crate) const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_rea
 /// Why nothing came of it, as callers are told.
 pub(crate) fn not_done(why: &NotDone) -> Error {
     match why {
-        NotDone::NotHeld => {
-            Error::new(Reason::NotHolder, "no instance holds the run's shard just now; try again")
-        }
+        NotDone::NotHeld => Error::new(
+            Reason::NotHolder,
+            "no instance holds the run's shard just now; try again",
+        ),
         NotDone::KeyTaken => Error::new(Reason::AlreadyExists, why.to_string()),
         NotDone::Unavailable(_) | NotDone::Stopped => Error::new(Reason::NotReady, why.to_string()),
     }
@@ -131,16 +154,25 @@ pub(crate) fn not_done(why: &NotDone) -> Error {
 
 /// It was not judged, because the shard has moved or its holder could not store anything.
 fn is_for_nobody(applied: &v1::AppliedEvent) -> bool {
-    matches!(applied.refusal(), v1::ErrorReason::NotHolder | v1::ErrorReason::NotReady)
+    matches!(
+        applied.refusal(),
+        v1::ErrorReason::NotHolder | v1::ErrorReason::NotReady
+    )
 }
 
 fn passed_back(status: &Status) -> Error {
-    Error::new(reason_of(status).unwrap_or(Reason::DependencyUnavailable), status.message())
+    Error::new(
+        reason_of(status).unwrap_or(Reason::DependencyUnavailable),
+        status.message(),
+    )
 }
 
 impl From<Done> for Submitted {
     fn from(done: Done) -> Submitted {
-        Submitted { applied: applied(&done), run: done.run.as_ref().map(wire::standing) }
+        Submitted {
+            applied: applied(&done),
+            run: done.run.as_ref().map(wire::standing),
+        }
     }
 }
 
@@ -157,10 +189,15 @@ pub(crate) fn applied(done: &Done) -> v1::AppliedEvent {
         DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
         DoneAs::Core(Verdict::Refused(refusal)) => refused(reason(refusal), &refusal.to_string()),
         // The event that stands in the ledger is another one; whoever asks reads the run for it.
-        DoneAs::Exists => v1::AppliedEvent { event_id: String::new(), ..accepted(v1::Acceptance::Duplicate) },
+        DoneAs::Exists => v1::AppliedEvent {
+            event_id: String::new(),
+            ..accepted(v1::Acceptance::Duplicate)
+        },
         DoneAs::Conflict => refused(Reason::RunKeyConflict, "the key stands for another request"),
         DoneAs::RunUnknown => refused(Reason::RunNotFound, "the run is not known"),
-        DoneAs::StaleAdmission => refused(Reason::StaleAttempt, "the claim's lease is not the newest"),
+        DoneAs::StaleAdmission => {
+            refused(Reason::StaleAttempt, "the claim's lease is not the newest")
+        }
         DoneAs::Refused(excess) => refused(Reason::QuotaExceeded, &excess.to_string()),
         DoneAs::NoRoom => refused(Reason::InvalidState, "there is no place for the run yet"),
         DoneAs::SetAside => refused(Reason::InvalidState, SET_ASIDE),

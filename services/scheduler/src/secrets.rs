@@ -17,7 +17,10 @@ pub(crate) struct RunIds {
 impl RunIds {
     pub(crate) fn new(installation: &str) -> Result<RunIds, SecretTooShort> {
         RunIdSecret::new(installation.as_bytes())?;
-        Ok(RunIds { installation: installation.into(), tenants: Arc::default() })
+        Ok(RunIds {
+            installation: installation.into(),
+            tenants: Arc::default(),
+        })
     }
 
     pub(crate) fn derive(&self, tenant: &TenantId, workspace: &WorkspaceId, key: &RunKey) -> RunId {
@@ -25,7 +28,10 @@ impl RunIds {
     }
 
     fn secret(&self, tenant: &TenantId) -> Arc<RunIdSecret> {
-        let mut tenants = self.tenants.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut tenants = self
+            .tenants
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let make = || {
             let digest = Digest::of(format!("{}\0{tenant}", self.installation));
             Arc::new(RunIdSecret::new(digest.as_bytes().to_vec()).expect("a digest is long enough"))

@@ -16,7 +16,10 @@ pub(crate) fn log(run: &Run, changes: &Changes) {
     if !enabled!(Level::DEBUG) {
         return;
     }
-    changes.history.iter().for_each(|change| log_task(run, change));
+    changes
+        .history
+        .iter()
+        .for_each(|change| log_task(run, change));
     for (from, to, reason) in &changes.run_history {
         let (header, counts) = (&run.header, run.counts());
         let (trace_id, span_id) = trace(&header.traceparent);
@@ -74,7 +77,10 @@ fn log_task(run: &Run, change: &TaskChange) {
 /// Trace and span of a W3C traceparent; empty for a run that came without one.
 fn trace(traceparent: &str) -> (&str, &str) {
     let mut parts = traceparent.split('-').skip(1);
-    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+    (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

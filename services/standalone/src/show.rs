@@ -25,7 +25,10 @@ impl Progress {
                 env!("CARGO_PKG_VERSION")
             );
         }
-        Progress { quiet, last: Instant::now() }
+        Progress {
+            quiet,
+            last: Instant::now(),
+        }
     }
 
     pub(crate) fn done(&mut self, step: Step) {
@@ -51,11 +54,25 @@ fn words(step: Step) -> &'static str {
 pub(crate) fn table(status: &[ServiceStatus]) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);
-    table.set_header(["service", "address", "identity", "health", "version", "started"]);
+    table.set_header([
+        "service", "address", "identity", "health", "version", "started",
+    ]);
     for one in status {
-        let health = if one.healthy { "healthy".to_owned() } else { one.waiting_for.clone() };
-        let colour = if one.healthy { Color::Green } else { Color::Red };
-        let health = if coloured() { Cell::new(health).fg(colour) } else { Cell::new(health) };
+        let health = if one.healthy {
+            "healthy".to_owned()
+        } else {
+            one.waiting_for.clone()
+        };
+        let colour = if one.healthy {
+            Color::Green
+        } else {
+            Color::Red
+        };
+        let health = if coloured() {
+            Cell::new(health).fg(colour)
+        } else {
+            Cell::new(health)
+        };
         let text = [one.service.name(), &one.address, &one.identity];
         let mut row: Vec<Cell> = text.into_iter().map(Cell::new).collect();
         row.extend([health, Cell::new(&one.version), Cell::new(&one.start_time)]);
@@ -67,17 +84,32 @@ pub(crate) fn table(status: &[ServiceStatus]) -> Table {
 /// Where to look next.
 pub(crate) fn places(mesh: &LocalMesh) -> String {
     let lines = [
-        ("API", format!("{} (gRPC, tenant `{TENANT}`)", mesh.address(Service::Gateway))),
+        (
+            "API",
+            format!(
+                "{} (gRPC, tenant `{TENANT}`)",
+                mesh.address(Service::Gateway)
+            ),
+        ),
         ("API key", mesh.api_key_path().display().to_string()),
         ("CA", mesh.ca_path().display().to_string()),
         ("metrics", mesh.metrics_address(Service::Gateway)),
-        ("logs", mesh.log_path(Service::Gateway).display().to_string()),
+        (
+            "logs",
+            mesh.log_path(Service::Gateway).display().to_string(),
+        ),
     ];
-    lines.map(|(name, place)| format!("  {name:<9}{place}")).join("\n")
+    lines
+        .map(|(name, place)| format!("  {name:<9}{place}"))
+        .join("\n")
 }
 
 /// The same for machines.
-pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus], outcome: Option<&Outcome>) -> Result<String> {
+pub(crate) fn json(
+    mesh: &LocalMesh,
+    status: &[ServiceStatus],
+    outcome: Option<&Outcome>,
+) -> Result<String> {
     let services: Vec<_> = status
         .iter()
         .map(|one| {

@@ -62,11 +62,19 @@ impl Bug {
             Bug::FinishFoldedTwice => "a repeated outcome is folded as if it were the first",
             Bug::StaleLeaseAccepted => "a flush under a lease that ran out or moved is stored",
             Bug::SnapshotForgotten => "a stream that is opened again gets no snapshot",
-            Bug::SlotFreedTwice => "an attempt gives its slot back when it starts, and again when it ends",
+            Bug::SlotFreedTwice => {
+                "an attempt gives its slot back when it starts, and again when it ends"
+            }
             Bug::RetryWithoutDelay => "a retry does not wait",
-            Bug::ShardKeptUnloaded => "a lease is renewed whose shard could not be loaded after an outage",
-            Bug::KeyNotCompared => "another request under a run key is answered as if it were the first",
-            Bug::RunForgotten => "a run whose event met a taken key is forgotten, and its timers with it",
+            Bug::ShardKeptUnloaded => {
+                "a lease is renewed whose shard could not be loaded after an outage"
+            }
+            Bug::KeyNotCompared => {
+                "another request under a run key is answered as if it were the first"
+            }
+            Bug::RunForgotten => {
+                "a run whose event met a taken key is forgotten, and its timers with it"
+            }
         }
     }
 }

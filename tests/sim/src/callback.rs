@@ -79,7 +79,10 @@ pub struct Callback {
 
 impl Callback {
     pub fn new(me: usize) -> Callback {
-        Callback { me, calls: BTreeMap::new() }
+        Callback {
+            me,
+            calls: BTreeMap::new(),
+        }
     }
 
     fn place(&self) -> Place {
@@ -102,14 +105,28 @@ impl Callback {
     }
 
     fn forward(&mut self, call: u64, env: &mut Env) {
-        let Some((report, _)) = self.calls.get(&call) else { return };
+        let Some((report, _)) = self.calls.get(&call) else {
+            return;
+        };
         let event = report.event.clone();
         match scheduler::holder_of(event.shard, env) {
             Some(holder) if !env.database_is_down() => {
-                let reply = Reply::Callback { callback: self.me, life: env.life(self.place()), call };
-                let work = Work { shard: event.shard, asks: vec![Ask::Event(event)], reply };
+                let reply = Reply::Callback {
+                    callback: self.me,
+                    life: env.life(self.place()),
+                    call,
+                };
+                let work = Work {
+                    shard: event.shard,
+                    asks: vec![Ask::Event(event)],
+                    reply,
+                };
                 env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
-                env.later(CALL_PATIENCE, self.place(), Message::Callback(self.me, ToCallback::Late(call)));
+                env.later(
+                    CALL_PATIENCE,
+                    self.place(),
+                    Message::Callback(self.me, ToCallback::Late(call)),
+                );
             }
             _ => self.without_holder(call, env),
         }
@@ -128,9 +145,15 @@ impl Callback {
 
     /// Looks for a holder for a moment, then records without one.
     fn without_holder(&mut self, call: u64, env: &mut Env) {
-        let Some((report, since)) = self.calls.get(&call) else { return };
+        let Some((report, since)) = self.calls.get(&call) else {
+            return;
+        };
         if env.now - since < HOLDER_PATIENCE {
-            return env.later(LOOK_AGAIN, self.place(), Message::Callback(self.me, ToCallback::Again(call)));
+            return env.later(
+                LOOK_AGAIN,
+                self.place(),
+                Message::Callback(self.me, ToCallback::Again(call)),
+            );
         }
         let event = Box::new(report.event.clone());
         if env.database_is_down() {
@@ -140,13 +163,24 @@ impl Callback {
         if late {
             env.stats.fault(Fault::LateCommit);
         }
-        let commit_after = if late { env.dice.between(20, 1_200) * MS } else { 0 };
-        env.store(Store::Append { by: env.holder(self.place()), call, event, commit_after });
+        let commit_after = if late {
+            env.dice.between(20, 1_200) * MS
+        } else {
+            0
+        };
+        env.store(Store::Append {
+            by: env.holder(self.place()),
+            call,
+            event,
+            commit_after,
+        });
     }
 
     fn appended(&mut self, call: u64, appended: Result<Appended, ()>, env: &mut Env) {
-        let start =
-            self.calls.get(&call).is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
+        let start = self
+            .calls
+            .get(&call)
+            .is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
         let acceptance = match appended {
             Ok(Appended::New) => Acceptance::Recorded,
             // Nobody here knows whether it was folded.
@@ -159,12 +193,20 @@ impl Callback {
     }
 
     fn answer(&mut self, call: u64, acceptance: Acceptance, env: &mut Env) {
-        let Some((report, _)) = self.calls.remove(&call) else { return };
-        if matches!(acceptance, Acceptance::Folded | Acceptance::Late | Acceptance::Recorded) {
+        let Some((report, _)) = self.calls.remove(&call) else {
+            return;
+        };
+        if matches!(
+            acceptance,
+            Acceptance::Folded | Acceptance::Late | Acceptance::Recorded
+        ) {
             env.promised.push((report.event.key, "a worker"));
         }
         let Caller { worker, life, call } = report.from;
-        env.answer(life, Message::Worker(worker, ToWorker::Answer(call, acceptance)));
+        env.answer(
+            life,
+            Message::Worker(worker, ToWorker::Answer(call, acceptance)),
+        );
     }
 
     /// Notes a sign of life and tells from the rows whether to go on.
@@ -174,14 +216,22 @@ impl Callback {
         }
         let now = env.now;
         env.beats.entry(beat.attempt).or_default().push(now);
-        let cell = env.ledger.rows.get(&beat.run).and_then(|row| row.cells.get(&beat.task));
-        let active = cell.filter(|cell| cell.state.has_attempt() && cell.attempt_id == Some(beat.attempt));
+        let cell = env
+            .ledger
+            .rows
+            .get(&beat.run)
+            .and_then(|row| row.cells.get(&beat.task));
+        let active =
+            cell.filter(|cell| cell.state.has_attempt() && cell.attempt_id == Some(beat.attempt));
         let standing = match active {
             Some(cell) if cell.cancelling => Standing::Stop,
             Some(_) => Standing::GoOn,
             None => Standing::Stale,
         };
         let Caller { worker, life, .. } = beat.from;
-        env.answer(life, Message::Worker(worker, ToWorker::Stands(beat.attempt, standing)));
+        env.answer(
+            life,
+            Message::Worker(worker, ToWorker::Stands(beat.attempt, standing)),
+        );
     }
 }

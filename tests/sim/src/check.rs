@@ -33,14 +33,25 @@ pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
     for reason in &judge.reasons {
         env.stats.reason(*reason);
     }
-    env.stats.recorded = env.ledger.shards.iter().map(|shard| shard.events.len() as u64).sum();
+    env.stats.recorded = env
+        .ledger
+        .shards
+        .iter()
+        .map(|shard| shard.events.len() as u64)
+        .sum();
     verdict.and_then(|()| promises(env)).err()
 }
 
 /// A claim that is stored must be known to whoever admits next: nobody may have been told all of its shard without it.
 pub fn claim(event: &NewEvent, env: &mut Env) {
-    let (Key::Dispatch(attempt), Some(plan)) = (event.key, env.plans.get(&event.run)) else { return };
-    let told = env.told.get(&(event.shard, plan.header.tenant.admission_shard())).copied().unwrap_or(0);
+    let (Key::Dispatch(attempt), Some(plan)) = (event.key, env.plans.get(&event.run)) else {
+        return;
+    };
+    let told = env
+        .told
+        .get(&(event.shard, plan.header.tenant.admission_shard()))
+        .copied()
+        .unwrap_or(0);
     if event.admission_epoch < told {
         let why = format!(
             "{attempt} was claimed after the next dispatcher had been told of all that is live (I2, I9)"
@@ -77,8 +88,9 @@ impl Judge {
                     continue;
                 }
                 fenced(shard, recorded)?;
-                self.event(number, position, recorded, env)
-                    .map_err(|why| format!("{why}: {:?} at {number}/{position}", recorded.event.key))?;
+                self.event(number, position, recorded, env).map_err(|why| {
+                    format!("{why}: {:?} at {number}/{position}", recorded.event.key)
+                })?;
             }
         }
         Ok(())
@@ -104,7 +116,9 @@ impl Judge {
             fold(run, event, recorded.at, &mut Changes::default());
             fold(run, event, recorded.at, &mut Changes::default());
         }
-        let Some(run) = self.runs.get_mut(&run_id) else { return Ok(()) };
+        let Some(run) = self.runs.get_mut(&run_id) else {
+            return Ok(());
+        };
         let before = run.clone();
         let mut changes = Changes::default();
         let verdict = fold(run, event, recorded.at, &mut changes);
@@ -120,9 +134,16 @@ impl Judge {
 
     /// I4: a run makes a version of each partition once.
     fn materialized(&mut self, run: RunId, changes: &Changes) -> Check {
-        for made in changes.materialized.iter().filter(|made| made.promotion != Promotion::Late) {
+        for made in changes
+            .materialized
+            .iter()
+            .filter(|made| made.promotion != Promotion::Late)
+        {
             let place = (run, made.asset_key.clone(), made.partition_key.clone());
-            let again = self.made.insert(place, (made.slot, made.attempt_id)).is_some();
+            let again = self
+                .made
+                .insert(place, (made.slot, made.attempt_id))
+                .is_some();
             deny(again, "a run made a partition twice (I4)")?;
         }
         Ok(())
@@ -131,29 +152,49 @@ impl Judge {
     /// One process speaks for an attempt.
     fn session(&mut self, attempt: AttemptId, session: u64) -> Check {
         let first = *self.sessions.entry(attempt).or_insert(session);
-        deny(first != session, "two processes counted for one attempt (I1)")
+        deny(
+            first != session,
+            "two processes counted for one attempt (I1)",
+        )
     }
 
     /// One process begins an attempt's body, once, and one that needs permission begins in the process that got it.
     fn began(&self, env: &Env) -> Check {
         for (attempt, sessions) in &env.begun {
             let once: BTreeSet<u64> = sessions.iter().map(|(session, _)| *session).collect();
-            deny(once.len() < sessions.len(), &format!("{attempt} began twice in one process (4)"))?;
+            deny(
+                once.len() < sessions.len(),
+                &format!("{attempt} began twice in one process (4)"),
+            )?;
             let asked = sessions.iter().any(|(_, asked)| *asked);
-            deny(once.len() > 1, &format!("two processes began {attempt} (4)"))?;
-            let other = self.sessions.get(attempt).is_some_and(|session| !once.contains(session));
-            deny(asked && other, &format!("another process than the one that began {attempt} counts (I2)"))?;
+            deny(
+                once.len() > 1,
+                &format!("two processes began {attempt} (4)"),
+            )?;
+            let other = self
+                .sessions
+                .get(attempt)
+                .is_some_and(|session| !once.contains(session));
+            deny(
+                asked && other,
+                &format!("another process than the one that began {attempt} counts (I2)"),
+            )?;
         }
         for ((run, ..), (slot, attempt)) in &self.made {
             let cell = self.runs.get(run).and_then(|run| run.cell(*slot));
-            let wins = cell.is_some_and(|cell| cell.attempt_id == Some(*attempt) && cell.state.is_terminal());
-            deny(!wins, &format!("{attempt} made a version and did not win (I4)"))?;
+            let wins = cell
+                .is_some_and(|cell| cell.attempt_id == Some(*attempt) && cell.state.is_terminal());
+            deny(
+                !wins,
+                &format!("{attempt} made a version and did not win (I4)"),
+            )?;
         }
         Ok(())
     }
 
     fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
-        self.reasons.extend(changes.run_history.iter().map(|(.., reason)| *reason));
+        self.reasons
+            .extend(changes.run_history.iter().map(|(.., reason)| *reason));
         let Some(graph) = &run.graph else { return };
         for change in &changes.history {
             self.reasons.push(change.reason);
@@ -161,7 +202,8 @@ impl Judge {
             if taken != 0 {
                 let in_pool = &*graph.settings(change.slot.ordinal).pool == POOL;
                 let attempt = run.cell(change.slot).and_then(|cell| cell.attempt_id);
-                self.slots.push((at, taken, run.header.tenant.clone(), in_pool, attempt));
+                self.slots
+                    .push((at, taken, run.header.tenant.clone(), in_pool, attempt));
             }
         }
     }
@@ -171,10 +213,18 @@ impl Judge {
             return Err("an event counted after its run had ended (I1)".to_owned());
         }
         match event {
-            Event::Claimed { task, .. } => {
-                self.claimed(before, *task, recorded.event.run.shard(), recorded.event.admission_epoch)
-            }
-            Event::Started { task, attempt_id, session, .. } => {
+            Event::Claimed { task, .. } => self.claimed(
+                before,
+                *task,
+                recorded.event.run.shard(),
+                recorded.event.admission_epoch,
+            ),
+            Event::Started {
+                task,
+                attempt_id,
+                session,
+                ..
+            } => {
                 self.session(*attempt_id, *session)?;
                 let cancelling = before.cell(*task).is_none_or(|cell| cell.cancelling);
                 deny(cancelling, "an attempt was started after its cancel (I13)")
@@ -184,12 +234,19 @@ impl Judge {
                 self.end(finished.attempt_id)
             }
             Event::ForceCancelled { attempt_id, .. } => self.end(*attempt_id),
-            Event::Timer { kind, task, attempt_id } => {
+            Event::Timer {
+                kind,
+                task,
+                attempt_id,
+            } => {
                 if let (Some(attempt), true) = (attempt_id, *kind != TimerKind::Retry) {
                     self.end(*attempt)?;
                 }
                 let due = due(before, *kind, *task, recorded.event.judged_at, env);
-                deny(due.is_none_or(|due| recorded.at < due), "a timer fell before its time (9)")
+                deny(
+                    due.is_none_or(|due| recorded.at < due),
+                    "a timer fell before its time (9)",
+                )
             }
             _ => Ok(()),
         }
@@ -200,15 +257,26 @@ impl Judge {
     }
 
     fn claimed(&mut self, before: &Run, task: Slot, shard: i16, epoch: u64) -> Check {
-        let Some(graph) = &before.graph else { return Err("claimed without a plan (I8)".to_owned()) };
+        let Some(graph) = &before.graph else {
+            return Err("claimed without a plan (I8)".to_owned());
+        };
         let end = |up: &u32| before.cell(Slot::planned(*up)).and_then(Cell::resolution);
         let succeeded = |up: &u32| end(up) == Some(EdgeResolution::Success);
         let waits = !graph.task(task.ordinal).upstream.iter().all(succeeded);
-        deny(waits, "a task was claimed before its upstreams succeeded (I8, 6)")?;
-        let newest = self.epochs.entry((shard, before.header.tenant.admission_shard())).or_default();
+        deny(
+            waits,
+            "a task was claimed before its upstreams succeeded (I8, 6)",
+        )?;
+        let newest = self
+            .epochs
+            .entry((shard, before.header.tenant.admission_shard()))
+            .or_default();
         let stale = epoch < *newest;
         *newest = (*newest).max(epoch);
-        deny(stale, "a claim counted whose admission lease was lost (I2, I15)")
+        deny(
+            stale,
+            "a claim counted whose admission lease was lost (I2, I15)",
+        )
     }
 
     /// I5 and 2, 10: the rows are what the ledger says, duplicates or not.
@@ -221,11 +289,16 @@ impl Judge {
                 return Err(format!("rows and ledger differ (I5): {run_id} {other}"));
             }
             if let Some(other) = row.differs_from(&self.doubled[run_id]) {
-                return Err(format!("a duplicate made a difference (2): {run_id} {other}"));
+                return Err(format!(
+                    "a duplicate made a difference (2): {run_id} {other}"
+                ));
             }
             propagated(run).map_err(|why| format!("{why} in {run_id}"))?;
         }
-        deny(env.ledger.rows.len() != self.runs.len(), "a row has no run in the ledger (I5)")
+        deny(
+            env.ledger.rows.len() != self.runs.len(),
+            "a row has no run in the ledger (I5)",
+        )
     }
 
     /// I9: a sweep over the moments at which slots were taken and given back.
@@ -257,11 +330,21 @@ impl Judge {
 
 /// 19, I15: what a holder wrote, it wrote under the newest lease that anybody had by then.
 fn fenced(shard: &Shard, recorded: &Recorded) -> Check {
-    let Some((epoch, at)) = recorded.under else { return Ok(()) };
-    let newest = shard.grants.iter().filter(|(_, since)| *since <= at).map(|(epoch, _)| *epoch).max();
+    let Some((epoch, at)) = recorded.under else {
+        return Ok(());
+    };
+    let newest = shard
+        .grants
+        .iter()
+        .filter(|(_, since)| *since <= at)
+        .map(|(epoch, _)| *epoch)
+        .max();
     deny(
         newest != Some(epoch),
-        &format!("{:?} was written under a lease that had moved (19)", recorded.event.key),
+        &format!(
+            "{:?} was written under a lease that had moved (19)",
+            recorded.event.key
+        ),
     )
 }
 
@@ -272,7 +355,10 @@ fn deny(wrong: bool, why: &str) -> Check {
 /// 8: what is refused changes nothing.
 fn unchanged(before: &Run, after: &Run) -> Check {
     let same = (before.state, before.version) == (after.state, after.version)
-        && before.cells().zip(after.cells()).all(|(before, after)| before == after);
+        && before
+            .cells()
+            .zip(after.cells())
+            .all(|(before, after)| before == after);
     deny(!same, "a refused event changed its run (8)")
 }
 
@@ -282,7 +368,11 @@ fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &En
         return run.header.deadline;
     }
     let cell = run.cell(task?)?;
-    let beats = cell.attempt_id.and_then(|id| env.beats.get(&id)).into_iter().flatten();
+    let beats = cell
+        .attempt_id
+        .and_then(|id| env.beats.get(&id))
+        .into_iter()
+        .flatten();
     let beat = beats.copied().filter(|beat| *beat <= judged_at).max();
     let due = due_of(cell, run.graph.as_ref()?.settings(task?.ordinal), beat)?;
     match (kind, due.kind) {
@@ -294,7 +384,9 @@ fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &En
 
 /// I16: every task that has not ended has somebody who will see to it.
 fn owners(run: &Run) -> Check {
-    let Some(graph) = run.graph.as_ref().filter(|_| !run.state.is_terminal()) else { return Ok(()) };
+    let Some(graph) = run.graph.as_ref().filter(|_| !run.state.is_terminal()) else {
+        return Ok(());
+    };
     let open = |slot: Slot| run.cell(slot).is_some_and(|cell| !cell.state.is_terminal());
     let parents: BTreeSet<u32> = run
         .cells()
@@ -306,25 +398,40 @@ fn owners(run: &Run) -> Check {
             TaskState::Ready => true,
             TaskState::Blocked => {
                 parents.contains(&slot.ordinal)
-                    || graph.task(slot.ordinal).upstream.iter().any(|up| open(Slot::planned(*up)))
+                    || graph
+                        .task(slot.ordinal)
+                        .upstream
+                        .iter()
+                        .any(|up| open(Slot::planned(*up)))
             }
             TaskState::Planned => false,
             _ => cell.due_at.is_some(),
         };
-        deny(!owned, &format!("{slot:?} is {} and nobody sees to it (I16)", cell.state))?;
+        deny(
+            !owned,
+            &format!("{slot:?} is {} and nobody sees to it (I16)", cell.state),
+        )?;
     }
     Ok(())
 }
 
 /// 10: how upstreams ended decides, unless the run was stopped.
 fn propagated(run: &Run) -> Check {
-    let Some(graph) = run.graph.as_ref().filter(|_| run.state.is_terminal()) else { return Ok(()) };
+    let Some(graph) = run.graph.as_ref().filter(|_| run.state.is_terminal()) else {
+        return Ok(());
+    };
     for (slot, cell) in run.cells().filter(|(slot, _)| slot.item.is_none()) {
         let ups = graph.task(slot.ordinal).upstream.iter();
-        let ups: Vec<EdgeResolution> =
-            ups.filter_map(|up| run.cell(Slot::planned(*up))?.resolution()).collect();
-        let stopped = matches!(cell.reason, TransitionReason::RunCancelled | TransitionReason::RunTimedOut);
-        let failed = ups.iter().any(|up| matches!(up, EdgeResolution::Failed | EdgeResolution::Skipped));
+        let ups: Vec<EdgeResolution> = ups
+            .filter_map(|up| run.cell(Slot::planned(*up))?.resolution())
+            .collect();
+        let stopped = matches!(
+            cell.reason,
+            TransitionReason::RunCancelled | TransitionReason::RunTimedOut
+        );
+        let failed = ups
+            .iter()
+            .any(|up| matches!(up, EdgeResolution::Failed | EdgeResolution::Skipped));
         let cancelled = ups.contains(&EdgeResolution::Cancelled);
         let fits = match cell.state {
             TaskState::Skipped if failed => true,
@@ -337,17 +444,30 @@ fn propagated(run: &Run) -> Check {
         };
         let fresh = graph.task(slot.ordinal).up_to_date;
         let left_alone = cell.reason == TransitionReason::UpToDate && cell.attempt == 0;
-        deny(fresh != left_alone, &format!("{slot:?} is up to date: {fresh}, but {}", cell.reason))?;
-        deny(!fits, &format!("{slot:?} is {} after {ups:?} (10)", cell.state))?;
+        deny(
+            fresh != left_alone,
+            &format!("{slot:?} is up to date: {fresh}, but {}", cell.reason),
+        )?;
+        deny(
+            !fits,
+            &format!("{slot:?} is {} after {ups:?} (10)", cell.state),
+        )?;
     }
-    let failed = run.cells().any(|(slot, cell)| slot.item.is_none() && cell.state == TaskState::Failed);
-    deny(run.state == RunState::Succeeded && failed, "a run succeeded with a failed task (10)")
+    let failed = run
+        .cells()
+        .any(|(slot, cell)| slot.item.is_none() && cell.state == TaskState::Failed);
+    deny(
+        run.state == RunState::Succeeded && failed,
+        "a run succeeded with a failed task (10)",
+    )
 }
 
 /// 20: what somebody was told to be stored is there.
 fn promises(env: &Env) -> Check {
     match env.promised.iter().find(|(key, _)| !env.ledger.has(key)) {
-        Some((key, whom)) => Err(format!("{whom} was told that {key:?} is stored, and it is not (20)")),
+        Some((key, whom)) => Err(format!(
+            "{whom} was told that {key:?} is stored, and it is not (20)"
+        )),
         None => Ok(()),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_dispatcher::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId, TenantLimits,
-    Update, Worker, WorkerKey,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId,
+    TenantLimits, Update, Worker, WorkerKey,
 };
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
@@ -92,14 +92,20 @@ impl Dispatcher {
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
         let now = env.now as f64 / 1e6;
         match message {
-            ToDispatcher::Snapshot(source, snapshot) => self.admission.snapshot(source, *snapshot, now),
+            ToDispatcher::Snapshot(source, snapshot) => {
+                self.admission.snapshot(source, *snapshot, now)
+            }
             ToDispatcher::Update(source, update) => self.admission.update(source, *update, now),
             ToDispatcher::Results(source, number, refused) => {
                 self.admission.results(source, number, &refused, now);
             }
             ToDispatcher::Gone(source, shard) => {
                 self.admission.gone(source, shard);
-                env.later(MS, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+                env.later(
+                    MS,
+                    self.place(),
+                    Message::Dispatcher(self.me, ToDispatcher::Streams),
+                );
             }
             ToDispatcher::Closed(source) => self.closed(source, env),
             ToDispatcher::Connect(connect) => self.connect(*connect, env),
@@ -111,7 +117,9 @@ impl Dispatcher {
             ToDispatcher::Disconnected(wire) => self.disconnected(wire),
             ToDispatcher::Plan(plan) => {
                 let known = env.plans.values().find(|known| known.plan == plan);
-                known.into_iter().for_each(|known| self.admission.read(&plan, &known.shape, now));
+                known
+                    .into_iter()
+                    .for_each(|known| self.admission.read(&plan, &known.shape, now));
             }
             ToDispatcher::Leases => {
                 self.keep_leases(env);
@@ -126,12 +134,18 @@ impl Dispatcher {
 
     fn connect(&mut self, connect: Connect, env: &mut Env) {
         // The shard has moved since the worker registered.
-        if connect.worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant)) {
+        if connect
+            .worker
+            .tenant
+            .as_ref()
+            .is_some_and(|tenant| !self.admission.holds(tenant))
+        {
             return env.break_wire(connect.wire);
         }
         let worker = connect.worker.key();
         self.admission.join(connect.worker);
-        self.sessions.insert(worker.clone(), (connect.index, connect.wire));
+        self.sessions
+            .insert(worker.clone(), (connect.index, connect.wire));
         self.admission.compare(&worker, &connect.has);
     }
 
@@ -144,21 +158,35 @@ impl Dispatcher {
 
     /// Who came over this wire, unless it came over another one since.
     fn connected(&self, wire: u64) -> Option<WorkerKey> {
-        self.sessions.iter().find(|(_, (_, current))| *current == wire).map(|(worker, _)| worker.clone())
+        self.sessions
+            .iter()
+            .find(|(_, (_, current))| *current == wire)
+            .map(|(worker, _)| worker.clone())
     }
 
     fn closed(&mut self, source: SourceId, env: &mut Env) {
         self.admission.closed(source);
         self.retiring.remove(&source);
         self.schedulers.remove(&source);
-        self.streams.values_mut().filter(|open| open.source == source).for_each(|open| open.ended = true);
+        self.streams
+            .values_mut()
+            .filter(|open| open.source == source)
+            .for_each(|open| open.ended = true);
         let delay = env.dice.between(1, 100) * MS;
-        env.later(delay, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+        env.later(
+            delay,
+            self.place(),
+            Message::Dispatcher(self.me, ToDispatcher::Streams),
+        );
     }
 
     /// Renews what is held, takes what is free and gives back what others should have.
     fn keep_leases(&mut self, env: &mut Env) {
-        env.later(ROUND, self.place(), Message::Dispatcher(self.me, ToDispatcher::Leases));
+        env.later(
+            ROUND,
+            self.place(),
+            Message::Dispatcher(self.me, ToDispatcher::Leases),
+        );
         if env.database_is_down() {
             return;
         }
@@ -180,11 +208,19 @@ impl Dispatcher {
             held
         });
         while self.leases.len() > share {
-            let Some((shard, _)) = self.leases.pop_last() else { break };
-            (rows[shard as usize].holder, rows[shard as usize].lease_until) = (None, 0);
+            let Some((shard, _)) = self.leases.pop_last() else {
+                break;
+            };
+            (
+                rows[shard as usize].holder,
+                rows[shard as usize].lease_until,
+            ) = (None, 0);
         }
         for (shard, row) in (0i16..).zip(rows) {
-            if self.leases.len() < share && !self.leases.contains_key(&shard) && row.lease_until <= now {
+            if self.leases.len() < share
+                && !self.leases.contains_key(&shard)
+                && row.lease_until <= now
+            {
                 row.epoch += 1;
                 (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
                 self.leases.insert(shard, row.epoch);
@@ -197,21 +233,36 @@ impl Dispatcher {
     }
 
     fn hold(&mut self, env: &mut Env) {
-        env.note(format_args!("dispatcher {} admits for {:?}", self.me, self.leases));
+        env.note(format_args!(
+            "dispatcher {} admits for {:?}",
+            self.me, self.leases
+        ));
         env.stats.admission_moved += 1;
         self.held = self.leases.clone();
         self.admission.hold(self.held.clone());
-        let elsewhere =
-            |worker: &Worker| worker.tenant.as_ref().is_some_and(|tenant| !self.admission.holds(tenant));
-        let moved: Vec<WorkerKey> =
-            self.admission.workers().filter(|worker| elsewhere(worker)).map(Worker::key).collect();
+        let elsewhere = |worker: &Worker| {
+            worker
+                .tenant
+                .as_ref()
+                .is_some_and(|tenant| !self.admission.holds(tenant))
+        };
+        let moved: Vec<WorkerKey> = self
+            .admission
+            .workers()
+            .filter(|worker| elsewhere(worker))
+            .map(Worker::key)
+            .collect();
         for worker in moved {
             self.admission.leave(&worker);
             if let Some((_, wire)) = self.sessions.remove(&worker) {
                 env.break_wire(wire);
             }
         }
-        env.later(MS, self.place(), Message::Dispatcher(self.me, ToDispatcher::Streams));
+        env.later(
+            MS,
+            self.place(),
+            Message::Dispatcher(self.me, ToDispatcher::Streams),
+        );
     }
 
     /// Compares what is open with what should be.
@@ -222,7 +273,11 @@ impl Dispatcher {
         let mut wanted = BTreeSet::new();
         if !self.held.is_empty() {
             wanted.extend(
-                env.ledger.shards.iter().filter(|row| row.lease_until > env.now).filter_map(|row| row.holder),
+                env.ledger
+                    .shards
+                    .iter()
+                    .filter(|row| row.lease_until > env.now)
+                    .filter_map(|row| row.holder),
             );
         }
         let wanted: BTreeSet<usize> = wanted.into_iter().map(|(index, _)| index).collect();
@@ -230,15 +285,26 @@ impl Dispatcher {
         let held = self.held.clone();
         let mut retired = Vec::new();
         for (scheduler, open) in self.streams.iter_mut().filter(|(_, open)| !open.retiring) {
-            let nothing_new = held.iter().all(|(shard, epoch)| open.held.get(shard) == Some(epoch));
+            let nothing_new = held
+                .iter()
+                .all(|(shard, epoch)| open.held.get(shard) == Some(epoch));
             if !wanted.contains(scheduler) || !nothing_new {
                 open.retiring = true;
                 retired.push(open.source);
             } else if open.held != held {
                 open.held.clone_from(&held);
                 self.admission.opened(open.source, held.keys().copied());
-                let gate = Gate { source: open.source, dispatcher: self.me, leases: held.clone() };
-                env.on_wire(open.source.0, 1, 0, Message::Scheduler(*scheduler, ToScheduler::Open(gate)));
+                let gate = Gate {
+                    source: open.source,
+                    dispatcher: self.me,
+                    leases: held.clone(),
+                };
+                env.on_wire(
+                    open.source.0,
+                    1,
+                    0,
+                    Message::Scheduler(*scheduler, ToScheduler::Open(gate)),
+                );
             }
         }
         for source in retired {
@@ -260,19 +326,42 @@ impl Dispatcher {
         let held = self.held.clone();
         self.admission.opened(source, held.keys().copied());
         self.schedulers.insert(source, scheduler);
-        let gate = Gate { source, dispatcher: self.me, leases: held.clone() };
-        env.on_wire(source.0, 1, 0, Message::Scheduler(scheduler, ToScheduler::Open(gate)));
-        self.streams.insert(scheduler, Open { source, held, retiring: false, ended: false });
+        let gate = Gate {
+            source,
+            dispatcher: self.me,
+            leases: held.clone(),
+        };
+        env.on_wire(
+            source.0,
+            1,
+            0,
+            Message::Scheduler(scheduler, ToScheduler::Open(gate)),
+        );
+        self.streams.insert(
+            scheduler,
+            Open {
+                source,
+                held,
+                retiring: false,
+                ended: false,
+            },
+        );
     }
 
     fn act(&mut self, env: &mut Env) {
         for effect in self.admission.take_effects() {
             match effect {
                 Effect::Deliver { worker, attempt } => self.deliver(&worker, attempt, env),
-                Effect::Cancel { worker, attempt } => self.to_worker(&worker, ToWorker::Cancel(attempt), env),
+                Effect::Cancel { worker, attempt } => {
+                    self.to_worker(&worker, ToWorker::Cancel(attempt), env)
+                }
                 Effect::Read(plan) => {
                     let delay = env.dice.between(1, 30) * MS;
-                    env.later(delay, self.place(), Message::Dispatcher(self.me, ToDispatcher::Plan(plan)));
+                    env.later(
+                        delay,
+                        self.place(),
+                        Message::Dispatcher(self.me, ToDispatcher::Plan(plan)),
+                    );
                 }
             }
         }
@@ -285,12 +374,25 @@ impl Dispatcher {
     }
 
     fn deliver(&self, worker: &WorkerKey, attempt: AttemptId, env: &mut Env) {
-        let Some(live) = self.admission.live(attempt) else { return };
+        let Some(live) = self.admission.live(attempt) else {
+            return;
+        };
         let (run, task) = (live.run, slot_of(live.task));
-        let Some(plan) = env.plans.get(&run).cloned() else { return };
-        env.note(format_args!("dispatcher {} delivers {attempt} to {}", self.me, worker.id));
+        let Some(plan) = env.plans.get(&run).cloned() else {
+            return;
+        };
+        env.note(format_args!(
+            "dispatcher {} delivers {attempt} to {}",
+            self.me, worker.id
+        ));
         let pushed = plan.is_pushed(task);
-        let envelope = Envelope { run, task, attempt_id: attempt, attempt: live.attempt, pushed };
+        let envelope = Envelope {
+            run,
+            task,
+            attempt_id: attempt,
+            attempt: live.attempt,
+            pushed,
+        };
         self.to_worker(worker, ToWorker::Envelope(envelope), env);
         if pushed {
             self.tell_enqueued(run, task, attempt, env);
@@ -306,7 +408,9 @@ impl Dispatcher {
         env: &mut Env,
     ) {
         let shard = run.shard();
-        let Some(holder) = scheduler::holder_of(shard, env) else { return };
+        let Some(holder) = scheduler::holder_of(shard, env) else {
+            return;
+        };
         let event = NewEvent {
             id: env.number(),
             shard,
@@ -316,14 +420,20 @@ impl Dispatcher {
             admission_epoch: 0,
             judged_at: 0,
         };
-        let work = Work { shard, asks: vec![Ask::Event(event)], reply: Reply::Nobody };
+        let work = Work {
+            shard,
+            asks: vec![Ask::Event(event)],
+            reply: Reply::Nobody,
+        };
         env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
     }
 
     /// Claims all that may go, in batches per stream.
     fn choose(&mut self, env: &mut Env) {
         loop {
-            let chosen = self.admission.choose(env.now as f64 / 1e6, CLAIMS_PER_BATCH_MAX);
+            let chosen = self
+                .admission
+                .choose(env.now as f64 / 1e6, CLAIMS_PER_BATCH_MAX);
             if chosen.is_empty() {
                 return;
             }
@@ -331,14 +441,25 @@ impl Dispatcher {
             for claim in chosen {
                 batches.entry(claim.source).or_default().push(claim);
             }
-            batches.into_iter().for_each(|(source, claims)| self.claim(source, claims, env));
+            batches
+                .into_iter()
+                .for_each(|(source, claims)| self.claim(source, claims, env));
         }
     }
 
     fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
         self.batch += 1;
-        self.admission.sent(source, self.batch, chosen.iter().map(|claim| claim.attempt_id).collect());
-        env.note(format_args!("dispatcher {} claims {} on {}", self.me, chosen.len(), source.0));
+        self.admission.sent(
+            source,
+            self.batch,
+            chosen.iter().map(|claim| claim.attempt_id).collect(),
+        );
+        env.note(format_args!(
+            "dispatcher {} claims {} on {}",
+            self.me,
+            chosen.len(),
+            source.0
+        ));
         let claim = |chosen: Chosen| Claim {
             run: chosen.run,
             task: slot_of(chosen.task),
@@ -355,8 +476,12 @@ impl Dispatcher {
     }
 
     fn stop_retired(&mut self, env: &mut Env) {
-        let answered: Vec<SourceId> =
-            self.retiring.iter().copied().filter(|source| self.admission.is_answered(*source)).collect();
+        let answered: Vec<SourceId> = self
+            .retiring
+            .iter()
+            .copied()
+            .filter(|source| self.admission.is_answered(*source))
+            .collect();
         for source in answered {
             env.break_wire(source.0);
             self.closed(source, env);
@@ -370,7 +495,11 @@ pub fn limits(tenants: &[TenantId]) -> Limits {
     for (index, tenant) in tenants.iter().enumerate() {
         let pool = BTreeMap::from([(Arc::from(POOL), 2)]);
         let max_concurrent_tasks = (index == 0).then_some(4);
-        let limited = TenantLimits { max_concurrent_tasks, pools: pool, ..TenantLimits::default() };
+        let limited = TenantLimits {
+            max_concurrent_tasks,
+            pools: pool,
+            ..TenantLimits::default()
+        };
         limits.tenants.insert(tenant.clone(), Arc::new(limited));
     }
     limits

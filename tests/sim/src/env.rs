@@ -229,14 +229,28 @@ impl Env {
     }
 
     fn put(&mut self, delay: Time, life: Option<u32>, wire: Option<u64>, message: Message) {
-        let entry = Entry { at: self.now + delay.max(1), number: self.number(), life, wire, message };
+        let entry = Entry {
+            at: self.now + delay.max(1),
+            number: self.number(),
+            life,
+            wire,
+            message,
+        };
         self.queue.push(Reverse(entry));
     }
 
     pub fn open_wire(&mut self, from: Place, to: Place) -> u64 {
         let number = self.number();
         let lives = [self.life(from), self.life(to)];
-        self.wires.insert(number, Wire { ends: [from, to], lives, broken: false, last: [0; 2] });
+        self.wires.insert(
+            number,
+            Wire {
+                ends: [from, to],
+                lives,
+                broken: false,
+                last: [0; 2],
+            },
+        );
         number
     }
 
@@ -244,7 +258,9 @@ impl Env {
     pub fn on_wire(&mut self, wire: u64, to_end: usize, extra: Time, message: Message) {
         let delay = self.delay(&message) + extra;
         let now = self.now;
-        let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else { return };
+        let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else {
+            return;
+        };
         let at = (now + delay).max(open.last[to_end] + 1);
         open.last[to_end] = at;
         let life = open.lives[to_end];
@@ -253,18 +269,24 @@ impl Env {
 
     /// Both ends learn of it, each at its time.
     pub fn break_wire(&mut self, wire: u64) {
-        let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else { return };
+        let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else {
+            return;
+        };
         open.broken = true;
         let open = open.clone();
         for (end, place) in open.ends.into_iter().enumerate() {
             let delay = self.dice.between(1, 400) * MS;
             let source = SourceId(wire);
             let message = match (place, open.ends[1 - end]) {
-                (Place::Scheduler(index), _) => Message::Scheduler(index, ToScheduler::Close(source)),
+                (Place::Scheduler(index), _) => {
+                    Message::Scheduler(index, ToScheduler::Close(source))
+                }
                 (Place::Dispatcher(index), Place::Scheduler(_)) => {
                     Message::Dispatcher(index, ToDispatcher::Closed(source))
                 }
-                (Place::Dispatcher(index), _) => Message::Dispatcher(index, ToDispatcher::Disconnected(wire)),
+                (Place::Dispatcher(index), _) => {
+                    Message::Dispatcher(index, ToDispatcher::Disconnected(wire))
+                }
                 (Place::Worker(index), _) => Message::Worker(index, ToWorker::Disconnected(wire)),
                 (Place::Callback(_), _) => continue,
             };
@@ -273,8 +295,12 @@ impl Env {
     }
 
     pub fn break_wires_of(&mut self, place: Place) {
-        let wires: Vec<u64> =
-            self.wires.iter().filter(|(_, wire)| wire.ends.contains(&place)).map(|(id, _)| *id).collect();
+        let wires: Vec<u64> = self
+            .wires
+            .iter()
+            .filter(|(_, wire)| wire.ends.contains(&place))
+            .map(|(id, _)| *id)
+            .collect();
         wires.into_iter().for_each(|wire| self.break_wire(wire));
         self.wires.retain(|_, wire| !wire.broken);
     }
@@ -283,18 +309,28 @@ impl Env {
     pub fn next_message(&mut self) -> Option<Message> {
         while let Some(Reverse(entry)) = self.queue.pop() {
             self.now = entry.at;
-            if entry.wire.is_some_and(|wire| self.wires.get(&wire).is_none_or(|wire| wire.broken)) {
+            if entry
+                .wire
+                .is_some_and(|wire| self.wires.get(&wire).is_none_or(|wire| wire.broken))
+            {
                 continue;
             }
-            let Some(place) = place_of(&entry.message) else { return Some(entry.message) };
+            let Some(place) = place_of(&entry.message) else {
+                return Some(entry.message);
+            };
             let process = &self.processes[&place];
             if process.down || entry.life.is_some_and(|life| life != process.life) {
                 continue;
             }
             if process.paused_until > self.now {
                 // Its loops wake up with it, but not at once: what was sent to it may be taken first.
-                let is_round = matches!(&entry.message, Message::Dispatcher(_, ToDispatcher::Leases));
-                let late = if is_round { self.dice.between(0, 250) * MS } else { 0 };
+                let is_round =
+                    matches!(&entry.message, Message::Dispatcher(_, ToDispatcher::Leases));
+                let late = if is_round {
+                    self.dice.between(0, 250) * MS
+                } else {
+                    0
+                };
                 // Its number stays, so that what was sent first is taken first.
                 let at = process.paused_until + late;
                 self.queue.push(Reverse(Entry { at, ..entry }));
@@ -332,8 +368,9 @@ struct Hash(u64);
 
 impl Write for Hash {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0 =
-            text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        self.0 = text.bytes().fold(self.0, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
         Ok(())
     }
 }

@@ -74,7 +74,10 @@ pub const ROUGH_UNTIL: i64 = 16 * SECOND;
 pub fn schedule(env: &mut Env) {
     let count = env.dice.between(20, 28);
     for _ in 0..count {
-        let (fault, at) = (*env.dice.pick(&Fault::TIMED), env.dice.between(300 * MS, ROUGH_UNTIL - SECOND));
+        let (fault, at) = (
+            *env.dice.pick(&Fault::TIMED),
+            env.dice.between(300 * MS, ROUGH_UNTIL - SECOND),
+        );
         env.plan(at, Message::Fault(fault));
     }
 }
@@ -86,7 +89,9 @@ pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
         Fault::KillScheduler | Fault::PauseScheduler => Place::Scheduler(instance),
         Fault::KillDispatcher | Fault::PauseDispatcher => Place::Dispatcher(instance),
         Fault::KillCallback | Fault::PauseCallback => Place::Callback(instance),
-        Fault::KillWorker | Fault::PauseWorker => Place::Worker(env.dice.below(workers as u64) as usize),
+        Fault::KillWorker | Fault::PauseWorker => {
+            Place::Worker(env.dice.below(workers as u64) as usize)
+        }
         _ => return None,
     })
 }
@@ -95,7 +100,11 @@ pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
 /// stands still for longer already, does not notice.
 pub fn pause(place: Place, env: &mut Env) -> bool {
     let long = env.dice.percent(50);
-    let lasts = if long { env.dice.between(3_000, 5_000) } else { env.dice.between(20, 1_000) } * MS;
+    let lasts = if long {
+        env.dice.between(3_000, 5_000)
+    } else {
+        env.dice.between(20, 1_000)
+    } * MS;
     let until = env.now + lasts;
     let stopped = match env.processes.get_mut(&place) {
         Some(process) if !process.down && process.paused_until < until => {
@@ -113,7 +122,10 @@ pub fn pause(place: Place, env: &mut Env) -> bool {
 /// One of the open streams breaks, if there is one.
 pub fn break_one(workers: bool, env: &mut Env) -> bool {
     let is_workers = |ends: &[Place; 2]| ends.iter().any(|end| matches!(end, Place::Worker(_)));
-    let open = env.wires.iter().filter(|(_, wire)| !wire.broken && is_workers(&wire.ends) == workers);
+    let open = env
+        .wires
+        .iter()
+        .filter(|(_, wire)| !wire.broken && is_workers(&wire.ends) == workers);
     let open: Vec<u64> = open.map(|(id, _)| *id).collect();
     if open.is_empty() {
         return false;

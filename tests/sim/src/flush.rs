@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::RunId;
 use servo_model::states::TaskState;
-use servo_scheduler::core::{Changes, Event, Refusal, Run, RunHeader, Slot, Time, Verdict, due_of, fold};
+use servo_scheduler::core::{
+    Changes, Event, Refusal, Run, RunHeader, Slot, Time, Verdict, due_of, fold,
+};
 
 use crate::SECOND;
 use crate::bugs::Bug;
@@ -36,42 +38,78 @@ impl Scheduler {
     }
 
     fn begin_works(&mut self, works: Vec<Work>, since: Time, env: &mut Env) {
-        let (works, foreign): (Vec<_>, Vec<_>) =
-            works.into_iter().partition(|work| self.shards.contains_key(&work.shard));
-        foreign.into_iter().for_each(|work| self.refuse(work, &Done::NotHeld, env));
+        let (works, foreign): (Vec<_>, Vec<_>) = works
+            .into_iter()
+            .partition(|work| self.shards.contains_key(&work.shard));
+        foreign
+            .into_iter()
+            .for_each(|work| self.refuse(work, &Done::NotHeld, env));
         if works.is_empty() {
             return;
         }
-        let mut draft = Draft { claims_only: true, ..Draft::default() };
+        let mut draft = Draft {
+            claims_only: true,
+            ..Draft::default()
+        };
         if env.database_is_down() {
             let job = Job::Works { works, since };
             return self.failed(
-                Busy { number: 0, job, draft, answers: Vec::new(), at: env.now },
+                Busy {
+                    number: 0,
+                    job,
+                    draft,
+                    answers: Vec::new(),
+                    at: env.now,
+                },
                 StoreError::Broken,
                 env,
             );
         }
-        self.load_missing(works.iter().flat_map(|work| work.asks.iter().map(Ask::run)), env);
-        let recorded = works.iter().filter_map(|work| Some(self.shards.get(&work.shard)?.recorded_at)).max();
+        self.load_missing(
+            works.iter().flat_map(|work| work.asks.iter().map(Ask::run)),
+            env,
+        );
+        let recorded = works
+            .iter()
+            .filter_map(|work| Some(self.shards.get(&work.shard)?.recorded_at))
+            .max();
         let at = env.now.max(recorded.unwrap_or(0));
         let mut answers = Vec::with_capacity(works.len());
         for work in &works {
             answers.push(
-                work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft, env)).collect(),
+                work.asks
+                    .iter()
+                    .map(|ask| self.fold_ask(work.shard, ask, at, &mut draft, env))
+                    .collect(),
             );
         }
-        self.store(Busy { number: 0, job: Job::Works { works, since }, draft, answers, at }, env);
+        self.store(
+            Busy {
+                number: 0,
+                job: Job::Works { works, since },
+                draft,
+                answers,
+                at,
+            },
+            env,
+        );
     }
 
     fn begin_tail(&mut self, shard: i16, taken: bool, env: &mut Env) {
-        let Some(held) = self.shards.get(&shard) else { return };
+        let Some(held) = self.shards.get(&shard) else {
+            return;
+        };
         if env.database_is_down() {
             return self.forget_shard(shard, env);
         }
         let after = held.watermark as usize;
         let recorded_at = held.recorded_at;
-        let events: Vec<Recorded> =
-            env.ledger.shards[shard as usize].events.iter().skip(after).cloned().collect();
+        let events: Vec<Recorded> = env.ledger.shards[shard as usize]
+            .events
+            .iter()
+            .skip(after)
+            .cloned()
+            .collect();
         if events.is_empty() {
             if taken {
                 self.tell_all(shard, env);
@@ -88,7 +126,16 @@ impl Scheduler {
             self.fold_foreign(shard, position, event, &mut draft, env);
         }
         let at = env.now.max(recorded_at);
-        self.store(Busy { number: 0, job: Job::Tail { shard, taken }, draft, answers: Vec::new(), at }, env);
+        self.store(
+            Busy {
+                number: 0,
+                job: Job::Tail { shard, taken },
+                draft,
+                answers: Vec::new(),
+                at,
+            },
+            env,
+        );
     }
 
     fn fold_foreign(
@@ -99,32 +146,64 @@ impl Scheduler {
         draft: &mut Draft,
         env: &mut Env,
     ) {
-        let Some(held) = self.shards.get_mut(&shard) else { return };
+        let Some(held) = self.shards.get_mut(&shard) else {
+            return;
+        };
         let run_id = recorded.event.run;
-        env.note(format_args!("scheduler {} tails {shard}/{position} {:?}", self.me, recorded.event.key));
+        env.note(format_args!(
+            "scheduler {} tails {shard}/{position} {:?}",
+            self.me, recorded.event.key
+        ));
         match (&recorded.event.body, held.runs.get_mut(&run_id)) {
             (Body::Requested(_), Some(_)) | (Body::Core(_), None) => {}
             (Body::Requested(header), None) => {
-                held.runs.insert(run_id, Run::requested(born(header, shard, position, recorded.at)));
+                held.runs.insert(
+                    run_id,
+                    Run::requested(born(header, shard, position, recorded.at)),
+                );
                 draft.born.insert(run_id);
-                draft.changes.insert(run_id, Changes { run: true, ..Changes::default() });
+                draft.changes.insert(
+                    run_id,
+                    Changes {
+                        run: true,
+                        ..Changes::default()
+                    },
+                );
             }
             (Body::Core(event), Some(run)) => {
                 let event = guarded(event, run, env.bug);
-                fold(run, &event, recorded.at, draft.changes.entry(run_id).or_default());
+                fold(
+                    run,
+                    &event,
+                    recorded.at,
+                    draft.changes.entry(run_id).or_default(),
+                );
             }
         }
     }
 
     fn load_missing(&mut self, runs: impl Iterator<Item = RunId>, env: &mut Env) {
-        let known =
-            |run: &RunId| self.shards.get(&run.shard()).is_none_or(|held| held.runs.contains_key(run));
+        let known = |run: &RunId| {
+            self.shards
+                .get(&run.shard())
+                .is_none_or(|held| held.runs.contains_key(run))
+        };
         let missing: BTreeSet<RunId> = runs.filter(|run| !known(run)).collect();
-        let loaded = missing.iter().filter_map(|run| Some(env.ledger.rows.get(run)?.restore())).collect();
+        let loaded = missing
+            .iter()
+            .filter_map(|run| Some(env.ledger.rows.get(run)?.restore()))
+            .collect();
         self.keep_runs(loaded);
     }
 
-    fn fold_ask(&mut self, shard: i16, ask: &Ask, at: Time, draft: &mut Draft, env: &mut Env) -> Done {
+    fn fold_ask(
+        &mut self,
+        shard: i16,
+        ask: &Ask,
+        at: Time,
+        draft: &mut Draft,
+        env: &mut Env,
+    ) -> Done {
         match ask {
             Ask::Run(plan) => self.fold_new_run(shard, plan, at, draft, env),
             Ask::Event(event) => self.fold_event(shard, event, at, draft, env),
@@ -132,17 +211,36 @@ impl Scheduler {
         }
     }
 
-    fn fold_new_run(&mut self, shard: i16, plan: &Plan, at: Time, draft: &mut Draft, env: &mut Env) -> Done {
-        let Some(held) = self.shards.get_mut(&shard) else { return Done::NotHeld };
+    fn fold_new_run(
+        &mut self,
+        shard: i16,
+        plan: &Plan,
+        at: Time,
+        draft: &mut Draft,
+        env: &mut Env,
+    ) -> Done {
+        let Some(held) = self.shards.get_mut(&shard) else {
+            return Done::NotHeld;
+        };
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         let run_id = plan.run_id();
         if let Some(run) = held.runs.get(&run_id) {
-            let same = run.header.fingerprint == plan.header.fingerprint || env.bug == Bug::KeyNotCompared;
-            return if same { Done::Exists } else { self.fold_rival(shard, plan, draft, env) };
+            let same =
+                run.header.fingerprint == plan.header.fingerprint || env.bug == Bug::KeyNotCompared;
+            return if same {
+                Done::Exists
+            } else {
+                self.fold_rival(shard, plan, draft, env)
+            };
         }
         let mut run = Run::requested(born(&plan.header, shard, mark + 1, at));
-        let mut changes = Changes { run: true, ..Changes::default() };
-        let planned = Event::PlanCreated { graph: plan.graph.clone() };
+        let mut changes = Changes {
+            run: true,
+            ..Changes::default()
+        };
+        let planned = Event::PlanCreated {
+            graph: plan.graph.clone(),
+        };
         fold(&mut run, &planned, at, &mut changes);
         let mut event = |key, body| NewEvent {
             id: env.number(),
@@ -194,10 +292,16 @@ impl Scheduler {
         draft: &mut Draft,
         env: &mut Env,
     ) -> Done {
-        let Some(held) = self.shards.get_mut(&shard) else { return Done::NotHeld };
+        let Some(held) = self.shards.get_mut(&shard) else {
+            return Done::NotHeld;
+        };
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        let Some(run) = held.runs.get_mut(&event.run) else { return Done::RunUnknown };
-        let Body::Core(happened) = &event.body else { return Done::RunUnknown };
+        let Some(run) = held.runs.get_mut(&event.run) else {
+            return Done::RunUnknown;
+        };
+        let Body::Core(happened) = &event.body else {
+            return Done::RunUnknown;
+        };
         if env.bug == Bug::LostCancel && matches!(happened, Event::CancelRequested { .. }) {
             return Done::Core(Verdict::Folded);
         }
@@ -209,7 +313,10 @@ impl Scheduler {
         {
             verdict = Verdict::Folded;
         }
-        env.note(format_args!("scheduler {} folds {:?}: {verdict:?}", self.me, event.key));
+        env.note(format_args!(
+            "scheduler {} folds {:?}: {verdict:?}",
+            self.me, event.key
+        ));
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
             return Done::Core(verdict);
         }
@@ -222,14 +329,33 @@ impl Scheduler {
         Done::Core(verdict)
     }
 
-    fn fold_claim(&mut self, shard: i16, claim: &Claim, at: Time, draft: &mut Draft, env: &mut Env) -> Done {
-        let Some(plan) = env.plans.get(&claim.run).cloned() else { return Done::RunUnknown };
-        if !self.gates.admits(claim.source, plan.header.tenant.admission_shard(), claim.epoch, env.bug) {
+    fn fold_claim(
+        &mut self,
+        shard: i16,
+        claim: &Claim,
+        at: Time,
+        draft: &mut Draft,
+        env: &mut Env,
+    ) -> Done {
+        let Some(plan) = env.plans.get(&claim.run).cloned() else {
+            return Done::RunUnknown;
+        };
+        if !self.gates.admits(
+            claim.source,
+            plan.header.tenant.admission_shard(),
+            claim.epoch,
+            env.bug,
+        ) {
             env.stats.stale_claims += 1;
             return Done::StaleAdmission;
         }
-        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&claim.run));
-        let ready = run.and_then(|run| run.cell(claim.task)).filter(|cell| cell.state == TaskState::Ready);
+        let run = self
+            .shards
+            .get(&shard)
+            .and_then(|held| held.runs.get(&claim.run));
+        let ready = run
+            .and_then(|run| run.cell(claim.task))
+            .filter(|cell| cell.state == TaskState::Ready);
         if ready.is_some_and(|cell| cell.next_attempt(&env.ledger.starts) != claim.attempt) {
             return Done::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
         }
@@ -260,13 +386,21 @@ impl Scheduler {
         let mark = |(shard, new): (&i16, &i64)| {
             let held = self.shards.get(shard)?;
             let moved = *new > held.watermark;
-            moved.then_some(Mark { shard: *shard, epoch: held.epoch, old: held.watermark, new: *new })
+            moved.then_some(Mark {
+                shard: *shard,
+                epoch: held.epoch,
+                old: held.watermark,
+                new: *new,
+            })
         };
         let marks: Vec<Mark> = draft.marks.iter().filter_map(mark).collect();
         if marks.is_empty() {
             return self.succeeded(busy, env);
         }
-        let changed = draft.changes.iter().filter(|(_, changes)| !changes.is_empty());
+        let changed = draft
+            .changes
+            .iter()
+            .filter(|(_, changes)| !changes.is_empty());
         let row = |(run_id, changes): (&RunId, &Changes)| {
             let run = self.shards.get(&run_id.shard())?.runs.get(run_id)?;
             Some(RowWrite::of(run, changes, draft.born.contains(run_id)))
@@ -286,7 +420,9 @@ impl Scheduler {
     }
 
     pub fn stored(&mut self, number: u64, result: Result<(), StoreError>, env: &mut Env) {
-        let Some(busy) = self.busy.take_if(|busy| busy.number == number) else { return };
+        let Some(busy) = self.busy.take_if(|busy| busy.number == number) else {
+            return;
+        };
         match result {
             Ok(()) => {
                 for (shard, mark) in &busy.draft.marks {
@@ -315,22 +451,33 @@ impl Scheduler {
     }
 
     fn failed(&mut self, busy: Busy, error: StoreError, env: &mut Env) {
-        env.note(format_args!("scheduler {}: a flush failed, {error:?}", self.me));
+        env.note(format_args!(
+            "scheduler {}: a flush failed, {error:?}",
+            self.me
+        ));
         let (works, since) = match busy.job {
             Job::Tail { shard, .. } => return self.retake(shard, env),
             Job::Works { works, since } => (works, since),
         };
-        let runs: Vec<RunId> = works.iter().flat_map(|work| work.asks.iter().map(Ask::run)).collect();
+        let runs: Vec<RunId> = works
+            .iter()
+            .flat_map(|work| work.asks.iter().map(Ask::run))
+            .collect();
         let shards: BTreeSet<i16> = works.iter().map(|work| work.shard).collect();
         if error == StoreError::KeyTaken && works.len() > 1 {
             self.forget_runs(runs);
-            let one_by_one = works.into_iter().rev().map(|work| Job::Works { works: vec![work], since });
+            let one_by_one = works.into_iter().rev().map(|work| Job::Works {
+                works: vec![work],
+                since,
+            });
             return one_by_one.for_each(|job| self.jobs.push_front(job));
         }
         let hopeless = env.now - since > PATIENCE || error == StoreError::KeyTaken;
         let mut again = None;
         match hopeless {
-            true => works.into_iter().for_each(|work| self.refuse(work, &Done::Unavailable, env)),
+            true => works
+                .into_iter()
+                .for_each(|work| self.refuse(work, &Done::Unavailable, env)),
             false => again = Some(Job::Works { works, since }),
         }
         match error {
@@ -340,7 +487,10 @@ impl Scheduler {
                 if env.bug != Bug::RunForgotten && !env.database_is_down() {
                     self.load_missing(runs.into_iter(), env);
                 }
-                self.jobs.extend(shards.into_iter().map(|shard| Job::Tail { shard, taken: false }));
+                self.jobs.extend(shards.into_iter().map(|shard| Job::Tail {
+                    shard,
+                    taken: false,
+                }));
             }
             StoreError::LeaseLost | StoreError::Broken => {
                 shards.into_iter().for_each(|shard| self.retake(shard, env));
@@ -357,16 +507,23 @@ impl Scheduler {
     /// Tells the dispatchers, arms timers, and forgets what has ended.
     fn publish(&mut self, draft: &Draft, env: &mut Env) {
         for (run_id, changes) in &draft.changes {
-            let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
-            let (Some(run), Some(plan)) = (held.runs.get(run_id), env.plans.get(run_id)) else { continue };
+            let Some(held) = self.shards.get_mut(&run_id.shard()) else {
+                continue;
+            };
+            let (Some(run), Some(plan)) = (held.runs.get(run_id), env.plans.get(run_id)) else {
+                continue;
+            };
             self.gates.tell(run, changes, plan, &env.ledger.starts);
             if let (true, Some(deadline)) = (draft.born.contains(run_id), run.header.deadline) {
                 self.timers.arm(deadline, *run_id, None);
             }
             for slot in &changes.due {
                 let settings = plan.graph.settings(slot.ordinal);
-                let due = run.cell(*slot).and_then(|cell| due_of(cell, settings, None));
-                due.into_iter().for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
+                let due = run
+                    .cell(*slot)
+                    .and_then(|cell| due_of(cell, settings, None));
+                due.into_iter()
+                    .for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
             }
             if run.ended_at.is_some() {
                 held.runs.remove(run_id);
@@ -391,7 +548,9 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
     match (bug, event) {
         (Bug::AttemptGuardOff, Event::Finished(finished)) => {
             let mut finished = finished.clone();
-            let active = run.cell(finished.task).filter(|cell| cell.state.has_attempt());
+            let active = run
+                .cell(finished.task)
+                .filter(|cell| cell.state.has_attempt());
             if let Some(cell) = active {
                 finished.attempt_id = cell.attempt_id.unwrap_or(finished.attempt_id);
                 finished.session = cell.session.unwrap_or(finished.session);
@@ -404,17 +563,23 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
 
 /// The bug: a task that has ended is set back and ends once more.
 fn folded_again(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> bool {
-    let (Event::Finished(finished), Some(graph)) = (event, run.graph.clone()) else { return false };
-    let mut cells: Vec<(Slot, _)> = run.cells().map(|(slot, cell)| (slot, cell.clone())).collect();
-    let items =
-        (0..graph.tasks.len() as u32).filter_map(|ordinal| Some((ordinal, run.items(ordinal)?.clone())));
+    let (Event::Finished(finished), Some(graph)) = (event, run.graph.clone()) else {
+        return false;
+    };
+    let mut cells: Vec<(Slot, _)> = run
+        .cells()
+        .map(|(slot, cell)| (slot, cell.clone()))
+        .collect();
+    let items = (0..graph.tasks.len() as u32)
+        .filter_map(|ordinal| Some((ordinal, run.items(ordinal)?.clone())));
     let items = items.collect();
     for (_, cell) in cells.iter_mut().filter(|(slot, _)| *slot == finished.task) {
         cell.state = TaskState::Running;
     }
     let mut back = Run::requested(run.header.clone()).restore(graph, cells, items);
     (back.state, back.reason, back.version) = (run.state, run.reason, run.version);
-    (back.changed_at, back.started_at, back.ended_at) = (run.changed_at, run.started_at, run.ended_at);
+    (back.changed_at, back.started_at, back.ended_at) =
+        (run.changed_at, run.started_at, run.ended_at);
     (back.stopped_by, back.error) = (run.stopped_by, run.error.clone());
     *run = back;
     fold(run, event, at, changes) == Verdict::Folded

@@ -177,7 +177,9 @@ pub struct AdmissionShard {
 impl Ledger {
     pub fn new(bug: Bug) -> Ledger {
         Ledger {
-            shards: (0..Stream::Execution.shards()).map(|_| Shard::default()).collect(),
+            shards: (0..Stream::Execution.shards())
+                .map(|_| Shard::default())
+                .collect(),
             admission: vec![AdmissionShard::default(); Stream::Dispatch.shards() as usize],
             keys: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -201,20 +203,40 @@ impl Ledger {
             return Err(StoreError::ClockOff);
         }
         for mark in &flush.marks {
-            let appended = flush.events.iter().filter(|event| event.shard == mark.shard).count() as i64;
+            let appended = flush
+                .events
+                .iter()
+                .filter(|event| event.shard == mark.shard)
+                .count() as i64;
             self.fence(flush.by, mark, appended, now)?;
         }
-        if flush.events.iter().any(|event| self.keys.contains_key(&event.key)) {
+        if flush
+            .events
+            .iter()
+            .any(|event| self.keys.contains_key(&event.key))
+        {
             return Err(StoreError::KeyTaken);
         }
         let undo = Undo {
             at: now,
-            marks: flush.marks.iter().map(|mark| self.mark_before(mark.shard)).collect(),
-            rows: flush.rows.iter().map(|row| (row.run, self.rows.get(&row.run).cloned())).collect(),
+            marks: flush
+                .marks
+                .iter()
+                .map(|mark| self.mark_before(mark.shard))
+                .collect(),
+            rows: flush
+                .rows
+                .iter()
+                .map(|row| (row.run, self.rows.get(&row.run).cloned()))
+                .collect(),
             keys: flush.events.iter().map(|event| event.key).collect(),
         };
         for event in &flush.events {
-            let epoch = flush.marks.iter().find(|mark| mark.shard == event.shard).map(|mark| mark.epoch);
+            let epoch = flush
+                .marks
+                .iter()
+                .find(|mark| mark.shard == event.shard)
+                .map(|mark| mark.epoch);
             self.insert(event, flush.at, epoch.map(|epoch| (epoch, now)));
         }
         for mark in &flush.marks {
@@ -256,11 +278,16 @@ impl Ledger {
     }
 
     fn insert(&mut self, event: &NewEvent, at: Time, under: Option<(i64, Time)>) {
-        self.keys.insert(event.key, (event.id, hash_body(&event.body)));
+        self.keys
+            .insert(event.key, (event.id, hash_body(&event.body)));
         let shard = self.shard(event.shard);
         shard.recorded_at = shard.recorded_at.max(at);
         let at = shard.recorded_at;
-        shard.events.push(Recorded { event: event.clone(), at, under });
+        shard.events.push(Recorded {
+            event: event.clone(),
+            at,
+            under,
+        });
     }
 
     /// Others append at the head, at the database's time.
@@ -289,8 +316,15 @@ impl Ledger {
     /// Postgres dies: locks and waiting statements go, and so do the last asynchronous commits, `lost` of them at most.
     pub fn crash(&mut self, now: Time, lost: usize, back_at: Time) -> Vec<Store> {
         let mut undone = 0;
-        while undone < lost && self.unflushed.last().is_some_and(|undo| undo.at + UNFLUSHED > now) {
-            let Some(undo) = self.unflushed.pop() else { break };
+        while undone < lost
+            && self
+                .unflushed
+                .last()
+                .is_some_and(|undo| undo.at + UNFLUSHED > now)
+        {
+            let Some(undo) = self.unflushed.pop() else {
+                break;
+            };
             self.undo(undo);
             undone += 1;
         }
@@ -298,8 +332,13 @@ impl Ledger {
         self.unflushed.clear();
         (self.down_until, self.generation) = (back_at, self.generation + 1);
         self.starts.push(back_at);
-        self.shards.iter_mut().for_each(|shard| shard.locked = false);
-        self.shards.iter_mut().flat_map(|shard| shard.waiting.drain(..)).collect()
+        self.shards
+            .iter_mut()
+            .for_each(|shard| shard.locked = false);
+        self.shards
+            .iter_mut()
+            .flat_map(|shard| shard.waiting.drain(..))
+            .collect()
     }
 
     fn undo(&mut self, undo: Undo) {
@@ -321,9 +360,10 @@ impl Ledger {
 /// Same body, same number: what matters of it is how an attempt ended and who said so.
 fn hash_body(body: &Body) -> u64 {
     match body {
-        Body::Core(Event::Finished(finished)) => {
-            finished.session.wrapping_mul(31).wrapping_add(outcome_number(&finished.outcome))
-        }
+        Body::Core(Event::Finished(finished)) => finished
+            .session
+            .wrapping_mul(31)
+            .wrapping_add(outcome_number(&finished.outcome)),
         Body::Core(Event::Started { session, .. }) => *session,
         _ => 0,
     }

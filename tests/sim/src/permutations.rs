@@ -39,11 +39,18 @@ impl Permuted {
 }
 
 /// Everything of a run but the times of what followed from other tasks' events.
-type Shape =
-    (RunState, TransitionReason, Option<(u32, String)>, Vec<(TaskState, TransitionReason, u32, u32, bool)>);
+type Shape = (
+    RunState,
+    TransitionReason,
+    Option<(u32, String)>,
+    Vec<(TaskState, TransitionReason, u32, u32, bool)>,
+);
 
 fn shape(run: &Run) -> Shape {
-    let cells = run.cells().map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling)).collect();
+    let cells = run
+        .cells()
+        .map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling))
+        .collect();
     (run.state, run.reason, run.error.clone(), cells)
 }
 
@@ -58,11 +65,17 @@ pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     let mut done = Permuted::default();
     for _ in 0..orders {
         let mut other = reorder(&events, &plan.graph, &mut dice);
-        done.moved += other.iter().zip(&events).filter(|(now, then)| now.1 != then.1).count() as u64;
+        done.moved += other
+            .iter()
+            .zip(&events)
+            .filter(|(now, then)| now.1 != then.1)
+            .count() as u64;
         done.repeated += repeat_some(&mut other, &mut dice);
         let found = shape(&refold(&plan, &other));
         if found != wanted {
-            return Err(format!("it ends {found:?} instead of {wanted:?} after {other:?}"));
+            return Err(format!(
+                "it ends {found:?} instead of {wanted:?} after {other:?}"
+            ));
         }
         done.orders += 1;
         done.events += other.len() as u64;
@@ -83,69 +96,126 @@ fn play(plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
     let mut run = Run::requested(plan.header.clone());
     let mut events = Vec::new();
     let mut now = 1;
-    let mut next = Some(Event::PlanCreated { graph: plan.graph.clone() });
+    let mut next = Some(Event::PlanCreated {
+        graph: plan.graph.clone(),
+    });
     while let Some(event) = next {
         if fold(&mut run, &event, now, &mut Changes::default()) == Verdict::Folded {
             events.push((event, now));
         }
         now += 1;
-        next = (!run.state.is_terminal() && now < EVENTS_MAX as Time).then(|| any_event(plan, &run, dice));
+        next = (!run.state.is_terminal() && now < EVENTS_MAX as Time)
+            .then(|| any_event(plan, &run, dice));
     }
     events
 }
 
 fn any_event(plan: &Plan, run: &Run, dice: &mut Dice) -> Event {
     if run.state == RunState::Paused {
-        return Event::Resumed { version: run.version + 1 };
+        return Event::Resumed {
+            version: run.version + 1,
+        };
     }
     match dice.below(60) {
-        0 => return Event::Paused { version: run.version + 1 },
-        1 => return Event::CancelRequested { version: run.version + 1, by_system: dice.percent(20) },
+        0 => {
+            return Event::Paused {
+                version: run.version + 1,
+            };
+        }
+        1 => {
+            return Event::CancelRequested {
+                version: run.version + 1,
+                by_system: dice.percent(20),
+            };
+        }
         _ => {}
     }
     let open: Vec<Slot> = run
         .cells()
-        .filter(|(_, c)| matches!(c.state, TaskState::Ready | TaskState::RetryWait) || c.state.has_attempt())
+        .filter(|(_, c)| {
+            matches!(c.state, TaskState::Ready | TaskState::RetryWait) || c.state.has_attempt()
+        })
         .map(|(slot, _)| slot)
         .collect();
     let slot = *dice.pick(&open);
-    let Some(cell) = run.cell(slot) else { return Event::Paused { version: run.version + 1 } };
+    let Some(cell) = run.cell(slot) else {
+        return Event::Paused {
+            version: run.version + 1,
+        };
+    };
     match (cell.state, cell.attempt_id) {
         (TaskState::Ready, _) => claim(plan, slot, cell.attempt + 1),
         (_, Some(attempt)) if cell.state.has_attempt() => of_attempt(plan, slot, attempt, dice),
-        (_, attempt_id) => Event::Timer { kind: TimerKind::Retry, task: Some(slot), attempt_id },
+        (_, attempt_id) => Event::Timer {
+            kind: TimerKind::Retry,
+            task: Some(slot),
+            attempt_id,
+        },
     }
 }
 
 fn claim(plan: &Plan, task: Slot, attempt: u32) -> Event {
     let attempt_id = plan.attempt_id(task, attempt);
     let ack_us = plan.graph.settings(task.ordinal).dispatch_ack_us;
-    Event::Claimed { task, attempt, attempt_id, worker: None, pushed: plan.is_pushed(task), ack_us }
+    Event::Claimed {
+        task,
+        attempt,
+        attempt_id,
+        worker: None,
+        pushed: plan.is_pushed(task),
+        ack_us,
+    }
 }
 
 fn of_attempt(plan: &Plan, task: Slot, attempt_id: AttemptId, dice: &mut Dice) -> Event {
-    let timer = |kind| Event::Timer { kind, task: Some(task), attempt_id: Some(attempt_id) };
+    let timer = |kind| Event::Timer {
+        kind,
+        task: Some(task),
+        attempt_id: Some(attempt_id),
+    };
     match dice.below(13) {
         0 => timer(TimerKind::DispatchAck),
         1 => timer(TimerKind::Heartbeat),
         2 => timer(TimerKind::Execution),
-        3 | 4 => Event::Started { task, attempt_id, worker: None, session: SESSION },
+        3 | 4 => Event::Started {
+            task,
+            attempt_id,
+            worker: None,
+            session: SESSION,
+        },
         5 => Event::Enqueued { task, attempt_id },
         6 => finish(plan, task, attempt_id, failed(ErrorCategory::Transient)),
         7 => finish(plan, task, attempt_id, failed(ErrorCategory::UserCode)),
-        8 => finish(plan, task, attempt_id, dice.pick(&[Outcome::Skipped, Outcome::Interrupted]).clone()),
-        9 => finish(plan, task, attempt_id, Outcome::Quarantined { has_good_version: dice.percent(50) }),
+        8 => finish(
+            plan,
+            task,
+            attempt_id,
+            dice.pick(&[Outcome::Skipped, Outcome::Interrupted]).clone(),
+        ),
+        9 => finish(
+            plan,
+            task,
+            attempt_id,
+            Outcome::Quarantined {
+                has_good_version: dice.percent(50),
+            },
+        ),
         _ => finish(plan, task, attempt_id, Outcome::Succeeded),
     }
 }
 
 fn failed(category: ErrorCategory) -> Outcome {
-    Outcome::Failed { category, error_type: "E".to_owned(), retriable: None }
+    Outcome::Failed {
+        category,
+        error_type: "E".to_owned(),
+        retriable: None,
+    }
 }
 
 fn finish(plan: &Plan, task: Slot, attempt_id: AttemptId, outcome: Outcome) -> Event {
     // The number of items is the task's own affair, the same in every order.
-    let names = outcome == Outcome::Succeeded && task.item.is_none() && plan.is_mapped_over(task.ordinal);
+    let names =
+        outcome == Outcome::Succeeded && task.item.is_none() && plan.is_mapped_over(task.ordinal);
     Event::Finished(Box::new(Finished {
         task,
         attempt_id,
@@ -163,9 +233,9 @@ fn finish(plan: &Plan, task: Slot, attempt_id: AttemptId, outcome: Outcome) -> E
 
 fn task_of(event: &Event) -> Option<Slot> {
     match event {
-        Event::Claimed { task, .. } | Event::Enqueued { task, .. } | Event::Started { task, .. } => {
-            Some(*task)
-        }
+        Event::Claimed { task, .. }
+        | Event::Enqueued { task, .. }
+        | Event::Started { task, .. } => Some(*task),
         Event::Finished(finished) => Some(finished.task),
         Event::Timer { task, .. } => *task,
         _ => None,
@@ -174,7 +244,9 @@ fn task_of(event: &Event) -> Option<Slot> {
 
 /// Whether two events must keep their order.
 fn conflict(first: &Event, second: &Event, graph: &Graph) -> bool {
-    let (Some(a), Some(b)) = (task_of(first), task_of(second)) else { return true };
+    let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
+        return true;
+    };
     let of_one_attempt = |started: &Event, finished: &Event| matches!((started, finished), (Event::Started { attempt_id, .. }, Event::Finished(f)) if *attempt_id == f.attempt_id);
     if a == b {
         return !of_one_attempt(first, second) && !of_one_attempt(second, first);
@@ -185,7 +257,10 @@ fn conflict(first: &Event, second: &Event, graph: &Graph) -> bool {
 }
 
 fn leads(graph: &Graph, up: u32, down: u32) -> bool {
-    graph.waiters(up).iter().any(|waiter| *waiter == down || leads(graph, *waiter, down))
+    graph
+        .waiters(up)
+        .iter()
+        .any(|waiter| *waiter == down || leads(graph, *waiter, down))
 }
 
 /// A random order in which every event stands behind all that it conflicts with.
@@ -194,9 +269,11 @@ fn reorder(events: &[(Event, Time)], graph: &Graph, dice: &mut Dice) -> Vec<(Eve
     let mut order = Vec::with_capacity(events.len());
     while !left.is_empty() {
         let from = dice.below(left.len() as u64) as usize;
-        let free = (0..=from)
-            .rev()
-            .find(|place| left[..*place].iter().all(|earlier| !conflict(&earlier.0, &left[*place].0, graph)));
+        let free = (0..=from).rev().find(|place| {
+            left[..*place]
+                .iter()
+                .all(|earlier| !conflict(&earlier.0, &left[*place].0, graph))
+        });
         order.push(left.remove(free.unwrap_or(0)).clone());
     }
     order
@@ -253,22 +330,37 @@ impl End {
 
     fn event(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Event {
         let finish = |outcome| finish(plan, task, attempt_id, outcome);
-        let timer = |kind| Event::Timer { kind, task: Some(task), attempt_id: Some(attempt_id) };
+        let timer = |kind| Event::Timer {
+            kind,
+            task: Some(task),
+            attempt_id: Some(attempt_id),
+        };
         match self {
             End::Succeeded => finish(Outcome::Succeeded),
             End::FailedForGood => finish(failed(ErrorCategory::UserCode)),
             End::FailedInPassing => finish(failed(ErrorCategory::Transient)),
             End::FailedItsChecks => finish(Outcome::CheckFailed),
             End::Skipped => finish(Outcome::Skipped),
-            End::Quarantined => finish(Outcome::Quarantined { has_good_version: true }),
-            End::QuarantinedWithoutGood => finish(Outcome::Quarantined { has_good_version: false }),
+            End::Quarantined => finish(Outcome::Quarantined {
+                has_good_version: true,
+            }),
+            End::QuarantinedWithoutGood => finish(Outcome::Quarantined {
+                has_good_version: false,
+            }),
             End::Interrupted => finish(Outcome::Interrupted),
             End::NotPickedUp => timer(TimerKind::DispatchAck),
             End::NotHeardOf => timer(TimerKind::Heartbeat),
             End::OutOfTime => timer(TimerKind::Execution),
-            End::ForceCancelled => Event::ForceCancelled { task, attempt_id, version: 1 },
+            End::ForceCancelled => Event::ForceCancelled {
+                task,
+                attempt_id,
+                version: 1,
+            },
             End::Superseded => claim(plan, task, 2),
-            End::RunCancelled => Event::CancelRequested { version: 1, by_system: false },
+            End::RunCancelled => Event::CancelRequested {
+                version: 1,
+                by_system: false,
+            },
         }
     }
 }
@@ -286,8 +378,18 @@ impl Stands {
     const ALL: [Stands; 3] = [Stands::Claimed, Stands::Running, Stands::GivenBack];
 
     fn events(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Vec<Event> {
-        let started = Event::Started { task, attempt_id, worker: None, session: SESSION };
-        let mut events = vec![Event::PlanCreated { graph: plan.graph.clone() }, claim(plan, task, 1)];
+        let started = Event::Started {
+            task,
+            attempt_id,
+            worker: None,
+            session: SESSION,
+        };
+        let mut events = vec![
+            Event::PlanCreated {
+                graph: plan.graph.clone(),
+            },
+            claim(plan, task, 1),
+        ];
         match self {
             Stands::Claimed => {}
             Stands::Running => events.push(started),
@@ -301,7 +403,9 @@ impl Stands {
         match (self, first) {
             (_, End::RunCancelled) => true,
             (Stands::GivenBack, first) => first == End::Superseded,
-            (Stands::Claimed, first) => !matches!(first, End::NotHeardOf | End::OutOfTime | End::Superseded),
+            (Stands::Claimed, first) => {
+                !matches!(first, End::NotHeardOf | End::OutOfTime | End::Superseded)
+            }
             (Stands::Running, first) => !matches!(first, End::NotPickedUp | End::Superseded),
         }
     }
@@ -323,14 +427,19 @@ pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
             }
         }
     }
-    let every = End::ALL.into_iter().flat_map(|one| End::ALL.map(|other| (one, other)));
-    let missing: Vec<_> =
-        every.filter(|(one, other)| one != other && !judged.contains_key(&(*one, *other))).collect();
+    let every = End::ALL
+        .into_iter()
+        .flat_map(|one| End::ALL.map(|other| (one, other)));
+    let missing: Vec<_> = every
+        .filter(|(one, other)| one != other && !judged.contains_key(&(*one, *other)))
+        .collect();
     if !missing.is_empty() {
         return Err(format!("these never met in this order: {missing:?}"));
     }
     let mut by_first = BTreeMap::new();
-    judged.iter().for_each(|((first, _), count)| *by_first.entry(format!("{first:?}")).or_default() += count);
+    judged.iter().for_each(|((first, _), count)| {
+        *by_first.entry(format!("{first:?}")).or_default() += count
+    });
     Ok(by_first)
 }
 
@@ -341,8 +450,12 @@ fn pair(plan: &Plan, stands: Stands, first: End, second: End) -> Result<bool, St
     for (at, event) in (1..).zip(&stands.events(plan, task, attempt)) {
         fold(&mut run, event, at, &mut Changes::default());
     }
-    let counts =
-        fold(&mut run, &first.event(plan, task, attempt), 10, &mut Changes::default()) == Verdict::Folded;
+    let counts = fold(
+        &mut run,
+        &first.event(plan, task, attempt),
+        10,
+        &mut Changes::default(),
+    ) == Verdict::Folded;
     if counts != stands.allows(first) {
         return Err(format!("{first:?} comes first: {counts}"));
     }
@@ -351,17 +464,28 @@ fn pair(plan: &Plan, stands: Stands, first: End, second: End) -> Result<bool, St
     }
     let before = shape(&run);
     let active = run.cell(task).is_some_and(|cell| cell.is_active(&attempt));
-    fold(&mut run, &second.event(plan, task, attempt), 11, &mut Changes::default());
+    fold(
+        &mut run,
+        &second.event(plan, task, attempt),
+        11,
+        &mut Changes::default(),
+    );
     let cell = run.cell(task).ok_or("the task is gone")?;
     let holds = match active {
         // Only a cancel leaves the attempt alive; then nothing but the end of a cancelled task follows.
-        true => first == End::RunCancelled && (shape(&run) == before || cell.state == TaskState::Cancelled),
+        true => {
+            first == End::RunCancelled
+                && (shape(&run) == before || cell.state == TaskState::Cancelled)
+        }
         // A run may still be cancelled, or its task claimed anew, after an attempt that did not end it.
         false => shape(&run) == before || moved_on(&before, second),
     };
     match holds {
         true => Ok(true),
-        false => Err(format!("{first:?}, then {second:?}: the task is {} ({})", cell.state, cell.reason)),
+        false => Err(format!(
+            "{first:?}, then {second:?}: the task is {} ({})",
+            cell.state, cell.reason
+        )),
     }
 }
 

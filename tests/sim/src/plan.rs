@@ -35,7 +35,11 @@ impl Plan {
         let run_id = RunId::from_bytes(id);
         let plan_id = Digest::of(run_id.as_bytes());
         let graph = Arc::new(graph(&plan_id, tasks, dice));
-        let plan = PlanRef { tenant: tenant.clone(), workspace: "prod".parse().expect("a name"), plan_id };
+        let plan = PlanRef {
+            tenant: tenant.clone(),
+            workspace: "prod".parse().expect("a name"),
+            plan_id,
+        };
         let others = dice.percent(20);
         let shape = Arc::new(shape(&graph, &plan));
         Plan {
@@ -61,7 +65,9 @@ impl Plan {
 
     pub fn attempt_id(&self, slot: Slot, attempt: u32) -> AttemptId {
         let planned = &self.graph.task(slot.ordinal).key;
-        let key = slot.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+        let key = slot
+            .item
+            .map_or_else(|| planned.clone(), |item| planned.child(item));
         DispatchId::new(&self.run_id(), &key, attempt).attempt_id()
     }
 
@@ -72,13 +78,20 @@ impl Plan {
 
     /// Whether somebody is mapped over this task, which then names items.
     pub fn is_mapped_over(&self, ordinal: u32) -> bool {
-        self.graph.tasks.iter().any(|task| task.mapped_over == Some(ordinal))
+        self.graph
+            .tasks
+            .iter()
+            .any(|task| task.mapped_over == Some(ordinal))
     }
 }
 
 fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
     // Rewritten when the run is recorded: a deadline counts from then.
-    let duration = if dice.percent(20) { dice.between(3, 12) * SECOND } else { 600 * SECOND };
+    let duration = if dice.percent(20) {
+        dice.between(3, 12) * SECOND
+    } else {
+        600 * SECOND
+    };
     RunHeader {
         run_id,
         number: 0,
@@ -97,11 +110,18 @@ fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
 fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
     let mut planned: Vec<PlannedTask> = Vec::new();
     for ordinal in 0..tasks {
-        let ups = if ordinal == 0 { 0 } else { dice.below(3).min(u64::from(ordinal)) };
-        let upstream: BTreeSet<u32> = (0..ups).map(|_| dice.below(u64::from(ordinal)) as u32).collect();
+        let ups = if ordinal == 0 {
+            0
+        } else {
+            dice.below(3).min(u64::from(ordinal))
+        };
+        let upstream: BTreeSet<u32> = (0..ups)
+            .map(|_| dice.below(u64::from(ordinal)) as u32)
+            .collect();
         let mapped_over = upstream.first().copied().filter(|_| dice.percent(25));
         // As the planner marks them: never behind one that runs, and never one whose items are needed.
-        let current = mapped_over.is_none() && upstream.iter().all(|up| planned[*up as usize].up_to_date);
+        let current =
+            mapped_over.is_none() && upstream.iter().all(|up| planned[*up as usize].up_to_date);
         let up_to_date = current && dice.percent(12);
         if let Some(over) = mapped_over {
             wake(&mut planned, over);
@@ -120,14 +140,18 @@ fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
         });
     }
     let assets = (0..tasks).map(|asset| settings(asset, dice)).collect();
-    Graph::new(*plan_id.as_bytes(), "d".into(), assets, planned).expect("built in topological order")
+    Graph::new(*plan_id.as_bytes(), "d".into(), assets, planned)
+        .expect("built in topological order")
 }
 
 /// The task must run, and hence everything that depends on it.
 fn wake(planned: &mut [PlannedTask], ordinal: u32) {
     planned[ordinal as usize].up_to_date = false;
     for later in ordinal as usize + 1..planned.len() {
-        let runs = planned[later].upstream.iter().any(|up| !planned[*up as usize].up_to_date);
+        let runs = planned[later]
+            .upstream
+            .iter()
+            .any(|up| !planned[*up as usize].up_to_date);
         planned[later].up_to_date &= !runs;
     }
 }
@@ -149,7 +173,11 @@ fn settings(asset: u32, dice: &mut Dice) -> AssetSettings {
         execution_us: dice.between(2_000, 8_000) * MS,
         dispatch_ack_us: dice.between(1_000, 3_000) * MS,
         heartbeat_us: 2_000 * MS as Time,
-        pool: if dice.percent(40) { POOL.into() } else { "".into() },
+        pool: if dice.percent(40) {
+            POOL.into()
+        } else {
+            "".into()
+        },
         priority: dice.between(0, 1) as i32,
         code_version: "".into(),
     }
@@ -164,11 +192,18 @@ fn shape(graph: &Graph, plan: &PlanRef) -> Shape {
         room: Room::default(),
     };
     Shape {
-        assets: graph.assets.iter().map(|asset| (Arc::new(demand(asset)), asset.priority)).collect(),
+        assets: graph
+            .assets
+            .iter()
+            .map(|asset| (Arc::new(demand(asset)), asset.priority))
+            .collect(),
         tasks: graph
             .tasks
             .iter()
-            .map(|task| ShapedTask { asset: task.asset, key: task.key.clone() })
+            .map(|task| ShapedTask {
+                asset: task.asset,
+                key: task.key.clone(),
+            })
             .collect(),
     }
 }

@@ -52,17 +52,32 @@ impl RowWrite {
             run: run.header.run_id,
             born: born.then(|| run.header.clone()),
             columns: (changes.run || born).then(|| columns(run)),
-            items: named.filter_map(|slot| Some((slot.ordinal, run.items(slot.ordinal)?.clone()))).collect(),
-            cells: slots.into_iter().filter_map(|slot| Some((slot, run.cell(slot)?.clone()))).collect(),
+            items: named
+                .filter_map(|slot| Some((slot.ordinal, run.items(slot.ordinal)?.clone())))
+                .collect(),
+            cells: slots
+                .into_iter()
+                .filter_map(|slot| Some((slot, run.cell(slot)?.clone())))
+                .collect(),
         }
     }
 
     pub fn apply(&self, rows: &mut BTreeMap<RunId, RunRow>) {
         if let (Some(header), Some(run)) = (&self.born, &self.columns) {
             let (cells, items) = (BTreeMap::new(), BTreeMap::new());
-            rows.insert(self.run, RunRow { header: header.clone(), run: run.clone(), cells, items });
+            rows.insert(
+                self.run,
+                RunRow {
+                    header: header.clone(),
+                    run: run.clone(),
+                    cells,
+                    items,
+                },
+            );
         }
-        let Some(row) = rows.get_mut(&self.run) else { return };
+        let Some(row) = rows.get_mut(&self.run) else {
+            return;
+        };
         if let Some(columns) = &self.columns {
             row.run = columns.clone();
         }
@@ -75,9 +90,11 @@ impl RunRow {
     pub fn restore(&self) -> Run {
         let mut run = Run::requested(self.header.clone());
         let columns = self.run.clone();
-        (run.state, run.reason, run.stopped_by) = (columns.state, columns.reason, columns.stopped_by);
+        (run.state, run.reason, run.stopped_by) =
+            (columns.state, columns.reason, columns.stopped_by);
         (run.version, run.changed_at) = (columns.version, columns.changed_at);
-        (run.started_at, run.ended_at, run.error) = (columns.started_at, columns.ended_at, columns.error);
+        (run.started_at, run.ended_at, run.error) =
+            (columns.started_at, columns.ended_at, columns.error);
         match columns.graph {
             Some(graph) => {
                 let cells = self.cells.iter().map(|(slot, cell)| (*slot, cell.clone()));
@@ -105,11 +122,21 @@ impl RunRow {
         }
         let folded: BTreeMap<Slot, &Cell> = run.cells().collect();
         if folded.len() != self.cells.len() {
-            return Some(format!("there are {} task rows and {} tasks", self.cells.len(), folded.len()));
+            return Some(format!(
+                "there are {} task rows and {} tasks",
+                self.cells.len(),
+                folded.len()
+            ));
         }
-        let other = self.cells.iter().find(|(slot, cell)| folded.get(slot) != Some(cell));
+        let other = self
+            .cells
+            .iter()
+            .find(|(slot, cell)| folded.get(slot) != Some(cell));
         other.map(|(slot, cell)| {
-            format!("task {slot:?}: the row says {cell:?}, the fold {:?}", folded.get(slot))
+            format!(
+                "task {slot:?}: the row says {cell:?}, the fold {:?}",
+                folded.get(slot)
+            )
         })
     }
 }

@@ -74,9 +74,20 @@ impl Ask {
 #[derive(Debug, Clone)]
 pub enum Reply {
     Nobody,
-    Callback { callback: usize, life: u32, call: u64 },
-    Claims { source: SourceId, number: u64, indexes: Vec<u32> },
-    User { ask: u64, key: Option<Key> },
+    Callback {
+        callback: usize,
+        life: u32,
+        call: u64,
+    },
+    Claims {
+        source: SourceId,
+        number: u64,
+        indexes: Vec<u32>,
+    },
+    User {
+        ask: u64,
+        key: Option<Key>,
+    },
 }
 
 /// What came of one ask.
@@ -141,7 +152,11 @@ pub struct Scheduler {
 
 impl Scheduler {
     pub fn new(me: usize, bug: Bug) -> Scheduler {
-        let ahead = if matches!(bug, Bug::EarlyTimer | Bug::RetryWithoutDelay) { 400 * MS } else { 0 };
+        let ahead = if matches!(bug, Bug::EarlyTimer | Bug::RetryWithoutDelay) {
+            400 * MS
+        } else {
+            0
+        };
         Scheduler {
             me,
             shards: BTreeMap::new(),
@@ -184,7 +199,10 @@ impl Scheduler {
                 }
             }
             if !works.is_empty() {
-                self.jobs.push_back(Job::Works { works, since: env.now });
+                self.jobs.push_back(Job::Works {
+                    works,
+                    since: env.now,
+                });
                 continue;
             }
             match self.inbox.pop_front() {
@@ -208,10 +226,15 @@ impl Scheduler {
                 }
             }
             ToScheduler::Close(source) => self.gates.close(source),
-            ToScheduler::Look(shard) => self.jobs.push_back(Job::Tail { shard, taken: false }),
+            ToScheduler::Look(shard) => self.jobs.push_back(Job::Tail {
+                shard,
+                taken: false,
+            }),
             ToScheduler::Wake => self.fire_timers(env),
-            ToScheduler::Work(_) | ToScheduler::Stored(..) | ToScheduler::Round | ToScheduler::Claims(..) => {
-            }
+            ToScheduler::Work(_)
+            | ToScheduler::Stored(..)
+            | ToScheduler::Round
+            | ToScheduler::Claims(..) => {}
         }
     }
 
@@ -222,14 +245,20 @@ impl Scheduler {
     }
 
     fn snapshot(&mut self, source: SourceId, shard: i16, env: &mut Env) {
-        let Some(held) = self.shards.get(&shard) else { return };
-        let mine = held.runs.values().filter(|run| self.gates.is_of(source, &run.header.tenant));
+        let Some(held) = self.shards.get(&shard) else {
+            return;
+        };
+        let mine = held
+            .runs
+            .values()
+            .filter(|run| self.gates.is_of(source, &run.header.tenant));
         let whole = gates::snapshot(shard, held.epoch, mine, env);
         for (admission_shard, epoch) in self.gates.leases_of(source) {
             let told = env.told.entry((shard, *admission_shard)).or_default();
             *told = (*told).max(*epoch);
         }
-        self.gates.send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
+        self.gates
+            .send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
     }
 
     /// Each claim goes to the shard of its run; the answer waits for all of them.
@@ -240,27 +269,46 @@ impl Scheduler {
             indexes.push(index);
             asks.push(Ask::Claim(claim));
         }
-        self.judging.insert((source, number), (by_shard.len(), BTreeSet::new()));
+        self.judging
+            .insert((source, number), (by_shard.len(), BTreeSet::new()));
         for (shard, (indexes, asks)) in by_shard {
-            let reply = Reply::Claims { source, number, indexes };
-            self.inbox.push_back(ToScheduler::Work(Work { shard, asks, reply }));
+            let reply = Reply::Claims {
+                source,
+                number,
+                indexes,
+            };
+            self.inbox
+                .push_back(ToScheduler::Work(Work { shard, asks, reply }));
         }
     }
 
     pub fn reply(&mut self, reply: Reply, done: Vec<Done>, env: &mut Env) {
         match reply {
             Reply::Nobody => {}
-            Reply::Callback { callback, life, call } => {
-                let Some(done) = done.into_iter().next() else { return };
-                env.answer(life, Message::Callback(callback, ToCallback::Verdict(call, done)));
+            Reply::Callback {
+                callback,
+                life,
+                call,
+            } => {
+                let Some(done) = done.into_iter().next() else {
+                    return;
+                };
+                env.answer(
+                    life,
+                    Message::Callback(callback, ToCallback::Verdict(call, done)),
+                );
             }
             Reply::User { ask, key } => {
-                let Some(done) = done.into_iter().next() else { return };
+                let Some(done) = done.into_iter().next() else {
+                    return;
+                };
                 env.call(Message::User(ToUser::Answer(ask, key, done)));
             }
-            Reply::Claims { source, number, indexes } => {
-                self.claims_judged(source, number, indexes, done, env)
-            }
+            Reply::Claims {
+                source,
+                number,
+                indexes,
+            } => self.claims_judged(source, number, indexes, done, env),
         }
     }
 
@@ -272,22 +320,45 @@ impl Scheduler {
         done: Vec<Done>,
         env: &mut Env,
     ) {
-        let Some((left, refused)) = self.judging.get_mut(&(source, number)) else { return };
+        let Some((left, refused)) = self.judging.get_mut(&(source, number)) else {
+            return;
+        };
         *left -= 1;
-        let counts =
-            |done: &Done| matches!(done, Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late));
-        refused.extend(indexes.iter().zip(&done).filter(|(_, done)| !counts(done)).map(|(index, _)| *index));
+        let counts = |done: &Done| {
+            matches!(
+                done,
+                Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
+            )
+        };
+        refused.extend(
+            indexes
+                .iter()
+                .zip(&done)
+                .filter(|(_, done)| !counts(done))
+                .map(|(index, _)| *index),
+        );
         if *left > 0 {
             return;
         }
-        let Some((_, refused)) = self.judging.remove(&(source, number)) else { return };
-        env.note(format_args!("scheduler {} answers batch {number}: {} refused", self.me, refused.len()));
-        self.gates.send_to(source, ToDispatcher::Results(source, number, refused), env);
+        let Some((_, refused)) = self.judging.remove(&(source, number)) else {
+            return;
+        };
+        env.note(format_args!(
+            "scheduler {} answers batch {number}: {} refused",
+            self.me,
+            refused.len()
+        ));
+        self.gates
+            .send_to(source, ToDispatcher::Results(source, number, refused), env);
     }
 
     /// The keeper's round: renew, share out, look whether others appended.
     fn round(&mut self, env: &mut Env) {
-        env.later(ROUND, self.place(), Message::Scheduler(self.me, ToScheduler::Round));
+        env.later(
+            ROUND,
+            self.place(),
+            Message::Scheduler(self.me, ToScheduler::Round),
+        );
         if env.database_is_down() {
             return;
         }
@@ -298,7 +369,9 @@ impl Scheduler {
         let instances = (0..2).filter(|index| living(*index)).count().max(1);
         let share = env.ledger.shards.len().div_ceil(instances);
         while self.leases.len() > share {
-            let Some((shard, (epoch, _))) = self.leases.pop_last() else { break };
+            let Some((shard, (epoch, _))) = self.leases.pop_last() else {
+                break;
+            };
             self.forget_shard(shard, env);
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) {
@@ -334,7 +407,8 @@ impl Scheduler {
 
     /// What was acquired over a connection that is gone is worth nothing: the lane may have failed to load it.
     fn forget_generation(&mut self, env: &mut Env) {
-        let another = std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
+        let another =
+            std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
         if another && env.bug != Bug::ShardKeptUnloaded {
             for shard in std::mem::take(&mut self.leases).into_keys() {
                 self.forget_shard(shard, env);
@@ -368,10 +442,27 @@ impl Scheduler {
             return;
         }
         let (watermark, recorded_at) = (row.watermark, row.recorded_at);
-        let open = env.ledger.rows.values().filter(|row| row.header.run_id.shard() == shard);
-        let open: Vec<Run> = open.filter(|row| row.run.ended_at.is_none()).map(|row| row.restore()).collect();
-        (0i16..).zip(&env.ledger.admission).for_each(|(shard, row)| self.gates.learn(shard, row.epoch));
-        self.shards.insert(shard, Held { epoch, watermark, recorded_at, runs: BTreeMap::new() });
+        let open = env
+            .ledger
+            .rows
+            .values()
+            .filter(|row| row.header.run_id.shard() == shard);
+        let open: Vec<Run> = open
+            .filter(|row| row.run.ended_at.is_none())
+            .map(|row| row.restore())
+            .collect();
+        (0i16..)
+            .zip(&env.ledger.admission)
+            .for_each(|(shard, row)| self.gates.learn(shard, row.epoch));
+        self.shards.insert(
+            shard,
+            Held {
+                epoch,
+                watermark,
+                recorded_at,
+                runs: BTreeMap::new(),
+            },
+        );
         self.keep_runs(open);
         self.jobs.push_back(Job::Tail { shard, taken: true });
     }
@@ -411,12 +502,16 @@ impl Scheduler {
 pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
     let now = env.now;
     let row = env.ledger.shard(shard);
-    row.holder.filter(|_| row.lease_until > now).map(|(index, _)| index)
+    row.holder
+        .filter(|_| row.lease_until > now)
+        .map(|(index, _)| index)
 }
 
 /// A doorbell for the holder of a shard; it may get lost.
 pub fn ring(shard: i16, env: &mut Env) {
-    let Some(holder) = holder_of(shard, env) else { return };
+    let Some(holder) = holder_of(shard, env) else {
+        return;
+    };
     if env.bug == Bug::NoSweep || (env.rough && env.dice.percent(30)) {
         return env.stats.fault(Fault::LostNudge);
     }

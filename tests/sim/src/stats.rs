@@ -74,19 +74,29 @@ impl Stats {
     /// Kinds that struck in too few of so many seeds, those that never did among them.
     pub fn rare(&self, seeds: u64) -> Vec<Fault> {
         let struck = |fault: &Fault| self.seeds_with.get(fault).copied().unwrap_or(0);
-        Fault::ALL.into_iter().filter(|fault| struck(fault) * 100 < seeds * FAULT_PERCENT).collect()
+        Fault::ALL
+            .into_iter()
+            .filter(|fault| struck(fault) * 100 < seeds * FAULT_PERCENT)
+            .collect()
     }
 
     /// What a seed lacks of a world that is worth surviving.
     pub fn too_tame(&self) -> Option<String> {
         let faults: u64 = self.faults.values().sum();
         let tame = self.runs < RUNS_MIN || self.tasks < TASKS_MIN || faults < FAULTS_MIN;
-        tame.then(|| format!("too tame: {} runs, {} tasks, {faults} faults", self.runs, self.tasks))
+        tame.then(|| {
+            format!(
+                "too tame: {} runs, {} tasks, {faults} faults",
+                self.runs, self.tasks
+            )
+        })
     }
 
     /// Reasons of the closed list that no seed showed.
     pub fn missing(&self) -> Vec<&'static str> {
-        let missing = TransitionReason::ALL.iter().filter(|reason| !self.reasons.contains_key(reason));
+        let missing = TransitionReason::ALL
+            .iter()
+            .filter(|reason| !self.reasons.contains_key(reason));
         missing.map(|reason| reason.name()).collect()
     }
 }

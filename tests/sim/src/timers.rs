@@ -23,7 +23,10 @@ pub struct Timers {
 
 impl Timers {
     pub fn ahead_by(ahead: Time) -> Timers {
-        Timers { ahead, ..Timers::default() }
+        Timers {
+            ahead,
+            ..Timers::default()
+        }
     }
 
     pub fn arm(&mut self, at: Time, run: RunId, slot: Option<Slot>) {
@@ -47,11 +50,17 @@ impl Timers {
     /// Sleeps until the earliest.
     pub fn wake(&mut self, env: &mut Env, place: Place) {
         let Place::Scheduler(me) = place else { return };
-        let Some((next, ..)) = self.due.first() else { return };
+        let Some((next, ..)) = self.due.first() else {
+            return;
+        };
         let at = (*next).max(env.now + MS);
         if self.wake_at.is_none_or(|wake| wake <= env.now || at < wake) {
             self.wake_at = Some(at);
-            env.later(at - env.now, place, Message::Scheduler(me, ToScheduler::Wake));
+            env.later(
+                at - env.now,
+                place,
+                Message::Scheduler(me, ToScheduler::Wake),
+            );
         }
     }
 
@@ -74,7 +83,10 @@ impl Scheduler {
             works.extend(self.judge(run, slot, env));
         }
         if !works.is_empty() {
-            self.jobs.push_back(Job::Works { works, since: env.now });
+            self.jobs.push_back(Job::Works {
+                works,
+                since: env.now,
+            });
         }
     }
 
@@ -82,16 +94,25 @@ impl Scheduler {
     fn judge(&mut self, run_id: RunId, slot: Option<Slot>, env: &mut Env) -> Option<Work> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
         let (attempt, kind, at) = match slot {
-            None => (None, TimerKind::RunDuration, run.header.deadline.filter(|_| run.ended_at.is_none())?),
+            None => (
+                None,
+                TimerKind::RunDuration,
+                run.header.deadline.filter(|_| run.ended_at.is_none())?,
+            ),
             Some(slot) => {
                 let cell = run.cell(slot)?;
-                let beat = cell.attempt_id.and_then(|id| env.beats.get(&id)?.last().copied());
+                let beat = cell
+                    .attempt_id
+                    .and_then(|id| env.beats.get(&id)?.last().copied());
                 let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), beat)?;
                 (cell.attempt_id, due.kind, due.at)
             }
         };
         let falls = match (env.bug, kind) {
-            (Bug::EarlyTimer, TimerKind::DispatchAck | TimerKind::Heartbeat | TimerKind::Execution)
+            (
+                Bug::EarlyTimer,
+                TimerKind::DispatchAck | TimerKind::Heartbeat | TimerKind::Execution,
+            )
             | (Bug::RetryWithoutDelay, TimerKind::Retry) => at - self.timers.ahead,
             _ => at,
         };
@@ -106,10 +127,18 @@ impl Scheduler {
             shard,
             run: run_id,
             key: Key::Timer(run_id, slot, kind, attempt, at / 1_000_000),
-            body: Body::Core(Event::Timer { kind, task: slot, attempt_id: attempt }),
+            body: Body::Core(Event::Timer {
+                kind,
+                task: slot,
+                attempt_id: attempt,
+            }),
             admission_epoch: 0,
             judged_at: env.now,
         };
-        Some(Work { shard, asks: vec![Ask::Event(event)], reply: Reply::Nobody })
+        Some(Work {
+            shard,
+            asks: vec![Ask::Event(event)],
+            reply: Reply::Nobody,
+        })
     }
 }

@@ -131,10 +131,14 @@ impl Worker {
         if self.wire.is_some() {
             return;
         }
-        let shard =
-            self.tenant.as_ref().map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
+        let shard = self
+            .tenant
+            .as_ref()
+            .map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
         let row = env.ledger.admission[shard as usize].clone();
-        let holder = row.holder.filter(|_| row.lease_until > env.now && !env.database_is_down());
+        let holder = row
+            .holder
+            .filter(|_| row.lease_until > env.now && !env.database_is_down());
         let Some((dispatcher, _)) =
             holder.filter(|(index, _)| !env.processes[&Place::Dispatcher(*index)].down)
         else {
@@ -157,8 +161,18 @@ impl Worker {
             draining: false,
             pushed: false,
         };
-        let connect = Connect { worker, index: self.me, wire, has };
-        env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Connect(Box::new(connect))));
+        let connect = Connect {
+            worker,
+            index: self.me,
+            wire,
+            has,
+        };
+        env.on_wire(
+            wire,
+            0,
+            0,
+            Message::Dispatcher(dispatcher, ToDispatcher::Connect(Box::new(connect))),
+        );
     }
 
     fn accept(&mut self, envelope: Envelope, env: &mut Env) {
@@ -168,9 +182,20 @@ impl Worker {
         }
         let fate = fate(&envelope, env);
         let pushed = envelope.pushed;
-        env.note(format_args!("worker {} got {id}, will be {:?}", self.me, fate.outcome));
+        env.note(format_args!(
+            "worker {} got {id}, will be {:?}",
+            self.me, fate.outcome
+        ));
         let start = self.started(&envelope, env);
-        self.attempts.insert(id, Attempt { envelope, fate, begun: false, reported: false });
+        self.attempts.insert(
+            id,
+            Attempt {
+                envelope,
+                fate,
+                begun: false,
+                reported: false,
+            },
+        );
         if !pushed {
             self.begin(id, env);
         }
@@ -178,9 +203,14 @@ impl Worker {
     }
 
     fn begin(&mut self, id: AttemptId, env: &mut Env) {
-        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.begun) else { return };
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.begun) else {
+            return;
+        };
         attempt.begun = true;
-        env.begun.entry(id).or_default().push((self.session, attempt.envelope.pushed));
+        env.begun
+            .entry(id)
+            .or_default()
+            .push((self.session, attempt.envelope.pushed));
         let (lasts, silent) = (attempt.fate.lasts, attempt.fate.silent);
         self.myself(lasts, ToWorker::Done(id), env);
         if !silent {
@@ -189,16 +219,36 @@ impl Worker {
     }
 
     fn beat(&mut self, id: AttemptId, env: &mut Env) {
-        let Some(attempt) = self.attempts.get(&id).filter(|attempt| !attempt.reported) else { return };
+        let Some(attempt) = self.attempts.get(&id).filter(|attempt| !attempt.reported) else {
+            return;
+        };
         let Envelope { run, task, .. } = attempt.envelope;
-        let from = Caller { worker: self.me, life: env.life(self.place()), call: 0 };
+        let from = Caller {
+            worker: self.me,
+            life: env.life(self.place()),
+            call: 0,
+        };
         let callback = env.dice.below(2) as usize;
-        env.call(Message::Callback(callback, ToCallback::Beat(Beat { run, task, attempt: id, from })));
+        env.call(Message::Callback(
+            callback,
+            ToCallback::Beat(Beat {
+                run,
+                task,
+                attempt: id,
+                from,
+            }),
+        ));
         self.myself(BEAT, ToWorker::Beat(id), env);
     }
 
     fn cancel(&mut self, id: AttemptId, env: &mut Env) {
-        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.reported) else { return };
+        let Some(attempt) = self
+            .attempts
+            .get_mut(&id)
+            .filter(|attempt| !attempt.reported)
+        else {
+            return;
+        };
         if !attempt.fate.stubborn {
             attempt.fate.outcome = Outcome::Cancelled;
             self.finish(id, env);
@@ -206,7 +256,13 @@ impl Worker {
     }
 
     fn finish(&mut self, id: AttemptId, env: &mut Env) {
-        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.reported) else { return };
+        let Some(attempt) = self
+            .attempts
+            .get_mut(&id)
+            .filter(|attempt| !attempt.reported)
+        else {
+            return;
+        };
         attempt.reported = true;
         let (envelope, fate) = (attempt.envelope.clone(), attempt.fate.clone());
         let said = self.finished(&envelope, fate.outcome.clone(), self.session, env);
@@ -243,14 +299,28 @@ impl Worker {
     fn started(&self, envelope: &Envelope, env: &mut Env) -> NewEvent {
         let attempt_id = envelope.attempt_id;
         let worker = Some(*self.id.as_bytes());
-        let started = Event::Started { task: envelope.task, attempt_id, worker, session: self.session };
+        let started = Event::Started {
+            task: envelope.task,
+            attempt_id,
+            worker,
+            session: self.session,
+        };
         event(envelope, Key::Started(attempt_id), started, env)
     }
 
-    fn finished(&self, envelope: &Envelope, outcome: Outcome, session: u64, env: &mut Env) -> NewEvent {
+    fn finished(
+        &self,
+        envelope: &Envelope,
+        outcome: Outcome,
+        session: u64,
+        env: &mut Env,
+    ) -> NewEvent {
         let names_items = outcome == Outcome::Succeeded
             && envelope.task.item.is_none()
-            && env.plans.get(&envelope.run).is_some_and(|plan| plan.is_mapped_over(envelope.task.ordinal));
+            && env
+                .plans
+                .get(&envelope.run)
+                .is_some_and(|plan| plan.is_mapped_over(envelope.task.ordinal));
         let items = names_items.then(|| (env.dice.below(4) as u32, Arc::from([0u8; 1])));
         let finished = Finished {
             task: envelope.task,
@@ -265,7 +335,12 @@ impl Worker {
             error: Vec::new(),
             message: "broken".to_owned(),
         };
-        event(envelope, Key::Finished(envelope.attempt_id), Event::Finished(Box::new(finished)), env)
+        event(
+            envelope,
+            Key::Finished(envelope.attempt_id),
+            Event::Finished(Box::new(finished)),
+            env,
+        )
     }
 
     fn report(&mut self, event: NewEvent, env: &mut Env) {
@@ -275,17 +350,31 @@ impl Worker {
     }
 
     fn send(&mut self, call: u64, env: &mut Env) {
-        let Some(event) = self.calls.get(&call).cloned() else { return };
-        let from = Caller { worker: self.me, life: env.life(self.place()), call };
+        let Some(event) = self.calls.get(&call).cloned() else {
+            return;
+        };
+        let from = Caller {
+            worker: self.me,
+            life: env.life(self.place()),
+            call,
+        };
         let callback = env.dice.below(2) as usize;
-        env.call(Message::Callback(callback, ToCallback::Report(Report { event, from })));
+        env.call(Message::Callback(
+            callback,
+            ToCallback::Report(Report { event, from }),
+        ));
         self.myself(ANSWER_PATIENCE, ToWorker::Resend(call), env);
     }
 
     fn answered(&mut self, call: u64, acceptance: Acceptance, env: &mut Env) {
-        let Some(event) = self.calls.get(&call) else { return };
+        let Some(event) = self.calls.get(&call) else {
+            return;
+        };
         let key = event.key;
-        env.note(format_args!("worker {}: {key:?} is {acceptance:?}", self.me));
+        env.note(format_args!(
+            "worker {}: {key:?} is {acceptance:?}",
+            self.me
+        ));
         match (key, acceptance) {
             (_, Acceptance::NotReady) => return,
             (Key::Started(attempt), Acceptance::Recorded)
@@ -308,10 +397,16 @@ impl Worker {
             return;
         }
         let Some(wire) = self.wire else { return };
-        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0]) else {
+        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0])
+        else {
             return;
         };
-        env.on_wire(wire, 0, 0, Message::Dispatcher(dispatcher, ToDispatcher::Credits(wire, self.id, 1)));
+        env.on_wire(
+            wire,
+            0,
+            0,
+            Message::Dispatcher(dispatcher, ToDispatcher::Credits(wire, self.id, 1)),
+        );
     }
 }
 
@@ -319,7 +414,9 @@ impl Worker {
 fn outputs(task: Slot, outcome: &Outcome) -> Vec<Made> {
     let made = Made {
         asset_key: format!("t/a{}", task.ordinal),
-        partition_key: task.item.map_or_else(String::new, |item| format!("_map=i:{item}")),
+        partition_key: task
+            .item
+            .map_or_else(String::new, |item| format!("_map=i:{item}")),
         code_version: String::new(),
         output: Vec::new(),
     };
@@ -329,20 +426,34 @@ fn outputs(task: Slot, outcome: &Outcome) -> Vec<Made> {
 
 fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent {
     let (run, shard) = (envelope.run, envelope.run.shard());
-    NewEvent { id: env.number(), shard, run, key, body: Body::Core(body), admission_epoch: 0, judged_at: 0 }
+    NewEvent {
+        id: env.number(),
+        shard,
+        run,
+        key,
+        body: Body::Core(body),
+        admission_epoch: 0,
+        judged_at: 0,
+    }
 }
 
 fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
     let rough = env.rough;
     let dice = &mut env.dice;
-    let failed = |category| Outcome::Failed { category, error_type: String::new(), retriable: None };
+    let failed = |category| Outcome::Failed {
+        category,
+        error_type: String::new(),
+        retriable: None,
+    };
     let outcome = match dice.below(100) {
         0..=9 => failed(ErrorCategory::Transient),
         10..=12 => failed(ErrorCategory::UserCode),
         13 => failed(ErrorCategory::Timeout),
         14..=15 => Outcome::Skipped,
         16 => Outcome::CheckFailed,
-        17 => Outcome::Quarantined { has_good_version: dice.percent(50) },
+        17 => Outcome::Quarantined {
+            has_good_version: dice.percent(50),
+        },
         18..=20 if rough => Outcome::Interrupted,
         _ => Outcome::Succeeded,
     };
@@ -356,5 +467,12 @@ fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
         env.stats.fault(Fault::WorkerSilent);
     }
     let stubborn = (u64::from(envelope.attempt) + u64::from(envelope.task.ordinal)) % 4 == 0;
-    Fate { lasts, outcome, silent, twice, lies, stubborn }
+    Fate {
+        lasts,
+        outcome,
+        silent,
+        twice,
+        lies,
+        stubborn,
+    }
 }

@@ -58,7 +58,9 @@ struct World {
 
 impl World {
     fn new(seed: u64, bug: Bug, tell: bool) -> World {
-        let tenants: Vec<TenantId> = ["acme", "globex"].map(|name| name.parse().expect("a name")).into();
+        let tenants: Vec<TenantId> = ["acme", "globex"]
+            .map(|name| name.parse().expect("a name"))
+            .into();
         let limits = dispatcher::limits(&tenants);
         let of = |index: usize| tenants.get(index / 2).cloned();
         World {
@@ -66,7 +68,9 @@ impl World {
             schedulers: (0..2).map(|me| Scheduler::new(me, bug)).collect(),
             dispatchers: (0..2).map(|me| Dispatcher::new(me, &limits)).collect(),
             callbacks: (0..2).map(Callback::new).collect(),
-            workers: (0..WORKERS).map(|me| Worker::new(me, of(me), 4, me as u64 + 1)).collect(),
+            workers: (0..WORKERS)
+                .map(|me| Worker::new(me, of(me), 4, me as u64 + 1))
+                .collect(),
             users: Users::default(),
             unended: false,
             tenants,
@@ -75,13 +79,25 @@ impl World {
     }
 
     fn places() -> impl Iterator<Item = Place> {
-        let services = (0..2).flat_map(|i| [Place::Scheduler(i), Place::Dispatcher(i), Place::Callback(i)]);
+        let services = (0..2).flat_map(|i| {
+            [
+                Place::Scheduler(i),
+                Place::Dispatcher(i),
+                Place::Callback(i),
+            ]
+        });
         services.chain((0..WORKERS).map(Place::Worker))
     }
 
     fn set_up(&mut self) {
         for place in World::places() {
-            self.env.processes.insert(place, Process { life: 1, ..Process::default() });
+            self.env.processes.insert(
+                place,
+                Process {
+                    life: 1,
+                    ..Process::default()
+                },
+            );
             self.start(place);
         }
         let wanted = self.env.dice.between(3, 5).unsigned_abs();
@@ -90,7 +106,11 @@ impl World {
             let count = self.env.dice.between(10, 16) as u32;
             let plan = Plan::random(runs as usize, count, &self.tenants, &mut self.env.dice);
             runs += 1;
-            tasks += if plan.unplannable { 0 } else { u64::from(count) };
+            tasks += if plan.unplannable {
+                0
+            } else {
+                u64::from(count)
+            };
             let run = plan.run_id();
             self.env.plans.insert(run, Arc::new(plan));
             let at = self.env.dice.between(10 * MS, 6 * SECOND);
@@ -192,7 +212,10 @@ impl World {
             (_, Some(place))
                 if matches!(
                     fault,
-                    Fault::KillScheduler | Fault::KillDispatcher | Fault::KillCallback | Fault::KillWorker
+                    Fault::KillScheduler
+                        | Fault::KillDispatcher
+                        | Fault::KillCallback
+                        | Fault::KillWorker
                 ) =>
             {
                 self.kill(place)
@@ -205,7 +228,11 @@ impl World {
     /// All that it knew is gone; it comes back after a while.
     fn kill(&mut self, place: Place) -> bool {
         let env = &mut self.env;
-        let Some(process) = env.processes.get_mut(&place).filter(|process| !process.down) else {
+        let Some(process) = env
+            .processes
+            .get_mut(&place)
+            .filter(|process| !process.down)
+        else {
             return false;
         };
         (process.down, process.paused_until) = (true, 0);
@@ -216,7 +243,9 @@ impl World {
         env.plan(back, Message::Revive(place));
         match place {
             Place::Scheduler(index) => self.schedulers[index] = Scheduler::new(index, env.bug),
-            Place::Dispatcher(index) => self.dispatchers[index] = Dispatcher::new(index, &self.limits),
+            Place::Dispatcher(index) => {
+                self.dispatchers[index] = Dispatcher::new(index, &self.limits)
+            }
             Place::Callback(index) => self.callbacks[index] = Callback::new(index),
             Place::Worker(index) => {
                 let session = env.number() + 1_000;
@@ -227,7 +256,14 @@ impl World {
     }
 
     fn revive(&mut self, place: Place) {
-        let Some(process) = self.env.processes.get_mut(&place).filter(|process| process.down) else { return };
+        let Some(process) = self
+            .env
+            .processes
+            .get_mut(&place)
+            .filter(|process| process.down)
+        else {
+            return;
+        };
         process.down = false;
         self.env.note(format_args!("{place:?} is back"));
         self.start(place);
@@ -241,21 +277,35 @@ impl World {
         let runs: Vec<_> = self.env.plans.keys().copied().collect();
         for run in runs {
             for after in [1, 6, 12] {
-                self.env.plan(after * SECOND, Message::User(ToUser::Control(run, Deed::Resume)));
+                self.env.plan(
+                    after * SECOND,
+                    Message::User(ToUser::Control(run, Deed::Resume)),
+                );
             }
         }
     }
 
     fn all_ended(&self) -> bool {
-        let ended = |run| self.env.ledger.rows.get(run).is_some_and(|row| row.run.state.is_terminal());
+        let ended = |run| {
+            self.env
+                .ledger
+                .rows
+                .get(run)
+                .is_some_and(|row| row.run.state.is_terminal())
+        };
         self.users.accepted.len() == self.env.plans.len() && self.users.accepted.iter().all(ended)
     }
 
     fn judge(mut self) -> Outcome {
         self.env.stats.lost_commits = self.env.ledger.lost_commits;
         let unended = self.unended.then(|| self.unended_runs());
-        let found =
-            self.env.ledger.violation.take().or(unended).or_else(|| check::all(&mut self.env, &self.limits));
+        let found = self
+            .env
+            .ledger
+            .violation
+            .take()
+            .or(unended)
+            .or_else(|| check::all(&mut self.env, &self.limits));
         Outcome {
             hash: self.env.hash,
             stats: self.env.stats,
@@ -270,7 +320,8 @@ impl World {
             let row = self.env.ledger.rows.get(run);
             let state = row.map(|row| row.run.state);
             if state.is_none_or(|state| !state.is_terminal()) {
-                let waits = row.and_then(|row| row.cells.iter().find(|(_, cell)| !cell.state.is_terminal()));
+                let waits = row
+                    .and_then(|row| row.cells.iter().find(|(_, cell)| !cell.state.is_terminal()));
                 let accepted = self.users.accepted.contains(run);
                 open.push(format!("{run} ({state:?}, accepted {accepted}, {waits:?})"));
             }
@@ -288,31 +339,54 @@ fn database(store: Store, env: &mut Env) {
         Store::Fold(flush) => flush.marks.iter().map(|mark| mark.shard).collect(),
         Store::Append { event, .. } => vec![event.shard],
     };
-    if let Some(shard) = wanted.into_iter().find(|shard| env.ledger.shards[*shard as usize].locked) {
+    if let Some(shard) = wanted
+        .into_iter()
+        .find(|shard| env.ledger.shards[*shard as usize].locked)
+    {
         return env.ledger.shard(shard).waiting.push_back(store);
     }
     match store {
         Store::Fold(flush) => {
             let result = env.ledger.fold(&flush, env.now);
             if result.is_ok() {
-                flush.events.iter().for_each(|event| check::claim(event, env));
+                flush
+                    .events
+                    .iter()
+                    .for_each(|event| check::claim(event, env));
             }
-            let claims = if flush.claims_only { ", claims only" } else { "" };
-            env.note(format_args!("flush {} of scheduler {:?}: {result:?}{claims}", flush.number, flush.by));
+            let claims = if flush.claims_only {
+                ", claims only"
+            } else {
+                ""
+            };
+            env.note(format_args!(
+                "flush {} of scheduler {:?}: {result:?}{claims}",
+                flush.number, flush.by
+            ));
             let lost = env.rough && env.dice.percent(2);
             if lost && result.is_ok() {
                 env.stats.fault(Fault::UnknownCommit);
             }
-            let told = if lost { Err(StoreError::Broken) } else { result };
+            let told = if lost {
+                Err(StoreError::Broken)
+            } else {
+                result
+            };
             stored(flush.by, flush.number, told, env);
         }
-        Store::Append { commit_after, ref event, .. } => {
+        Store::Append {
+            commit_after,
+            ref event,
+            ..
+        } => {
             let shard = event.shard;
             let generation = env.ledger.generation;
             env.ledger.shard(shard).locked = true;
             // What waited for its row until the faults were over is not late any more.
             match commit_after {
-                later if later > 0 && env.rough => env.plan(later, Message::Commit(shard, generation, store)),
+                later if later > 0 && env.rough => {
+                    env.plan(later, Message::Commit(shard, generation, store))
+                }
                 _ => commit(shard, generation, store, env),
             }
         }
@@ -323,13 +397,20 @@ fn commit(shard: i16, generation: u32, store: Store, env: &mut Env) {
     if generation != env.ledger.generation {
         return broken(store, env);
     }
-    let Store::Append { by, call, event, .. } = store else { return };
+    let Store::Append {
+        by, call, event, ..
+    } = store
+    else {
+        return;
+    };
     let appended = env.ledger.append(&event, env.now);
     env.note(format_args!("append {:?}: {appended:?}", event.key));
     let row = env.ledger.shard(shard);
     row.locked = false;
     let waiting: Vec<Store> = row.waiting.drain(..).collect();
-    waiting.into_iter().for_each(|store| env.plan(1, Message::Database(store)));
+    waiting
+        .into_iter()
+        .for_each(|store| env.plan(1, Message::Database(store)));
     answer_append(by, call, Ok(appended), env);
     scheduler::ring(shard, env);
 }

@@ -14,27 +14,49 @@ fn every_run_ends_right_whatever_breaks() {
     let mut total = Stats::default();
     for seed in 1..=SEEDS {
         let outcome = run_seed(seed, Bug::None, false);
-        assert_eq!(outcome.violation, None, "replay with `make sim SEED={seed}`");
+        assert_eq!(
+            outcome.violation, None,
+            "replay with `make sim SEED={seed}`"
+        );
         assert_eq!(outcome.stats.too_tame(), None, "seed {seed}");
         total.add(&outcome.stats);
     }
-    assert_eq!(total.rare(SEEDS), [], "these strike in less than 5 % of the seeds");
+    assert_eq!(
+        total.rare(SEEDS),
+        [],
+        "these strike in less than 5 % of the seeds"
+    );
 }
 
 #[test]
 fn the_same_seed_is_the_same_world() {
     for seed in [1, 7, 42] {
-        let (once, again) = (run_seed(seed, Bug::None, false), run_seed(seed, Bug::None, true));
-        assert_eq!((once.hash, once.stats.events), (again.hash, again.stats.events), "seed {seed}");
+        let (once, again) = (
+            run_seed(seed, Bug::None, false),
+            run_seed(seed, Bug::None, true),
+        );
+        assert_eq!(
+            (once.hash, once.stats.events),
+            (again.hash, again.stats.events),
+            "seed {seed}"
+        );
     }
-    assert_ne!(run_seed(1, Bug::None, false).hash, run_seed(2, Bug::None, false).hash);
+    assert_ne!(
+        run_seed(1, Bug::None, false).hash,
+        run_seed(2, Bug::None, false).hash
+    );
 }
 
 #[test]
 fn every_planted_bug_is_found() {
     for bug in Bug::ALL {
-        let found = (1..=SEEDS_PER_BUG).find(|seed| run_seed(*seed, bug, false).violation.is_some());
-        assert!(found.is_some(), "{SEEDS_PER_BUG} seeds do not notice that {}", bug.says());
+        let found =
+            (1..=SEEDS_PER_BUG).find(|seed| run_seed(*seed, bug, false).violation.is_some());
+        assert!(
+            found.is_some(),
+            "{SEEDS_PER_BUG} seeds do not notice that {}",
+            bug.says()
+        );
     }
 }
 
@@ -49,5 +71,8 @@ fn inv_1_and_2_runs_fold_to_the_same_in_every_order() {
 #[test]
 fn f01_of_two_ends_of_an_attempt_the_first_wins_whichever_it_is() {
     let by_first = conflicting_pairs().unwrap();
-    assert!(by_first.values().all(|pairs| *pairs >= 13), "each with each of the others: {by_first:?}");
+    assert!(
+        by_first.values().all(|pairs| *pairs >= 13),
+        "each with each of the others: {by_first:?}"
+    );
 }

@@ -36,7 +36,10 @@ async fn main() -> Result<()> {
     store.check().await?;
     eprintln!("shards  callers   events/s  events/commit   p50 ms   p99 ms");
     let mut figures = Map::new();
-    for (label, shards) in [("append", Stream::Execution.shards()), ("append_one_shard", 1)] {
+    for (label, shards) in [
+        ("append", Stream::Execution.shards()),
+        ("append_one_shard", 1),
+    ] {
         for callers in CALLERS {
             let measured = measure(store.ledger(), callers, shards).await?;
             measured.print(shards, callers);
@@ -54,9 +57,18 @@ struct Measured {
 }
 
 async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measured> {
-    let (measuring, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (measuring, stop) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let running = (0..callers).map(|caller| {
-        let call = call_until(ledger.clone(), caller, shards, measuring.clone(), stop.clone());
+        let call = call_until(
+            ledger.clone(),
+            caller,
+            shards,
+            measuring.clone(),
+            stop.clone(),
+        );
         async { tokio::spawn(call).await? }
     });
     let watch = async {
@@ -74,7 +86,10 @@ async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measure
         latency_us.add(histogram)?;
     }
     let LedgerCounts { commits, events } = after;
-    let (commits, events) = ((commits - before.commits) as f64, (events - before.events) as f64);
+    let (commits, events) = (
+        (commits - before.commits) as f64,
+        (events - before.events) as f64,
+    );
     ensure!(commits > 0.0, "nothing was committed in {MEASURED:?}");
     Ok(Measured {
         events_per_s: events / elapsed.as_secs_f64(),
@@ -102,7 +117,11 @@ async fn call_until(
         if measuring.load(Ordering::Relaxed) {
             latency_us.saturating_record(begun.elapsed().as_micros().try_into()?);
         }
-        ensure!(answers[0].outcome == Outcome::New, "an append was answered {:?}", answers[0]);
+        ensure!(
+            answers[0].outcome == Outcome::New,
+            "an append was answered {:?}",
+            answers[0]
+        );
     }
     Ok(latency_us)
 }
@@ -129,7 +148,11 @@ impl Measured {
     }
 
     fn print(&self, shards: i16, callers: usize) {
-        let Measured { events_per_s, events_per_commit, .. } = self;
+        let Measured {
+            events_per_s,
+            events_per_commit,
+            ..
+        } = self;
         let (p50, p99) = (self.ms_at(0.5), self.ms_at(0.99));
         eprintln!(
             "{shards:>6} {callers:>8} {events_per_s:>10.0} {events_per_commit:>14.1} {p50:>8.2} {p99:>8.2}"
@@ -138,7 +161,10 @@ impl Measured {
 
     fn note(&self, figures: &mut Map<String, Value>, label: &str, callers: usize) {
         let mut add = |what: &str, figure: f64| {
-            figures.insert(format!("{label}_{what}_{callers}"), json!((figure * 100.0).round() / 100.0));
+            figures.insert(
+                format!("{label}_{what}_{callers}"),
+                json!((figure * 100.0).round() / 100.0),
+            );
         };
         add("events_per_s", self.events_per_s);
         add("events_per_commit", self.events_per_commit);

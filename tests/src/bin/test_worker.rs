@@ -62,7 +62,9 @@ async fn main() -> ExitCode {
 async fn work(args: Args) -> Result<()> {
     let client = connect(&args)?;
     let mut callbacks = args.callback.iter().map(|address| client.at(address));
-    let callback = callbacks.next().unwrap_or_else(|| client.at(&args.dispatcher))?;
+    let callback = callbacks
+        .next()
+        .unwrap_or_else(|| client.at(&args.dispatcher))?;
     let journal = args.journal.as_deref().map(Journal::open).transpose()?;
     let behaving = Behaving::new(callback.clone(), journal);
     let info = api::WorkerInfo {
@@ -98,9 +100,10 @@ fn connect(args: &Args) -> Result<Client> {
     };
     let credentials = match (&args.api_key, &args.certificate, &args.key) {
         (Some(key), None, _) => Credentials::ApiKey(key.clone()),
-        (None, Some(certificate), Some(key)) => {
-            Credentials::Certificate { certificate: read(certificate)?, key: read(key)? }
-        }
+        (None, Some(certificate), Some(key)) => Credentials::Certificate {
+            certificate: read(certificate)?,
+            key: read(key)?,
+        },
         _ => anyhow::bail!("give --api-key, or --certificate with --key"),
     };
     let mut tls = Tls::new(read(&args.ca)?);

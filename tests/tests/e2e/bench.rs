@@ -31,7 +31,11 @@ fn a_sample_of_the_bench_tells_every_figure() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert!(bench.status.success(), "{}", String::from_utf8_lossy(&bench.stderr));
+    assert!(
+        bench.status.success(),
+        "{}",
+        String::from_utf8_lossy(&bench.stderr)
+    );
     let text = String::from_utf8(bench.stdout).unwrap();
     let told: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     for figure in FIGURES.into_iter().chain(["history_ratio"]) {

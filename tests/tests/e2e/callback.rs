@@ -35,9 +35,22 @@ impl Handler for ByHand {
 fn work_by_hand(user: &User) -> mpsc::UnboundedReceiver<api::TaskEnvelope> {
     let (envelopes, got) = mpsc::unbounded_channel();
     let handlers = vec!["noop".to_owned()];
-    let info = api::WorkerInfo { name: "by hand".into(), slots: 4, handlers, ..Default::default() };
+    let info = api::WorkerInfo {
+        name: "by hand".into(),
+        slots: 4,
+        handlers,
+        ..Default::default()
+    };
     let config = WorkerConfig::new(user.tenant(), info);
-    tokio::spawn(Worker::new(user.client.clone(), user.client.clone(), config, ByHand(envelopes)).run());
+    tokio::spawn(
+        Worker::new(
+            user.client.clone(),
+            user.client.clone(),
+            config,
+            ByHand(envelopes),
+        )
+        .run(),
+    );
     got
 }
 
@@ -53,20 +66,42 @@ impl Web {
         let ca = Certificate::from_pem(std::fs::read_to_string(running.mesh.ca_path()).unwrap());
         let tls = ClientTlsConfig::new().ca_certificate(ca);
         let endpoint = Endpoint::from_shared(base.clone()).unwrap();
-        Web { channel: endpoint.tls_config(tls).unwrap().connect_lazy(), base }
+        Web {
+            channel: endpoint.tls_config(tls).unwrap().connect_lazy(),
+            base,
+        }
     }
 
-    async fn send(&self, method: Method, path: &str, media: &str, body: String) -> (StatusCode, Value) {
-        let request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        self.call(request.header("content-type", media).body(Body::new(Full::from(body))).unwrap()).await
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        media: &str,
+        body: String,
+    ) -> (StatusCode, Value) {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        self.call(
+            request
+                .header("content-type", media)
+                .body(Body::new(Full::from(body)))
+                .unwrap(),
+        )
+        .await
     }
 
     /// With the path of the attempt's outcome beside one that has expired.
     async fn post_renewing(&self, path: &str, renewal: &str, body: Value) -> (StatusCode, Value) {
-        let request =
-            Request::post(format!("{}{path}", self.base)).header("content-type", "application/json");
+        let request = Request::post(format!("{}{path}", self.base))
+            .header("content-type", "application/json");
         let request = request.header("servo-presigned-renewal", renewal);
-        self.call(request.body(Body::new(Full::from(body.to_string()))).unwrap()).await
+        self.call(
+            request
+                .body(Body::new(Full::from(body.to_string())))
+                .unwrap(),
+        )
+        .await
     }
 
     async fn call(&self, request: Request<Body>) -> (StatusCode, Value) {
@@ -78,13 +113,20 @@ impl Web {
     }
 
     async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
-        self.send(Method::POST, path, "application/json", body.to_string()).await
+        self.send(Method::POST, path, "application/json", body.to_string())
+            .await
     }
 
     /// The answer must be this refusal.
     async fn refused(&self, path: &str, body: &str, status: StatusCode, reason: &str) -> Value {
-        let (answered, told) = self.send(Method::POST, path, "application/json", body.to_owned()).await;
-        assert_eq!((answered, told["reason"].as_str()), (status, Some(reason)), "{told}");
+        let (answered, told) = self
+            .send(Method::POST, path, "application/json", body.to_owned())
+            .await;
+        assert_eq!(
+            (answered, told["reason"].as_str()),
+            (status, Some(reason)),
+            "{told}"
+        );
         told
     }
 }
@@ -100,7 +142,13 @@ fn tail(run_id: &str) -> api::TailLogsRequest {
 
 /// Everything that is sent before the stream ends.
 async fn read_logs(user: &User, asked: api::TailLogsRequest) -> (Vec<api::LogLine>, String) {
-    let mut stream = user.client.callback().tail_logs(asked).await.unwrap().into_inner();
+    let mut stream = user
+        .client
+        .callback()
+        .tail_logs(asked)
+        .await
+        .unwrap()
+        .into_inner();
     let (mut lines, mut token, mut caught_up) = (Vec::new(), String::new(), false);
     while let Some(message) = stream.message().await.unwrap() {
         lines.extend(message.lines);
@@ -119,10 +167,18 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let mut envelopes = work_by_hand(&user);
-    user.deploy(manifest(vec![asset("web/a", &[], ""), asset("web/b", &["web/a"], "")])).await.unwrap();
+    user.deploy(manifest(vec![
+        asset("web/a", &[], ""),
+        asset("web/b", &["web/a"], ""),
+    ]))
+    .await
+    .unwrap();
     let run = user.trigger(&["web.*"]).await.unwrap();
     let web = Web::of(&running);
-    let follow = api::TailLogsRequest { follow: true, ..tail(&run.run_id) };
+    let follow = api::TailLogsRequest {
+        follow: true,
+        ..tail(&run.run_id)
+    };
     let followed = tokio::spawn({
         let user = user.clone();
         async move { read_logs(&user, follow).await }
@@ -139,10 +195,16 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
             (StatusCode::OK, &json!("ACCEPTANCE_FOLDED")),
             "{started}"
         );
-        let (status, beat) = web.post(&paths.heartbeat, json!({"task": task, "session": "by-hand"})).await;
+        let (status, beat) = web
+            .post(
+                &paths.heartbeat,
+                json!({"task": task, "session": "by-hand"}),
+            )
+            .await;
         assert_eq!(status, StatusCode::OK, "{beat}");
         let renewed = beat["renewed"]["logs"].as_str().unwrap();
-        let line = |text: &str, level: &str| json!({"text": format!("{name} {text}"), "level": level});
+        let line =
+            |text: &str, level: &str| json!({"text": format!("{name} {text}"), "level": level});
         let lines = json!({
             "session": "by-hand",
             "sequence": "1",
@@ -163,24 +225,57 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
         assert_eq!(again["acceptance"], "ACCEPTANCE_DUPLICATE");
         task_ids.push(envelope.task_id);
     }
-    assert_eq!(user.ended(&run.run_id).await.unwrap().state(), api::RunState::Succeeded);
+    assert_eq!(
+        user.ended(&run.run_id).await.unwrap().state(),
+        api::RunState::Succeeded
+    );
     let all = ["first quiet", "first loud", "second quiet", "second loud"];
     let (lines, _) = followed.await.unwrap();
     assert_eq!(texts(&lines), all, "each once, though sent twice");
-    assert_eq!((&lines[0].task_id, &lines[3].task_id), (&task_ids[0], &task_ids[1]));
+    assert_eq!(
+        (&lines[0].task_id, &lines[3].task_id),
+        (&task_ids[0], &task_ids[1])
+    );
     let (lines, token) = read_logs(&user, tail(&run.run_id)).await;
     assert_eq!(texts(&lines), all);
-    let (none, _) = read_logs(&user, api::TailLogsRequest { resume_token: token, ..tail(&run.run_id) }).await;
+    let (none, _) = read_logs(
+        &user,
+        api::TailLogsRequest {
+            resume_token: token,
+            ..tail(&run.run_id)
+        },
+    )
+    .await;
     assert_eq!(texts(&none), Vec::<&str>::new(), "nothing new came");
-    let (last, _) = read_logs(&user, api::TailLogsRequest { last_lines: 3, ..tail(&run.run_id) }).await;
+    let (last, _) = read_logs(
+        &user,
+        api::TailLogsRequest {
+            last_lines: 3,
+            ..tail(&run.run_id)
+        },
+    )
+    .await;
     assert_eq!(texts(&last), all[1..]);
     let error = api::LogLevel::Error.into();
-    let (loud, _) = read_logs(&user, api::TailLogsRequest { min_level: error, ..tail(&run.run_id) }).await;
+    let (loud, _) = read_logs(
+        &user,
+        api::TailLogsRequest {
+            min_level: error,
+            ..tail(&run.run_id)
+        },
+    )
+    .await;
     assert_eq!(texts(&loud), ["first loud", "second loud"]);
-    let of_task = api::TailLogsRequest { task_id: task_ids[1].clone(), ..tail(&run.run_id) };
+    let of_task = api::TailLogsRequest {
+        task_id: task_ids[1].clone(),
+        ..tail(&run.run_id)
+    };
     assert_eq!(texts(&read_logs(&user, of_task).await.0), all[2..]);
     let counted = metrics(&running, Service::Callback).await;
-    assert!(counted.contains("servo_callback_log_lines_total{tenant_id=\"demo\"}"), "{counted}");
+    assert!(
+        counted.contains("servo_callback_log_lines_total{tenant_id=\"demo\"}"),
+        "{counted}"
+    );
     assert!(
         counted.contains("servo_callback_reports_total{kind=\"finished\",answer=\"folded\"} 2"),
         "{counted}"
@@ -192,7 +287,9 @@ async fn bad_calls_over_https_and_bad_tails_get_their_precise_errors() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let mut envelopes = work_by_hand(&user);
-    user.deploy(manifest(vec![asset("web/a", &[], "")])).await.unwrap();
+    user.deploy(manifest(vec![asset("web/a", &[], "")]))
+        .await
+        .unwrap();
     let run = user.trigger(&["web.a"]).await.unwrap();
     let web = Web::of(&running);
     let envelope = envelopes.recv().await.unwrap();
@@ -205,39 +302,82 @@ async fn bad_calls_over_https_and_bad_tails_get_their_precise_errors() {
         (r#"{"outcome": "GOOD"}"#, "GOOD"),
         ("{}", "outcome"),
     ] {
-        let told = web.refused(&paths.finished, body, bad, "INVALID_FIELD").await;
+        let told = web
+            .refused(&paths.finished, body, bad, "INVALID_FIELD")
+            .await;
         assert!(told["detail"].as_str().unwrap().contains(word), "{told}");
     }
     let forged = format!("{}A", &paths.finished[..paths.finished.len() - 1]);
-    web.refused(&forged, "{}", unknown, "SIGNATURE_INVALID").await;
+    web.refused(&forged, "{}", unknown, "SIGNATURE_INVALID")
+        .await;
     let other_verb = paths.finished.replace("/finished?", "/start?");
-    web.refused(&other_verb, "{}", unknown, "SIGNATURE_INVALID").await;
+    web.refused(&other_verb, "{}", unknown, "SIGNATURE_INVALID")
+        .await;
     let plain = paths.finished.split('?').next().unwrap();
     web.refused(plain, "{}", unknown, "SIGNATURE_INVALID").await;
     let foreign = r#"{"tenant": "other", "outcome": "OUTCOME_SUCCEEDED"}"#;
-    web.refused(&paths.finished, foreign, unknown, "SIGNATURE_INVALID").await;
+    web.refused(&paths.finished, foreign, unknown, "SIGNATURE_INVALID")
+        .await;
     let large = " ".repeat(5 << 20);
-    web.refused(&paths.logs, &large, StatusCode::PAYLOAD_TOO_LARGE, "MESSAGE_TOO_LARGE").await;
+    web.refused(
+        &paths.logs,
+        &large,
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "MESSAGE_TOO_LARGE",
+    )
+    .await;
     let json = "application/json";
-    let (status, _) = web.send(Method::GET, &paths.start, json, String::new()).await;
+    let (status, _) = web
+        .send(Method::GET, &paths.start, json, String::new())
+        .await;
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
-    let (status, _) = web.send(Method::POST, &paths.start, "text/plain", "{}".into()).await;
+    let (status, _) = web
+        .send(Method::POST, &paths.start, "text/plain", "{}".into())
+        .await;
     assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    let (status, _) = web.send(Method::POST, "/v1/tenants/demo", json, "{}".into()).await;
+    let (status, _) = web
+        .send(Method::POST, "/v1/tenants/demo", json, "{}".into())
+        .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     let tasks = user.tasks(&run.run_id).await.unwrap();
-    assert_eq!(tasks[0].state(), api::TaskState::Queued, "nothing of it counts");
+    assert_eq!(
+        tasks[0].state(),
+        api::TaskState::Queued,
+        "nothing of it counts"
+    );
     let mut callback = user.client.callback();
     let absent = format!("run_{}", "a".repeat(26));
     let absent_task = format!("task_{}", "a".repeat(26));
     for (asked, code) in [
         (tail(&absent), tonic::Code::NotFound),
         (tail("x"), tonic::Code::InvalidArgument),
-        (api::TailLogsRequest { task_id: absent_task, ..tail(&run.run_id) }, tonic::Code::NotFound),
-        (api::TailLogsRequest { resume_token: "AAAA".into(), ..tail(&run.run_id) }, tonic::Code::OutOfRange),
-        (api::TailLogsRequest { workspace: "other".into(), ..tail(&run.run_id) }, tonic::Code::NotFound),
+        (
+            api::TailLogsRequest {
+                task_id: absent_task,
+                ..tail(&run.run_id)
+            },
+            tonic::Code::NotFound,
+        ),
+        (
+            api::TailLogsRequest {
+                resume_token: "AAAA".into(),
+                ..tail(&run.run_id)
+            },
+            tonic::Code::OutOfRange,
+        ),
+        (
+            api::TailLogsRequest {
+                workspace: "other".into(),
+                ..tail(&run.run_id)
+            },
+            tonic::Code::NotFound,
+        ),
     ] {
-        let refused = callback.tail_logs(asked.clone()).await.err().map(|status| status.code());
+        let refused = callback
+            .tail_logs(asked.clone())
+            .await
+            .err()
+            .map(|status| status.code());
         assert_eq!(refused, Some(code), "{asked:?}");
     }
 }
@@ -247,47 +387,86 @@ async fn only_committed_outputs_count() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.work(5);
-    let once = api::RetryPolicy { max_attempts: 1, ..Default::default() };
+    let once = api::RetryPolicy {
+        max_attempts: 1,
+        ..Default::default()
+    };
     let outputs = ["good", "missing", "wrong", "foreign", "elsewhere"].map(|marker| {
         let config = format!(r#"{{"do":"commit","marker":"{marker}"}}"#);
         let retry = Some(once.clone());
-        api::AssetDefinition { retry, ..asset(&format!("out/{marker}"), &[], &config) }
+        api::AssetDefinition {
+            retry,
+            ..asset(&format!("out/{marker}"), &[], &config)
+        }
     });
     user.deploy(manifest(outputs.into())).await.unwrap();
     let run = user.trigger(&["out.*"]).await.unwrap();
-    assert_eq!(user.ended(&run.run_id).await.unwrap().state(), api::RunState::Failed);
+    assert_eq!(
+        user.ended(&run.run_id).await.unwrap().state(),
+        api::RunState::Failed
+    );
     let tasks = user.tasks(&run.run_id).await.unwrap();
     let told = |name: &str| {
-        let task = tasks.iter().find(|task| task.asset_key == format!("out/{name}")).unwrap();
-        let error = task.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        let task = tasks
+            .iter()
+            .find(|task| task.asset_key == format!("out/{name}"))
+            .unwrap();
+        let error = task
+            .error
+            .as_ref()
+            .map(|error| error.message.clone())
+            .unwrap_or_default();
         (task.state(), error)
     };
     assert_eq!(told("good"), (api::TaskState::Succeeded, String::new()));
     for (name, words) in [
         ("missing", ["outputs[0].uri", "there is no commit marker"]),
         ("wrong", ["outputs[0].commit_digest", "sha256"]),
-        ("foreign", ["outputs[0].uri", "of materialization_id another"]),
-        ("elsewhere", ["outputs[0].uri", "outside of the attempt's folder"]),
+        (
+            "foreign",
+            ["outputs[0].uri", "of materialization_id another"],
+        ),
+        (
+            "elsewhere",
+            ["outputs[0].uri", "outside of the attempt's folder"],
+        ),
     ] {
         let (state, error) = told(name);
         assert_eq!(state, api::TaskState::Failed, "{name}");
-        assert!(words.iter().all(|word| error.contains(word)), "{name}: {error}");
+        assert!(
+            words.iter().all(|word| error.contains(word)),
+            "{name}: {error}"
+        );
     }
-    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
-    let made: Vec<(String, i16)> = sqlx::query_as("SELECT asset_key, state FROM scheduler.materializations")
-        .fetch_all(&mut admin)
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
-    assert_eq!(made, [("out/good".to_owned(), 3)], "promoted is the good one alone");
+    let made: Vec<(String, i16)> =
+        sqlx::query_as("SELECT asset_key, state FROM scheduler.materializations")
+            .fetch_all(&mut admin)
+            .await
+            .unwrap();
+    assert_eq!(
+        made,
+        [("out/good".to_owned(), 3)],
+        "promoted is the good one alone"
+    );
 }
 
 /// Waits, by the database's clock, until the last beat is this old.
 async fn silence_of(running: &Running, seconds: f64) {
-    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
-    let silent = "SELECT count(*) > 0 AND bool_and(beat_at < clock_timestamp() - make_interval(secs => $1))
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
+        .await
+        .unwrap();
+    let silent =
+        "SELECT count(*) > 0 AND bool_and(beat_at < clock_timestamp() - make_interval(secs => $1))
         FROM callback.heartbeats";
     loop {
-        let (silent,): (bool,) = sqlx::query_as(silent).bind(seconds).fetch_one(&mut admin).await.unwrap();
+        let (silent,): (bool,) = sqlx::query_as(silent)
+            .bind(seconds)
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
         if silent {
             return;
         }
@@ -324,33 +503,54 @@ async fn nobody_is_heard(running: &Running) {
 }
 
 fn signal(service: Service, signal: Signal) -> impl FnOnce(&mut Running) {
-    move |running| running.mesh.process(service).unwrap().signal(signal).unwrap()
+    move |running| {
+        running
+            .mesh
+            .process(service)
+            .unwrap()
+            .signal(signal)
+            .unwrap()
+    }
 }
 
 #[tokio::test]
 async fn f04_a_stopped_callback_costs_no_attempt() {
-    let (stop, go_on) =
-        (signal(Service::Callback, Signal::SIGSTOP), signal(Service::Callback, Signal::SIGCONT));
+    let (stop, go_on) = (
+        signal(Service::Callback, Signal::SIGSTOP),
+        signal(Service::Callback, Signal::SIGCONT),
+    );
     nobody_is_lost(stop, nobody_is_heard, go_on).await;
 }
 
 #[tokio::test]
 async fn f04_a_killed_callback_costs_no_attempt() {
     let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    nobody_is_lost(kill, nobody_is_heard, |running| running.mesh.launch(Service::Callback).unwrap()).await;
+    nobody_is_lost(kill, nobody_is_heard, |running| {
+        running.mesh.launch(Service::Callback).unwrap()
+    })
+    .await;
 }
 
 /// Whoever judges was away itself: all that is due is long overdue when it comes back, and everybody is alive.
 #[tokio::test]
 async fn f04_a_stopped_scheduler_declares_nobody_lost() {
-    let (stop, go_on) =
-        (signal(Service::Scheduler, Signal::SIGSTOP), signal(Service::Scheduler, Signal::SIGCONT));
-    nobody_is_lost(stop, async |_| tokio::time::sleep(Duration::from_secs(9)).await, go_on).await;
+    let (stop, go_on) = (
+        signal(Service::Scheduler, Signal::SIGSTOP),
+        signal(Service::Scheduler, Signal::SIGCONT),
+    );
+    nobody_is_lost(
+        stop,
+        async |_| tokio::time::sleep(Duration::from_secs(9)).await,
+        go_on,
+    )
+    .await;
 }
 
 /// The beat that is stored last, in seconds of the database's clock.
 async fn last_beat(running: &Running) -> Option<f64> {
-    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
+        .await
+        .unwrap();
     let (at,): (Option<f64>,) =
         sqlx::query_as("SELECT extract(epoch FROM max(beat_at))::float8 FROM callback.heartbeats")
             .fetch_one(&mut admin)
@@ -366,7 +566,10 @@ async fn beat_after(running: &Running, before: Option<f64>) {
 }
 
 /// Something is not there for longer than a beat's signature lives; the attempt beats again and ends as the first.
-async fn an_outage_outlasts_signatures(harm: impl FnOnce(&mut Running), heal: impl FnOnce(&mut Running)) {
+async fn an_outage_outlasts_signatures(
+    harm: impl FnOnce(&mut Running),
+    heal: impl FnOnce(&mut Running),
+) {
     let mut running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.work(2);
@@ -390,15 +593,20 @@ async fn an_outage_outlasts_signatures(harm: impl FnOnce(&mut Running), heal: im
 
 #[tokio::test]
 async fn f14_a_callback_that_is_stopped_for_longer_than_signatures_live_costs_no_attempt() {
-    let (stop, go_on) =
-        (signal(Service::Callback, Signal::SIGSTOP), signal(Service::Callback, Signal::SIGCONT));
+    let (stop, go_on) = (
+        signal(Service::Callback, Signal::SIGSTOP),
+        signal(Service::Callback, Signal::SIGCONT),
+    );
     an_outage_outlasts_signatures(stop, go_on).await;
 }
 
 #[tokio::test]
 async fn f14_a_callback_that_is_dead_for_longer_than_signatures_live_costs_no_attempt() {
     let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    an_outage_outlasts_signatures(kill, |running| running.mesh.launch(Service::Callback).unwrap()).await;
+    an_outage_outlasts_signatures(kill, |running| {
+        running.mesh.launch(Service::Callback).unwrap()
+    })
+    .await;
 }
 
 /// Beats until the path is refused as expired.
@@ -419,11 +627,22 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
     let running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
     let user = User::of(&running.mesh).unwrap();
     let mut envelopes = work_by_hand(&user);
-    user.deploy(manifest(vec![asset("web/a", &[], ""), asset("web/b", &[], "")])).await.unwrap();
+    user.deploy(manifest(vec![
+        asset("web/a", &[], ""),
+        asset("web/b", &[], ""),
+    ]))
+    .await
+    .unwrap();
     let run = user.trigger(&["web.*"]).await.unwrap();
     let web = Web::of(&running);
-    let (one, other) = (envelopes.recv().await.unwrap(), envelopes.recv().await.unwrap());
-    let (paths, foreign) = (one.callbacks.clone().unwrap(), other.callbacks.unwrap().finished);
+    let (one, other) = (
+        envelopes.recv().await.unwrap(),
+        envelopes.recv().await.unwrap(),
+    );
+    let (paths, foreign) = (
+        one.callbacks.clone().unwrap(),
+        other.callbacks.unwrap().finished,
+    );
     let task = json!({"ordinal": one.task.unwrap().ordinal});
     let start = json!({"task": task, "session": "by-hand", "mode": "DISPATCH_MODE_PULL"});
     assert_eq!(web.post(&paths.start, start).await.0, StatusCode::OK);
@@ -434,7 +653,8 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
     let (beats, logs, outcome) = (renewed("heartbeat"), renewed("logs"), paths.finished);
     until_expired(&web, &beats, &beat).await;
     let last = last_beat(&running).await;
-    let lines = |text: &str| json!({"session": "by-hand", "sequence": "1", "lines": [{"text": text}]});
+    let lines =
+        |text: &str| json!({"session": "by-hand", "sequence": "1", "lines": [{"text": text}]});
     let forged = |path: &str| format!("{}A", &path[..path.len() - 1]);
     for (path, renewal, reason) in [
         (&beats, "", "SIGNATURE_EXPIRED"),
@@ -446,20 +666,40 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
         (&forged(&beats), &outcome, "SIGNATURE_INVALID"),
         (&beats, &paths.logs, "SIGNATURE_INVALID"),
     ] {
-        let body = if path == &logs { lines("forged") } else { beat.clone() };
+        let body = if path == &logs {
+            lines("forged")
+        } else {
+            beat.clone()
+        };
         let (status, told) = web.post_renewing(path, renewal, body).await;
-        let told = (status, told["reason"].as_str().unwrap_or_default().to_owned());
-        assert_eq!(told, (StatusCode::UNAUTHORIZED, reason.to_owned()), "{path} with {renewal}");
+        let told = (
+            status,
+            told["reason"].as_str().unwrap_or_default().to_owned(),
+        );
+        assert_eq!(
+            told,
+            (StatusCode::UNAUTHORIZED, reason.to_owned()),
+            "{path} with {renewal}"
+        );
     }
     assert_eq!(last_beat(&running).await, last, "nothing of it was stored");
     let (status, stored) = web.post_renewing(&logs, &outcome, lines("mine")).await;
     assert_eq!(status, StatusCode::OK, "{stored}");
-    assert_eq!(texts(&read_logs(&user, tail(&run.run_id)).await.0), ["mine"]);
+    assert_eq!(
+        texts(&read_logs(&user, tail(&run.run_id)).await.0),
+        ["mine"]
+    );
     let (status, answer) = web.post_renewing(&beats, &outcome, beat.clone()).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     assert!(last_beat(&running).await > last);
-    let (status, told) = web.post(answer["renewed"]["heartbeat"].as_str().unwrap(), beat).await;
-    assert_eq!(status, StatusCode::OK, "the renewed path opens by itself: {told}");
+    let (status, told) = web
+        .post(answer["renewed"]["heartbeat"].as_str().unwrap(), beat)
+        .await;
+    assert_eq!(
+        status,
+        StatusCode::OK,
+        "the renewed path opens by itself: {told}"
+    );
 }
 
 #[tokio::test]
@@ -467,7 +707,9 @@ async fn a_heartbeat_timeout_that_no_manifest_can_have_is_refused() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let mut envelopes = work_by_hand(&user);
-    user.deploy(manifest(vec![asset("web/a", &[], "")])).await.unwrap();
+    user.deploy(manifest(vec![asset("web/a", &[], "")]))
+        .await
+        .unwrap();
     user.trigger(&["web.a"]).await.unwrap();
     let web = Web::of(&running);
     let envelope = envelopes.recv().await.unwrap();
@@ -475,9 +717,18 @@ async fn a_heartbeat_timeout_that_no_manifest_can_have_is_refused() {
     let task = json!({"ordinal": envelope.task.unwrap().ordinal});
     for timeout in ["0s", "-1s", "40000000s"] {
         for path in [&paths.heartbeat, &paths.start] {
-            let body = json!({"task": task, "session": "by-hand", "heartbeatTimeout": timeout}).to_string();
-            let told = web.refused(path, &body, StatusCode::BAD_REQUEST, "INVALID_FIELD").await;
-            assert!(told["detail"].as_str().unwrap().contains("heartbeat_timeout"), "{told}");
+            let body = json!({"task": task, "session": "by-hand", "heartbeatTimeout": timeout})
+                .to_string();
+            let told = web
+                .refused(path, &body, StatusCode::BAD_REQUEST, "INVALID_FIELD")
+                .await;
+            assert!(
+                told["detail"]
+                    .as_str()
+                    .unwrap()
+                    .contains("heartbeat_timeout"),
+                "{told}"
+            );
         }
     }
     assert_eq!(last_beat(&running).await, None, "none of it counts");

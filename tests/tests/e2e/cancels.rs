@@ -40,19 +40,37 @@ fn every_state() -> api::Manifest {
     let retry = api::RetryPolicy {
         max_attempts: 5,
         backoff: api::Backoff::Constant.into(),
-        initial_delay: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+        initial_delay: Some(prost_types::Duration {
+            seconds: 600,
+            nanos: 0,
+        }),
         ..Default::default()
     };
     let fails = asset("c/retry", &[], r#"{"do":"fail","category":"TRANSIENT"}"#);
-    let listens = api::Handler { name: LISTENS.to_owned(), config_json: String::new() };
-    let code = api::CodeRef { target: Some(api::code_ref::Target::Handler(listens)), ..Default::default() };
+    let listens = api::Handler {
+        name: LISTENS.to_owned(),
+        config_json: String::new(),
+    };
+    let code = api::CodeRef {
+        target: Some(api::code_ref::Target::Handler(listens)),
+        ..Default::default()
+    };
     manifest(vec![
         impatient(asset("c/running", &[], r#"{"do":"sleep","ms":600000}"#)),
         impatient(asset("c/hung", &[], r#"{"do":"freeze"}"#)),
         asset("c/blocked", &["c/running"], ""),
-        api::AssetDefinition { retry: Some(retry), ..fails },
-        api::AssetDefinition { pool: CLOSED.to_owned(), ..asset("c/ready", &[], "") },
-        api::AssetDefinition { code: Some(code), ..impatient(asset("c/pushed", &[], "")) },
+        api::AssetDefinition {
+            retry: Some(retry),
+            ..fails
+        },
+        api::AssetDefinition {
+            pool: CLOSED.to_owned(),
+            ..asset("c/ready", &[], "")
+        },
+        api::AssetDefinition {
+            code: Some(code),
+            ..impatient(asset("c/pushed", &[], ""))
+        },
     ])
 }
 
@@ -62,12 +80,20 @@ async fn deaf_listener(user: &User) -> TcpListener {
     let url = format!("http://{}/push", listener.local_addr().unwrap());
     let (mut register, _) = user.push_worker(&url, 4);
     register.info.as_mut().unwrap().handlers = vec![LISTENS.to_owned()];
-    user.client.dispatcher().register_worker(register).await.unwrap();
+    user.client
+        .dispatcher()
+        .register_worker(register)
+        .await
+        .unwrap();
     listener
 }
 
 fn state_of(tasks: &[api::Task], name: &str) -> TaskState {
-    tasks.iter().find(|task| task.asset_key == format!("c/{name}")).unwrap().state()
+    tasks
+        .iter()
+        .find(|task| task.asset_key == format!("c/{name}"))
+        .unwrap()
+        .state()
 }
 
 async fn until_every_state(user: &User, run: &str) {
@@ -81,7 +107,10 @@ async fn until_every_state(user: &User, run: &str) {
     ];
     loop {
         let tasks = user.tasks(run).await.unwrap();
-        if wanted.iter().all(|(name, state)| state_of(&tasks, name) == *state) {
+        if wanted
+            .iter()
+            .all(|(name, state)| state_of(&tasks, name) == *state)
+        {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -139,7 +168,11 @@ async fn chaos_f17_a_cancel_lands_in_every_state_whoever_is_down() {
         // Accepted is folded: who has no attempt is cancelled by then.
         let tasks = user.tasks(&run).await.unwrap();
         for name in ["blocked", "retry", "ready"] {
-            assert_eq!(state_of(&tasks, name), TaskState::Cancelled, "{name} with {down:?}");
+            assert_eq!(
+                state_of(&tasks, name),
+                TaskState::Cancelled,
+                "{name} with {down:?}"
+            );
         }
         match down {
             Down::Service(service) if !matches!(service, Service::Scheduler | Service::Gateway) => {
@@ -152,9 +185,16 @@ async fn chaos_f17_a_cancel_lands_in_every_state_whoever_is_down() {
         let ended = user.ended(&run).await.unwrap();
         assert_eq!(ended.state(), RunState::Cancelled, "{down:?}: {ended:?}");
         let tasks = user.tasks(&run).await.unwrap();
-        assert!(tasks.iter().all(|task| task.state() == TaskState::Cancelled), "{down:?}: {tasks:?}");
+        assert!(
+            tasks
+                .iter()
+                .all(|task| task.state() == TaskState::Cancelled),
+            "{down:?}: {tasks:?}"
+        );
     }
     drop(at_work);
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }

@@ -38,7 +38,10 @@ async fn all<T>(stream: Many<T>) -> Vec<T> {
 }
 
 fn keys(assets: &[api::Asset]) -> Vec<&str> {
-    assets.iter().map(|asset| asset.asset_key.as_str()).collect()
+    assets
+        .iter()
+        .map(|asset| asset.asset_key.as_str())
+        .collect()
 }
 
 #[tokio::test]
@@ -46,45 +49,116 @@ async fn the_short_forms_tell_a_run_from_deploy_to_retry() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let workspace = workspace(&user);
-    let preview = workspace.deploy(shop("")).with(|asked| asked.validate_only = true).await.unwrap();
+    let preview = workspace
+        .deploy(shop(""))
+        .with(|asked| asked.validate_only = true)
+        .await
+        .unwrap();
     assert_eq!(preview.diff.unwrap().changes.len(), 4);
-    assert_eq!(workspace.deployment().await.unwrap_err().reason(), Some(Reason::DeploymentNotFound));
-    let deployed = workspace.deploy(shop(r#"{"do":"fail"}"#)).await.unwrap().deployment.unwrap();
-    assert_eq!(workspace.deployment().await.unwrap().deployment_id, deployed.deployment_id);
+    assert_eq!(
+        workspace.deployment().await.unwrap_err().reason(),
+        Some(Reason::DeploymentNotFound)
+    );
+    let deployed = workspace
+        .deploy(shop(r#"{"do":"fail"}"#))
+        .await
+        .unwrap()
+        .deployment
+        .unwrap();
+    assert_eq!(
+        workspace.deployment().await.unwrap().deployment_id,
+        deployed.deployment_id
+    );
 
-    let planned = workspace.plan(Run::of(["shop.*"])).with(|asked| asked.max_tasks = 1).await.unwrap();
-    assert_eq!((planned.task_count, planned.plan.unwrap().tasks.len()), (3, 1));
-    let asked = Run::of(["shop.*"]).with(|spec| drop(spec.labels.insert("by".into(), "hand".into())));
-    let nightly = || workspace.trigger(asked.clone()).with(|asked| asked.run_key = "nightly".into());
+    let planned = workspace
+        .plan(Run::of(["shop.*"]))
+        .with(|asked| asked.max_tasks = 1)
+        .await
+        .unwrap();
+    assert_eq!(
+        (planned.task_count, planned.plan.unwrap().tasks.len()),
+        (3, 1)
+    );
+    let asked =
+        Run::of(["shop.*"]).with(|spec| drop(spec.labels.insert("by".into(), "hand".into())));
+    let nightly = || {
+        workspace
+            .trigger(asked.clone())
+            .with(|asked| asked.run_key = "nightly".into())
+    };
     let run = nightly().await.unwrap().run_id;
-    assert_eq!(nightly().await.unwrap().run_id, run, "the same request under the same key");
+    assert_eq!(
+        nightly().await.unwrap().run_id,
+        run,
+        "the same request under the same key"
+    );
     let told = all(workspace.explain(&run).stream()).await;
     assert_eq!(told.last().unwrap().reason(), WaitReason::Upstream);
-    let alone = workspace.explain(&run).with(|asked| asked.task_id.clone_from(&told[2].task_id));
+    let alone = workspace
+        .explain(&run)
+        .with(|asked| asked.task_id.clone_from(&told[2].task_id));
     assert_eq!(all(alone.stream()).await.len(), 1);
 
     let _worker = user.work(4);
-    assert_eq!(workspace.wait(&run).await.unwrap().state(), RunState::Failed);
-    let failed = workspace.runs().with(|asked| asked.filter = "state = FAILED".into());
+    assert_eq!(
+        workspace.wait(&run).await.unwrap().state(),
+        RunState::Failed
+    );
+    let failed = workspace
+        .runs()
+        .with(|asked| asked.filter = "state = FAILED".into());
     assert_eq!(all(failed.stream()).await[0].run_id, run);
     let tasks = all(workspace.tasks(&run).stream()).await;
     let states: Vec<TaskState> = tasks.iter().map(api::Task::state).collect();
-    assert_eq!(states, [TaskState::Succeeded, TaskState::Succeeded, TaskState::Failed]);
+    assert_eq!(
+        states,
+        [
+            TaskState::Succeeded,
+            TaskState::Succeeded,
+            TaskState::Failed
+        ]
+    );
     let failure = workspace.task(&run, &tasks[2].task_id).await.unwrap();
     assert_eq!(failure.attempts.len(), 1);
-    let made = workspace.materializations().with(|asked| asked.filter = format!("run_id = {run}"));
+    let made = workspace
+        .materializations()
+        .with(|asked| asked.filter = format!("run_id = {run}"));
     assert_eq!(all(made.stream()).await.len(), 2);
     assert_eq!(all(workspace.workers().stream()).await.len(), 1);
     assert!(all(workspace.logs(&run).stream()).await.is_empty());
 
-    workspace.deploy(shop("")).with(|asked| asked.comment = "mended".into()).await.unwrap();
-    let mended = workspace.retry(&run).with(|asked| asked.use_current_deployment = true).await.unwrap();
-    assert_eq!((mended.retry_of.as_str(), mended.tasks.unwrap().total), (run.as_str(), 1));
-    assert_eq!(workspace.wait(&mended.run_id).await.unwrap().state(), RunState::Succeeded);
+    workspace
+        .deploy(shop(""))
+        .with(|asked| asked.comment = "mended".into())
+        .await
+        .unwrap();
+    let mended = workspace
+        .retry(&run)
+        .with(|asked| asked.use_current_deployment = true)
+        .await
+        .unwrap();
+    assert_eq!(
+        (mended.retry_of.as_str(), mended.tasks.unwrap().total),
+        (run.as_str(), 1)
+    );
+    assert_eq!(
+        workspace.wait(&mended.run_id).await.unwrap().state(),
+        RunState::Succeeded
+    );
     let nap = workspace.trigger(Run::of(["nap/a"])).await.unwrap().run_id;
-    workspace.cancel(&nap).with(|asked| asked.comment = "by mistake".into()).await.unwrap();
-    assert_eq!(workspace.wait(&nap).await.unwrap().state(), RunState::Cancelled);
-    assert_eq!(workspace.run(&nap).await.unwrap().state(), RunState::Cancelled);
+    workspace
+        .cancel(&nap)
+        .with(|asked| asked.comment = "by mistake".into())
+        .await
+        .unwrap();
+    assert_eq!(
+        workspace.wait(&nap).await.unwrap().state(),
+        RunState::Cancelled
+    );
+    assert_eq!(
+        workspace.run(&nap).await.unwrap().state(),
+        RunState::Cancelled
+    );
     assert_eq!(all(workspace.runs().stream()).await.len(), 3);
     running.mesh.stop().unwrap();
 }
@@ -97,57 +171,137 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
     let broken = manifest(vec![asset("shop/a", &["shop/ghost"], "")]);
     let refused = workspace.deploy(broken).await.unwrap_err();
     assert_eq!(refused.reason(), Some(Reason::ManifestInvalid));
-    let Error::Refused { violations, .. } = refused else { panic!("{refused:?}") };
+    let Error::Refused { violations, .. } = refused else {
+        panic!("{refused:?}")
+    };
     assert_eq!(violations[0].field, "assets[0].dependencies[0].upstream");
-    assert!(violations[0].description.contains("shop/ghost"), "{violations:?}");
+    assert!(
+        violations[0].description.contains("shop/ghost"),
+        "{violations:?}"
+    );
 
     // More than a status has room for.
-    let broken = || manifest((0..300).map(|n| asset(&format!("shop/a{n}"), &["shop/ghost"], "")).collect());
+    let broken = || {
+        manifest(
+            (0..300)
+                .map(|n| asset(&format!("shop/a{n}"), &["shop/ghost"], ""))
+                .collect(),
+        )
+    };
     for refused in [
         workspace.deploy(broken()).await,
-        workspace.deploy(broken()).with(|asked| asked.validate_only = true).await,
+        workspace
+            .deploy(broken())
+            .with(|asked| asked.validate_only = true)
+            .await,
     ] {
-        let Err(Error::Refused { violations, message, .. }) = refused else { panic!("{refused:?}") };
+        let Err(Error::Refused {
+            violations,
+            message,
+            ..
+        }) = refused
+        else {
+            panic!("{refused:?}")
+        };
         assert!(message.contains("299 more faults"), "{message}");
-        let fields: BTreeSet<String> = violations.into_iter().map(|violation| violation.field).collect();
-        assert_eq!(fields, (0..300).map(|n| format!("assets[{n}].dependencies[0].upstream")).collect());
+        let fields: BTreeSet<String> = violations
+            .into_iter()
+            .map(|violation| violation.field)
+            .collect();
+        assert_eq!(
+            fields,
+            (0..300)
+                .map(|n| format!("assets[{n}].dependencies[0].upstream"))
+                .collect()
+        );
     }
 
     workspace.deploy(shop("")).await.unwrap();
-    assert_eq!(keys(&all(workspace.assets(&["1+shop/clean"]).stream()).await), ["shop/clean", "shop/raw"]);
+    assert_eq!(
+        keys(&all(workspace.assets(&["1+shop/clean"]).stream()).await),
+        ["shop/clean", "shop/raw"]
+    );
     assert_eq!(all(workspace.assets(&[]).stream()).await.len(), 4);
-    let filtered = workspace.assets(&[]).with(|asked| asked.filter = "namespace = nap".into());
+    let filtered = workspace
+        .assets(&[])
+        .with(|asked| asked.filter = "namespace = nap".into());
     assert_eq!(keys(&all(filtered.stream()).await), ["nap/a"]);
-    assert_eq!(workspace.asset("shop/clean").await.unwrap().upstream_keys, ["shop/raw"]);
+    assert_eq!(
+        workspace.asset("shop/clean").await.unwrap().upstream_keys,
+        ["shop/raw"]
+    );
     for absent in ["shop/ghost", "shop"] {
-        assert_eq!(workspace.asset(absent).await.unwrap_err().reason(), Some(Reason::AssetNotFound));
+        assert_eq!(
+            workspace.asset(absent).await.unwrap_err().reason(),
+            Some(Reason::AssetNotFound)
+        );
     }
-    assert_eq!(workspace.lineage(&["+shop/clean"]).await.unwrap().edges.len(), 1);
+    assert_eq!(
+        workspace
+            .lineage(&["+shop/clean"])
+            .await
+            .unwrap()
+            .edges
+            .len(),
+        1
+    );
     assert_eq!(workspace.lineage(&[]).await.unwrap().assets.len(), 4);
 
     let archive = vec![7; 600_000];
-    let digest = workspace.upload(archive.clone(), api::ArtifactKind::SourceArchive).await.unwrap();
+    let digest = workspace
+        .upload(archive.clone(), api::ArtifactKind::SourceArchive)
+        .await
+        .unwrap();
     assert_eq!(workspace.download(&digest).await.unwrap(), archive);
     let other = workspace.in_workspace("other");
-    assert_eq!(other.download(&digest).await.unwrap_err().reason(), Some(Reason::ArtifactNotFound));
+    assert_eq!(
+        other.download(&digest).await.unwrap_err().reason(),
+        Some(Reason::ArtifactNotFound)
+    );
     // Too large to be sent inline: it goes the way of artifacts by itself.
     let wordy = |n: usize| api::AssetDefinition {
         description: "x".repeat(1_000),
         ..asset(&format!("large/t{n:04}"), &[], "")
     };
     let large = manifest((0..1_200).map(wordy).collect());
-    assert_eq!(other.deploy(large).await.unwrap().deployment.unwrap().asset_count, 1_200);
-    assert_eq!(all(other.assets(&[]).stream()).await.len(), 1_200, "page by page");
+    assert_eq!(
+        other
+            .deploy(large)
+            .await
+            .unwrap()
+            .deployment
+            .unwrap()
+            .asset_count,
+        1_200
+    );
+    assert_eq!(
+        all(other.assets(&[]).stream()).await.len(),
+        1_200,
+        "page by page"
+    );
     assert_eq!(all(workspace.assets(&[]).stream()).await.len(), 4);
 
     // Nobody was ever there: that is told, not waited for.
-    let nobody = user.client.at(&format!("https://localhost:{}", free_port().unwrap())).unwrap();
+    let nobody = user
+        .client
+        .at(&format!("https://localhost:{}", free_port().unwrap()))
+        .unwrap();
     let absent = format!("run_{}", "a".repeat(26));
-    let unreachable = nobody.workspace(TENANT, WORKSPACE).wait(&absent).await.unwrap_err();
-    assert!(matches!(unreachable, Error::Unreachable(_)), "{unreachable:?}");
+    let unreachable = nobody
+        .workspace(TENANT, WORKSPACE)
+        .wait(&absent)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(unreachable, Error::Unreachable(_)),
+        "{unreachable:?}"
+    );
     // Somebody is there who never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mute = user.client.at(&format!("https://{}", silent.local_addr().unwrap())).unwrap();
+    let mute = user
+        .client
+        .at(&format!("https://{}", silent.local_addr().unwrap()))
+        .unwrap();
     let mut asked = tonic::Request::new(api::GetRunRequest::default());
     asked.set_timeout(Duration::from_millis(100));
     let late = mute.scheduler().get_run(asked).await.unwrap_err();
@@ -165,7 +319,11 @@ impl Talking {
     async fn say(&self, attempt: &Attempt, sequence: u64, word: &str) {
         let envelope = attempt.envelope();
         let text = format!("{} {word}", envelope.asset_key);
-        let line = api::LogLine { text, level: LogLevel::Info.into(), ..Default::default() };
+        let line = api::LogLine {
+            text,
+            level: LogLevel::Info.into(),
+            ..Default::default()
+        };
         let mut request = tonic::Request::new(api::AppendLogsRequest {
             tenant: envelope.tenant.clone(),
             workspace: envelope.workspace.clone(),
@@ -193,9 +351,17 @@ impl Handler for Talking {
 
 fn talk(user: &User, go_on: watch::Receiver<bool>) {
     let handlers = vec!["noop".to_owned()];
-    let info = api::WorkerInfo { name: "talking".into(), slots: 2, handlers, ..Default::default() };
+    let info = api::WorkerInfo {
+        name: "talking".into(),
+        slots: 2,
+        handlers,
+        ..Default::default()
+    };
     let config = WorkerConfig::new(user.tenant(), info);
-    let talking = Talking { client: user.client.clone(), go_on };
+    let talking = Talking {
+        client: user.client.clone(),
+        go_on,
+    };
     tokio::spawn(Worker::new(user.client.clone(), user.client.clone(), config, talking).run());
 }
 
@@ -207,38 +373,74 @@ async fn logs_and_watches_go_on_behind_a_door_that_was_killed() {
     talk(&worker, may);
     let workspace = workspace(&user);
     workspace
-        .deploy(manifest(vec![asset("talk/a", &[], ""), asset("talk/b", &["talk/a"], "")]))
+        .deploy(manifest(vec![
+            asset("talk/a", &[], ""),
+            asset("talk/b", &["talk/a"], ""),
+        ]))
         .await
         .unwrap();
     let run = workspace.trigger(Run::of(["talk.*"])).await.unwrap().run_id;
-    let mut lines = workspace.logs(&run).with(|asked| asked.follow = true).stream();
+    let mut lines = workspace
+        .logs(&run)
+        .with(|asked| asked.follow = true)
+        .stream();
     assert_eq!(lines.next().await.unwrap().unwrap().text, "talk/a begins");
-    let mut changes = workspace.watch(&run).with(|asked| asked.include_events = true).stream();
+    let mut changes = workspace
+        .watch(&run)
+        .with(|asked| asked.include_events = true)
+        .stream();
     let first = changes.next().await.unwrap().unwrap();
     assert_eq!(first.run.unwrap().state(), RunState::Running);
     let waiting = tokio::spawn(workspace.wait(&run).into_future());
 
     running.mesh.kill_9(Service::Gateway).unwrap();
     go_on.send(true).unwrap();
-    assert_eq!(worker.ended(&run).await.unwrap().state(), RunState::Succeeded);
+    assert_eq!(
+        worker.ended(&run).await.unwrap().state(),
+        RunState::Succeeded
+    );
     running.mesh.launch(Service::Gateway).unwrap();
     running.mesh.wait_until_healthy().await.unwrap();
 
     let rest: Vec<String> = all(lines).await.into_iter().map(|line| line.text).collect();
-    assert_eq!(rest, ["talk/a ends", "talk/b begins", "talk/b ends"], "each once, none lost");
+    assert_eq!(
+        rest,
+        ["talk/a ends", "talk/b begins", "talk/b ends"],
+        "each once, none lost"
+    );
     let changes = all(changes).await;
-    assert_eq!(changes.last().unwrap().run.as_ref().unwrap().state(), RunState::Succeeded);
-    let events: Vec<&str> =
-        changes.iter().flat_map(|change| &change.events).map(|event| event.event_id.as_str()).collect();
-    assert_eq!(events.iter().collect::<BTreeSet<_>>().len(), events.len(), "no event is told twice");
+    assert_eq!(
+        changes.last().unwrap().run.as_ref().unwrap().state(),
+        RunState::Succeeded
+    );
+    let events: Vec<&str> = changes
+        .iter()
+        .flat_map(|change| &change.events)
+        .map(|event| event.event_id.as_str())
+        .collect();
+    assert_eq!(
+        events.iter().collect::<BTreeSet<_>>().len(),
+        events.len(),
+        "no event is told twice"
+    );
     assert_eq!(waiting.await.unwrap().unwrap().state(), RunState::Succeeded);
 
     let last = workspace.logs(&run).with(|asked| asked.last_lines = 1);
     assert_eq!(all(last.stream()).await[0].text, "talk/b ends");
-    let loud = workspace.logs(&run).with(|asked| asked.set_min_level(LogLevel::Error));
+    let loud = workspace
+        .logs(&run)
+        .with(|asked| asked.set_min_level(LogLevel::Error));
     assert!(all(loud.stream()).await.is_empty());
-    let refused = workspace.logs("nonsense").stream().next().await.unwrap().unwrap_err();
-    let Error::Refused { violations, .. } = &refused else { panic!("{refused:?}") };
+    let refused = workspace
+        .logs("nonsense")
+        .stream()
+        .next()
+        .await
+        .unwrap()
+        .unwrap_err();
+    let Error::Refused { violations, .. } = &refused else {
+        panic!("{refused:?}")
+    };
     assert_eq!(violations[0].field, "run_id");
     running.mesh.stop().unwrap();
 }

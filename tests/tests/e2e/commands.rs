@@ -17,18 +17,28 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 fn standalone() -> Command {
     let mut command = Command::new(binaries().join("servo-standalone"));
-    command.env_remove("SERVO_DATABASE_URL").stdin(Stdio::null());
+    command
+        .env_remove("SERVO_DATABASE_URL")
+        .stdin(Stdio::null());
     command
 }
 
 fn demo(dir: &Path) -> Output {
-    standalone().args(["demo", "--json", "--dir"]).arg(dir).output().unwrap()
+    standalone()
+        .args(["demo", "--json", "--dir"])
+        .arg(dir)
+        .output()
+        .unwrap()
 }
 
 /// What `demo --json` printed, after checking that it went well and left nothing behind.
 fn demo_well(dir: &Path) -> Value {
     let output = demo(dir);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -63,13 +73,22 @@ fn the_binary_alone_runs_all_nine_in_one_process() {
         .env_remove("SERVO_DATABASE_URL")
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     let services = shown["services"].as_array().unwrap();
     assert_eq!(services.len(), 9);
-    assert!(services.iter().all(|service| service["healthy"] == true), "{shown}");
-    let logs: Vec<_> =
-        std::fs::read_dir(mesh.join("logs")).unwrap().map(|log| log.unwrap().file_name()).collect();
+    assert!(
+        services.iter().all(|service| service["healthy"] == true),
+        "{shown}"
+    );
+    let logs: Vec<_> = std::fs::read_dir(mesh.join("logs"))
+        .unwrap()
+        .map(|log| log.unwrap().file_name())
+        .collect();
     assert_eq!(logs, ["standalone.log"]);
     assert_eq!(processes_naming(&mesh), Vec::<u32>::new(), "still running");
 }
@@ -80,8 +99,12 @@ fn busy_ports_move_on() {
         let ours = TcpListener::bind(("127.0.0.1", 7400));
         let dir = TempDir::new().unwrap();
         let shown = demo_well(dir.path());
-        let gateway =
-            shown["services"].as_array().unwrap().iter().find(|one| one["service"] == "gateway").unwrap();
+        let gateway = shown["services"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["service"] == "gateway")
+            .unwrap();
         assert_eq!(gateway["healthy"], true);
         if gateway["address"] != "https://127.0.0.1:7400" {
             return;
@@ -97,11 +120,17 @@ fn dev(dir: &Path) -> Child {
     std::fs::create_dir_all(dir).unwrap();
     let shown = dir.join("shown");
     let mut command = Child::command(&binaries().join("servo-standalone"));
-    command.args(["dev", "--json", "--dir"]).arg(dir).env_remove("SERVO_DATABASE_URL");
-    command.stdin(Stdio::null()).stdout(File::create(&shown).unwrap());
+    command
+        .args(["dev", "--json", "--dir"])
+        .arg(dir)
+        .env_remove("SERVO_DATABASE_URL");
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(&shown).unwrap());
     command.stderr(File::create(dir.join("complaint")).unwrap());
     let mut child = Child::spawn("dev", command).unwrap();
-    let complete = || serde_json::from_str::<Value>(&std::fs::read_to_string(&shown).unwrap()).is_ok();
+    let complete =
+        || serde_json::from_str::<Value>(&std::fs::read_to_string(&shown).unwrap()).is_ok();
     wait_until("dev shows its services", || {
         assert!(child.try_wait().unwrap().is_none(), "dev ended");
         complete()
@@ -124,7 +153,11 @@ fn dev_stays_until_interrupted_and_leaves_nothing() {
     dev.signal(Signal::SIGINT).unwrap();
     let status = dev.wait_for(PATIENCE).unwrap().unwrap();
     assert!(status.success(), "{status}");
-    assert_eq!(processes_naming(dir.path()), Vec::<u32>::new(), "still running");
+    assert_eq!(
+        processes_naming(dir.path()),
+        Vec::<u32>::new(),
+        "still running"
+    );
 }
 
 #[test]
@@ -134,7 +167,9 @@ fn a_killed_dev_leaves_nothing_either() {
     // Only the process itself, not its group: what it started must notice by itself.
     kill(Pid::from_raw(dev.id().cast_signed()), Signal::SIGKILL).unwrap();
     dev.wait_for(PATIENCE).unwrap();
-    wait_until("everything it started is gone", || processes_naming(dir.path()).is_empty());
+    wait_until("everything it started is gone", || {
+        processes_naming(dir.path()).is_empty()
+    });
     demo_well(dir.path());
 }
 
@@ -142,16 +177,22 @@ fn a_killed_dev_leaves_nothing_either() {
 fn dev_ends_with_the_reason_when_its_postgres_is_gone() {
     let dir = TempDir::new().unwrap();
     let mut dev = dev(dir.path());
-    let pid_file = std::fs::read_to_string(dir.path().join("postgres/data/postmaster.pid")).unwrap();
+    let pid_file =
+        std::fs::read_to_string(dir.path().join("postgres/data/postmaster.pid")).unwrap();
     let postmaster: i32 = pid_file.lines().next().unwrap().parse().unwrap();
     kill(Pid::from_raw(postmaster), Signal::SIGKILL).unwrap();
     let status = dev.wait_for(PATIENCE).unwrap().expect("dev noticed");
     assert!(!status.success(), "{status}");
     let complaint = std::fs::read_to_string(dir.path().join("complaint")).unwrap();
-    assert!(complaint.contains("Postgres ended with signal: 9"), "{complaint}");
+    assert!(
+        complaint.contains("Postgres ended with signal: 9"),
+        "{complaint}"
+    );
     assert!(complaint.contains("postgres.log"), "{complaint}");
     // Backends notice by themselves that their postmaster is gone.
-    wait_until("everything it started is gone", || processes_naming(dir.path()).is_empty());
+    wait_until("everything it started is gone", || {
+        processes_naming(dir.path()).is_empty()
+    });
     demo_well(dir.path());
 }
 
@@ -168,8 +209,11 @@ fn two_at_once_in_one_directory_are_refused_with_the_reason() {
 #[test]
 fn an_existing_postgres_is_used_when_its_url_is_given() {
     let dir = TempDir::new().unwrap();
-    let postgres =
-        Postgres::start_with(&dir.path().join("pg"), PostgresOptions::fast_and_forgetful()).unwrap();
+    let postgres = Postgres::start_with(
+        &dir.path().join("pg"),
+        PostgresOptions::fast_and_forgetful(),
+    )
+    .unwrap();
     let own = dir.path().join("servo");
     let output = standalone()
         .args(["demo", "--json", "--dir"])
@@ -177,8 +221,15 @@ fn an_existing_postgres_is_used_when_its_url_is_given() {
         .env("SERVO_DATABASE_URL", postgres.admin_url())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!own.join("postgres").exists(), "no second Postgres was made");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        !own.join("postgres").exists(),
+        "no second Postgres was made"
+    );
 }
 
 #[test]
@@ -186,7 +237,16 @@ fn migrate_says_what_it_did_and_what_is_wrong() {
     let dir = TempDir::new().unwrap();
     let postgres = Postgres::start_with(dir.path(), PostgresOptions::fast_and_forgetful()).unwrap();
     let migrate = |url: &str| {
-        standalone().args(["migrate", "--role-password", "secret", "--database-url", url]).output().unwrap()
+        standalone()
+            .args([
+                "migrate",
+                "--role-password",
+                "secret",
+                "--database-url",
+                url,
+            ])
+            .output()
+            .unwrap()
     };
     let first = String::from_utf8(migrate(&postgres.admin_url()).stdout).unwrap();
     assert!(first.contains("applied now"), "{first}");
@@ -194,5 +254,9 @@ fn migrate_says_what_it_did_and_what_is_wrong() {
     assert!(second.contains("nothing was to be done"), "{second}");
     let wrong = migrate("postgres://nobody:wrong@127.0.0.1:1/servo");
     assert!(!wrong.status.success());
-    assert_eq!(String::from_utf8_lossy(&wrong.stderr).lines().count(), 1, "one sentence");
+    assert_eq!(
+        String::from_utf8_lossy(&wrong.stderr).lines().count(),
+        1,
+        "one sentence"
+    );
 }

@@ -22,7 +22,10 @@ struct Ground {
 
 impl Ground {
     fn new() -> Ground {
-        let ground = Ground { dir: TempDir::new().unwrap(), ca: Ca::new().unwrap() };
+        let ground = Ground {
+            dir: TempDir::new().unwrap(),
+            ca: Ca::new().unwrap(),
+        };
         fs::write(ground.path("ca.crt"), ground.ca.certificate()).unwrap();
         ground.certificate(&Issue::identity(&Service::Planner.spiffe_id()));
         ground
@@ -33,7 +36,11 @@ impl Ground {
     }
 
     fn certificate(&self, issue: &Issue) {
-        self.ca.issue(issue).unwrap().write(self.dir.path(), "planner").unwrap();
+        self.ca
+            .issue(issue)
+            .unwrap()
+            .write(self.dir.path(), "planner")
+            .unwrap();
     }
 
     /// Runs the planner with the good configuration and these lines after it, which must make it refuse.
@@ -55,7 +62,9 @@ impl Ground {
 
 fn planner(config: &Path, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(binaries().join("servo-planner"));
-    command.env("SERVO_CONFIG", config).envs(variables.iter().copied());
+    command
+        .env("SERVO_CONFIG", config)
+        .envs(variables.iter().copied());
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -84,19 +93,32 @@ fn an_unknown_key_is_named_with_its_likely_meaning() {
 
 #[test]
 fn a_wrong_value_is_named_with_what_is_allowed() {
-    refused(&Ground::new().run("[server]\nlisten = 'nowhere'"), &["server.listen", "nowhere"]);
-    refused(&Ground::new().run("[server]\ngrace = 'soon'"), &["server.grace", "soon"]);
+    refused(
+        &Ground::new().run("[server]\nlisten = 'nowhere'"),
+        &["server.listen", "nowhere"],
+    );
+    refused(
+        &Ground::new().run("[server]\ngrace = 'soon'"),
+        &["server.grace", "soon"],
+    );
 }
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let output = Ground::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplaner = 'nowhere'");
-    refused(&output, &["server.grace", "server.listn", "peers.planer", "3 faults"]);
+    let output =
+        Ground::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplaner = 'nowhere'");
+    refused(
+        &output,
+        &["server.grace", "server.listn", "peers.planer", "3 faults"],
+    );
 }
 
 #[test]
 fn a_missing_file_is_named() {
-    refused(&planner(Path::new("does-not-exist.toml"), &[]), &["does-not-exist.toml"]);
+    refused(
+        &planner(Path::new("does-not-exist.toml"), &[]),
+        &["does-not-exist.toml"],
+    );
     let ground = Ground::new();
     fs::remove_file(ground.path("planner.key")).unwrap();
     refused(&ground.run(""), &["tls.key", "planner.key"]);
@@ -114,7 +136,10 @@ fn a_bad_database_url_is_named() {
 fn a_wrong_certificate_is_told_before_a_port_opens() {
     let ground = Ground::new();
     ground.certificate(&Issue::identity(&Service::Scheduler.spiffe_id()));
-    refused(&ground.run(""), &["tls.certificate", "spiffe://servo/scheduler"]);
+    refused(
+        &ground.run(""),
+        &["tls.certificate", "spiffe://servo/scheduler"],
+    );
     ground.certificate(&Issue::identity(&Service::Planner.spiffe_id()).expired());
     refused(&ground.run(""), &["tls.certificate", "expired"]);
     ground.certificate(&Issue::nameless());
@@ -127,7 +152,8 @@ fn a_wrong_certificate_is_told_before_a_port_opens() {
 fn readyz(port: u16) -> String {
     let mut answer = String::new();
     if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
-        let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let _ = stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         let _ = stream.read_to_string(&mut answer);
     }
     answer
@@ -137,17 +163,29 @@ fn readyz(port: u16) -> String {
 fn an_unreachable_postgres_is_waited_for_with_a_visible_reason() {
     let ground = Ground::new();
     let (listen, probe) = (free_port().unwrap(), free_port().unwrap());
-    let ports = format!("[server]\nlisten = '127.0.0.1:{listen}'\nmetrics_listen = '127.0.0.1:{probe}'");
+    let ports =
+        format!("[server]\nlisten = '127.0.0.1:{listen}'\nmetrics_listen = '127.0.0.1:{probe}'");
     let mut command = Child::command(&binaries().join("servo-planner"));
-    command.env("SERVO_CONFIG", ground.write(&ports)).stdin(Stdio::null()).stderr(Stdio::null());
+    command
+        .env("SERVO_CONFIG", ground.write(&ports))
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
     let mut planner = Child::spawn("planner", command).unwrap();
     let reason = loop {
-        assert!(planner.try_wait().unwrap().is_none(), "it must wait, not end");
+        assert!(
+            planner.try_wait().unwrap().is_none(),
+            "it must wait, not end"
+        );
         let answer = readyz(probe);
         if answer.contains("Postgres at database.url cannot be reached") {
             break answer;
         }
     };
     assert!(reason.starts_with("HTTP/1.1 503"), "{reason}");
-    assert!(planner.stop(Signal::SIGTERM, Duration::from_secs(30)).unwrap().success());
+    assert!(
+        planner
+            .stop(Signal::SIGTERM, Duration::from_secs(30))
+            .unwrap()
+            .success()
+    );
 }

@@ -28,7 +28,11 @@ impl Committing {
     /// The newest attempt at a task.
     fn last(&self, task_key: &str) -> Told {
         let told = self.0.lock().unwrap();
-        told.iter().rev().find(|told| told.envelope.task_key == task_key).unwrap().clone()
+        told.iter()
+            .rev()
+            .find(|told| told.envelope.task_key == task_key)
+            .unwrap()
+            .clone()
     }
 }
 
@@ -40,15 +44,25 @@ impl Handler for Committing {
             Err(error) => {
                 let category = api::ErrorCategory::Input.into();
                 let message = error.to_string();
-                return Done::failed(api::TaskError { category, message, ..Default::default() });
+                return Done::failed(api::TaskError {
+                    category,
+                    message,
+                    ..Default::default()
+                });
             }
         };
-        self.0.lock().unwrap().push(Told { envelope: envelope.clone(), inputs });
+        self.0.lock().unwrap().push(Told {
+            envelope: envelope.clone(),
+            inputs,
+        });
         if matches!(Behaviour::of(&envelope), Behaviour::Fail { .. }) {
             return Done::failed(api::TaskError::default());
         }
         let output = commit(&envelope);
-        let made = |asset_key: &String| api::Output { asset_key: asset_key.clone(), ..output.clone() };
+        let made = |asset_key: &String| api::Output {
+            asset_key: asset_key.clone(),
+            ..output.clone()
+        };
         let outputs = envelope.output_asset_keys.iter().map(made).collect();
         Done::succeeded().reporting(|report| report.outputs = outputs)
     }
@@ -90,7 +104,10 @@ fn work(user: &User, handler: Committing) -> WorkerHandle {
 fn reading_fan_out(width: usize) -> api::Manifest {
     let mut manifest = partitioned_fan_out(width);
     for asset in &mut manifest.assets {
-        asset.dependencies.iter_mut().for_each(|dependency| dependency.parameter = "before".to_owned());
+        asset
+            .dependencies
+            .iter_mut()
+            .for_each(|dependency| dependency.parameter = "before".to_owned());
     }
     manifest
 }
@@ -102,11 +119,16 @@ async fn succeeded(user: &User, spec: api::RunSpec) {
 }
 
 fn one_partition(key: &str) -> api::RunSpec {
-    let keys = api::PartitionKeys { keys: vec![key.to_owned()] };
+    let keys = api::PartitionKeys {
+        keys: vec![key.to_owned()],
+    };
     let partitions = api::partition_selection::Partitions::Keys(keys);
     api::RunSpec {
         selection: vec!["fan/part".to_owned()],
-        partitions: Some(api::PartitionSelection { partitions: Some(partitions), only: 0 }),
+        partitions: Some(api::PartitionSelection {
+            partitions: Some(partitions),
+            only: 0,
+        }),
         ..Default::default()
     }
 }
@@ -114,7 +136,9 @@ fn one_partition(key: &str) -> api::RunSpec {
 /// What somebody who reads these partitions must be told.
 fn versions(worker: &Committing, partitions: &[&str]) -> Vec<api::ResolvedVersion> {
     let version = |partition: &&str| {
-        let made = worker.last(&format!("fan/part[{partition}]:materialize")).envelope;
+        let made = worker
+            .last(&format!("fan/part[{partition}]:materialize"))
+            .envelope;
         api::ResolvedVersion {
             partition_key: (*partition).to_owned(),
             materialization_id: made.attempt_id,
@@ -136,14 +160,23 @@ async fn envelopes_name_the_versions_that_stand_when_a_task_is_dispatched() {
     let root = worker.last("fan/root:materialize");
     assert!(root.inputs.is_empty(), "{:?}", root.inputs);
     let part = worker.last("fan/part[part=s:p00001]:materialize");
-    assert_eq!(part.inputs[0].versions[0].materialization_id, root.envelope.attempt_id);
+    assert_eq!(
+        part.inputs[0].versions[0].materialization_id,
+        root.envelope.attempt_id
+    );
     let join = worker.last("fan/join:materialize").inputs;
-    assert_eq!((join[0].asset_key.as_str(), join[0].parameter.as_str()), ("fan/part", "before"));
+    assert_eq!(
+        (join[0].asset_key.as_str(), join[0].parameter.as_str()),
+        ("fan/part", "before")
+    );
     assert_eq!(join[0].versions, versions(&worker, &BOTH));
 
     // Made again in a run of its own: the next reader gets the newer one, and the other as it was.
     succeeded(&user, one_partition(BOTH[0])).await;
-    let only_join = api::RunSpec { selection: vec!["fan/join".to_owned()], ..Default::default() };
+    let only_join = api::RunSpec {
+        selection: vec!["fan/join".to_owned()],
+        ..Default::default()
+    };
     succeeded(&user, only_join).await;
     let again = worker.last("fan/join:materialize").inputs;
     assert_eq!(again[0].versions, versions(&worker, &BOTH));
@@ -174,17 +207,34 @@ async fn a_retry_reads_every_output_of_the_run_it_repeats_whatever_was_made_sinc
     let mut failed = user.trigger(&["till.*"]).await.unwrap();
     user.ended(&failed.run_id).await.unwrap();
     let first = worker.last("till/sales:materialize").envelope.attempt_id;
-    let sales = api::RunSpec { selection: vec!["till/sales".to_owned()], ..Default::default() };
+    let sales = api::RunSpec {
+        selection: vec!["till/sales".to_owned()],
+        ..Default::default()
+    };
     succeeded(&user, sales).await;
-    assert_ne!(worker.last("till/sales:materialize").envelope.attempt_id, first);
+    assert_ne!(
+        worker.last("till/sales:materialize").envelope.attempt_id,
+        first
+    );
     // A retry of a retry takes over what the first one did.
     for _ in 0..2 {
-        failed = user.client.workspace(user.tenant(), WORKSPACE).retry(&failed.run_id).await.unwrap();
+        failed = user
+            .client
+            .workspace(user.tenant(), WORKSPACE)
+            .retry(&failed.run_id)
+            .await
+            .unwrap();
         user.ended(&failed.run_id).await.unwrap();
         let report = worker.last("till/report:materialize");
         assert_eq!(report.envelope.run_id, failed.run_id);
         let read = &report.inputs[0].versions[0];
-        assert_eq!((report.inputs[0].asset_key.as_str(), &read.materialization_id), ("till/refunds", &first));
+        assert_eq!(
+            (
+                report.inputs[0].asset_key.as_str(),
+                &read.materialization_id
+            ),
+            ("till/refunds", &first)
+        );
     }
     running.mesh.stop().unwrap();
 }
@@ -220,7 +270,12 @@ async fn listed(
         filter: filter.to_owned(),
         ..Default::default()
     };
-    Ok(user.client.scheduler().list_materializations(asked).await?.into_inner())
+    Ok(user
+        .client
+        .scheduler()
+        .list_materializations(asked)
+        .await?
+        .into_inner())
 }
 
 /// All pages, by id.
@@ -228,7 +283,11 @@ async fn all_listed(user: &User, filter: &str, page_size: i32) -> Vec<String> {
     let (mut ids, mut token) = (Vec::new(), String::new());
     loop {
         let page = listed(user, filter, page_size, &token).await.unwrap();
-        ids.extend(page.materializations.into_iter().map(|version| version.materialization_id));
+        ids.extend(
+            page.materializations
+                .into_iter()
+                .map(|version| version.materialization_id),
+        );
         token = page.next_page_token;
         if token.is_empty() {
             return ids;
@@ -243,38 +302,75 @@ async fn versions_are_listed_newest_first() {
     let worker = Committing::default();
     let _working = work(&user, worker.clone());
     user.deploy(reading_fan_out(3)).await.unwrap();
-    let first = user.trigger_spec(everything(&["fan.*"])).await.unwrap().run_id;
+    let first = user
+        .trigger_spec(everything(&["fan.*"]))
+        .await
+        .unwrap()
+        .run_id;
     user.ended(&first).await.unwrap();
     succeeded(&user, one_partition("part=s:p00001")).await;
 
-    let newest = listed(&user, "", 1, "").await.unwrap().materializations.remove(0);
+    let newest = listed(&user, "", 1, "")
+        .await
+        .unwrap()
+        .materializations
+        .remove(0);
     let made = worker.last("fan/part[part=s:p00001]:materialize").envelope;
-    assert_eq!((&newest.materialization_id, &newest.task_id), (&made.attempt_id, &made.task_id));
+    assert_eq!(
+        (&newest.materialization_id, &newest.task_id),
+        (&made.attempt_id, &made.task_id)
+    );
     assert_eq!((&newest.run_id, newest.version), (&made.run_id, 1));
     assert_eq!(newest.state(), api::MaterializationState::Promoted);
     assert_eq!(newest.gating(), api::Gating::Allow);
     assert_eq!(newest.output.unwrap().uri, made.output_uri);
 
     let everything = all_listed(&user, "", 100).await;
-    assert_eq!(everything.len(), 6, "five of the first run, one of the second");
+    assert_eq!(
+        everything.len(),
+        6,
+        "five of the first run, one of the second"
+    );
     for page_size in [1, 2, 5] {
-        assert_eq!(all_listed(&user, "", page_size).await, everything, "pages of {page_size}");
+        assert_eq!(
+            all_listed(&user, "", page_size).await,
+            everything,
+            "pages of {page_size}"
+        );
     }
     for (filter, count) in [
         (format!("run_id = {first}"), 5),
         ("asset_key = fan/part".to_owned(), 4),
-        ("asset_key = fan.part AND partition_key = part=s:p00001".to_owned(), 2),
-        (format!("asset_key = fan/part AND run_id = {first} AND state = PROMOTED"), 3),
+        (
+            "asset_key = fan.part AND partition_key = part=s:p00001".to_owned(),
+            2,
+        ),
+        (
+            format!("asset_key = fan/part AND run_id = {first} AND state = PROMOTED"),
+            3,
+        ),
         ("state = QUARANTINED".to_owned(), 0),
         ("gating != ALLOW".to_owned(), 0),
         ("record_time > 2020-01-01T00:00:00Z".to_owned(), 6),
     ] {
         assert_eq!(all_listed(&user, &filter, 2).await.len(), count, "{filter}");
     }
-    for wrong in ["owner = me", "state = GOOD", "run_id = 7", "record_time > soon"] {
+    for wrong in [
+        "owner = me",
+        "state = GOOD",
+        "run_id = 7",
+        "record_time > soon",
+    ] {
         let refused = listed(&user, wrong, 0, "").await.unwrap_err();
-        assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{wrong}: {refused}");
+        assert_eq!(
+            refused.code(),
+            tonic::Code::InvalidArgument,
+            "{wrong}: {refused}"
+        );
     }
-    assert_eq!(listed(&user, "", 0, "x").await.unwrap_err().code(), tonic::Code::InvalidArgument);
+    assert_eq!(
+        listed(&user, "", 0, "x").await.unwrap_err().code(),
+        tonic::Code::InvalidArgument
+    );
     running.mesh.stop().unwrap();
 }

@@ -16,7 +16,11 @@ fn text(path: &str) -> String {
 /// The lines that a reader of the README is asked to type.
 fn commands_of_the_readme() -> Vec<String> {
     let readme = text("README.md");
-    readme.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
+    readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -29,16 +33,28 @@ fn every_command_of_the_readme_is_run_somewhere() {
         match command.as_str() {
             "make help" => help_names_every_target(),
             "make dev" => assert!(text("Makefile").contains("servo-standalone dev")),
-            other => assert!(ci.lines().any(|line| line == other), "CI does not run `{other}`"),
+            other => assert!(
+                ci.lines().any(|line| line == other),
+                "CI does not run `{other}`"
+            ),
         }
     }
 }
 
 fn help_names_every_target() {
-    let output = Command::new("make").arg("help").current_dir(root()).output().unwrap();
+    let output = Command::new("make")
+        .arg("help")
+        .current_dir(root())
+        .output()
+        .unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    for target in ["demo", "dev", "test", "lint", "fmt", "proto", "wheel", "sim", "chaos", "bench", "clean"] {
-        assert!(shown.contains(&format!("make {target}")), "{target} is missing in:\n{shown}");
+    for target in [
+        "demo", "dev", "test", "lint", "fmt", "proto", "wheel", "sim", "chaos", "bench", "clean",
+    ] {
+        assert!(
+            shown.contains(&format!("make {target}")),
+            "{target} is missing in:\n{shown}"
+        );
     }
 }
 
@@ -46,8 +62,15 @@ fn help_names_every_target() {
 fn every_link_leads_somewhere() {
     for page in ["README.md", "docs/architecture.md", "docs/configuration.md"] {
         let folder = root().join(page).parent().unwrap().to_path_buf();
-        for link in text(page).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            assert!(folder.join(link).exists(), "{page} links to {link}, which does not exist");
+        for link in text(page)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            assert!(
+                folder.join(link).exists(),
+                "{page} links to {link}, which does not exist"
+            );
         }
     }
 }
@@ -55,17 +78,27 @@ fn every_link_leads_somewhere() {
 #[test]
 fn the_example_of_a_configuration_is_a_good_one() {
     let page = text("docs/configuration.md");
-    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
     let dir = TempDir::new().unwrap();
     let ca = Ca::load_or_create(dir.path()).unwrap();
-    ca.issue(&Issue::identity(&Service::Gateway.spiffe_id())).unwrap().write(dir.path(), "gateway").unwrap();
+    ca.issue(&Issue::identity(&Service::Gateway.spiffe_id()))
+        .unwrap()
+        .write(dir.path(), "gateway")
+        .unwrap();
     let file = dir.path().join("gateway.toml");
     let here = dir.path().display().to_string();
-    let example = ["gateway.crt", "gateway.key", "ca.crt"].iter().fold(example.to_owned(), |text, name| {
-        text.replace(&format!("\"{name}\""), &format!("\"{here}/{name}\""))
-    });
+    let example = ["gateway.crt", "gateway.key", "ca.crt"]
+        .iter()
+        .fold(example.to_owned(), |text, name| {
+            text.replace(&format!("\"{name}\""), &format!("\"{here}/{name}\""))
+        });
     fs::write(&file, example).unwrap();
-    let settings = Settings::<servo_gateway::Config>::read(Service::Gateway, &Sources::new().file(&file));
+    let settings =
+        Settings::<servo_gateway::Config>::read(Service::Gateway, &Sources::new().file(&file));
     let settings = settings.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(settings.own.gateway.api_keys[0].tenant, "acme");
 }

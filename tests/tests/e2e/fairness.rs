@@ -20,8 +20,9 @@ use crate::support::{Running, binaries};
 const SMALL: &str = "small";
 /// Tenants that come when all slots are taken, each for the first time: some before the kill, some behind it.
 const LATE: [&str; 20] = [
-    "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9", "late10",
-    "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18", "late19",
+    "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9",
+    "late10", "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18",
+    "late19",
 ];
 /// A tenant that has the mesh for itself, before anybody else comes.
 const ALONE: &str = "alone";
@@ -49,9 +50,17 @@ struct Measure {
 
 fn measure() -> Measure {
     match full() {
-        true => Measure { time: Duration::from_secs(60), large: 10_000, tolerance: 0.05 },
+        true => Measure {
+            time: Duration::from_secs(60),
+            large: 10_000,
+            tolerance: 0.05,
+        },
         // 100 ms count for more in a short time.
-        false => Measure { time: Duration::from_secs(6), large: 1_000, tolerance: 0.2 },
+        false => Measure {
+            time: Duration::from_secs(6),
+            large: 1_000,
+            tolerance: 0.2,
+        },
     }
 }
 
@@ -75,7 +84,8 @@ impl Handler for Napper {
             log.push((attempt.envelope().tenant.clone(), began, began + NAP));
             log.len() - 1
         };
-        tokio::time::sleep(NAP.mul_f64(rand::random_range(1.0 - NAP_SPREAD..1.0 + NAP_SPREAD))).await;
+        tokio::time::sleep(NAP.mul_f64(rand::random_range(1.0 - NAP_SPREAD..1.0 + NAP_SPREAD)))
+            .await;
         self.began.lock().unwrap()[place].2 = Instant::now();
         Done::succeeded()
     }
@@ -85,9 +95,13 @@ impl Handler for Napper {
 fn work(mesh: &LocalMesh) -> Log {
     let (certificate, key) = mesh.worker_certificate(EVERYBODY).unwrap();
     let read = |path| std::fs::read_to_string(path).unwrap();
-    let credentials = Credentials::Certificate { certificate: read(certificate), key: read(key) };
+    let credentials = Credentials::Certificate {
+        certificate: read(certificate),
+        key: read(key),
+    };
     let trust = Tls::new(read(mesh.ca_path())).server_name("localhost");
-    let dispatcher = Client::connect(&mesh.address(Service::Dispatcher), &trust, credentials).unwrap();
+    let dispatcher =
+        Client::connect(&mesh.address(Service::Dispatcher), &trust, credentials).unwrap();
     let callback = dispatcher.at(&mesh.address(Service::Callback)).unwrap();
     let info = api::WorkerInfo {
         name: "napper".to_owned(),
@@ -114,14 +128,28 @@ impl Backlog {
         let waiting: Arc<Vec<AtomicUsize>> =
             Arc::new((0..FEEDERS).map(|_| AtomicUsize::new(width)).collect());
         let asked = Arc::default();
-        let feeder =
-            |own: usize| tokio::spawn(feed(user.clone(), width, waiting.clone(), own, Arc::clone(&asked)));
-        Backlog { user: user.clone(), feeders: (0..FEEDERS).map(feeder).collect(), asked }
+        let feeder = |own: usize| {
+            tokio::spawn(feed(
+                user.clone(),
+                width,
+                waiting.clone(),
+                own,
+                Arc::clone(&asked),
+            ))
+        };
+        Backlog {
+            user: user.clone(),
+            feeders: (0..FEEDERS).map(feeder).collect(),
+            asked,
+        }
     }
 
     /// A share is only worth its name while there is more to have.
     fn assert_it_lasts(&self) {
-        assert!(self.feeders.iter().all(|feeder| !feeder.is_finished()), "a backlog ran dry");
+        assert!(
+            self.feeders.iter().all(|feeder| !feeder.is_finished()),
+            "a backlog ran dry"
+        );
     }
 
     /// Nobody asks for more, and what was asked for comes to its end.
@@ -158,7 +186,9 @@ async fn feed(
     let doors = std::slice::from_ref(&user);
     loop {
         let request_id = ulid::Ulid::generate().to_string();
-        let run = acknowledged(doors, &everything(&[PART]), &request_id).await.unwrap();
+        let run = acknowledged(doors, &everything(&[PART]), &request_id)
+            .await
+            .unwrap();
         asked.lock().unwrap().push(run.clone());
         loop {
             tokio::time::sleep(look_every(width)).await;
@@ -176,7 +206,11 @@ async fn feed(
 
 /// Often enough that half of a run is not gone before; more often would be a load of its own.
 fn look_every(width: usize) -> Duration {
-    if width > SMALL_WIDTH { NAP * 10 } else { NAP * 2 }
+    if width > SMALL_WIDTH {
+        NAP * 10
+    } else {
+        NAP * 2
+    }
 }
 
 /// How many tasks of a run wait for a slot; nobody knows while nobody answers.
@@ -195,18 +229,31 @@ async fn unclaimed(user: &User, run_id: &str) -> Option<usize> {
 fn seconds(log: &Log, tenant: &str, from: Instant, to: Instant) -> f64 {
     let log = log.lock().unwrap();
     let own = log.iter().filter(|(whose, ..)| whose == tenant);
-    own.map(|(_, began, ended)| (*ended).min(to).saturating_duration_since((*began).max(from)).as_secs_f64())
-        .sum()
+    own.map(|(_, began, ended)| {
+        (*ended)
+            .min(to)
+            .saturating_duration_since((*began).max(from))
+            .as_secs_f64()
+    })
+    .sum()
 }
 
 fn started(log: &Log, tenant: &str) -> usize {
-    log.lock().unwrap().iter().filter(|(whose, ..)| whose == tenant).count()
+    log.lock()
+        .unwrap()
+        .iter()
+        .filter(|(whose, ..)| whose == tenant)
+        .count()
 }
 
 /// When the last attempt of a tenant began.
 fn began(log: &Log, tenant: &str) -> Instant {
     let log = log.lock().unwrap();
-    log.iter().rev().find(|(whose, ..)| whose == tenant).map(|(_, began, _)| *began).unwrap()
+    log.iter()
+        .rev()
+        .find(|(whose, ..)| whose == tenant)
+        .map(|(_, began, _)| *began)
+        .unwrap()
 }
 
 fn median(mut all: Vec<Duration>) -> Duration {
@@ -255,7 +302,11 @@ impl Contest {
     /// The small tenant has `weight` times the weight of the large one.
     async fn begin(weight: u32) -> Contest {
         let wish = |options: servo_local::MeshOptions| {
-            let all = LATE.iter().fold(options.tenant(SMALL).tenant(ALONE), |all, late| all.tenant(late));
+            let all = LATE
+                .iter()
+                .fold(options.tenant(SMALL).tenant(ALONE), |all, late| {
+                    all.tenant(late)
+                });
             all.shared_workers().pace(LivenessPace::QUICK)
         };
         let running = Running::start_with(wish).await;
@@ -263,22 +314,38 @@ impl Contest {
         let of = |tenant| User::at(&running.mesh, 0, tenant).unwrap();
         let (large, small) = (of(TENANT), of(SMALL));
         let late = LATE.map(of).to_vec();
-        let mut users = vec![(large.clone(), measure.large), (small.clone(), SMALL_WIDTH), (of(ALONE), 1)];
+        let mut users = vec![
+            (large.clone(), measure.large),
+            (small.clone(), SMALL_WIDTH),
+            (of(ALONE), 1),
+        ];
         users.extend(late.iter().map(|user| (user.clone(), 1)));
         for (user, width) in users {
             let mut manifest = partitioned_fan_out(width);
             manifest.assets = manifest.assets.into_iter().map(impatient).collect();
             user.deploy(manifest).await.unwrap();
         }
-        let limits = api::QuotaLimits { weight_millis: Some(weight * 1_000), ..Default::default() };
+        let limits = api::QuotaLimits {
+            weight_millis: Some(weight * 1_000),
+            ..Default::default()
+        };
         small.limit(limits).await.unwrap();
         let log = work(&running.mesh);
         let idle = idle_latency(&of(ALONE), &log).await;
-        let backlogs = [Backlog::keep(&large, measure.large), Backlog::keep(&small, SMALL_WIDTH)];
+        let backlogs = [
+            Backlog::keep(&large, measure.large),
+            Backlog::keep(&small, SMALL_WIDTH),
+        ];
         for tenant in [TENANT, SMALL] {
             until_started(&log, tenant, SLOTS as usize * 2).await;
         }
-        Contest { running, log, backlogs, late, idle }
+        Contest {
+            running,
+            log,
+            backlogs,
+            late,
+            idle,
+        }
     }
 
     fn effort(&mut self) -> Effort {
@@ -300,8 +367,14 @@ impl Contest {
             );
         }
         let bound = mean_release() + 2 * self.idle;
-        println!("newcomers began after {latencies:?}, alone after {:?}; allowed are {bound:?}", self.idle);
-        assert!(!full() || median(latencies) <= bound, "newcomers waited longer than {bound:?}");
+        println!(
+            "newcomers began after {latencies:?}, alone after {:?}; allowed are {bound:?}",
+            self.idle
+        );
+        assert!(
+            !full() || median(latencies) <= bound,
+            "newcomers waited longer than {bound:?}"
+        );
     }
 
     /// Everything that was asked for ends, and stands as the ledger says.
@@ -309,7 +382,9 @@ impl Contest {
         for backlog in &mut self.backlogs {
             backlog.end().await;
         }
-        aftermath::check(&mut self.running.mesh, &binaries()).await.unwrap();
+        aftermath::check(&mut self.running.mesh, &binaries())
+            .await
+            .unwrap();
         self.running.mesh.stop().unwrap();
     }
 
@@ -322,10 +397,19 @@ impl Contest {
         let to = Instant::now();
         let busy = self.effort().percent_of_the_machine(&before, to - from);
         println!("{busy:.0} % of the machine");
-        assert!(!full() || busy < CPU_PERCENT_MAX, "the machine was {busy:.0} % busy");
+        assert!(
+            !full() || busy < CPU_PERCENT_MAX,
+            "the machine was {busy:.0} % busy"
+        );
         self.backlogs.iter().for_each(Backlog::assert_it_lasts);
-        let (large, small) = (seconds(&self.log, TENANT, from, to), seconds(&self.log, SMALL, from, to));
-        println!("{large:.1} s of work for {TENANT}, {small:.1} s for {SMALL}: {:.3}", small / large);
+        let (large, small) = (
+            seconds(&self.log, TENANT, from, to),
+            seconds(&self.log, SMALL, from, to),
+        );
+        println!(
+            "{large:.1} s of work for {TENANT}, {small:.1} s for {SMALL}: {:.3}",
+            small / large
+        );
         small / large
     }
 }
@@ -342,12 +426,18 @@ async fn chaos_f33_backlogs_do_not_count_and_who_comes_late_is_served_next() {
     let mut contest = Contest::begin(1).await;
     let tolerance = measure().tolerance;
     let share = contest.share(async |_| ()).await;
-    assert!((share - 1.0).abs() <= tolerance, "equal weights gave 1:{share:.3}");
+    assert!(
+        (share - 1.0).abs() <= tolerance,
+        "equal weights gave 1:{share:.3}"
+    );
 
     let half = LATE.len() / 2;
     contest.newcomers(&contest.late[..half]).await;
     let share = contest.share(kill_the_dispatcher).await;
-    assert!((share - 1.0).abs() <= tolerance, "with a dispatcher killed equal weights gave 1:{share:.3}");
+    assert!(
+        (share - 1.0).abs() <= tolerance,
+        "with a dispatcher killed equal weights gave 1:{share:.3}"
+    );
     contest.newcomers(&contest.late[half..]).await;
     contest.end().await;
 }
@@ -357,8 +447,14 @@ async fn chaos_weights_are_shares() {
     let mut contest = Contest::begin(3).await;
     let tolerance = measure().tolerance;
     let share = contest.share(async |_| ()).await;
-    assert!((share / 3.0 - 1.0).abs() <= tolerance, "weights 1:3 gave 1:{share:.3}");
+    assert!(
+        (share / 3.0 - 1.0).abs() <= tolerance,
+        "weights 1:3 gave 1:{share:.3}"
+    );
     let share = contest.share(kill_the_dispatcher).await;
-    assert!((share / 3.0 - 1.0).abs() <= tolerance, "with a dispatcher killed weights 1:3 gave 1:{share:.3}");
+    assert!(
+        (share / 3.0 - 1.0).abs() <= tolerance,
+        "with a dispatcher killed weights 1:3 gave 1:{share:.3}"
+    );
     contest.end().await;
 }

@@ -15,15 +15,24 @@ use crate::support::Running;
 async fn channel(running: &Running, service: Service) -> Channel {
     let ca = std::fs::read_to_string(running.mesh.ca_path()).unwrap();
     let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
-    let address = running.mesh.address(service).replace("127.0.0.1", "localhost");
-    Endpoint::from_shared(address).unwrap().tls_config(tls).unwrap().connect_lazy()
+    let address = running
+        .mesh
+        .address(service)
+        .replace("127.0.0.1", "localhost");
+    Endpoint::from_shared(address)
+        .unwrap()
+        .tls_config(tls)
+        .unwrap()
+        .connect_lazy()
 }
 
 fn request<T>(message: T, key: Option<&str>) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(std::time::Duration::from_secs(10));
     if let Some(key) = key {
-        request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+        request
+            .metadata_mut()
+            .insert("authorization", format!("Bearer {key}").parse().unwrap());
     }
     request
 }
@@ -40,8 +49,14 @@ fn get_run(tenant: &str) -> GetRunRequest {
 #[track_caller]
 fn check(status: &Status, code: Code, reason: &str) {
     assert_eq!(status.code(), code, "{status:?}");
-    let info = status.get_details_error_info().unwrap_or_else(|| panic!("no ErrorInfo: {status:?}"));
-    assert_eq!((info.domain.as_str(), info.reason.as_str()), ("servo", reason), "{status:?}");
+    let info = status
+        .get_details_error_info()
+        .unwrap_or_else(|| panic!("no ErrorInfo: {status:?}"));
+    assert_eq!(
+        (info.domain.as_str(), info.reason.as_str()),
+        ("servo", reason),
+        "{status:?}"
+    );
     assert!(!status.message().is_empty());
 }
 
@@ -51,27 +66,52 @@ async fn the_door_asks_who_you_are_and_passes_on() {
     let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
     let key = Some(running.mesh.api_key());
 
-    let missing = runs.get_run(request(get_run(TENANT), key)).await.unwrap_err();
+    let missing = runs
+        .get_run(request(get_run(TENANT), key))
+        .await
+        .unwrap_err();
     check(&missing, Code::NotFound, "RUN_NOT_FOUND");
-    let nobody = runs.get_run(request(get_run(TENANT), None)).await.unwrap_err();
+    let nobody = runs
+        .get_run(request(get_run(TENANT), None))
+        .await
+        .unwrap_err();
     check(&nobody, Code::Unauthenticated, "CREDENTIALS_MISSING");
-    let stranger = runs.get_run(request(get_run(TENANT), Some("servo_guess"))).await.unwrap_err();
+    let stranger = runs
+        .get_run(request(get_run(TENANT), Some("servo_guess")))
+        .await
+        .unwrap_err();
     check(&stranger, Code::Unauthenticated, "CREDENTIALS_INVALID");
-    let foreign = runs.get_run(request(get_run("other"), key)).await.unwrap_err();
+    let foreign = runs
+        .get_run(request(get_run("other"), key))
+        .await
+        .unwrap_err();
     check(&foreign, Code::PermissionDenied, "TENANT_MISMATCH");
 
-    let watch = WatchRunRequest { tenant: TENANT.into(), workspace: "default".into(), ..Default::default() };
+    let watch = WatchRunRequest {
+        tenant: TENANT.into(),
+        workspace: "default".into(),
+        ..Default::default()
+    };
     let stream = runs.watch_run(request(watch, key)).await.unwrap_err();
     check(&stream, Code::NotFound, "RUN_NOT_FOUND");
 
     let mut plans = PlannerServiceClient::new(channel(&running, Service::Gateway).await);
-    let inside = plans.make_plans(request(MakePlansRequest::default(), key)).await.unwrap_err();
+    let inside = plans
+        .make_plans(request(MakePlansRequest::default(), key))
+        .await
+        .unwrap_err();
     check(&inside, Code::PermissionDenied, "CALLER_NOT_ALLOWED");
 
     // Behind the door nobody without a certificate gets a word in.
     let mut direct = SchedulerServiceClient::new(channel(&running, Service::Scheduler).await);
-    let refused = direct.get_run(request(get_run(TENANT), key)).await.unwrap_err();
-    assert!(matches!(refused.code(), Code::Unavailable | Code::Unknown), "{refused:?}");
+    let refused = direct
+        .get_run(request(get_run(TENANT), key))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused.code(), Code::Unavailable | Code::Unknown),
+        "{refused:?}"
+    );
     running.mesh.stop().unwrap();
 }
 
@@ -80,8 +120,16 @@ async fn a_client_cannot_say_who_it_is_by_itself() {
     let running = Running::start().await;
     let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
     let mut forged = request(get_run("other"), Some(running.mesh.api_key()));
-    for (name, value) in [("servo-tenant", "other"), ("servo-principal", "root"), ("servo-roles", "admin")] {
+    for (name, value) in [
+        ("servo-tenant", "other"),
+        ("servo-principal", "root"),
+        ("servo-roles", "admin"),
+    ] {
         forged.metadata_mut().insert(name, value.parse().unwrap());
     }
-    check(&runs.get_run(forged).await.unwrap_err(), Code::PermissionDenied, "TENANT_MISMATCH");
+    check(
+        &runs.get_run(forged).await.unwrap_err(),
+        Code::PermissionDenied,
+        "TENANT_MISMATCH",
+    );
 }

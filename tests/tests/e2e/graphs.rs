@@ -25,32 +25,71 @@ struct Graph {
 
 /// One root and `width` tasks behind it.
 fn wide(width: usize) -> Graph {
-    let (manifest, spec) = (partitioned_fan_out(width), everything(&["fan/root", "fan/part"]));
-    Graph { name: "wide", manifest, spec, tasks: width + 1, edges: width }
+    let (manifest, spec) = (
+        partitioned_fan_out(width),
+        everything(&["fan/root", "fan/part"]),
+    );
+    Graph {
+        name: "wide",
+        manifest,
+        spec,
+        tasks: width + 1,
+        edges: width,
+    }
 }
 
 /// The same, and one that waits for them all.
 fn diamond(width: usize) -> Graph {
     let (manifest, spec) = (partitioned_fan_out(width), everything(&["fan.*"]));
-    Graph { name: "diamond", manifest, spec, tasks: width + 2, edges: 2 * width }
+    Graph {
+        name: "diamond",
+        manifest,
+        spec,
+        tasks: width + 2,
+        edges: 2 * width,
+    }
 }
 
 /// Every task waits for several layers, the first ones for as many as there are.
 fn many_edges(layers: usize) -> Graph {
     let manifest = partitioned_layers(layers, LAYER_WIDTH, LAYER_REACH);
-    let edges = LAYER_WIDTH * (0..layers).map(|layer| layer.min(LAYER_REACH)).sum::<usize>();
-    Graph { name: "many edges", manifest, spec: everything(&["deep.*"]), tasks: layers * LAYER_WIDTH, edges }
+    let edges = LAYER_WIDTH
+        * (0..layers)
+            .map(|layer| layer.min(LAYER_REACH))
+            .sum::<usize>();
+    Graph {
+        name: "many edges",
+        manifest,
+        spec: everything(&["deep.*"]),
+        tasks: layers * LAYER_WIDTH,
+        edges,
+    }
 }
 
 /// One behind the other.
 fn deep(length: usize) -> Graph {
-    let spec = api::RunSpec { selection: vec!["chain.*".to_owned()], ..Default::default() };
-    Graph { name: "deep", manifest: chain(length), spec, tasks: length, edges: length - 1 }
+    let spec = api::RunSpec {
+        selection: vec!["chain.*".to_owned()],
+        ..Default::default()
+    };
+    Graph {
+        name: "deep",
+        manifest: chain(length),
+        spec,
+        tasks: length,
+        edges: length - 1,
+    }
 }
 
 /// Plans it dry, then runs it; all tasks succeed.
 async fn runs_to_its_end(user: &User, graph: Graph) {
-    let Graph { name, manifest, spec, tasks, edges } = graph;
+    let Graph {
+        name,
+        manifest,
+        spec,
+        tasks,
+        edges,
+    } = graph;
     user.deploy(manifest).await.unwrap();
     let dry = api::PlanRunRequest {
         tenant: user.tenant().to_owned(),
@@ -60,19 +99,44 @@ async fn runs_to_its_end(user: &User, graph: Graph) {
         ..Default::default()
     };
     let called = Instant::now();
-    let planned = user.client.planner().plan_run(dry).await.unwrap().into_inner();
+    let planned = user
+        .client
+        .planner()
+        .plan_run(dry)
+        .await
+        .unwrap()
+        .into_inner();
     let planning = called.elapsed();
-    let planned_edges: usize =
-        planned.plan.unwrap_or_default().tasks.iter().map(|task| task.upstream.len()).sum();
-    assert_eq!((planned.task_count as usize, planned_edges), (tasks, edges), "{name}");
+    let planned_edges: usize = planned
+        .plan
+        .unwrap_or_default()
+        .tasks
+        .iter()
+        .map(|task| task.upstream.len())
+        .sum();
+    assert_eq!(
+        (planned.task_count as usize, planned_edges),
+        (tasks, edges),
+        "{name}"
+    );
     let called = Instant::now();
     let run = user.trigger_spec(spec).await.unwrap();
     let ended = user.ended(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{name}: {ended:?}");
     let counts = ended.tasks.unwrap();
-    assert_eq!((counts.total as usize, counts.succeeded as usize), (tasks, tasks), "{name}");
-    println!("{name}: {tasks} tasks, {edges} edges, planned in {planning:?}, run in {:?}", called.elapsed());
-    assert!(!full() || planning < PLANNED_WITHIN, "{name} was planned in {planning:?}");
+    assert_eq!(
+        (counts.total as usize, counts.succeeded as usize),
+        (tasks, tasks),
+        "{name}"
+    );
+    println!(
+        "{name}: {tasks} tasks, {edges} edges, planned in {planning:?}, run in {:?}",
+        called.elapsed()
+    );
+    assert!(
+        !full() || planning < PLANNED_WITHIN,
+        "{name} was planned in {planning:?}"
+    );
 }
 
 #[tokio::test]
@@ -89,8 +153,13 @@ async fn chaos_f36_large_graphs_run_to_their_end() {
     }
     for (instance, megabytes) in running.mesh.peak_memory().unwrap() {
         println!("{instance}: {megabytes:.0} MB");
-        assert!(!full() || megabytes < MEMORY_MB_MAX, "{instance} took {megabytes:.0} MB");
+        assert!(
+            !full() || megabytes < MEMORY_MB_MAX,
+            "{instance} took {megabytes:.0} MB"
+        );
     }
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }

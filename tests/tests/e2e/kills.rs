@@ -72,10 +72,21 @@ async fn survive(victims: &[Victim], kills: usize) {
     let fates = journal::fates(&user, &runs).await.unwrap();
     let lines = journal::read(&journal).unwrap();
     let tally = journal::compare(&lines, &fates, &postgres_kills);
-    println!("{} runs of {TENANT}, {} attempts, {} lines: {tally:?}", runs.len(), fates.len(), lines.len());
+    println!(
+        "{} runs of {TENANT}, {} attempts, {} lines: {tally:?}",
+        runs.len(),
+        fates.len(),
+        lines.len()
+    );
     assert_eq!(tally.faults, Vec::<String>::new());
-    assert_eq!(tally.counted, runs.len() * 9, "one attempt of every task counts");
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    assert_eq!(
+        tally.counted,
+        runs.len() * 9,
+        "one attempt of every task counts"
+    );
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }
 

@@ -22,7 +22,10 @@ async fn running(wish: impl FnOnce(MeshOptions) -> MeshOptions) -> (Running, Use
 }
 
 fn selecting(selection: &str) -> api::RunSpec {
-    api::RunSpec { selection: vec![selection.to_owned()], ..Default::default() }
+    api::RunSpec {
+        selection: vec![selection.to_owned()],
+        ..Default::default()
+    }
 }
 
 /// Asks until it is refused in these words: a limit holds within a second.
@@ -55,9 +58,13 @@ async fn not_planned(user: &User, selection: &str, words: &str) -> Status {
 
 /// The most that were under way together, by when they started and ended.
 fn most_at_once(runs: &[api::Run]) -> i32 {
-    let time = |time: &Option<prost_types::Timestamp>| time.map(|time| (time.seconds, time.nanos)).unwrap();
-    let mut steps: Vec<_> =
-        runs.iter().flat_map(|run| [(time(&run.start_time), 1), (time(&run.end_time), -1)]).collect();
+    let time = |time: &Option<prost_types::Timestamp>| {
+        time.map(|time| (time.seconds, time.nanos)).unwrap()
+    };
+    let mut steps: Vec<_> = runs
+        .iter()
+        .flat_map(|run| [(time(&run.start_time), 1), (time(&run.end_time), -1)])
+        .collect();
     steps.sort();
     let under_way = steps.iter().scan(0, |under_way, (_, step)| {
         *under_way += step;
@@ -70,7 +77,10 @@ fn most_at_once(runs: &[api::Run]) -> i32 {
 async fn f19_runs_above_the_limit_wait_their_turn_and_all_of_them_end() {
     let (mut running, user) = running(|options| options.instances(Service::Scheduler, 2)).await;
     let _worker = user.work(32);
-    let limits = |max| api::QuotaLimits { max_concurrent_runs: Some(max), ..Default::default() };
+    let limits = |max| api::QuotaLimits {
+        max_concurrent_runs: Some(max),
+        ..Default::default()
+    };
     user.limit(limits(0)).await.unwrap();
     // Once so many wait in a row, both instances know the limit.
     let mut waiting = Vec::new();
@@ -91,8 +101,14 @@ async fn f19_runs_above_the_limit_wait_their_turn_and_all_of_them_end() {
         assert_eq!(run.state(), api::RunState::Succeeded, "{run:?}");
         runs.push(run);
     }
-    assert!((1..=3).contains(&most_at_once(&runs)), "{} at once", most_at_once(&runs));
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    assert!(
+        (1..=3).contains(&most_at_once(&runs)),
+        "{} at once",
+        most_at_once(&runs)
+    );
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }
 
@@ -118,28 +134,59 @@ async fn a_run_that_waits_says_for_what_and_one_too_many_is_refused() {
         }
     };
     let waiting = user.trigger(&["limit.quick"]).await.unwrap();
-    assert_eq!((holder.state(), waiting.state()), (api::RunState::Running, api::RunState::Pending));
+    assert_eq!(
+        (holder.state(), waiting.state()),
+        (api::RunState::Running, api::RunState::Pending)
+    );
     let asked = api::ExplainRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: waiting.run_id.clone(),
         ..Default::default()
     };
-    let told = user.client.scheduler().explain(asked).await.unwrap().into_inner().explanations.remove(0);
+    let told = user
+        .client
+        .scheduler()
+        .explain(asked)
+        .await
+        .unwrap()
+        .into_inner()
+        .explanations
+        .remove(0);
     assert_eq!(told.reason(), WaitReason::RunLimit);
-    assert!(told.message.contains("max_concurrent_runs is 1: 1 runs are under way and 0 wait"), "{told:?}");
+    assert!(
+        told.message
+            .contains("max_concurrent_runs is 1: 1 runs are under way and 0 wait"),
+        "{told:?}"
+    );
     assert_eq!(told.blockers[0].id, holder.run_id);
 
     let status = refused(&user, "limit.quick", "max_queued_runs is 1").await;
     let quota = status.get_details_quota_failure().unwrap();
-    assert_eq!(quota.violations[0].subject, format!("tenants/{}", user.tenant()));
+    assert_eq!(
+        quota.violations[0].subject,
+        format!("tenants/{}", user.tenant())
+    );
     assert_eq!(quota.violations[0].description, status.message());
     user.cancel(&holder.run_id).await.unwrap();
-    assert_eq!(user.ended(&waiting.run_id).await.unwrap().state(), api::RunState::Succeeded);
+    assert_eq!(
+        user.ended(&waiting.run_id).await.unwrap().state(),
+        api::RunState::Succeeded
+    );
 
-    user.limit(api::QuotaLimits { max_daily_runs: Some(2), ..Default::default() }).await.unwrap();
+    user.limit(api::QuotaLimits {
+        max_daily_runs: Some(2),
+        ..Default::default()
+    })
+    .await
+    .unwrap();
     refused(&user, "limit.quick", "max_daily_runs is 2").await;
-    user.limit(api::QuotaLimits { max_tasks_per_run: Some(1), ..Default::default() }).await.unwrap();
+    user.limit(api::QuotaLimits {
+        max_tasks_per_run: Some(1),
+        ..Default::default()
+    })
+    .await
+    .unwrap();
     let words = "means 2 tasks, more than the 1 that max_tasks_per_run allows";
     let status = refused(&user, "limit.*", words).await;
     assert!(status.get_details_quota_failure().is_some(), "{status:?}");

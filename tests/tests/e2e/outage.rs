@@ -10,14 +10,21 @@ async fn f20_an_outage_is_told_and_survived() {
     running.mesh.postgres().unwrap().kill_9().unwrap();
     let told = loop {
         let status = running.mesh.status().await;
-        let waiting: Vec<_> =
-            status.into_iter().filter(|one| one.service.has_store() && !one.healthy).collect();
+        let waiting: Vec<_> = status
+            .into_iter()
+            .filter(|one| one.service.has_store() && !one.healthy)
+            .collect();
         if waiting.len() == 8 {
             break waiting;
         }
     };
     for one in &told {
-        assert!(one.waiting_for.contains("Postgres"), "{}: {}", one.service, one.waiting_for);
+        assert!(
+            one.waiting_for.contains("Postgres"),
+            "{}: {}",
+            one.service,
+            one.waiting_for
+        );
     }
     running.mesh.postgres().unwrap().restart().unwrap();
     running.mesh.wait_until_healthy().await.unwrap();

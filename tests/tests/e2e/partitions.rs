@@ -37,7 +37,11 @@ impl Handler for Checking {
             ..Default::default()
         };
         let output = commit(&envelope);
-        let gating = if doubts { api::Gating::Quarantine } else { api::Gating::Allow };
+        let gating = if doubts {
+            api::Gating::Quarantine
+        } else {
+            api::Gating::Allow
+        };
         Done::succeeded().reporting(|report| {
             report.outputs = vec![output];
             report.checks = vec![check];
@@ -64,7 +68,10 @@ pub(crate) fn work(user: &User, handler: Checking) -> WorkerHandle {
 pub(crate) fn quarantining(code_version: &str) -> api::Manifest {
     let mut manifest = partitioned_fan_out(3);
     manifest.code_version = code_version.to_owned();
-    manifest.assets.iter_mut().for_each(|asset| asset.quarantine = true);
+    manifest
+        .assets
+        .iter_mut()
+        .for_each(|asset| asset.quarantine = true);
     manifest
 }
 
@@ -96,7 +103,12 @@ pub(crate) async fn partitions(
         filter: filter.to_owned(),
         ..Default::default()
     };
-    Ok(user.client.scheduler().list_partitions(asked).await?.into_inner())
+    Ok(user
+        .client
+        .scheduler()
+        .list_partitions(asked)
+        .await?
+        .into_inner())
 }
 
 /// All pages.
@@ -120,7 +132,12 @@ async fn summary(user: &User, name: &str) -> Result<api::GetPartitionSummaryResp
         name: name.to_owned(),
         ..Default::default()
     };
-    Ok(user.client.scheduler().get_partition_summary(asked).await?.into_inner())
+    Ok(user
+        .client
+        .scheduler()
+        .get_partition_summary(asked)
+        .await?
+        .into_inner())
 }
 
 /// The summary's stretches as first and last letter and state; its counts must say the same.
@@ -130,7 +147,11 @@ async fn stretches(user: &User, name: &str) -> Vec<(String, String, PartitionSta
     assert_eq!(counted, found.total);
     let last = |key: &str| key.chars().last().map(String::from).unwrap_or_default();
     let show = |stretch: &api::PartitionStretch| {
-        (last(&stretch.first_key), last(&stretch.last_key), stretch.counts[0].state())
+        (
+            last(&stretch.first_key),
+            last(&stretch.last_key),
+            stretch.counts[0].state(),
+        )
     };
     found.stretches.iter().map(show).collect()
 }
@@ -149,7 +170,12 @@ async fn stale(
         page_token: page_token.to_owned(),
         reason: reason.into(),
     };
-    Ok(user.client.scheduler().list_stale_partitions(asked).await?.into_inner())
+    Ok(user
+        .client
+        .scheduler()
+        .list_stale_partitions(asked)
+        .await?
+        .into_inner())
 }
 
 async fn checks(user: &User, filter: &str) -> Result<Vec<api::CheckRecord>, Status> {
@@ -159,7 +185,13 @@ async fn checks(user: &User, filter: &str) -> Result<Vec<api::CheckRecord>, Stat
         filter: filter.to_owned(),
         ..Default::default()
     };
-    Ok(user.client.scheduler().list_check_results(asked).await?.into_inner().results)
+    Ok(user
+        .client
+        .scheduler()
+        .list_check_results(asked)
+        .await?
+        .into_inner()
+        .results)
 }
 
 pub(crate) async fn decide(
@@ -177,7 +209,12 @@ pub(crate) async fn decide(
         comment: "looked at it".to_owned(),
         ..Default::default()
     };
-    Ok(user.client.scheduler().resolve_quarantine(asked).await?.into_inner())
+    Ok(user
+        .client
+        .scheduler()
+        .resolve_quarantine(asked)
+        .await?
+        .into_inner())
 }
 
 fn code<T: std::fmt::Debug>(answer: Result<T, Status>) -> Code {
@@ -189,16 +226,25 @@ async fn partitions_are_told_from_their_first_attempt_to_the_decision_about_them
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let gate = Arc::new(Semaphore::new(1_000));
-    let worker = Checking { doubts: Arc::default(), gate };
+    let worker = Checking {
+        doubts: Arc::default(),
+        gate,
+    };
     let _working = work(&user, worker.clone());
-    assert_eq!(code(summary(&user, "part").await), Code::NotFound, "nothing is deployed");
+    assert_eq!(
+        code(summary(&user, "part").await),
+        Code::NotFound,
+        "nothing is deployed"
+    );
     user.deploy(quarantining("v1")).await.unwrap();
 
     missing_then_current(&user, &worker).await;
     stale_by_upstream_and_by_code(&user).await;
     quarantined_and_decided_about(&user, &worker).await;
     bad_questions(&user).await;
-    let violations = aftermath::violations(running.mesh.admin_url()).await.unwrap();
+    let violations = aftermath::violations(running.mesh.admin_url())
+        .await
+        .unwrap();
     assert!(violations.is_empty(), "{violations:?}");
     running.mesh.stop().unwrap();
 }
@@ -206,21 +252,32 @@ async fn partitions_are_told_from_their_first_attempt_to_the_decision_about_them
 async fn missing_then_current(user: &User, worker: &Checking) {
     assert_eq!(states(user, "part", "").await, [Missing; 3]);
     assert_eq!(states(user, "root", "").await, [Missing]);
-    assert_eq!(stretches(user, "part").await, [("0".to_owned(), "2".to_owned(), Missing)]);
+    assert_eq!(
+        stretches(user, "part").await,
+        [("0".to_owned(), "2".to_owned(), Missing)]
+    );
 
     // Nobody may go on: what is under way is seen.
     let all = u32::try_from(worker.gate.available_permits()).unwrap();
     worker.gate.try_acquire_many(all).unwrap().forget();
-    let only_root = api::RunSpec { selection: vec!["fan/root".to_owned()], ..Default::default() };
+    let only_root = api::RunSpec {
+        selection: vec!["fan/root".to_owned()],
+        ..Default::default()
+    };
     let run = user.trigger_spec(only_root).await.unwrap().run_id;
     user.until(&run, |tasks| tasks.active == 1).await.unwrap();
     assert_eq!(states(user, "root", "").await, [InProgress]);
-    assert_eq!(stretches(user, "root").await, [(String::new(), String::new(), InProgress)]);
+    assert_eq!(
+        stretches(user, "root").await,
+        [(String::new(), String::new(), InProgress)]
+    );
     worker.gate.add_permits(1_000);
     user.ended(&run).await.unwrap();
     assert_eq!(states(user, "root", "").await, [UpToDate]);
 
-    let keys = api::PartitionKeys { keys: vec!["part=s:p00001".to_owned()] };
+    let keys = api::PartitionKeys {
+        keys: vec!["part=s:p00001".to_owned()],
+    };
     let one = api::RunSpec {
         selection: vec!["fan/part".to_owned()],
         partitions: Some(api::PartitionSelection {
@@ -234,9 +291,18 @@ async fn missing_then_current(user: &User, worker: &Checking) {
     assert_eq!(states(user, "part", "").await, [Missing, UpToDate, Missing]);
     assert_eq!(states(user, "part", "state != MISSING").await, [UpToDate]);
     let part = |first: &str, state| (first.to_owned(), first.to_owned(), state);
-    assert_eq!(stretches(user, "part").await, [part("0", Missing), part("1", UpToDate), part("2", Missing)]);
-    let known = partitions(user, "part", "partition_key = part=s:p00001", "").await.unwrap().partitions;
-    assert_eq!((known.len(), known[0].materialize_run_id.as_str()), (1, run.as_str()));
+    assert_eq!(
+        stretches(user, "part").await,
+        [part("0", Missing), part("1", UpToDate), part("2", Missing)]
+    );
+    let known = partitions(user, "part", "partition_key = part=s:p00001", "")
+        .await
+        .unwrap()
+        .partitions;
+    assert_eq!(
+        (known.len(), known[0].materialize_run_id.as_str()),
+        (1, run.as_str())
+    );
     assert_eq!(known[0].last_attempt_outcome(), api::Outcome::Succeeded);
 }
 
@@ -249,57 +315,121 @@ async fn stale_by_upstream_and_by_code(user: &User) {
     // What the partitions are made from is newer now; the join is made from them, and they are as they were.
     succeeded(user, &["fan/root"]).await;
     assert_eq!(states(user, "part", "").await, [Stale; 3]);
-    assert_eq!(stretches(user, "part").await, [("0".to_owned(), "2".to_owned(), Stale)]);
+    assert_eq!(
+        stretches(user, "part").await,
+        [("0".to_owned(), "2".to_owned(), Stale)]
+    );
     let first = stale(user, &[], any, "").await.unwrap();
     assert_eq!((first.total, first.partitions.len()), (3, 2));
     let cause = &first.partitions[0].stale_causes[0];
-    assert_eq!((cause.reason(), cause.asset_key.as_str()), (api::StaleReason::UpstreamChanged, "fan/root"));
+    assert_eq!(
+        (cause.reason(), cause.asset_key.as_str()),
+        (api::StaleReason::UpstreamChanged, "fan/root")
+    );
     assert!(first.partitions[0].stale_since.is_some());
     let second = stale(user, &[], any, &first.next_page_token).await.unwrap();
-    let keys: Vec<&str> =
-        first.partitions.iter().chain(&second.partitions).map(|one| one.partition_key.as_str()).collect();
+    let keys: Vec<&str> = first
+        .partitions
+        .iter()
+        .chain(&second.partitions)
+        .map(|one| one.partition_key.as_str())
+        .collect();
     assert_eq!(keys, ["part=s:p00000", "part=s:p00001", "part=s:p00002"]);
     assert!(second.next_page_token.is_empty());
     assert_eq!(stale(user, &["fan/join"], any, "").await.unwrap().total, 0);
 
     succeeded(user, &["fan/part"]).await;
     user.deploy(quarantining("v2")).await.unwrap();
-    let by_code = stale(user, &["fan/root"], api::StaleReason::CodeChanged, "").await.unwrap();
+    let by_code = stale(user, &["fan/root"], api::StaleReason::CodeChanged, "")
+        .await
+        .unwrap();
     assert_eq!((by_code.total, by_code.partitions[0].state()), (1, Stale));
-    assert_eq!(stale(user, &["fan/root"], api::StaleReason::UpstreamChanged, "").await.unwrap().total, 0);
+    assert_eq!(
+        stale(user, &["fan/root"], api::StaleReason::UpstreamChanged, "")
+            .await
+            .unwrap()
+            .total,
+        0
+    );
     succeeded(user, &["fan.*"]).await;
     assert_eq!(stale(user, &[], any, "").await.unwrap().total, 0);
 }
 
 async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
     use api::QuarantineDecision::{Approve, Reject};
-    let good = partitions(user, "root", "", "").await.unwrap().partitions[0].materialization_id.clone();
+    let good = partitions(user, "root", "", "").await.unwrap().partitions[0]
+        .materialization_id
+        .clone();
     worker.doubts.store(true, Ordering::SeqCst);
     let run = succeeded(user, &["fan/root"]).await;
-    let doubted = partitions(user, "root", "", "").await.unwrap().partitions.remove(0);
-    assert_eq!((doubted.state(), &doubted.materialization_id), (Quarantined, &good));
-    assert_eq!(stretches(user, "root").await, [(String::new(), String::new(), Quarantined)]);
+    let doubted = partitions(user, "root", "", "")
+        .await
+        .unwrap()
+        .partitions
+        .remove(0);
+    assert_eq!(
+        (doubted.state(), &doubted.materialization_id),
+        (Quarantined, &good)
+    );
+    assert_eq!(
+        stretches(user, "root").await,
+        [(String::new(), String::new(), Quarantined)]
+    );
 
     let failed = checks(user, "passed = false").await.unwrap();
-    let [failed] = &failed[..] else { panic!("one check failed, not {failed:?}") };
-    assert_eq!((&failed.run_id, &failed.materialization_id), (&run, &doubted.last_attempt_id));
+    let [failed] = &failed[..] else {
+        panic!("one check failed, not {failed:?}")
+    };
     assert_eq!(
-        (failed.asset_key.as_str(), failed.result.as_ref().unwrap().name.as_str()),
+        (&failed.run_id, &failed.materialization_id),
+        (&run, &doubted.last_attempt_id)
+    );
+    assert_eq!(
+        (
+            failed.asset_key.as_str(),
+            failed.result.as_ref().unwrap().name.as_str()
+        ),
         ("fan/root", "rows")
     );
-    assert_eq!(checks(user, &format!("run_id = {run}")).await.unwrap(), std::slice::from_ref(failed));
-    assert!(checks(user, "asset_key = fan.part AND passed = true").await.unwrap().len() >= 3);
+    assert_eq!(
+        checks(user, &format!("run_id = {run}")).await.unwrap(),
+        std::slice::from_ref(failed)
+    );
+    assert!(
+        checks(user, "asset_key = fan.part AND passed = true")
+            .await
+            .unwrap()
+            .len()
+            >= 3
+    );
 
     let id = &doubted.last_attempt_id;
     assert_eq!(code(decide(user, id, Approve, 7).await), Code::Aborted);
-    assert_eq!(code(decide(user, &good, Approve, 0).await), Code::FailedPrecondition);
+    assert_eq!(
+        code(decide(user, &good, Approve, 0).await),
+        Code::FailedPrecondition
+    );
     let approved = decide(user, id, Approve, 1).await.unwrap();
     let version = approved.materialization.clone().unwrap();
-    assert_eq!((version.state(), version.version), (api::MaterializationState::Promoted, 2));
+    assert_eq!(
+        (version.state(), version.version),
+        (api::MaterializationState::Promoted, 2)
+    );
     assert_eq!(version.resolved_by.unwrap().comment, "looked at it");
-    assert_eq!(decide(user, id, Approve, 1).await.unwrap(), approved, "a repeat changes nothing");
-    assert_eq!(code(decide(user, id, Reject, 0).await), Code::FailedPrecondition);
-    let root = partitions(user, "root", "", "").await.unwrap().partitions.remove(0);
+    assert_eq!(
+        decide(user, id, Approve, 1).await.unwrap(),
+        approved,
+        "a repeat changes nothing"
+    );
+    assert_eq!(
+        code(decide(user, id, Reject, 0).await),
+        Code::FailedPrecondition
+    );
+    let root = partitions(user, "root", "", "")
+        .await
+        .unwrap()
+        .partitions
+        .remove(0);
     assert_eq!((root.state(), &root.materialization_id), (UpToDate, id));
     assert_eq!(
         states(user, "part", "").await,
@@ -308,11 +438,25 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
     );
 
     succeeded(user, &["fan/root"]).await;
-    let rejected = partitions(user, "root", "", "").await.unwrap().partitions[0].last_attempt_id.clone();
-    let answer = decide(user, &rejected, Reject, 0).await.unwrap().materialization.unwrap();
+    let rejected = partitions(user, "root", "", "").await.unwrap().partitions[0]
+        .last_attempt_id
+        .clone();
+    let answer = decide(user, &rejected, Reject, 0)
+        .await
+        .unwrap()
+        .materialization
+        .unwrap();
     assert_eq!(answer.state(), api::MaterializationState::Rejected);
-    let root = partitions(user, "root", "", "").await.unwrap().partitions.remove(0);
-    assert_eq!((root.state(), &root.materialization_id), (UpToDate, id), "what is rejected is never read");
+    let root = partitions(user, "root", "", "")
+        .await
+        .unwrap()
+        .partitions
+        .remove(0);
+    assert_eq!(
+        (root.state(), &root.materialization_id),
+        (UpToDate, id),
+        "what is rejected is never read"
+    );
 }
 
 async fn bad_questions(user: &User) {
@@ -324,14 +468,33 @@ async fn bad_questions(user: &User) {
         ("part", "", "x", Code::InvalidArgument),
     ] {
         let refused = partitions(user, name, filter, token).await.unwrap_err();
-        assert_eq!(refused.code(), expected, "{name} {filter} {token}: {refused}");
+        assert_eq!(
+            refused.code(),
+            expected,
+            "{name} {filter} {token}: {refused}"
+        );
     }
     assert_eq!(code(summary(user, "nobody").await), Code::NotFound);
-    assert_eq!(code(stale(user, &["nobody/here"], api::StaleReason::Unspecified, "").await), Code::NotFound);
-    assert_eq!(code(stale(user, &[], api::StaleReason::Unspecified, "x").await), Code::InvalidArgument);
-    assert_eq!(code(checks(user, "owner = me").await), Code::InvalidArgument);
+    assert_eq!(
+        code(stale(user, &["nobody/here"], api::StaleReason::Unspecified, "").await),
+        Code::NotFound
+    );
+    assert_eq!(
+        code(stale(user, &[], api::StaleReason::Unspecified, "x").await),
+        Code::InvalidArgument
+    );
+    assert_eq!(
+        code(checks(user, "owner = me").await),
+        Code::InvalidArgument
+    );
     let approve = api::QuarantineDecision::Approve;
-    assert_eq!(code(decide(user, "no id", approve, 0).await), Code::NotFound);
+    assert_eq!(
+        code(decide(user, "no id", approve, 0).await),
+        Code::NotFound
+    );
     let nothing = api::QuarantineDecision::Unspecified;
-    assert_eq!(code(decide(user, "no id", nothing, 0).await), Code::InvalidArgument);
+    assert_eq!(
+        code(decide(user, "no id", nothing, 0).await),
+        Code::InvalidArgument
+    );
 }

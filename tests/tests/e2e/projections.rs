@@ -69,20 +69,41 @@ fn run(id: Uuid) -> String {
 
 /// Runs of every kind: checked, quarantined and decided about, and one under whose key another was asked for.
 async fn live_in(user: &User) {
-    let worker = Checking { doubts: Arc::default(), gate: Arc::new(Semaphore::new(1_000)) };
+    let worker = Checking {
+        doubts: Arc::default(),
+        gate: Arc::new(Semaphore::new(1_000)),
+    };
     let _working = work(user, worker.clone());
     user.deploy(quarantining("v1")).await.unwrap();
     succeeded(user, &["fan.*"]).await;
     worker.doubts.store(true, Ordering::SeqCst);
-    for decision in [api::QuarantineDecision::Approve, api::QuarantineDecision::Reject] {
+    for decision in [
+        api::QuarantineDecision::Approve,
+        api::QuarantineDecision::Reject,
+    ] {
         succeeded(user, &["fan/root"]).await;
-        let root = partitions(user, "root", "", "").await.unwrap().partitions.remove(0);
-        decide(user, &root.last_attempt_id, decision, 0).await.unwrap();
+        let root = partitions(user, "root", "", "")
+            .await
+            .unwrap()
+            .partitions
+            .remove(0);
+        decide(user, &root.last_attempt_id, decision, 0)
+            .await
+            .unwrap();
     }
-    let nightly = ask(user, "fan/root").await.unwrap().into_inner().run.unwrap();
+    let nightly = ask(user, "fan/root")
+        .await
+        .unwrap()
+        .into_inner()
+        .run
+        .unwrap();
     user.ended(&nightly.run_id).await.unwrap();
     let refused = ask(user, "fan/join").await.unwrap_err();
-    assert_eq!(reason_of(&refused), Some(Reason::RunKeyConflict), "{refused}");
+    assert_eq!(
+        reason_of(&refused),
+        Some(Reason::RunKeyConflict),
+        "{refused}"
+    );
 }
 
 async fn ask(
@@ -93,7 +114,10 @@ async fn ask(
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_key: "nightly".to_owned(),
-        spec: Some(api::RunSpec { selection: vec![selection.to_owned()], ..Default::default() }),
+        spec: Some(api::RunSpec {
+            selection: vec![selection.to_owned()],
+            ..Default::default()
+        }),
         ..Default::default()
     };
     user.client.scheduler().trigger_run(asked).await
@@ -107,20 +131,48 @@ async fn inv_21_a_spoiled_row_is_found_in_whichever_table_it_stands() {
     for (projection, ..) in SPOILED {
         user.verify(projection, 0).await.unwrap();
     }
-    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
+        .await
+        .unwrap();
     for (number, (projection, spoil, key)) in SPOILED.into_iter().enumerate() {
         let spoiled: Vec<(Uuid,)> = sqlx::query_as(spoil).fetch_all(&mut admin).await.unwrap();
-        let [(spoiled,)] = spoiled[..] else { panic!("{spoil} spoils {spoiled:?}") };
-        let asked = api::VerifyProjectionRequest { projection: projection.to_owned(), ..Default::default() };
-        let found = user.client.scheduler().verify_projection(asked).await.unwrap().into_inner();
+        let [(spoiled,)] = spoiled[..] else {
+            panic!("{spoil} spoils {spoiled:?}")
+        };
+        let asked = api::VerifyProjectionRequest {
+            projection: projection.to_owned(),
+            ..Default::default()
+        };
+        let found = user
+            .client
+            .scheduler()
+            .verify_projection(asked)
+            .await
+            .unwrap()
+            .into_inner();
         let named: Vec<(&str, bool)> = found
             .differences
             .iter()
-            .map(|row| (row.projection.as_str(), row.key_json.contains(&key(spoiled))))
+            .map(|row| {
+                (
+                    row.projection.as_str(),
+                    row.key_json.contains(&key(spoiled)),
+                )
+            })
             .collect();
-        assert!(!found.equal && named.contains(&(projection, true)), "{number}: {found:?}");
-        let before = SPOILED[..number].iter().filter(|(table, ..)| *table == projection).count();
-        assert_eq!(found.different_rows, before as u64 + 1, "{number}: {found:?}");
+        assert!(
+            !found.equal && named.contains(&(projection, true)),
+            "{number}: {found:?}"
+        );
+        let before = SPOILED[..number]
+            .iter()
+            .filter(|(table, ..)| *table == projection)
+            .count();
+        assert_eq!(
+            found.different_rows,
+            before as u64 + 1,
+            "{number}: {found:?}"
+        );
     }
     running.mesh.stop().unwrap();
 }

@@ -28,11 +28,22 @@ async fn run_below(user: &User, caller: &TraceContext) -> api::Run {
     let mut asked = Request::new(api::TriggerRunRequest {
         tenant: TENANT.to_owned(),
         workspace: WORKSPACE.to_owned(),
-        spec: Some(api::RunSpec { selection: vec!["chain.*".to_owned()], ..Default::default() }),
+        spec: Some(api::RunSpec {
+            selection: vec!["chain.*".to_owned()],
+            ..Default::default()
+        }),
         ..Default::default()
     });
-    asked.metadata_mut().insert("traceparent", caller.to_string().parse().unwrap());
-    let answer = user.client.scheduler().trigger_run(asked).await.unwrap().into_inner();
+    asked
+        .metadata_mut()
+        .insert("traceparent", caller.to_string().parse().unwrap());
+    let answer = user
+        .client
+        .scheduler()
+        .trigger_run(asked)
+        .await
+        .unwrap()
+        .into_inner();
     user.ended(&answer.run.unwrap().run_id).await.unwrap()
 }
 
@@ -41,29 +52,52 @@ async fn told(collector: &Collector, trace: &TraceContext) -> Vec<TakenSpan> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let spans = collector.trace(&trace.trace_id());
-        if EXPECTED.iter().all(|(service, name, count)| named(&spans, service, name).len() >= *count) {
+        if EXPECTED
+            .iter()
+            .all(|(service, name, count)| named(&spans, service, name).len() >= *count)
+        {
             return spans;
         }
-        assert!(Instant::now() < deadline, "of {trace} came {spans:#?}, of others {:#?}", names(collector));
+        assert!(
+            Instant::now() < deadline,
+            "of {trace} came {spans:#?}, of others {:#?}",
+            names(collector)
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 fn names(collector: &Collector) -> Vec<String> {
-    let name = |taken: TakenSpan| format!("{} {} in {}", taken.service, taken.span.name, taken.trace_id());
+    let name = |taken: TakenSpan| {
+        format!(
+            "{} {} in {}",
+            taken.service,
+            taken.span.name,
+            taken.trace_id()
+        )
+    };
     collector.spans().into_iter().map(name).collect()
 }
 
 fn named<'a>(spans: &'a [TakenSpan], service: &str, name: &str) -> Vec<&'a TakenSpan> {
-    spans.iter().filter(|taken| taken.service == service && taken.span.name == name).collect()
+    spans
+        .iter()
+        .filter(|taken| taken.service == service && taken.span.name == name)
+        .collect()
 }
 
 /// The only one of its name, which has these attributes.
 fn only<'a>(spans: &'a [TakenSpan], name: &str, attributes: &[(&str, &str)]) -> &'a TakenSpan {
     let found = named(spans, SCHEDULER, name);
-    let [one] = found[..] else { panic!("{name}: {spans:?}") };
+    let [one] = found[..] else {
+        panic!("{name}: {spans:?}")
+    };
     for (key, value) in attributes {
-        assert_eq!(one.attribute(key).as_deref(), Some(*value), "{key} of {name}");
+        assert_eq!(
+            one.attribute(key).as_deref(),
+            Some(*value),
+            "{key} of {name}"
+        );
     }
     one
 }
@@ -77,24 +111,57 @@ async fn check(running: &Running, collector: &Collector) {
     let spans = told(collector, &caller).await;
 
     let calls = |service| named(&spans, service, "rpc");
-    let [gateway] = calls("servo-gateway")[..] else { panic!("{spans:?}") };
+    let [gateway] = calls("servo-gateway")[..] else {
+        panic!("{spans:?}")
+    };
     assert_eq!(gateway.parent_id(), caller.span_id());
-    let asked = calls(SCHEDULER).into_iter().find(|rpc| rpc.parent_id() == gateway.id());
+    let asked = calls(SCHEDULER)
+        .into_iter()
+        .find(|rpc| rpc.parent_id() == gateway.id());
     let asked = asked.unwrap_or_else(|| panic!("{spans:?}")).id();
 
-    let scope = [("tenant_id", TENANT), ("workspace_id", WORKSPACE), ("trigger_type", "manual")];
+    let scope = [
+        ("tenant_id", TENANT),
+        ("workspace_id", WORKSPACE),
+        ("trigger_type", "manual"),
+    ];
     assert_eq!(only(&spans, "servo.plan_run", &scope).parent_id(), asked);
-    let started = [("run_id", run.run_id.as_str()), ("plan_id", &run.plan_id), ("tasks_count", "2")];
+    let started = [
+        ("run_id", run.run_id.as_str()),
+        ("plan_id", &run.plan_id),
+        ("tasks_count", "2"),
+    ];
     assert_eq!(only(&spans, "servo.start_run", &started).parent_id(), asked);
-    let ended = [("outcome", "SUCCEEDED"), ("tasks_succeeded", "2"), ("tasks_failed", "0")];
-    assert_eq!(only(&spans, "servo.finalize_run", &ended).parent_id(), asked);
+    let ended = [
+        ("outcome", "SUCCEEDED"),
+        ("tasks_succeeded", "2"),
+        ("tasks_failed", "0"),
+    ];
+    assert_eq!(
+        only(&spans, "servo.finalize_run", &ended).parent_id(),
+        asked
+    );
 
     let dispatched = named(&spans, "servo-dispatcher", "servo.dispatch_task");
-    assert!(dispatched.iter().all(|task| task.parent_id() == asked), "{dispatched:?}");
-    let of_tasks = |key: &str| dispatched.iter().filter_map(|task| task.attribute(key)).collect::<Vec<_>>();
+    assert!(
+        dispatched.iter().all(|task| task.parent_id() == asked),
+        "{dispatched:?}"
+    );
+    let of_tasks = |key: &str| {
+        dispatched
+            .iter()
+            .filter_map(|task| task.attribute(key))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of_tasks("asset_key"), ["chain/t0", "chain/t1"]);
-    assert_eq!((of_tasks("task_id").len(), of_tasks("partition_key").len()), (2, 2));
-    let ticks = collector.spans().into_iter().filter(|taken| taken.span.name == "servo.scheduler_tick");
+    assert_eq!(
+        (of_tasks("task_id").len(), of_tasks("partition_key").len()),
+        (2, 2)
+    );
+    let ticks = collector
+        .spans()
+        .into_iter()
+        .filter(|taken| taken.span.name == "servo.scheduler_tick");
     assert!(ticks.clone().count() > 0 && ticks.into_iter().all(|tick| tick.service == SCHEDULER));
 }
 

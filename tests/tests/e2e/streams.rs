@@ -34,8 +34,13 @@ impl DispatcherService for Echo {
         request: Request<Streaming<PullTasksRequest>>,
     ) -> Result<Response<Answers<PullTasksResponse>>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        assert_eq!((caller.tenant.as_str(), caller.principal.as_str()), (TENANT, "tester"));
-        let answers = request.into_inner().map(|message| message.map(|_| PullTasksResponse::default()));
+        assert_eq!(
+            (caller.tenant.as_str(), caller.principal.as_str()),
+            (TENANT, "tester")
+        );
+        let answers = request
+            .into_inner()
+            .map(|message| message.map(|_| PullTasksResponse::default()));
         Ok(Response::new(Box::pin(answers)))
     }
 }
@@ -49,8 +54,12 @@ impl SchedulerService for Ticker {
         &self,
         _: Request<WatchRunRequest>,
     ) -> Result<Response<Answers<WatchRunResponse>>, Status> {
-        let tokens = ["1", "2", "3"]
-            .map(|token| Ok(WatchRunResponse { resume_token: token.into(), ..Default::default() }));
+        let tokens = ["1", "2", "3"].map(|token| {
+            Ok(WatchRunResponse {
+                resume_token: token.into(),
+                ..Default::default()
+            })
+        });
         Ok(Response::new(Box::pin(futures::stream::iter(tokens))))
     }
 }
@@ -69,10 +78,18 @@ impl Ground {
         let ca = Ca::load_or_create(dir.path()).unwrap();
         let ports = [Service::Gateway, Service::Scheduler, Service::Dispatcher].map(|service| {
             let identity = Issue::identity(&service.spiffe_id());
-            ca.issue(&identity).unwrap().write(dir.path(), service.name()).unwrap();
+            ca.issue(&identity)
+                .unwrap()
+                .write(dir.path(), service.name())
+                .unwrap();
             (service, free_port().unwrap())
         });
-        Ground { dir, ports, shutdown: Shutdown::new(), database: TestDatabase::create().await.unwrap() }
+        Ground {
+            dir,
+            ports,
+            shutdown: Shutdown::new(),
+            database: TestDatabase::create().await.unwrap(),
+        }
     }
 
     fn sources(&self, service: Service) -> Sources {
@@ -96,9 +113,16 @@ impl Ground {
     }
 
     async fn start(&self) {
-        let scheduler = self.mesh(Service::Scheduler).serve(SchedulerServiceServer::new(Ticker)).bind().await;
-        let dispatcher =
-            self.mesh(Service::Dispatcher).serve(DispatcherServiceServer::new(Echo)).bind().await;
+        let scheduler = self
+            .mesh(Service::Scheduler)
+            .serve(SchedulerServiceServer::new(Ticker))
+            .bind()
+            .await;
+        let dispatcher = self
+            .mesh(Service::Dispatcher)
+            .serve(DispatcherServiceServer::new(Echo))
+            .bind()
+            .await;
         tokio::spawn(scheduler.map_err(told).unwrap().until_signal());
         tokio::spawn(dispatcher.map_err(told).unwrap().until_signal());
         let config = self.dir.path().join("gateway.toml");
@@ -109,14 +133,21 @@ impl Ground {
              tenant = '{TENANT}'\nworkspaces = ['main']\nsha256 = '{hash}'\n"
         );
         std::fs::write(&config, text).unwrap();
-        let settings = read(Service::Gateway, &self.sources(Service::Gateway).file(config));
-        tokio::spawn(servo_gateway::start(Mesh::new(settings, self.shutdown.clone())));
+        let settings = read(
+            Service::Gateway,
+            &self.sources(Service::Gateway).file(config),
+        );
+        tokio::spawn(servo_gateway::start(Mesh::new(
+            settings,
+            self.shutdown.clone(),
+        )));
     }
 
     async fn client(&self) -> Channel {
         let ca = std::fs::read_to_string(self.dir.path().join("ca.crt")).unwrap();
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
-        let endpoint = Endpoint::from_shared(format!("https://localhost:{}", self.ports[0].1)).unwrap();
+        let endpoint =
+            Endpoint::from_shared(format!("https://localhost:{}", self.ports[0].1)).unwrap();
         endpoint.tls_config(tls).unwrap().connect_lazy()
     }
 }
@@ -131,7 +162,9 @@ fn told(fault: Fault) -> String {
 
 fn with_key<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
-    request.metadata_mut().insert("authorization", format!("Bearer {KEY}").parse().unwrap());
+    request
+        .metadata_mut()
+        .insert("authorization", format!("Bearer {KEY}").parse().unwrap());
     request
 }
 
@@ -140,7 +173,9 @@ async fn when_ready<T, F: Future<Output = Result<T, Status>>>(mut call: impl FnM
     loop {
         match call().await {
             Ok(answer) => return answer,
-            Err(status) if status.code() == tonic::Code::Unavailable => tokio::task::yield_now().await,
+            Err(status) if status.code() == tonic::Code::Unavailable => {
+                tokio::task::yield_now().await
+            }
             Err(status) => panic!("{status:?}"),
         }
     }
@@ -151,14 +186,21 @@ async fn a_server_stream_arrives_whole_and_in_order() {
     let ground = Ground::new().await;
     ground.start().await;
     let client = SchedulerServiceClient::new(ground.client().await);
-    let request =
-        || WatchRunRequest { tenant: TENANT.into(), workspace: "main".into(), ..Default::default() };
+    let request = || WatchRunRequest {
+        tenant: TENANT.into(),
+        workspace: "main".into(),
+        ..Default::default()
+    };
     let stream = when_ready(|| {
         let mut client = client.clone();
         async move { client.watch_run(with_key(request())).await }
     });
-    let messages: Vec<_> =
-        stream.await.into_inner().map(|message| message.unwrap().resume_token).collect().await;
+    let messages: Vec<_> = stream
+        .await
+        .into_inner()
+        .map(|message| message.unwrap().resume_token)
+        .collect()
+        .await;
     assert_eq!(messages, ["1", "2", "3"]);
     ground.shutdown.drain();
 }
@@ -172,7 +214,12 @@ async fn a_two_way_stream_answers_message_by_message() {
         let mut client = client.clone();
         async move {
             let (send, receive) = mpsc::channel(1);
-            send.send(PullTasksRequest { tenant: TENANT.into(), ..Default::default() }).await.unwrap();
+            send.send(PullTasksRequest {
+                tenant: TENANT.into(),
+                ..Default::default()
+            })
+            .await
+            .unwrap();
             let stream = tokio_stream::wrappers::ReceiverStream::new(receive);
             let answers = client.pull_tasks(with_key(stream)).await?;
             Ok((send, answers.into_inner()))
@@ -182,9 +229,18 @@ async fn a_two_way_stream_answers_message_by_message() {
     for _ in 0..3 {
         // The next message is sent only after the answer to the one before has come through.
         let answer = tokio::time::timeout(Duration::from_secs(30), answers.message()).await;
-        assert!(answer.expect("the gateway holds messages back").unwrap().is_some());
+        assert!(
+            answer
+                .expect("the gateway holds messages back")
+                .unwrap()
+                .is_some()
+        );
         let credits = pull_tasks_request::Message::Credits(Default::default());
-        let next = PullTasksRequest { tenant: TENANT.into(), message: Some(credits), ..Default::default() };
+        let next = PullTasksRequest {
+            tenant: TENANT.into(),
+            message: Some(credits),
+            ..Default::default()
+        };
         send.send(next).await.unwrap();
     }
     drop(send);

@@ -22,7 +22,10 @@ pub(crate) fn processes_naming(dir: &Path) -> Vec<u32> {
     let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
     ids.filter(|id| {
-        *id != own && ["cmdline", "environ"].iter().any(|file| names(format!("/proc/{id}/{file}").into()))
+        *id != own
+            && ["cmdline", "environ"]
+                .iter()
+                .any(|file| names(format!("/proc/{id}/{file}").into()))
     })
     .collect()
 }
@@ -30,7 +33,10 @@ pub(crate) fn processes_naming(dir: &Path) -> Vec<u32> {
 /// What a service tells Prometheus.
 pub(crate) async fn metrics(running: &Running, service: Service) -> String {
     let address = running.mesh.metrics_address(service);
-    let host = address.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/metrics")).unwrap();
+    let host = address
+        .strip_prefix("http://")
+        .and_then(|rest| rest.strip_suffix("/metrics"))
+        .unwrap();
     let mut stream = TcpStream::connect(host).await.unwrap();
     let asked = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     stream.write_all(asked.as_bytes()).await.unwrap();
@@ -56,5 +62,7 @@ pub(crate) fn peer(mesh: &LocalMesh, caller: Service, instance: impl Into<Instan
         Settings::read(caller, &sources).unwrap_or_else(|fault| panic!("{fault}"));
     let instance = instance.into();
     let address = mesh.address(instance);
-    Mesh::new(settings, Shutdown::new()).peer_at(instance.service, &address).unwrap()
+    Mesh::new(settings, Shutdown::new())
+        .peer_at(instance.service, &address)
+        .unwrap()
 }

@@ -18,8 +18,16 @@ const POOL: &str = "db";
 const LONG: &str = r#"{"do":"sleep","ms":60000}"#;
 
 async fn used(user: &User) -> Option<api::QuotaUse> {
-    let asked = api::GetQuotaRequest { tenant: user.tenant().to_owned() };
-    user.client.quota().get_quota(asked).await.unwrap().into_inner().used
+    let asked = api::GetQuotaRequest {
+        tenant: user.tenant().to_owned(),
+    };
+    user.client
+        .quota()
+        .get_quota(asked)
+        .await
+        .unwrap()
+        .into_inner()
+        .used
 }
 
 /// Looks until so much is used.
@@ -30,23 +38,52 @@ async fn until_used(user: &User, wanted: api::QuotaUse) {
 }
 
 async fn pool(user: &User) -> (api::Pool, Vec<api::SlotHolder>) {
-    let asked = api::GetPoolRequest { tenant: user.tenant().to_owned(), pool: POOL.to_owned() };
-    let answer = user.client.quota().get_pool(asked).await.unwrap().into_inner();
+    let asked = api::GetPoolRequest {
+        tenant: user.tenant().to_owned(),
+        pool: POOL.to_owned(),
+    };
+    let answer = user
+        .client
+        .quota()
+        .get_pool(asked)
+        .await
+        .unwrap()
+        .into_inner();
     (answer.pool.unwrap(), answer.holders)
 }
 
 async fn pools(user: &User) -> Vec<(String, u32, bool)> {
-    let asked = api::ListPoolsRequest { tenant: user.tenant().to_owned(), ..Default::default() };
-    let pools = user.client.quota().list_pools(asked).await.unwrap().into_inner().pools;
-    pools.into_iter().map(|pool| (pool.pool, pool.used_slots, pool.use_unknown)).collect()
+    let asked = api::ListPoolsRequest {
+        tenant: user.tenant().to_owned(),
+        ..Default::default()
+    };
+    let pools = user
+        .client
+        .quota()
+        .list_pools(asked)
+        .await
+        .unwrap()
+        .into_inner()
+        .pools;
+    pools
+        .into_iter()
+        .map(|pool| (pool.pool, pool.used_slots, pool.use_unknown))
+        .collect()
 }
 
 /// What each of the two dispatchers counts for the quota service.
 async fn counted(running: &Running) -> [api::CountUseResponse; 2] {
     let ask = async |number| {
         let peer = peer(&running.mesh, Service::Quota, (Service::Dispatcher, number));
-        let asked = api::CountUseRequest { tenant: TENANT.to_owned(), pool: POOL.to_owned() };
-        DispatcherServiceClient::new(peer).count_use(asked).await.unwrap().into_inner()
+        let asked = api::CountUseRequest {
+            tenant: TENANT.to_owned(),
+            pool: POOL.to_owned(),
+        };
+        DispatcherServiceClient::new(peer)
+            .count_use(asked)
+            .await
+            .unwrap()
+            .into_inner()
     };
     [ask(0).await, ask(1).await]
 }
@@ -55,11 +92,23 @@ async fn counted(running: &Running) -> [api::CountUseResponse; 2] {
 async fn twins() -> Running {
     let twins = [Service::Gateway, Service::Dispatcher];
     let running = Running::start_with(|options| {
-        twins.iter().fold(options.tenant(RIVAL), |options, service| options.instances(*service, 2))
+        twins
+            .iter()
+            .fold(options.tenant(RIVAL), |options, service| {
+                options.instances(*service, 2)
+            })
     });
     let running = running.await;
     for number in [0, 1] {
-        until_it_holds(&running.mesh, Instance { service: Service::Dispatcher, number }, false).await;
+        until_it_holds(
+            &running.mesh,
+            Instance {
+                service: Service::Dispatcher,
+                number,
+            },
+            false,
+        )
+        .await;
     }
     running
 }
@@ -72,28 +121,65 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
     let user = &doors[0];
     user.create_pool(POOL, 3).await.unwrap();
     user.create_pool("idle", 3).await.unwrap();
-    let pooled = |key| api::AssetDefinition { pool: POOL.to_owned(), ..asset(key, &[], LONG) };
-    let assets = vec![pooled("used/a"), pooled("used/b"), asset("used/c", &[], LONG)];
+    let pooled = |key| api::AssetDefinition {
+        pool: POOL.to_owned(),
+        ..asset(key, &[], LONG)
+    };
+    let assets = vec![
+        pooled("used/a"),
+        pooled("used/b"),
+        asset("used/c", &[], LONG),
+    ];
     user.deploy(manifest(assets)).await.unwrap();
     let nothing = api::QuotaUse::default();
     until_used(user, nothing).await;
 
     let _worker = user.work(8);
     let run = user.trigger(&["used.*"]).await.unwrap().run_id;
-    let busy = api::QuotaUse { concurrent_tasks: 3, concurrent_runs: 1, daily_runs: 1, ..nothing };
+    let busy = api::QuotaUse {
+        concurrent_tasks: 3,
+        concurrent_runs: 1,
+        daily_runs: 1,
+        ..nothing
+    };
     until_used(user, busy).await;
     let listed = user.dispatches().await.unwrap();
     assert_eq!(listed.len(), 3);
-    assert_eq!(doors[1].dispatches().await.unwrap(), listed, "both dispatchers tell the same");
+    assert_eq!(
+        doors[1].dispatches().await.unwrap(),
+        listed,
+        "both dispatchers tell the same"
+    );
     let in_pool = listed.iter().filter(|dispatch| dispatch.pool == POOL);
-    let in_pool: BTreeSet<_> = in_pool.map(|one| (&*one.attempt_id, &*one.task_id)).collect();
+    let in_pool: BTreeSet<_> = in_pool
+        .map(|one| (&*one.attempt_id, &*one.task_id))
+        .collect();
     let (db, holders) = pool(user).await;
-    assert_eq!((db.used_slots, db.use_unknown, holders.len()), (2, false, 2));
-    assert_eq!(holders.iter().map(|one| (&*one.attempt_id, &*one.task_id)).collect::<BTreeSet<_>>(), in_pool);
-    assert!(holders.iter().all(|one| one.run_id == run && one.workspace == WORKSPACE));
-    let since: Vec<_> = holders.iter().map(|one| one.since_time.map(|at| (at.seconds, at.nanos))).collect();
+    assert_eq!(
+        (db.used_slots, db.use_unknown, holders.len()),
+        (2, false, 2)
+    );
+    assert_eq!(
+        holders
+            .iter()
+            .map(|one| (&*one.attempt_id, &*one.task_id))
+            .collect::<BTreeSet<_>>(),
+        in_pool
+    );
+    assert!(
+        holders
+            .iter()
+            .all(|one| one.run_id == run && one.workspace == WORKSPACE)
+    );
+    let since: Vec<_> = holders
+        .iter()
+        .map(|one| one.since_time.map(|at| (at.seconds, at.nanos)))
+        .collect();
     assert!(since[0].is_some() && since[0] <= since[1], "{since:?}");
-    assert_eq!(pools(user).await, [(POOL.to_owned(), 2, false), ("idle".to_owned(), 0, false)]);
+    assert_eq!(
+        pools(user).await,
+        [(POOL.to_owned(), 2, false), ("idle".to_owned(), 0, false)]
+    );
     let [one, other] = counted(&running).await;
     assert_eq!((one.live_attempts, &one.holders), (3, &holders));
     assert_eq!(one, other);
@@ -101,15 +187,31 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
     for rival in &rivals {
         assert_eq!(used(rival).await, Some(nothing));
         let refused = rival.dispatches().await.unwrap_err();
-        assert!(format!("{refused:#}").contains("not open to this API key"), "{refused:#}");
+        assert!(
+            format!("{refused:#}").contains("not open to this API key"),
+            "{refused:#}"
+        );
     }
 
     user.cancel(&run).await.unwrap();
     user.ended(&run).await.unwrap();
-    until_used(user, api::QuotaUse { daily_runs: 1, ..nothing }).await;
+    until_used(
+        user,
+        api::QuotaUse {
+            daily_runs: 1,
+            ..nothing
+        },
+    )
+    .await;
     let (db, holders) = pool(user).await;
-    assert_eq!((db.used_slots, db.use_unknown, holders.len()), (0, false, 0));
-    assert_eq!(pools(user).await, [(POOL.to_owned(), 0, false), ("idle".to_owned(), 0, false)]);
+    assert_eq!(
+        (db.used_slots, db.use_unknown, holders.len()),
+        (0, false, 0)
+    );
+    assert_eq!(
+        pools(user).await,
+        [(POOL.to_owned(), 0, false), ("idle".to_owned(), 0, false)]
+    );
     for door in &doors {
         assert_eq!(door.dispatches().await.unwrap(), []);
     }

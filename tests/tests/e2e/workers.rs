@@ -32,7 +32,9 @@ async fn pooled(user: &User, tasks: usize) {
         pool: POOL.to_owned(),
         ..impatient(asset(&format!("pool/t{n}"), &[], nap))
     };
-    user.deploy(manifest((0..tasks).map(one).collect())).await.unwrap();
+    user.deploy(manifest((0..tasks).map(one).collect()))
+        .await
+        .unwrap();
 }
 
 /// How long it took until each attempt that somebody had at `killed` was missed.
@@ -64,7 +66,9 @@ async fn chaos_f03_killed_workers_are_missed_and_their_slots_come_back() {
     for _ in 0..if full() { 10 } else { 1 } {
         let run = user.trigger(&["pool.*"]).await.unwrap().run_id;
         // All slots of the pool are taken, and who has them dies.
-        user.until(&run, |tasks| tasks.active == SLOTS).await.unwrap();
+        user.until(&run, |tasks| tasks.active == SLOTS)
+            .await
+            .unwrap();
         at_work.kill_group().unwrap();
         let killed = SystemTime::now();
         at_work = worker.start(&running.mesh, &binaries()).unwrap();
@@ -74,14 +78,19 @@ async fn chaos_f03_killed_workers_are_missed_and_their_slots_come_back() {
         let missed = missed_after(&user, &run, killed).await;
         println!("missed after {missed:?}");
         assert!(!missed.is_empty(), "nobody was missed");
-        assert!(!full() || missed.iter().all(|after| *after <= MISSED_WITHIN), "{missed:?}");
+        assert!(
+            !full() || missed.iter().all(|after| *after <= MISSED_WITHIN),
+            "{missed:?}"
+        );
         runs.push(run);
     }
     let fates = journal::fates(&user, &runs).await.unwrap();
     let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
     assert_eq!((tally.faults, tally.counted), (vec![], runs.len() * 12));
     drop(at_work);
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }
 
@@ -117,22 +126,38 @@ async fn chaos_f08_what_a_worker_says_after_a_long_pause_is_refused_and_explaine
     }
     let task = user.tasks(&run).await.unwrap().remove(0);
     let told = user.task(&run, &task.task_id).await.unwrap();
-    let outcomes: Vec<Outcome> = told.attempts.iter().map(|attempt| attempt.outcome()).collect();
-    assert_eq!(outcomes, [Outcome::Unspecified, Outcome::Succeeded], "{told:?}");
+    let outcomes: Vec<Outcome> = told
+        .attempts
+        .iter()
+        .map(|attempt| attempt.outcome())
+        .collect();
+    assert_eq!(
+        outcomes,
+        [Outcome::Unspecified, Outcome::Succeeded],
+        "{told:?}"
+    );
     let runs = [run];
     let fates = journal::fates(&user, &runs).await.unwrap();
     let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
     let lost = TransitionReason::HeartbeatTimeout.as_str_name();
     assert_eq!((tally.faults, tally.counted), (vec![], 1));
     assert_eq!(tally.explained.into_iter().collect::<Vec<_>>(), [(lost, 1)]);
-    let mut admin = PgConnection::connect(running.mesh.admin_url()).await.unwrap();
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
+        .await
+        .unwrap();
     let made: Vec<(String,)> = sqlx::query_as("SELECT asset_key FROM scheduler.materializations")
         .fetch_all(&mut admin)
         .await
         .unwrap();
-    assert_eq!(made, [("late/a".to_owned(),)], "one version, though two were written");
+    assert_eq!(
+        made,
+        [("late/a".to_owned(),)],
+        "one version, though two were written"
+    );
     // I4 there says that the winning attempt made it.
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }
 
@@ -141,13 +166,22 @@ async fn chaos_f13_no_outcome_is_lost_whatever_is_cut_and_killed_on_its_way() {
     let mut running = quick().await;
     let user = User::of(&running.mesh).unwrap();
     // Without impatience: whatever is begun has time to be heard of, so nothing but its outcome ends it.
-    user.deploy(manifest(layers(2, 4, 2, r#"{"do":"sleep","ms":100}"#))).await.unwrap();
+    user.deploy(manifest(layers(2, 4, 2, r#"{"do":"sleep","ms":100}"#)))
+        .await
+        .unwrap();
     let journal = running.file("journal");
     let worker = WorkerProcess::default().journal(&journal);
-    let cutter =
-        Cutter::before(&running.mesh.address(Service::Callback), Duration::from_millis(500)).await.unwrap();
-    let _workers = [worker.clone(), worker.direct().reporting_to(&cutter.address())]
-        .map(|worker| worker.start(&running.mesh, &binaries()).unwrap());
+    let cutter = Cutter::before(
+        &running.mesh.address(Service::Callback),
+        Duration::from_millis(500),
+    )
+    .await
+    .unwrap();
+    let _workers = [
+        worker.clone(),
+        worker.direct().reporting_to(&cutter.address()),
+    ]
+    .map(|worker| worker.start(&running.mesh, &binaries()).unwrap());
     let load = Load::start(std::slice::from_ref(&user), "layers.*", 4);
     for _ in 0..if full() { 12 } else { 1 } {
         for service in [Service::Callback, Service::Gateway] {
@@ -163,7 +197,13 @@ async fn chaos_f13_no_outcome_is_lost_whatever_is_cut_and_killed_on_its_way() {
     let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
     println!("{} runs: {tally:?}", runs.len());
     assert_eq!((tally.faults, tally.counted), (vec![], runs.len() * 8));
-    assert!(tally.explained.is_empty(), "outcomes were lost: {:?}", tally.explained);
-    aftermath::check(&mut running.mesh, &binaries()).await.unwrap();
+    assert!(
+        tally.explained.is_empty(),
+        "outcomes were lost: {:?}",
+        tally.explained
+    );
+    aftermath::check(&mut running.mesh, &binaries())
+        .await
+        .unwrap();
     running.mesh.stop().unwrap();
 }

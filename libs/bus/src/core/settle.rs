@@ -52,7 +52,12 @@ pub fn settle(messages: &[Message], verdicts: &[Verdict]) -> Settled {
 fn park(message: &Message, error: &str) -> Parked {
     let tries = message.tries + 1;
     let delay = (tries < TRIES_MAX).then(|| DELAY_FIRST * DELAY_FACTOR.pow(tries - 1));
-    Parked { version: message.version, tries, error: error.to_owned(), delay }
+    Parked {
+        version: message.version,
+        tries,
+        error: error.to_owned(),
+        delay,
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +71,11 @@ mod tests {
     fn message(shard: i16, position: i64, tries: u32) -> Message {
         Message {
             topic: Topic::Runs,
-            version: Version { shard, position, place: 0 },
+            version: Version {
+                shard,
+                position,
+                place: 0,
+            },
             key: Uuid::nil(),
             tenant: "acme".into(),
             workspace: "main".into(),
@@ -78,7 +87,12 @@ mod tests {
 
     #[test]
     fn one_bad_message_holds_up_nobody() {
-        let messages = [message(1, 4, 0), message(1, 5, 0), message(1, 6, 0), message(2, 9, 0)];
+        let messages = [
+            message(1, 4, 0),
+            message(1, 5, 0),
+            message(1, 6, 0),
+            message(2, 9, 0),
+        ];
         let bad = Verdict::Nack("no".into());
         let settled = settle(&messages, &[Verdict::Ack, bad, Verdict::Ack, Verdict::Ack]);
         assert_eq!(settled.cursors, [messages[2].version, messages[3].version]);
@@ -91,9 +105,16 @@ mod tests {
     #[test]
     fn delays_grow_until_it_is_set_aside() {
         let delays: Vec<Option<Duration>> = (0..TRIES_MAX)
-            .map(|tries| settle(&[message(0, 1, tries)], &[Verdict::Nack("no".into())]).parked[0].delay)
+            .map(|tries| {
+                settle(&[message(0, 1, tries)], &[Verdict::Nack("no".into())]).parked[0].delay
+            })
             .collect();
-        assert!(delays.windows(2).all(|pair| pair[1].is_none() || pair[1] > pair[0]), "{delays:?}");
+        assert!(
+            delays
+                .windows(2)
+                .all(|pair| pair[1].is_none() || pair[1] > pair[0]),
+            "{delays:?}"
+        );
         assert_eq!(delays.iter().filter(|delay| delay.is_none()).count(), 1);
         assert_eq!(delays.last(), Some(&None), "the fifth try is the last");
         let later = settle(&[message(0, 1, 3)], &[Verdict::Ack]);

@@ -24,7 +24,11 @@ pub struct Listeners {
 impl Listeners {
     /// Starts ringing for what is told to it.
     pub fn start(loops: LoopStore, topic: Topic) -> Listeners {
-        let listeners = Listeners { topic, there: Arc::default(), news: Arc::default() };
+        let listeners = Listeners {
+            topic,
+            there: Arc::default(),
+            news: Arc::default(),
+        };
         tokio::spawn(ring(listeners.news.clone(), loops, topic));
         listeners
     }
@@ -38,7 +42,10 @@ impl Listeners {
 
     /// Looks whether anybody listens. Who subscribes meanwhile finds by itself what was not rung for.
     pub async fn look(&self, loops: &LoopStore) -> Result<(), StoreError> {
-        self.there.store(statements::is_listened_to(loops, self.topic).await?, Ordering::Release);
+        self.there.store(
+            statements::is_listened_to(loops, self.topic).await?,
+            Ordering::Release,
+        );
         Ok(())
     }
 }

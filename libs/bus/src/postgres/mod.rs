@@ -38,19 +38,32 @@ pub struct PostgresBus {
 impl PostgresBus {
     pub fn new(store: &Store, holder: &str) -> PostgresBus {
         let bell = Mutex::new(None);
-        PostgresBus { store: store.clone(), holder: holder.into(), sweep: SWEEP, lease: LEASE, bell }
+        PostgresBus {
+            store: store.clone(),
+            holder: holder.into(),
+            sweep: SWEEP,
+            lease: LEASE,
+            bell,
+        }
     }
 
     /// With another pace, for tests: how often it looks by itself, and how long a dead consumer's messages wait.
     #[must_use]
     pub fn at_pace(self, sweep: Duration, lease: Duration) -> PostgresBus {
-        PostgresBus { sweep, lease, ..self }
+        PostgresBus {
+            sweep,
+            lease,
+            ..self
+        }
     }
 
     async fn claim(&self, of: &Subscription) -> Result<Batch, StoreError> {
         let loops = self.store.loops();
-        let rows = statements::claim(loops, of, &self.holder, self.lease, MESSAGES_PER_CLAIM).await?;
-        Ok(Batch { messages: rows.into_iter().map(|row| message(of.topic, row)).collect() })
+        let rows =
+            statements::claim(loops, of, &self.holder, self.lease, MESSAGES_PER_CLAIM).await?;
+        Ok(Batch {
+            messages: rows.into_iter().map(|row| message(of.topic, row)).collect(),
+        })
     }
 
     /// Until the bell rings, a message is to be tried again, or it is time to look.
@@ -91,7 +104,12 @@ impl EventBus for PostgresBus {
         Ok(self.claim(of).await?)
     }
 
-    async fn settle(&self, of: &Subscription, batch: Batch, verdicts: Vec<Verdict>) -> Result<(), BusError> {
+    async fn settle(
+        &self,
+        of: &Subscription,
+        batch: Batch,
+        verdicts: Vec<Verdict>,
+    ) -> Result<(), BusError> {
         if batch.messages.is_empty() {
             return Ok(());
         }
@@ -105,6 +123,19 @@ type Row = (i16, i64, i32, i32, Uuid, String, String, Timestamp, Vec<u8>);
 
 fn message(topic: Topic, row: Row) -> Message {
     let (shard, position, place, tries, key, tenant, workspace, published_at, payload) = row;
-    let version = Version { shard, position, place };
-    Message { topic, version, key, tenant, workspace, published_at, tries: tries.unsigned_abs(), payload }
+    let version = Version {
+        shard,
+        position,
+        place,
+    };
+    Message {
+        topic,
+        version,
+        key,
+        tenant,
+        workspace,
+        published_at,
+        tries: tries.unsigned_abs(),
+        payload,
+    }
 }

@@ -41,23 +41,61 @@ pub(super) async fn settle(
 ) -> Result<(), StoreError> {
     let parked = &settled.parked;
     let versions: Vec<Version> = parked.iter().map(|parked| parked.version).collect();
-    let mut settle = query(include_str!("sql/settle.sql")).bind(&of.name).bind(of.topic.code()).bind(holder);
+    let mut settle = query(include_str!("sql/settle.sql"))
+        .bind(&of.name)
+        .bind(of.topic.code())
+        .bind(holder);
     for versions in [&settled.cursors, &settled.digested, &versions] {
         settle = settle
-            .bind(versions.iter().map(|version| version.shard).collect::<Vec<_>>())
-            .bind(versions.iter().map(|version| version.position).collect::<Vec<_>>())
-            .bind(versions.iter().map(|version| version.place).collect::<Vec<_>>());
+            .bind(
+                versions
+                    .iter()
+                    .map(|version| version.shard)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                versions
+                    .iter()
+                    .map(|version| version.position)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                versions
+                    .iter()
+                    .map(|version| version.place)
+                    .collect::<Vec<_>>(),
+            );
     }
     let settle = settle
-        .bind(parked.iter().map(|parked| parked.tries.cast_signed()).collect::<Vec<_>>())
-        .bind(parked.iter().map(|parked| parked.error.as_str()).collect::<Vec<_>>())
-        .bind(parked.iter().map(|parked| parked.delay.map(|delay| delay.as_secs_f64())).collect::<Vec<_>>());
+        .bind(
+            parked
+                .iter()
+                .map(|parked| parked.tries.cast_signed())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            parked
+                .iter()
+                .map(|parked| parked.error.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            parked
+                .iter()
+                .map(|parked| parked.delay.map(|delay| delay.as_secs_f64()))
+                .collect::<Vec<_>>(),
+        );
     loops.execute(settle).await.map(drop)
 }
 
 /// How long until a message is to be tried again.
-pub(super) async fn next_due(loops: &LoopStore, of: &Subscription) -> Result<Option<Duration>, StoreError> {
-    let select = query(include_str!("sql/next_due.sql")).bind(&of.name).bind(of.topic.code());
+pub(super) async fn next_due(
+    loops: &LoopStore,
+    of: &Subscription,
+) -> Result<Option<Duration>, StoreError> {
+    let select = query(include_str!("sql/next_due.sql"))
+        .bind(&of.name)
+        .bind(of.topic.code());
     let rows: Vec<(Option<f64>,)> = loops.all(select).await?;
     Ok(rows
         .into_iter()
@@ -73,7 +111,14 @@ pub(super) async fn is_listened_to(loops: &LoopStore, topic: Topic) -> Result<bo
 
 /// Wakes whoever waits for messages.
 pub async fn ring(loops: &LoopStore, topic: Topic) -> Result<(), StoreError> {
-    loops.execute(query(include_str!("sql/ring.sql")).bind(super::CHANNEL).bind(topic.name())).await.map(drop)
+    loops
+        .execute(
+            query(include_str!("sql/ring.sql"))
+                .bind(super::CHANNEL)
+                .bind(topic.name()),
+        )
+        .await
+        .map(drop)
 }
 
 /// Gives a message that was set aside to its consumer once more. Whether there is one. Whoever commits it rings.
@@ -95,8 +140,10 @@ pub async fn expire(
     older_than: Duration,
     at_most: i32,
 ) -> Result<u64, StoreError> {
-    let expire =
-        query(include_str!("sql/expire.sql")).bind(topic.code()).bind(older_than.as_secs_f64()).bind(at_most);
+    let expire = query(include_str!("sql/expire.sql"))
+        .bind(topic.code())
+        .bind(older_than.as_secs_f64())
+        .bind(at_most);
     let rows: Vec<(i64,)> = loops.all(expire).await?;
     Ok(rows.first().map_or(0, |(gone,)| gone.unsigned_abs()))
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use servo_bus::{
-    Batch, EventBus, Listeners, Message, PostgresBus, Subscription, Topic, Verdict, Version, consume, expire,
-    replay,
+    Batch, EventBus, Listeners, Message, PostgresBus, Subscription, Topic, Verdict, Version,
+    consume, expire, replay,
 };
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
 use servo_model::{EventType, Service};
@@ -19,11 +19,18 @@ use uuid::Uuid;
 const SHARD: i16 = 7;
 
 fn store(database: &TestDatabase, service: Service) -> Store {
-    Store::connect(service, &DatabaseConfig::new(database.service_url(), database.password())).unwrap()
+    Store::connect(
+        service,
+        &DatabaseConfig::new(database.service_url(), database.password()),
+    )
+    .unwrap()
 }
 
 fn subscription() -> Subscription {
-    Subscription { name: "quota.test".to_owned(), topic: Topic::Runs }
+    Subscription {
+        name: "quota.test".to_owned(),
+        topic: Topic::Runs,
+    }
 }
 
 fn bus(store: &Store, holder: &str) -> PostgresBus {
@@ -77,7 +84,13 @@ fn reading(store: &Store, holder: &str) -> (Arc<Mutex<Vec<Message>>>, tokio::tas
             if good {
                 kept.lock().unwrap().push(message);
             }
-            async move { if good { Ok(()) } else { Err("it is garbage".to_owned()) } }
+            async move {
+                if good {
+                    Ok(())
+                } else {
+                    Err("it is garbage".to_owned())
+                }
+            }
         };
         consume(&bus, &subscription(), digest).await;
     });
@@ -90,11 +103,14 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
+    tokio::time::timeout(Duration::from_secs(60), waiting)
+        .await
+        .unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 async fn poison(loops: &LoopStore) -> Vec<(i64, i32, String)> {
-    let select = "SELECT position, tries, error FROM bus.parked WHERE due_at IS NULL ORDER BY position";
+    let select =
+        "SELECT position, tries, error FROM bus.parked WHERE due_at IS NULL ORDER BY position";
     loops.all(query(select)).await.unwrap()
 }
 
@@ -107,9 +123,19 @@ struct World {
 impl World {
     async fn start() -> World {
         let database = TestDatabase::create().await.unwrap();
-        let (scheduler, quota) = (store(&database, Service::Scheduler), store(&database, Service::Quota));
-        bus(&quota, "first").subscribe(&subscription()).await.unwrap();
-        World { database, scheduler, quota }
+        let (scheduler, quota) = (
+            store(&database, Service::Scheduler),
+            store(&database, Service::Quota),
+        );
+        bus(&quota, "first")
+            .subscribe(&subscription())
+            .await
+            .unwrap();
+        World {
+            database,
+            scheduler,
+            quota,
+        }
     }
 
     async fn replay(&self, version: Version) -> bool {
@@ -126,7 +152,11 @@ const MESSAGES: usize = 20;
 
 /// A million messages in `make chaos`, a hundredth of that in `make test`.
 fn transactions_per_writer() -> usize {
-    let messages = if std::env::var_os("SERVO_FULL").is_some() { 1_000_000 } else { 10_000 };
+    let messages = if std::env::var_os("SERVO_FULL").is_some() {
+        1_000_000
+    } else {
+        10_000
+    };
     usize::div_ceil(messages, WRITERS * MESSAGES)
 }
 
@@ -138,7 +168,9 @@ async fn own_cluster() -> (Postgres, TempDir, DatabaseConfig) {
         Postgres::start_with(&path, PostgresOptions::fast_and_forgetful())
     });
     let postgres = started.await.unwrap().unwrap();
-    servo_store::migrate::migrate(&postgres.admin_url(), postgres.password()).await.unwrap();
+    servo_store::migrate::migrate(&postgres.admin_url(), postgres.password())
+        .await
+        .unwrap();
     let url = format!("postgres://127.0.0.1:{}/postgres", postgres.port());
     let mut config = DatabaseConfig::new(url, postgres.password().to_owned());
     config.loops_connections = 66;
@@ -150,8 +182,18 @@ async fn own_cluster() -> (Postgres, TempDir, DatabaseConfig) {
 async fn f22_no_message_is_passed_over_whatever_commits_late() {
     let (_postgres, _dir, config) = own_cluster().await;
     let scheduler = Store::connect(Service::Scheduler, &config).unwrap();
-    let quota = Store::connect(Service::Quota, &DatabaseConfig { loops_connections: 4, ..config }).unwrap();
-    bus(&quota, "first").subscribe(&subscription()).await.unwrap();
+    let quota = Store::connect(
+        Service::Quota,
+        &DatabaseConfig {
+            loops_connections: 4,
+            ..config
+        },
+    )
+    .unwrap();
+    bus(&quota, "first")
+        .subscribe(&subscription())
+        .await
+        .unwrap();
     let (read, reader) = reading(&quota, "reader");
     let tasks: Vec<_> = (0..WRITERS)
         .map(|writer| {
@@ -160,8 +202,9 @@ async fn f22_no_message_is_passed_over_whatever_commits_late() {
                 let mut published = Vec::new();
                 for n in 0..transactions_per_writer() {
                     let (shard, delay) = (rand::random_range(0..64), rand::random_range(0..10));
-                    let payloads: Vec<Vec<u8>> =
-                        (0..MESSAGES).map(|m| format!("{writer}-{n}-{m}").into_bytes()).collect();
+                    let payloads: Vec<Vec<u8>> = (0..MESSAGES)
+                        .map(|m| format!("{writer}-{n}-{m}").into_bytes())
+                        .collect();
                     publish(&store, shard, &payloads, Duration::from_millis(delay)).await;
                     published.extend(payloads);
                 }
@@ -173,12 +216,24 @@ async fn f22_no_message_is_passed_over_whatever_commits_late() {
     for task in tasks {
         published.extend(task.await.unwrap());
     }
-    until("all are read", async || read.lock().unwrap().len() >= published.len()).await;
+    until("all are read", async || {
+        read.lock().unwrap().len() >= published.len()
+    })
+    .await;
     reader.abort();
-    let mut seen: Vec<Vec<u8>> = read.lock().unwrap().iter().map(|message| message.payload.clone()).collect();
+    let mut seen: Vec<Vec<u8>> = read
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|message| message.payload.clone())
+        .collect();
     seen.sort_unstable();
     published.sort_unstable();
-    assert_eq!(seen.len(), published.len(), "while nobody dies each comes once");
+    assert_eq!(
+        seen.len(),
+        published.len(),
+        "while nobody dies each comes once"
+    );
     assert!(seen == published);
 }
 
@@ -190,14 +245,24 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
     publish_all(&world.scheduler, std::iter::once(b"bad".to_vec())).await;
     publish_all(&world.scheduler, good.skip(50)).await;
     let (read, reader) = reading(&world.quota, "reader");
-    until("what is good flows", async || read.lock().unwrap().len() == 99).await;
-    until("garbage is set aside", async || !poison(world.scheduler.loops()).await.is_empty()).await;
+    until("what is good flows", async || {
+        read.lock().unwrap().len() == 99
+    })
+    .await;
+    until("garbage is set aside", async || {
+        !poison(world.scheduler.loops()).await.is_empty()
+    })
+    .await;
     let aside = poison(world.scheduler.loops()).await;
     assert_eq!(aside.len(), 1);
     assert_eq!((aside[0].1, aside[0].2.as_str()), (5, "it is garbage"));
     reader.abort();
     // Once its consumer is mended, a replay gives it again.
-    let version = Version { shard: SHARD, position: aside[0].0, place: 0 };
+    let version = Version {
+        shard: SHARD,
+        position: aside[0].0,
+        place: 0,
+    };
     assert!(world.replay(version).await);
     let mended = bus(&world.quota, "mended");
     let batch = loop {
@@ -207,9 +272,16 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
         }
     };
     assert_eq!(batch.messages[0].payload, b"bad");
-    mended.settle(&subscription(), batch, vec![Verdict::Ack]).await.unwrap();
+    mended
+        .settle(&subscription(), batch, vec![Verdict::Ack])
+        .await
+        .unwrap();
     assert!(poison(world.scheduler.loops()).await.is_empty());
-    let absent = Version { shard: SHARD, position: 9_999, place: 0 };
+    let absent = Version {
+        shard: SHARD,
+        position: 9_999,
+        place: 0,
+    };
     assert!(!world.replay(absent).await);
 }
 
@@ -221,7 +293,15 @@ async fn a_consumer_that_dies_loses_nothing() {
     let taken = dying.receive(&subscription()).await.unwrap();
     assert_eq!(taken.messages.len(), 10);
     let other = bus(&world.quota, "other");
-    assert!(other.receive(&subscription()).await.unwrap().messages.is_empty(), "they belong to the first");
+    assert!(
+        other
+            .receive(&subscription())
+            .await
+            .unwrap()
+            .messages
+            .is_empty(),
+        "they belong to the first"
+    );
     drop(dying);
     let again: Batch = loop {
         let batch = other.receive(&subscription()).await.unwrap();
@@ -229,11 +309,27 @@ async fn a_consumer_that_dies_loses_nothing() {
             break batch;
         }
     };
-    let payloads = |batch: &Batch| batch.messages.iter().map(|m| m.payload.clone()).collect::<Vec<_>>();
+    let payloads = |batch: &Batch| {
+        batch
+            .messages
+            .iter()
+            .map(|m| m.payload.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(payloads(&again), payloads(&taken));
     let verdicts = vec![Verdict::Ack; again.messages.len()];
-    other.settle(&subscription(), again, verdicts).await.unwrap();
-    assert!(other.receive(&subscription()).await.unwrap().messages.is_empty());
+    other
+        .settle(&subscription(), again, verdicts)
+        .await
+        .unwrap();
+    assert!(
+        other
+            .receive(&subscription())
+            .await
+            .unwrap()
+            .messages
+            .is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,13 +340,22 @@ async fn f26_a_late_verdict_of_a_lost_lease_changes_nothing() {
     let taken = slow.receive(&subscription()).await.unwrap();
     let other = bus(&world.quota, "other");
     until("the lease has run out", async || {
-        !other.receive(&subscription()).await.unwrap().messages.is_empty()
+        !other
+            .receive(&subscription())
+            .await
+            .unwrap()
+            .messages
+            .is_empty()
     })
     .await;
     let verdicts = vec![Verdict::Nack("too late".into()); taken.messages.len()];
     slow.settle(&subscription(), taken, verdicts).await.unwrap();
-    let parked: Vec<(i64,)> =
-        world.scheduler.loops().all(query("SELECT count(*) FROM bus.parked")).await.unwrap();
+    let parked: Vec<(i64,)> = world
+        .scheduler
+        .loops()
+        .all(query("SELECT count(*) FROM bus.parked"))
+        .await
+        .unwrap();
     assert_eq!(parked, [(0,)], "they belong to another by now");
 }
 
@@ -276,28 +381,63 @@ async fn a_ring_wakes_a_consumer_that_would_sleep_for_long() {
     })
     .await;
     let attributes = received.await.unwrap();
-    assert!(attributes.contains(&("type", "servo.v1.RunChanged".to_owned())), "{attributes:?}");
+    assert!(
+        attributes.contains(&("type", "servo.v1.RunChanged".to_owned())),
+        "{attributes:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_own_subscription_is_read_and_old_messages_go_when_all_have_passed_them() {
     let world = World::start().await;
-    let foreign = Subscription { name: "backfill.x".to_owned(), topic: Topic::Runs };
+    let foreign = Subscription {
+        name: "backfill.x".to_owned(),
+        topic: Topic::Runs,
+    };
     assert!(bus(&world.quota, "q").subscribe(&foreign).await.is_err());
     let select = query("SELECT bus.subscribe('backfill.x', 1::smallint, 64::smallint)");
-    assert!(world.quota.loops().execute(select).await.is_err(), "Postgres refuses it too");
+    assert!(
+        world.quota.loops().execute(select).await.is_err(),
+        "Postgres refuses it too"
+    );
     publish_all(&world.scheduler, (0..10_u8).map(|n| vec![n])).await;
     let loops = world.scheduler.loops();
-    assert_eq!(expire(loops, Topic::Runs, Duration::ZERO, 100).await.unwrap(), 0, "nobody has read them");
+    assert_eq!(
+        expire(loops, Topic::Runs, Duration::ZERO, 100)
+            .await
+            .unwrap(),
+        0,
+        "nobody has read them"
+    );
     let reader = bus(&world.quota, "reader");
     let batch = reader.receive(&subscription()).await.unwrap();
     let verdicts = vec![Verdict::Ack; batch.messages.len()];
-    reader.settle(&subscription(), batch, verdicts).await.unwrap();
-    assert_eq!(expire(loops, Topic::Runs, Duration::from_secs(60), 100).await.unwrap(), 0, "they are young");
-    assert_eq!(expire(loops, Topic::Runs, Duration::ZERO, 6).await.unwrap(), 6, "in batches");
-    assert_eq!(expire(loops, Topic::Runs, Duration::ZERO, 6).await.unwrap(), 4);
-    let mut admin = PgConnection::connect(&world.database.admin_url()).await.unwrap();
-    let left: (i64,) =
-        sqlx::query_as("SELECT count(*) FROM bus.messages").fetch_one(&mut admin).await.unwrap();
+    reader
+        .settle(&subscription(), batch, verdicts)
+        .await
+        .unwrap();
+    assert_eq!(
+        expire(loops, Topic::Runs, Duration::from_secs(60), 100)
+            .await
+            .unwrap(),
+        0,
+        "they are young"
+    );
+    assert_eq!(
+        expire(loops, Topic::Runs, Duration::ZERO, 6).await.unwrap(),
+        6,
+        "in batches"
+    );
+    assert_eq!(
+        expire(loops, Topic::Runs, Duration::ZERO, 6).await.unwrap(),
+        4
+    );
+    let mut admin = PgConnection::connect(&world.database.admin_url())
+        .await
+        .unwrap();
+    let left: (i64,) = sqlx::query_as("SELECT count(*) FROM bus.messages")
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
     assert_eq!(left, (0,));
 }

@@ -25,11 +25,17 @@ impl Done {
 
     /// User code decided that there is nothing to do.
     pub fn skipped(reason: impl Into<String>) -> Done {
-        Done(pb::FinishAttemptRequest { skip_reason: reason.into(), ..Done::with(pb::Outcome::Skipped).0 })
+        Done(pb::FinishAttemptRequest {
+            skip_reason: reason.into(),
+            ..Done::with(pb::Outcome::Skipped).0
+        })
     }
 
     pub fn failed(error: pb::TaskError) -> Done {
-        Done(pb::FinishAttemptRequest { error: Some(error), ..Done::with(pb::Outcome::Failed).0 })
+        Done(pb::FinishAttemptRequest {
+            error: Some(error),
+            ..Done::with(pb::Outcome::Failed).0
+        })
     }
 
     /// It was asked to stop, and did.
@@ -52,13 +58,19 @@ impl Done {
     }
 
     pub(crate) fn failed_as(category: pb::ErrorCategory, message: &str) -> Done {
-        let error =
-            pb::TaskError { category: category.into(), message: message.to_owned(), ..Default::default() };
+        let error = pb::TaskError {
+            category: category.into(),
+            message: message.to_owned(),
+            ..Default::default()
+        };
         Done::failed(error)
     }
 
     fn with(outcome: pb::Outcome) -> Done {
-        Done(pb::FinishAttemptRequest { outcome: outcome.into(), ..Default::default() })
+        Done(pb::FinishAttemptRequest {
+            outcome: outcome.into(),
+            ..Default::default()
+        })
     }
 }
 
@@ -90,8 +102,13 @@ impl Attempt {
         interval: Duration,
     ) -> Attempt {
         let callbacks = envelope.callbacks.clone().unwrap_or_default();
-        let paths = pb::RenewedPaths { heartbeat: callbacks.heartbeat, logs: callbacks.logs };
-        let said = envelope.heartbeat_interval.and_then(|interval| Duration::try_from(interval).ok());
+        let paths = pb::RenewedPaths {
+            heartbeat: callbacks.heartbeat,
+            logs: callbacks.logs,
+        };
+        let said = envelope
+            .heartbeat_interval
+            .and_then(|interval| Duration::try_from(interval).ok());
         Attempt(Arc::new(Shared {
             envelope,
             session,
@@ -130,7 +147,9 @@ impl Attempt {
 
     /// How far the work is, in millionths; the next beat tells it.
     pub fn progress(&self, ppm: u32) {
-        self.0.progress_ppm.store(ppm.min(1_000_000), Ordering::Relaxed);
+        self.0
+            .progress_ppm
+            .store(ppm.min(1_000_000), Ordering::Relaxed);
     }
 
     /// From now on the handler reports starts and beats by itself, or not at all.
@@ -152,12 +171,18 @@ impl Attempt {
 
     /// It lives as long as the attempt may, and longer.
     pub(crate) fn finish_path(&self) -> &str {
-        self.envelope().callbacks.as_ref().map_or("", |paths| &paths.finished)
+        self.envelope()
+            .callbacks
+            .as_ref()
+            .map_or("", |paths| &paths.finished)
     }
 
     /// After which silence it counts as lost, as the envelope says it.
     pub(crate) fn heartbeat_timeout(&self) -> Option<prost_types::Duration> {
-        self.envelope().timeouts.as_ref().and_then(|timeouts| timeouts.heartbeat)
+        self.envelope()
+            .timeouts
+            .as_ref()
+            .and_then(|timeouts| timeouts.heartbeat)
     }
 
     pub(crate) fn interval(&self) -> Duration {
@@ -173,7 +198,9 @@ impl Attempt {
     pub(crate) fn take_beat(&self, beat: pb::HeartbeatResponse) {
         self.renew(beat.renewed);
         // It may ask for more beats, not for fewer: the envelope knows after which silence its asset counts as lost.
-        if let Some(interval) = beat.interval.and_then(|interval| Duration::try_from(interval).ok())
+        if let Some(interval) = beat
+            .interval
+            .and_then(|interval| Duration::try_from(interval).ok())
             && !interval.is_zero()
         {
             let mut current = lock(&self.0.interval);
@@ -196,13 +223,34 @@ mod tests {
     #[test]
     fn an_answer_may_ask_for_more_beats_but_not_for_fewer() {
         let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
-        let envelope = pb::TaskEnvelope { heartbeat_interval: seconds(5), ..Default::default() };
+        let envelope = pb::TaskEnvelope {
+            heartbeat_interval: seconds(5),
+            ..Default::default()
+        };
         let (nobody, token) = (Arc::from("x"), CancellationToken::new());
-        let attempt = Attempt::new(envelope, Arc::clone(&nobody), nobody, token, Duration::from_secs(30));
-        for (told, then) in [(seconds(30), 5), (seconds(0), 5), (None, 5), (seconds(2), 2), (seconds(30), 2)]
-        {
-            attempt.take_beat(pb::HeartbeatResponse { interval: told, ..Default::default() });
-            assert_eq!(attempt.interval(), Duration::from_secs(then), "after {told:?}");
+        let attempt = Attempt::new(
+            envelope,
+            Arc::clone(&nobody),
+            nobody,
+            token,
+            Duration::from_secs(30),
+        );
+        for (told, then) in [
+            (seconds(30), 5),
+            (seconds(0), 5),
+            (None, 5),
+            (seconds(2), 2),
+            (seconds(30), 2),
+        ] {
+            attempt.take_beat(pb::HeartbeatResponse {
+                interval: told,
+                ..Default::default()
+            });
+            assert_eq!(
+                attempt.interval(),
+                Duration::from_secs(then),
+                "after {told:?}"
+            );
         }
     }
 }

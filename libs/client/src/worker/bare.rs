@@ -62,11 +62,20 @@ pub(super) fn bare(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAt
 fn short(error: Option<&pb::TaskError>, why: &str) -> pb::TaskError {
     let refused = format!("the outcome was refused: {}", begin_of(why));
     let (category, message) = match error {
-        Some(error) => (error.category, format!("{} ({refused})", begin_of(&error.message))),
+        Some(error) => (
+            error.category,
+            format!("{} ({refused})", begin_of(&error.message)),
+        ),
         None => (pb::ErrorCategory::UserCode.into(), refused),
     };
     let retriable = error.and_then(|error| error.retriable);
-    pb::TaskError { category, message, r#type: REFUSED.to_owned(), retriable, ..Default::default() }
+    pb::TaskError {
+        category,
+        message,
+        r#type: REFUSED.to_owned(),
+        retriable,
+        ..Default::default()
+    }
 }
 
 fn begin_of(text: &str) -> &str {
@@ -74,7 +83,10 @@ fn begin_of(text: &str) -> &str {
 }
 
 fn is_bare(finish: &pb::FinishAttemptRequest) -> bool {
-    finish.error.as_ref().is_some_and(|error| error.r#type == REFUSED)
+    finish
+        .error
+        .as_ref()
+        .is_some_and(|error| error.r#type == REFUSED)
 }
 
 #[cfg(test)]
@@ -94,23 +106,48 @@ mod tests {
     fn large(outcome: pb::Outcome, error: Option<pb::TaskError>) -> pb::FinishAttemptRequest {
         pb::FinishAttemptRequest {
             attempt_id: "a".to_owned(),
-            task: Some(pb::TaskRef { ordinal: 7, map_index: None }),
-            start_time: Some(prost_types::Timestamp { seconds: 5, nanos: 0 }),
+            task: Some(pb::TaskRef {
+                ordinal: 7,
+                map_index: None,
+            }),
+            start_time: Some(prost_types::Timestamp {
+                seconds: 5,
+                nanos: 0,
+            }),
             outcome: outcome.into(),
             error,
-            checks: vec![pb::CheckResult { message: "x".repeat(1 << 10), ..Default::default() }; 1 << 10],
+            checks: vec![
+                pb::CheckResult {
+                    message: "x".repeat(1 << 10),
+                    ..Default::default()
+                };
+                1 << 10
+            ],
             ..Default::default()
         }
     }
 
     #[test]
     fn what_is_too_large_or_malformed_ends_as_a_few_words() {
-        for reason in [pb::ErrorReason::MessageTooLarge, pb::ErrorReason::InvalidField] {
+        for reason in [
+            pb::ErrorReason::MessageTooLarge,
+            pb::ErrorReason::InvalidField,
+        ] {
             let told = instead(&large(pb::Outcome::Succeeded, None), &refusal(reason)).unwrap();
-            assert_eq!((told.outcome(), told.attempt_id.as_str()), (pb::Outcome::Failed, "a"));
+            assert_eq!(
+                (told.outcome(), told.attempt_id.as_str()),
+                (pb::Outcome::Failed, "a")
+            );
             assert!(told.task.is_some() && told.start_time.is_some() && told.encoded_len() < 4_096);
-            assert_eq!(told.error.as_ref().unwrap().message, "the outcome was refused: checks: too many");
-            assert_eq!(instead(&told, &refusal(reason)), None, "it is not repeated for ever");
+            assert_eq!(
+                told.error.as_ref().unwrap().message,
+                "the outcome was refused: checks: too many"
+            );
+            assert_eq!(
+                instead(&told, &refusal(reason)),
+                None,
+                "it is not repeated for ever"
+            );
         }
     }
 
@@ -124,19 +161,37 @@ mod tests {
         };
         let told = bare(&large(pb::Outcome::Failed, Some(error)), "too large");
         let short = told.error.as_ref().unwrap();
-        assert_eq!((short.category(), short.retriable), (pb::ErrorCategory::Transient, Some(true)));
+        assert_eq!(
+            (short.category(), short.retriable),
+            (pb::ErrorCategory::Transient, Some(true))
+        );
         assert!(short.message.starts_with('é') && told.encoded_len() < 4_096);
         let given_back = bare(&large(pb::Outcome::Interrupted, None), "too large");
-        assert_eq!(given_back.outcome(), pb::Outcome::Interrupted, "it is no failure of the task");
+        assert_eq!(
+            given_back.outcome(),
+            pb::Outcome::Interrupted,
+            "it is no failure of the task"
+        );
     }
 
     #[test]
     fn a_success_without_its_outputs_is_a_failure_with_its_checks() {
         let refused = refusal(pb::ErrorReason::OutputNotCommitted);
         let told = instead(&large(pb::Outcome::Succeeded, None), &refused).unwrap();
-        assert_eq!((told.outcome(), told.checks.len()), (pb::Outcome::Failed, 1 << 10));
+        assert_eq!(
+            (told.outcome(), told.checks.len()),
+            (pb::Outcome::Failed, 1 << 10)
+        );
         assert_eq!(instead(&told, &refused), None);
-        assert_eq!(instead(&told, &refusal(pb::ErrorReason::StaleAttempt)), None);
-        assert!(instead(&told, &refusal(pb::ErrorReason::MessageTooLarge)).unwrap().checks.is_empty());
+        assert_eq!(
+            instead(&told, &refusal(pb::ErrorReason::StaleAttempt)),
+            None
+        );
+        assert!(
+            instead(&told, &refusal(pb::ErrorReason::MessageTooLarge))
+                .unwrap()
+                .checks
+                .is_empty()
+        );
     }
 }

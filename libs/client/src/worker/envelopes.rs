@@ -22,15 +22,23 @@ pub(super) struct Verify {
 
 impl Verify {
     pub(super) fn new(registered: &pb::RegisterWorkerResponse) -> Verify {
-        let interval = registered.heartbeat_interval.and_then(|interval| Duration::try_from(interval).ok());
-        Verify { key: registered.envelope_key.clone(), interval: interval.unwrap_or(BEAT_EVERY) }
+        let interval = registered
+            .heartbeat_interval
+            .and_then(|interval| Duration::try_from(interval).ok());
+        Verify {
+            key: registered.envelope_key.clone(),
+            interval: interval.unwrap_or(BEAT_EVERY),
+        }
     }
 
     pub(super) fn open(&self, signed: &pb::SignedEnvelope) -> Option<pb::TaskEnvelope> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
         mac.update(&signed.envelope);
         if mac.verify_slice(&signed.signature).is_err() {
-            warn!(key_id = signed.key_id, "an envelope has a wrong signature and is not run");
+            warn!(
+                key_id = signed.key_id,
+                "an envelope has a wrong signature and is not run"
+            );
             return None;
         }
         pb::TaskEnvelope::decode(&*signed.envelope)

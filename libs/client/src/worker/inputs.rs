@@ -27,28 +27,39 @@ impl Attempt {
         if uri.is_empty() {
             return Ok(envelope.inputs.clone());
         }
-        let path = uri.strip_prefix("file://").ok_or_else(|| InputsError::UnknownScheme(uri.clone()))?;
-        let bytes =
-            tokio::fs::read(path).await.map_err(|error| InputsError::Unreadable(uri.clone(), error))?;
+        let path = uri
+            .strip_prefix("file://")
+            .ok_or_else(|| InputsError::UnknownScheme(uri.clone()))?;
+        let bytes = tokio::fs::read(path)
+            .await
+            .map_err(|error| InputsError::Unreadable(uri.clone(), error))?;
         read(&bytes, &envelope.inputs_digest, uri)
     }
 }
 
 fn read(bytes: &[u8], digest: &str, uri: &str) -> Result<Vec<pb::ResolvedInput>, InputsError> {
-    let found: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let found: String = Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     if found != digest {
         return Err(InputsError::WrongDigest(uri.to_owned()));
     }
     let malformed = |fault: BadJson| InputsError::Malformed(uri.to_owned(), fault.to_string());
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| json::from_json("ResolvedInput", line).map_err(malformed)).collect()
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| json::from_json("ResolvedInput", line).map_err(malformed))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"assetKey":"n/a","versions":[{"partitionKey":"k=s:1","uri":"file:///x"}]}"#;
+    const LINE: &str =
+        r#"{"assetKey":"n/a","versions":[{"partitionKey":"k=s:1","uri":"file:///x"}]}"#;
     // sha256sum of the line above with a line feed.
     const DIGEST: &str = "b922dd670125a540d3ad11b71a52d05a4bde1c339d2089f29aa04db3ce7f42a4";
 
@@ -56,7 +67,13 @@ mod tests {
     fn a_list_is_read_when_it_is_the_one_that_was_written() {
         let inputs = read(format!("{LINE}\n").as_bytes(), DIGEST, "file:///list").unwrap();
         assert_eq!(inputs.len(), 1);
-        assert_eq!((inputs[0].asset_key.as_str(), inputs[0].versions[0].uri.as_str()), ("n/a", "file:///x"));
+        assert_eq!(
+            (
+                inputs[0].asset_key.as_str(),
+                inputs[0].versions[0].uri.as_str()
+            ),
+            ("n/a", "file:///x")
+        );
         let other = read(LINE.as_bytes(), DIGEST, "file:///list").unwrap_err();
         assert!(matches!(other, InputsError::WrongDigest(_)), "{other}");
     }

@@ -45,18 +45,30 @@ impl WorkerConfig {
     pub fn new(tenant: impl Into<String>, info: pb::WorkerInfo) -> WorkerConfig {
         let worker_id = ulid::Ulid::generate().to_string();
         let callbacks = Vec::new();
-        WorkerConfig { tenant: tenant.into(), info, worker_id, leave_grace: LEAVE_GRACE, callbacks }
+        WorkerConfig {
+            tenant: tenant.into(),
+            info,
+            worker_id,
+            leave_grace: LEAVE_GRACE,
+            callbacks,
+        }
     }
 
     /// A worker that comes back keeps its id.
     #[must_use]
     pub fn worker_id(self, id: impl Into<String>) -> WorkerConfig {
-        WorkerConfig { worker_id: id.into(), ..self }
+        WorkerConfig {
+            worker_id: id.into(),
+            ..self
+        }
     }
 
     #[must_use]
     pub fn leave_grace(self, grace: Duration) -> WorkerConfig {
-        WorkerConfig { leave_grace: grace, ..self }
+        WorkerConfig {
+            leave_grace: grace,
+            ..self
+        }
     }
 
     /// Another instance of the callback service, to report to when the one before does not answer.
@@ -68,7 +80,9 @@ impl WorkerConfig {
 
     /// The way of reports to `first` and to whoever stands in for it.
     pub(super) fn reports(&self, first: Client) -> Reports {
-        let callbacks = std::iter::once(first).chain(self.callbacks.iter().cloned()).collect();
+        let callbacks = std::iter::once(first)
+            .chain(self.callbacks.iter().cloned())
+            .collect();
         Reports::start(callbacks, self.tenant.as_str().into())
     }
 
@@ -83,7 +97,11 @@ impl WorkerConfig {
             session: session.to_owned(),
             info: Some(self.info.clone()),
         };
-        Ok(dispatcher.dispatcher().register_worker(request).await?.into_inner())
+        Ok(dispatcher
+            .dispatcher()
+            .register_worker(request)
+            .await?
+            .into_inner())
     }
 }
 
@@ -98,7 +116,10 @@ pub struct Worker<H> {
     /// Gives back everything that runs.
     interrupt: CancellationToken,
     running: HashMap<String, Attempt>,
-    ended: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
+    ended: (
+        mpsc::UnboundedSender<String>,
+        mpsc::UnboundedReceiver<String>,
+    ),
     seen: Seen,
 }
 
@@ -125,7 +146,12 @@ enum End {
 
 impl<H: Handler> Worker<H> {
     /// Through the gateway both clients are the same; directly they are the two services.
-    pub fn new(dispatcher: Client, callback: Client, config: WorkerConfig, handler: H) -> Worker<H> {
+    pub fn new(
+        dispatcher: Client,
+        callback: Client,
+        config: WorkerConfig,
+        handler: H,
+    ) -> Worker<H> {
         let reports = config.reports(callback);
         Worker {
             dispatcher,
@@ -142,7 +168,9 @@ impl<H: Handler> Worker<H> {
     }
 
     pub fn handle(&self) -> WorkerHandle {
-        WorkerHandle { leave: self.leave.clone() }
+        WorkerHandle {
+            leave: self.leave.clone(),
+        }
     }
 
     pub fn session(&self) -> &str {
@@ -165,7 +193,11 @@ impl<H: Handler> Worker<H> {
                 Err(status) if is_final(&status) => return Err(status.into()),
                 Err(status) => debug!(%status, "the stream of envelopes broke"),
             }
-            pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            pause = if begun.elapsed() > PAUSE_MAX {
+                PAUSE_MIN
+            } else {
+                (pause * 2).min(PAUSE_MAX)
+            };
             let pause = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)));
             self.leave.run_until_cancelled(pause).await;
         }
@@ -180,9 +212,10 @@ impl<H: Handler> Worker<H> {
         let registered = registered?;
         let client = match registered.address.as_str() {
             "" => self.dispatcher.clone(),
-            address => {
-                self.dispatcher.at(address).map_err(|error| Status::invalid_argument(error.to_string()))?
-            }
+            address => self
+                .dispatcher
+                .at(address)
+                .map_err(|error| Status::invalid_argument(error.to_string()))?,
         };
         let (requests, outgoing) = mpsc::unbounded_channel();
         self.note_ended();
@@ -203,15 +236,23 @@ impl<H: Handler> Worker<H> {
         let Some(opened) = leave.run_until_cancelled(opening).await else {
             return Ok(self.leave_unheard().await);
         };
-        let mut told = opened.map_err(|status| elsewhere(&registered, status))?.into_inner();
+        let mut told = opened
+            .map_err(|status| elsewhere(&registered, status))?
+            .into_inner();
         let left = self.pull(&registered, &stream, &mut told).await?;
-        let Some((grace, comment)) = left else { return Ok(End::Again) };
-        stream.say(Say::Leave(pb::PullLeave { comment: comment.to_owned() }));
+        let Some((grace, comment)) = left else {
+            return Ok(End::Again);
+        };
+        stream.say(Say::Leave(pb::PullLeave {
+            comment: comment.to_owned(),
+        }));
         self.finish_running(grace, Some(&mut told)).await;
         // The server ends the stream when it has noted that we are gone.
         drop(stream);
-        let _ =
-            tokio::time::timeout(PAUSE_MAX, async { while let Ok(Some(_)) = told.message().await {} }).await;
+        let _ = tokio::time::timeout(PAUSE_MAX, async {
+            while let Ok(Some(_)) = told.message().await {}
+        })
+        .await;
         Ok(End::Left)
     }
 
@@ -264,21 +305,36 @@ impl<H: Handler> Worker<H> {
 
     /// Answers how many of them were not taken, whose credits are granted again.
     fn start_all(&mut self, batch: pb::EnvelopeBatch, verify: &Verify) -> usize {
-        let refused = batch.envelopes.iter().filter(|signed| !self.start(signed, verify));
+        let refused = batch
+            .envelopes
+            .iter()
+            .filter(|signed| !self.start(signed, verify));
         // Counting drives the starting.
         refused.count()
     }
 
     fn start(&mut self, signed: &pb::SignedEnvelope, verify: &Verify) -> bool {
-        let Some(envelope) = verify.open(signed) else { return false };
+        let Some(envelope) = verify.open(signed) else {
+            return false;
+        };
         if !self.seen.is_new(&envelope.attempt_id) {
             return false;
         }
         let (session, worker_id) = (self.session.clone(), self.config.worker_id.as_str().into());
-        let attempt = Attempt::new(envelope, session, worker_id, self.interrupt.clone(), verify.interval);
+        let attempt = Attempt::new(
+            envelope,
+            session,
+            worker_id,
+            self.interrupt.clone(),
+            verify.interval,
+        );
         let id = attempt.envelope().attempt_id.clone();
         self.running.insert(id.clone(), attempt.clone());
-        let (handler, reports, ended) = (self.handler.clone(), self.reports.clone(), self.ended.0.clone());
+        let (handler, reports, ended) = (
+            self.handler.clone(),
+            self.reports.clone(),
+            self.ended.0.clone(),
+        );
         tokio::spawn(async move {
             run::run(handler, attempt, reports).await;
             let _ = ended.send(id);
@@ -287,7 +343,11 @@ impl<H: Handler> Worker<H> {
     }
 
     fn cancel(&self, cancels: &pb::CancelBatch) {
-        for attempt in cancels.attempt_ids.iter().filter_map(|id| self.running.get(id)) {
+        for attempt in cancels
+            .attempt_ids
+            .iter()
+            .filter_map(|id| self.running.get(id))
+        {
             attempt.0.cancelled.cancel();
         }
     }
@@ -342,12 +402,18 @@ impl Outgoing {
     fn say(&self, message: Say) {
         let (tenant, worker_id) = (self.tenant.clone(), self.worker_id.clone());
         // A stream that is gone is noticed by reading it.
-        let _ = self.requests.send(pb::PullTasksRequest { tenant, worker_id, message: Some(message) });
+        let _ = self.requests.send(pb::PullTasksRequest {
+            tenant,
+            worker_id,
+            message: Some(message),
+        });
     }
 
     fn grant(&self, count: usize) {
         if count > 0 {
-            self.say(Say::Credits(pb::PullCredits { count: u32::try_from(count).unwrap_or(u32::MAX) }));
+            self.say(Say::Credits(pb::PullCredits {
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+            }));
         }
     }
 }
@@ -356,21 +422,29 @@ fn grace_of(drain: &pb::PullDrain) -> Duration {
     if drain.kill {
         return Duration::ZERO;
     }
-    let deadline = drain.deadline.and_then(|deadline| SystemTime::try_from(deadline).ok());
+    let deadline = drain
+        .deadline
+        .and_then(|deadline| SystemTime::try_from(deadline).ok());
     let left = deadline.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
     left.unwrap_or(Duration::from_secs(u64::from(u32::MAX)))
 }
 
 pub(super) fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration {
-    let before = registered.renew_before.and_then(|before| SystemTime::try_from(before).ok());
-    let left = before.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or(RENEW_AHEAD * 2);
+    let before = registered
+        .renew_before
+        .and_then(|before| SystemTime::try_from(before).ok());
+    let left = before
+        .and_then(|at| at.duration_since(SystemTime::now()).ok())
+        .unwrap_or(RENEW_AHEAD * 2);
     left.saturating_sub(RENEW_AHEAD).max(PAUSE_MAX)
 }
 
 /// Where a dispatcher was until a moment ago another service may stand by now; who registers again learns better.
 fn elsewhere(registered: &pb::RegisterWorkerResponse, status: Status) -> Status {
     match status.code() {
-        Code::Unimplemented if !registered.address.is_empty() => Status::unavailable(status.message()),
+        Code::Unimplemented if !registered.address.is_empty() => {
+            Status::unavailable(status.message())
+        }
         _ => status,
     }
 }
@@ -378,6 +452,11 @@ fn elsewhere(registered: &pb::RegisterWorkerResponse, status: Status) -> Status 
 /// Whether repeating cannot help.
 pub(super) fn is_final(status: &Status) -> bool {
     let told_to_leave = Error::from(status.clone()).reason() == Some(Reason::InvalidState);
-    let codes = [Code::Unauthenticated, Code::PermissionDenied, Code::InvalidArgument, Code::Unimplemented];
+    let codes = [
+        Code::Unauthenticated,
+        Code::PermissionDenied,
+        Code::InvalidArgument,
+        Code::Unimplemented,
+    ];
     told_to_leave || codes.contains(&status.code())
 }

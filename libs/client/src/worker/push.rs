@@ -69,7 +69,12 @@ struct State {
 
 impl<H: Handler> PushWorker<H> {
     /// Through the gateway both clients are the same; directly they are the two services.
-    pub fn new(dispatcher: Client, callback: Client, config: WorkerConfig, handler: H) -> PushWorker<H> {
+    pub fn new(
+        dispatcher: Client,
+        callback: Client,
+        config: WorkerConfig,
+        handler: H,
+    ) -> PushWorker<H> {
         let reports = config.reports(callback.clone());
         let leave = CancellationToken::new();
         let shared = Shared {
@@ -84,17 +89,28 @@ impl<H: Handler> PushWorker<H> {
             state: Mutex::default(),
             ended: Notify::new(),
         };
-        PushWorker { dispatcher, config, tls: None, leave, shared: Arc::new(shared) }
+        PushWorker {
+            dispatcher,
+            config,
+            tls: None,
+            leave,
+            shared: Arc::new(shared),
+        }
     }
 
     /// Listens by TLS, for a `push_url` that begins with `https://`.
     #[must_use]
     pub fn tls(self, config: rustls::ServerConfig) -> PushWorker<H> {
-        PushWorker { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self }
+        PushWorker {
+            tls: Some(TlsAcceptor::from(Arc::new(config))),
+            ..self
+        }
     }
 
     pub fn handle(&self) -> WorkerHandle {
-        WorkerHandle { leave: self.leave.clone() }
+        WorkerHandle {
+            leave: self.leave.clone(),
+        }
     }
 
     pub fn session(&self) -> &str {
@@ -114,7 +130,11 @@ impl<H: Handler> PushWorker<H> {
     /// Registers, and again in time, until it leaves.
     async fn stay_registered(&self) -> Result<(), Error> {
         while !self.leave.is_cancelled() {
-            let wait = match self.config.register(&self.dispatcher, &self.shared.session).await {
+            let wait = match self
+                .config
+                .register(&self.dispatcher, &self.shared.session)
+                .await
+            {
                 Ok(registered) => {
                     let wait = until_renewal(&registered);
                     self.shared.state().verify = Some(Verify::new(&registered));
@@ -126,7 +146,9 @@ impl<H: Handler> PushWorker<H> {
                     PAUSE
                 }
             };
-            self.leave.run_until_cancelled(tokio::time::sleep(wait)).await;
+            self.leave
+                .run_until_cancelled(tokio::time::sleep(wait))
+                .await;
         }
         Ok(())
     }
@@ -149,7 +171,11 @@ impl<H: Handler> PushWorker<H> {
     }
 }
 
-async fn accept<H: Handler>(shared: Arc<Shared<H>>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+async fn accept<H: Handler>(
+    shared: Arc<Shared<H>>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -186,7 +212,10 @@ async fn serve<H: Handler>(
             Ok::<_, Infallible>(answer)
         }
     });
-    if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
+    if let Err(error) = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+    {
         debug!(%error, "a connection ended");
     }
 }
@@ -201,9 +230,15 @@ impl<H: Handler> Shared<H> {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
-        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
-        let Ok(body) = body.map(|body| body.to_bytes()) else { return StatusCode::PAYLOAD_TOO_LARGE };
-        let Ok(signed) = pb::SignedEnvelope::decode(body) else { return StatusCode::BAD_REQUEST };
+        let body = Limited::new(request.into_body(), BODY_BYTES_MAX)
+            .collect()
+            .await;
+        let Ok(body) = body.map(|body| body.to_bytes()) else {
+            return StatusCode::PAYLOAD_TOO_LARGE;
+        };
+        let Ok(signed) = pb::SignedEnvelope::decode(body) else {
+            return StatusCode::BAD_REQUEST;
+        };
         match self.admit(&signed) {
             Ok(Some(attempt)) => {
                 tokio::spawn(self.work(attempt));
@@ -217,7 +252,10 @@ impl<H: Handler> Shared<H> {
     /// The attempt, unless it came before.
     fn admit(&self, signed: &pb::SignedEnvelope) -> Result<Option<Attempt>, StatusCode> {
         let mut state = self.state();
-        let verify = state.verify.as_ref().ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
+        let verify = state
+            .verify
+            .as_ref()
+            .ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
         let interval = verify.interval;
         let envelope = verify.open(signed).ok_or(StatusCode::UNAUTHORIZED)?;
         if self.leave.is_cancelled() {
@@ -231,7 +269,9 @@ impl<H: Handler> Shared<H> {
         }
         let (session, worker) = (self.session.clone(), self.worker_id.clone());
         let attempt = Attempt::new(envelope, session, worker, self.interrupt.clone(), interval);
-        state.running.insert(attempt.envelope().attempt_id.clone(), attempt.clone());
+        state
+            .running
+            .insert(attempt.envelope().attempt_id.clone(), attempt.clone());
         Ok(Some(attempt))
     }
 
@@ -254,7 +294,9 @@ impl<H: Handler> Shared<H> {
         let asking = async {
             loop {
                 let mut request = tonic::Request::new(run::start_request(attempt));
-                request.metadata_mut().insert(PRESIGNED, tonic::metadata::MetadataValue::clone(&presigned));
+                request
+                    .metadata_mut()
+                    .insert(PRESIGNED, tonic::metadata::MetadataValue::clone(&presigned));
                 match self.callback.callback().start_attempt(request).await {
                     Ok(answer) => {
                         attempt.renew(answer.into_inner().renewed);
@@ -266,12 +308,19 @@ impl<H: Handler> Shared<H> {
             }
         };
         let late = || Status::deadline_exceeded("nobody answered whether it may start");
-        tokio::time::timeout(START_PATIENCE, asking).await.unwrap_or_else(|_| Err(late()))
+        tokio::time::timeout(START_PATIENCE, asking)
+            .await
+            .unwrap_or_else(|_| Err(late()))
     }
 }
 
 /// Whether the same question may be answered later.
 fn is_passing(status: &Status) -> bool {
-    let codes = [Code::Unavailable, Code::ResourceExhausted, Code::DeadlineExceeded, Code::Unknown];
+    let codes = [
+        Code::Unavailable,
+        Code::ResourceExhausted,
+        Code::DeadlineExceeded,
+        Code::Unknown,
+    ];
     codes.contains(&status.code())
 }

@@ -37,7 +37,12 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(attempt: &Attempt, presigned: String, call: Call) -> Report {
-        Report { attempt: attempt.clone(), presigned, renewal: String::new(), call }
+        Report {
+            attempt: attempt.clone(),
+            presigned,
+            renewal: String::new(),
+            call,
+        }
     }
 }
 
@@ -66,7 +71,11 @@ impl Reports {
             waiting: waiting.clone(),
         };
         tokio::spawn(reporter.run());
-        Reports { inbox, open, waiting }
+        Reports {
+            inbox,
+            open,
+            waiting,
+        }
     }
 
     pub(crate) fn send(&self, report: Report) {
@@ -102,11 +111,17 @@ impl Reporter {
             let begun = Instant::now();
             match self.speak().await {
                 Ok(()) => return,
-                Err(status) => debug!(%status, open = self.open.len(), "the stream of reports broke"),
+                Err(status) => {
+                    debug!(%status, open = self.open.len(), "the stream of reports broke")
+                }
             }
             self.unsent = self.open.keys().copied().collect();
             self.callbacks.rotate_left(1);
-            pause = if begun.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            pause = if begun.elapsed() > PAUSE_MAX {
+                PAUSE_MIN
+            } else {
+                (pause * 2).min(PAUSE_MAX)
+            };
             let pause = pause.min(self.shortest_interval());
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
         }
@@ -115,7 +130,11 @@ impl Reporter {
     /// Of the beats that wait. Silence is judged from when the server is back: who then waits longer than from one beat
     /// to the next may be given up although it lives.
     fn shortest_interval(&self) -> Duration {
-        self.open.values().map(|report| report.attempt.interval()).min().unwrap_or(PAUSE_MAX)
+        self.open
+            .values()
+            .map(|report| report.attempt.interval())
+            .min()
+            .unwrap_or(PAUSE_MAX)
     }
 
     /// `false` when nobody can report any more.
@@ -137,7 +156,10 @@ impl Reporter {
         if let Call::Finish(finish) = &mut report.call
             && finish.encoded_len() > BYTES_PER_MESSAGE
         {
-            let why = format!("it has {} bytes; {BYTES_PER_MESSAGE} can be sent", finish.encoded_len());
+            let why = format!(
+                "it has {} bytes; {BYTES_PER_MESSAGE} can be sent",
+                finish.encoded_len()
+            );
             *finish = bare(finish, &why);
         }
         self.open.insert(self.next, report);
@@ -153,10 +175,15 @@ impl Reporter {
             return Err(Status::unavailable("there is nobody to report to"));
         };
         let mut callback = callback.callback();
-        let opening =
-            tokio::spawn(async move { callback.stream_callbacks(ReceiverStream::new(outgoing)).await });
+        let opening = tokio::spawn(async move {
+            callback
+                .stream_callbacks(ReceiverStream::new(outgoing))
+                .await
+        });
         self.send_unsent(&requests).await?;
-        let opened = opening.await.map_err(|error| Status::internal(error.to_string()))??;
+        let opened = opening
+            .await
+            .map_err(|error| Status::internal(error.to_string()))??;
         let mut answers = opened.into_inner();
         let mut gathered = Vec::new();
         loop {
@@ -185,8 +212,10 @@ impl Reporter {
         answers: &mut Streaming<pb::StreamCallbacksResponse>,
     ) -> Result<(), Status> {
         while !self.open.is_empty() {
-            let answer =
-                answers.message().await?.ok_or_else(|| Status::unavailable("the server ended the stream"))?;
+            let answer = answers
+                .message()
+                .await?
+                .ok_or_else(|| Status::unavailable("the server ended the stream"))?;
             self.answered(answer);
         }
         Ok(())
@@ -197,8 +226,14 @@ impl Reporter {
         requests: &mpsc::Sender<pb::StreamCallbacksRequest>,
     ) -> Result<(), Status> {
         while let Some(items) = self.next_items() {
-            let message = pb::StreamCallbacksRequest { tenant: self.tenant.to_string(), items };
-            requests.send(message).await.map_err(|_| Status::unavailable("the stream of reports is gone"))?;
+            let message = pb::StreamCallbacksRequest {
+                tenant: self.tenant.to_string(),
+                items,
+            };
+            requests
+                .send(message)
+                .await
+                .map_err(|_| Status::unavailable("the stream of reports is gone"))?;
         }
         Ok(())
     }
@@ -209,7 +244,9 @@ impl Reporter {
         while items.len() < ITEMS_PER_MESSAGE_MAX
             && let Some(number) = self.unsent.pop_first()
         {
-            let Some(item) = self.open.get(&number).map(|report| item(number, report)) else { continue };
+            let Some(item) = self.open.get(&number).map(|report| item(number, report)) else {
+                continue;
+            };
             bytes += item.encoded_len();
             if bytes > BYTES_PER_MESSAGE && !items.is_empty() {
                 self.unsent.insert(number);
@@ -224,14 +261,18 @@ impl Reporter {
     fn answered(&mut self, answers: pb::StreamCallbacksResponse) -> Option<Duration> {
         let mut again: Option<Duration> = None;
         for answer in answers.results {
-            let Some(report) = self.open.get(&answer.number) else { continue };
+            let Some(report) = self.open.get(&answer.number) else {
+                continue;
+            };
             let attempt = report.attempt.clone();
             match answer.result {
                 Some(Answer::Start(start)) => attempt.renew(start.renewed),
                 Some(Answer::Heartbeat(beat)) => attempt.take_beat(beat),
                 Some(Answer::Logs(_) | Answer::Finish(_)) | None => {}
                 Some(Answer::Refusal(refusal)) => {
-                    if let Some(pause) = refusal.retry_after.and_then(|pause| Duration::try_from(pause).ok())
+                    if let Some(pause) = refusal
+                        .retry_after
+                        .and_then(|pause| Duration::try_from(pause).ok())
                     {
                         self.unsent.insert(answer.number);
                         again = Some(again.map_or(pause, |other| other.min(pause)));
@@ -246,7 +287,8 @@ impl Reporter {
                 }
             }
             self.open.remove(&answer.number);
-            self.waiting.send_modify(|open| *open = open.saturating_sub(1));
+            self.waiting
+                .send_modify(|open| *open = open.saturating_sub(1));
         }
         again
     }
@@ -290,14 +332,26 @@ fn after_an_outage(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Rep
     if !short_lived || !expired || shown || renewal.is_empty() {
         return None;
     }
-    debug!(attempt = report.attempt.envelope().attempt_id, "a signature expired meanwhile and is renewed");
-    let again = Report::new(&report.attempt, report.presigned.clone(), report.call.clone());
-    Some(Report { renewal: renewal.to_owned(), ..again })
+    debug!(
+        attempt = report.attempt.envelope().attempt_id,
+        "a signature expired meanwhile and is renewed"
+    );
+    let again = Report::new(
+        &report.attempt,
+        report.presigned.clone(),
+        report.call.clone(),
+    );
+    Some(Report {
+        renewal: renewal.to_owned(),
+        ..again
+    })
 }
 
 /// The same report with the outcome that is told instead.
 fn failed_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
-    let Call::Finish(finish) = &report.call else { return None };
+    let Call::Finish(finish) = &report.call else {
+        return None;
+    };
     let call = Call::Finish(instead(finish, refusal)?);
     Some(Report::new(&report.attempt, report.presigned.clone(), call))
 }
@@ -332,7 +386,10 @@ mod tests {
 
     fn finished(bytes: usize) -> Report {
         let skip_reason = "x".repeat(bytes);
-        let finish = pb::FinishAttemptRequest { skip_reason, ..Default::default() };
+        let finish = pb::FinishAttemptRequest {
+            skip_reason,
+            ..Default::default()
+        };
         let token = CancellationToken::new();
         let attempt = Attempt::new(Default::default(), "s".into(), "w".into(), token, PAUSE_MAX);
         Report::new(&attempt, String::new(), Call::Finish(finish))
@@ -347,8 +404,14 @@ mod tests {
             let numbers: Vec<u64> = cut.iter().flatten().map(|item| item.number).collect();
             assert!(numbers.is_sorted() && numbers.len() == count);
             assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), expected);
-            let message = |items| pb::StreamCallbacksRequest { tenant: "acme".to_owned(), items };
-            assert!(cut.into_iter().all(|items| message(items).encoded_len() < MESSAGE_BYTES_MAX));
+            let message = |items| pb::StreamCallbacksRequest {
+                tenant: "acme".to_owned(),
+                items,
+            };
+            assert!(
+                cut.into_iter()
+                    .all(|items| message(items).encoded_len() < MESSAGE_BYTES_MAX)
+            );
         };
         check(300, 10, &[256, 44]);
         check(5, BYTES_PER_MESSAGE / 2 - 100, &[2, 2, 1]);
@@ -358,14 +421,26 @@ mod tests {
     }
 
     fn attempt(finished: &str) -> Attempt {
-        let callbacks = pb::CallbackPaths { finished: finished.to_owned(), ..Default::default() };
-        let beat_every = Some(prost_types::Duration { seconds: 1, nanos: 0 });
+        let callbacks = pb::CallbackPaths {
+            finished: finished.to_owned(),
+            ..Default::default()
+        };
+        let beat_every = Some(prost_types::Duration {
+            seconds: 1,
+            nanos: 0,
+        });
         let envelope = pb::TaskEnvelope {
             callbacks: Some(callbacks),
             heartbeat_interval: beat_every,
             ..Default::default()
         };
-        Attempt::new(envelope, "s".into(), "w".into(), CancellationToken::new(), PAUSE_MAX)
+        Attempt::new(
+            envelope,
+            "s".into(),
+            "w".into(),
+            CancellationToken::new(),
+            PAUSE_MAX,
+        )
     }
 
     /// The renewals that a report is sent with when each is refused for this reason.
@@ -376,9 +451,15 @@ mod tests {
         while let Some(items) = reporter.next_items() {
             assert_eq!((items.len(), items[0].presigned.as_str()), (1, "/old"));
             seen.push(items[0].renewal.clone());
-            let refusal = pb::CallbackRefusal { reason: reason.into(), ..Default::default() };
+            let refusal = pb::CallbackRefusal {
+                reason: reason.into(),
+                ..Default::default()
+            };
             let result = Some(Answer::Refusal(refusal));
-            let results = vec![pb::CallbackResult { number: items[0].number, result }];
+            let results = vec![pb::CallbackResult {
+                number: items[0].number,
+                result,
+            }];
             reporter.answered(pb::StreamCallbacksResponse { results });
         }
         assert!(reporter.open.is_empty(), "it is not repeated for ever");
@@ -390,8 +471,14 @@ mod tests {
         use pb::ErrorReason::{SignatureExpired, SignatureInvalid, StaleAttempt};
         let beat = || Call::Heartbeat(pb::HeartbeatRequest::default());
         let logs = || Call::Logs(pb::AppendLogsRequest::default());
-        assert_eq!(renewals(SignatureExpired, "/finished", beat()), ["", "/finished"]);
-        assert_eq!(renewals(SignatureExpired, "/finished", logs()), ["", "/finished"]);
+        assert_eq!(
+            renewals(SignatureExpired, "/finished", beat()),
+            ["", "/finished"]
+        );
+        assert_eq!(
+            renewals(SignatureExpired, "/finished", logs()),
+            ["", "/finished"]
+        );
         assert_eq!(renewals(SignatureExpired, "", beat()), [""]);
         assert_eq!(renewals(SignatureInvalid, "/finished", beat()), [""]);
         assert_eq!(renewals(StaleAttempt, "/finished", beat()), [""]);
@@ -405,7 +492,11 @@ mod tests {
     fn who_beats_often_comes_back_soon() {
         let mut reporter = reporter();
         assert_eq!(reporter.shortest_interval(), PAUSE_MAX);
-        reporter.take(Report::new(&attempt(""), String::new(), Call::Heartbeat(Default::default())));
+        reporter.take(Report::new(
+            &attempt(""),
+            String::new(),
+            Call::Heartbeat(Default::default()),
+        ));
         assert_eq!(reporter.shortest_interval(), Duration::from_secs(1));
     }
 }

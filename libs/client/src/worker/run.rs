@@ -60,7 +60,10 @@ async fn cut_short(attempt: &Attempt) -> Done {
 fn time_left(attempt: &Attempt) -> Option<Duration> {
     let deadline = attempt.envelope().deadline?;
     let at = UNIX_EPOCH
-        + Duration::new(u64::try_from(deadline.seconds).ok()?, u32::try_from(deadline.nanos).ok()?);
+        + Duration::new(
+            u64::try_from(deadline.seconds).ok()?,
+            u32::try_from(deadline.nanos).ok()?,
+        );
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
@@ -88,18 +91,33 @@ async fn beat(
 /// The next instant, not before `at`, at which all attempts of this process report.
 fn next_round(at: Instant) -> Instant {
     static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let (since, every) = (at.duration_since(*FIRST).as_nanos(), REPORTED_EVERY.as_nanos());
+    let (since, every) = (
+        at.duration_since(*FIRST).as_nanos(),
+        REPORTED_EVERY.as_nanos(),
+    );
     let missing = (every - since % every) % every;
     at + Duration::from_nanos(missing as u64)
 }
 
 fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
-    let start = pb::StartAttemptRequest { start_time: Some(started), ..start_request(attempt) };
-    reports.send(Report::new(attempt, start_path(attempt), Call::Start(start)));
+    let start = pb::StartAttemptRequest {
+        start_time: Some(started),
+        ..start_request(attempt)
+    };
+    reports.send(Report::new(
+        attempt,
+        start_path(attempt),
+        Call::Start(start),
+    ));
 }
 
 pub(super) fn start_path(attempt: &Attempt) -> String {
-    attempt.envelope().callbacks.as_ref().map(|paths| paths.start.clone()).unwrap_or_default()
+    attempt
+        .envelope()
+        .callbacks
+        .as_ref()
+        .map(|paths| paths.start.clone())
+        .unwrap_or_default()
 }
 
 pub(super) fn start_request(attempt: &Attempt) -> pb::StartAttemptRequest {
@@ -131,7 +149,11 @@ fn report_beat(attempt: &Attempt, reports: &Reports) {
         task: envelope.task,
         heartbeat_timeout: attempt.heartbeat_timeout(),
     };
-    reports.send(Report::new(attempt, attempt.beat_path(), Call::Heartbeat(beat)));
+    reports.send(Report::new(
+        attempt,
+        attempt.beat_path(),
+        Call::Heartbeat(beat),
+    ));
 }
 
 fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types::Timestamp) {
@@ -148,7 +170,11 @@ fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types
         end_time: Some(now()),
         ..done.0
     };
-    reports.send(Report::new(attempt, attempt.finish_path().to_owned(), Call::Finish(finish)));
+    reports.send(Report::new(
+        attempt,
+        attempt.finish_path().to_owned(),
+        Call::Finish(finish),
+    ));
 }
 
 fn now() -> prost_types::Timestamp {
@@ -165,7 +191,11 @@ mod tests {
         assert_eq!(next_round(first), first);
         let (early, late) = (Duration::from_nanos(1), REPORTED_EVERY);
         for later in [early, REPORTED_EVERY / 2, late] {
-            assert_eq!(next_round(first + later), first + REPORTED_EVERY, "{later:?} later");
+            assert_eq!(
+                next_round(first + later),
+                first + REPORTED_EVERY,
+                "{later:?} later"
+            );
         }
     }
 }

@@ -13,7 +13,11 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 impl Workspace {
     /// Stores an artifact under its digest, which is answered; one that is there already stays.
-    pub async fn upload(&self, content: impl Into<Bytes>, kind: pb::ArtifactKind) -> Result<String, Error> {
+    pub async fn upload(
+        &self,
+        content: impl Into<Bytes>,
+        kind: pb::ArtifactKind,
+    ) -> Result<String, Error> {
         let first = pb::UploadArtifactRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -31,7 +35,12 @@ impl Workspace {
             digest: digest.to_owned(),
             ..Default::default()
         };
-        let mut pieces = self.client.planner().download_artifact(asked).await?.into_inner();
+        let mut pieces = self
+            .client
+            .planner()
+            .download_artifact(asked)
+            .await?
+            .into_inner();
         let mut content = BytesMut::new();
         while let Some(piece) = pieces.message().await? {
             content.extend_from_slice(&piece.chunk);
@@ -57,9 +66,17 @@ pub(super) async fn upload(
     };
     let mut chunks = chunks(content);
     let chunk = chunks.next().unwrap_or_default();
-    let first = pb::UploadArtifactRequest { digest: digest.clone(), chunk, ..first };
+    let first = pb::UploadArtifactRequest {
+        digest: digest.clone(),
+        chunk,
+        ..first
+    };
     let messages = stream::iter(std::iter::once(first).chain(chunks.map(next)));
-    let stored = client.planner().upload_artifact(messages).await?.into_inner();
+    let stored = client
+        .planner()
+        .upload_artifact(messages)
+        .await?
+        .into_inner();
     check(&digest, &stored.digest)?;
     Ok(digest)
 }
@@ -74,7 +91,9 @@ fn chunks(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
 fn check(asked: &str, came: &str) -> Result<(), Error> {
     match asked == came {
         true => Ok(()),
-        false => Err(Error::Malformed(format!("the artifact has the sha256 {came}, not {asked}"))),
+        false => Err(Error::Malformed(format!(
+            "the artifact has the sha256 {came}, not {asked}"
+        ))),
     }
 }
 

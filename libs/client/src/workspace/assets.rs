@@ -16,7 +16,10 @@ use crate::error::{Error, Violation};
 impl Workspace {
     /// Makes the manifest the workspace's current deployment, or only says what would change (`validate_only`). The
     /// refusal of a manifest names every fault of it.
-    pub fn deploy(&self, manifest: pb::Manifest) -> Call<pb::DeployRequest, One<pb::DeployResponse>> {
+    pub fn deploy(
+        &self,
+        manifest: pb::Manifest,
+    ) -> Call<pb::DeployRequest, One<pb::DeployResponse>> {
         let asked = pb::DeployRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -64,7 +67,13 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            async move { given(client.planner().get_asset(asked).await?.into_inner().asset, "asset") }.boxed()
+            async move {
+                given(
+                    client.planner().get_asset(asked).await?.into_inner().asset,
+                    "asset",
+                )
+            }
+            .boxed()
         })
     }
 
@@ -79,7 +88,10 @@ impl Workspace {
         };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListAssetsRequest { page_token, ..asked };
+                let asked = pb::ListAssetsRequest {
+                    page_token,
+                    ..asked
+                };
                 let page = client.planner().list_assets(asked).await?.into_inner();
                 Ok((page.assets, page.next_page_token))
             })
@@ -87,7 +99,10 @@ impl Workspace {
     }
 
     /// The graph around a selection, or the whole.
-    pub fn lineage(&self, selection: &[&str]) -> Call<pb::GetLineageRequest, One<pb::GetLineageResponse>> {
+    pub fn lineage(
+        &self,
+        selection: &[&str],
+    ) -> Call<pb::GetLineageRequest, One<pb::GetLineageResponse>> {
         let asked = pb::GetLineageRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -100,7 +115,10 @@ impl Workspace {
     }
 
     /// What [`Workspace::trigger`] would do; at most 100 tasks are told one by one, or `max_tasks`.
-    pub fn plan(&self, run: impl Into<pb::RunSpec>) -> Call<pb::PlanRunRequest, One<pb::PlanRunResponse>> {
+    pub fn plan(
+        &self,
+        run: impl Into<pb::RunSpec>,
+    ) -> Call<pb::PlanRunRequest, One<pb::PlanRunResponse>> {
         let asked = pb::PlanRunRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -114,7 +132,9 @@ impl Workspace {
     }
 
     /// Versions of data, newest first.
-    pub fn materializations(&self) -> Call<pb::ListMaterializationsRequest, Many<pb::Materialization>> {
+    pub fn materializations(
+        &self,
+    ) -> Call<pb::ListMaterializationsRequest, Many<pb::Materialization>> {
         let asked = pb::ListMaterializationsRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -123,8 +143,15 @@ impl Workspace {
         };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListMaterializationsRequest { page_token, ..asked };
-                let page = client.scheduler().list_materializations(asked).await?.into_inner();
+                let asked = pb::ListMaterializationsRequest {
+                    page_token,
+                    ..asked
+                };
+                let page = client
+                    .scheduler()
+                    .list_materializations(asked)
+                    .await?
+                    .into_inner();
                 Ok((page.materializations, page.next_page_token))
             })
         })
@@ -133,13 +160,25 @@ impl Workspace {
 
 /// A refusal has no room for many faults, and says so without a field. An answer has.
 async fn with_all_faults(client: &Client, asked: pb::DeployRequest, mut refused: Error) -> Error {
-    let Error::Refused { violations, .. } = &mut refused else { return refused };
+    let Error::Refused { violations, .. } = &mut refused else {
+        return refused;
+    };
     if violations.last().is_some_and(|last| last.field.is_empty()) {
         let request_id = String::new();
-        let asked = pb::DeployRequest { validate_only: true, list_faults: true, request_id, ..asked };
-        let listed = client.planner().deploy(asked).await.map(|answer| answer.into_inner().faults);
+        let asked = pb::DeployRequest {
+            validate_only: true,
+            list_faults: true,
+            request_id,
+            ..asked
+        };
+        let listed = client
+            .planner()
+            .deploy(asked)
+            .await
+            .map(|answer| answer.into_inner().faults);
         if let Some(faults) = listed.ok().filter(|faults| !faults.is_empty()) {
-            let violation = |pb::ManifestFault { field, description }| Violation { field, description };
+            let violation =
+                |pb::ManifestFault { field, description }| Violation { field, description };
             *violations = faults.into_iter().map(violation).collect();
         }
     }
@@ -149,10 +188,13 @@ async fn with_all_faults(client: &Client, asked: pb::DeployRequest, mut refused:
 /// The same request, its manifest uploaded first if it is too large to be sent inline.
 async fn small(client: &Client, asked: pb::DeployRequest) -> Result<pb::DeployRequest, Error> {
     let manifest = match &asked.source {
-        Some(Source::Manifest(manifest)) if manifest.encoded_len() > MANIFEST_INLINE_BYTES_MAX => manifest,
+        Some(Source::Manifest(manifest)) if manifest.encoded_len() > MANIFEST_INLINE_BYTES_MAX => {
+            manifest
+        }
         _ => return Ok(asked),
     };
-    let text = json::to_json("Manifest", manifest).map_err(|fault| Error::Config(fault.to_string()))?;
+    let text =
+        json::to_json("Manifest", manifest).map_err(|fault| Error::Config(fault.to_string()))?;
     let first = pb::UploadArtifactRequest {
         tenant: asked.tenant.clone(),
         workspace: asked.workspace.clone(),
@@ -161,7 +203,11 @@ async fn small(client: &Client, asked: pb::DeployRequest) -> Result<pb::DeployRe
     };
     let digest = upload(client, first, text.into()).await?;
     let source = Some(Source::ManifestUri(format!("artifact:{digest}")));
-    Ok(pb::DeployRequest { source, manifest_digest: digest, ..asked })
+    Ok(pb::DeployRequest {
+        source,
+        manifest_digest: digest,
+        ..asked
+    })
 }
 
 fn owned(texts: &[&str]) -> Vec<String> {

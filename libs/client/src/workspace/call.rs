@@ -23,7 +23,11 @@ pub struct Call<M, A> {
 
 impl<M, A> Call<M, A> {
     pub(super) fn new(client: Client, message: M, make: fn(Client, M) -> A) -> Call<M, A> {
-        Call { client, message, make }
+        Call {
+            client,
+            message,
+            make,
+        }
     }
 
     /// Says more, such as a comment or a filter: `runs().with(|asked| asked.filter = "state = FAILED".into())`.

@@ -31,7 +31,11 @@ pub struct Workspace {
 
 impl Client {
     pub fn workspace(&self, tenant: &str, workspace: &str) -> Workspace {
-        Workspace { client: self.clone(), tenant: tenant.into(), name: workspace.into() }
+        Workspace {
+            client: self.clone(),
+            tenant: tenant.into(),
+            name: workspace.into(),
+        }
     }
 }
 
@@ -39,7 +43,10 @@ impl Workspace {
     /// The same caller and connection, in another workspace of the tenant.
     #[must_use]
     pub fn in_workspace(&self, workspace: &str) -> Workspace {
-        Workspace { name: workspace.into(), ..self.clone() }
+        Workspace {
+            name: workspace.into(),
+            ..self.clone()
+        }
     }
 
     /// For everything that has no short form.

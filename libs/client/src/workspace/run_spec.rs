@@ -11,7 +11,10 @@ impl Run {
     /// Of these assets, as expressions: `ns/a`, `+ns/a` with what is upstream, `ns.*`, `tag:x`.
     pub fn of<S: Into<String>>(selection: impl IntoIterator<Item = S>) -> Run {
         let selection = selection.into_iter().map(Into::into).collect();
-        Run(pb::RunSpec { selection, ..Default::default() })
+        Run(pb::RunSpec {
+            selection,
+            ..Default::default()
+        })
     }
 
     /// Partitions one by one.
@@ -24,7 +27,9 @@ impl Run {
     /// The product of stretches; a dimension that is not named takes all its values.
     #[must_use]
     pub fn slices(self, slices: impl IntoIterator<Item = pb::DimensionSlice>) -> Run {
-        self.partitions(Partitions::Slices(pb::PartitionSlices { slices: slices.into_iter().collect() }))
+        self.partitions(Partitions::Slices(pb::PartitionSlices {
+            slices: slices.into_iter().collect(),
+        }))
     }
 
     /// Every partition that exists when the plan is made.
@@ -65,10 +70,18 @@ mod tests {
 
     #[test]
     fn the_last_word_about_partitions_counts_and_the_rest_stays() {
-        let run =
-            Run::of(["+n/a", "-n/b"]).keys(["day=d:2026-01-31"]).with(|spec| spec.priority = 3).latest(2);
+        let run = Run::of(["+n/a", "-n/b"])
+            .keys(["day=d:2026-01-31"])
+            .with(|spec| spec.priority = 3)
+            .latest(2);
         let spec = pb::RunSpec::from(run);
-        assert_eq!((spec.selection.join(" ").as_str(), spec.priority), ("+n/a -n/b", 3));
-        assert_eq!(spec.partitions.and_then(|chosen| chosen.partitions), Some(Partitions::Latest(2)));
+        assert_eq!(
+            (spec.selection.join(" ").as_str(), spec.priority),
+            ("+n/a -n/b", 3)
+        );
+        assert_eq!(
+            spec.partitions.and_then(|chosen| chosen.partitions),
+            Some(Partitions::Latest(2))
+        );
     }
 }

@@ -8,7 +8,10 @@ use super::{PAGE_SIZE, Workspace, given};
 
 impl Workspace {
     /// Starts a run; with a `run_key`, the same request again finds the same run.
-    pub fn trigger(&self, run: impl Into<pb::RunSpec>) -> Call<pb::TriggerRunRequest, One<pb::Run>> {
+    pub fn trigger(
+        &self,
+        run: impl Into<pb::RunSpec>,
+    ) -> Call<pb::TriggerRunRequest, One<pb::Run>> {
         let asked = pb::TriggerRunRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -16,7 +19,18 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            async move { given(client.scheduler().trigger_run(asked).await?.into_inner().run, "run") }.boxed()
+            async move {
+                given(
+                    client
+                        .scheduler()
+                        .trigger_run(asked)
+                        .await?
+                        .into_inner()
+                        .run,
+                    "run",
+                )
+            }
+            .boxed()
         })
     }
 
@@ -28,7 +42,13 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            async move { given(client.scheduler().get_run(asked).await?.into_inner().run, "run") }.boxed()
+            async move {
+                given(
+                    client.scheduler().get_run(asked).await?.into_inner().run,
+                    "run",
+                )
+            }
+            .boxed()
         })
     }
 
@@ -42,7 +62,10 @@ impl Workspace {
         };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListRunsRequest { page_token, ..asked };
+                let asked = pb::ListRunsRequest {
+                    page_token,
+                    ..asked
+                };
                 let page = client.scheduler().list_runs(asked).await?.into_inner();
                 Ok((page.runs, page.next_page_token))
             })
@@ -60,7 +83,10 @@ impl Workspace {
         };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListTasksRequest { page_token, ..asked };
+                let asked = pb::ListTasksRequest {
+                    page_token,
+                    ..asked
+                };
                 let page = client.scheduler().list_tasks(asked).await?.into_inner();
                 Ok((page.tasks, page.next_page_token))
             })
@@ -68,7 +94,11 @@ impl Workspace {
     }
 
     /// One task with its attempts and its history.
-    pub fn task(&self, run_id: &str, task_id: &str) -> Call<pb::GetTaskRequest, One<pb::GetTaskResponse>> {
+    pub fn task(
+        &self,
+        run_id: &str,
+        task_id: &str,
+    ) -> Call<pb::GetTaskRequest, One<pb::GetTaskResponse>> {
         let asked = pb::GetTaskRequest {
             tenant: self.tenant(),
             workspace: self.name(),
@@ -89,7 +119,13 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            async move { given(client.scheduler().cancel_run(asked).await?.into_inner().run, "run") }.boxed()
+            async move {
+                given(
+                    client.scheduler().cancel_run(asked).await?.into_inner().run,
+                    "run",
+                )
+            }
+            .boxed()
         })
     }
 
@@ -103,7 +139,13 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            async move { given(client.scheduler().retry_run(asked).await?.into_inner().run, "run") }.boxed()
+            async move {
+                given(
+                    client.scheduler().retry_run(asked).await?.into_inner().run,
+                    "run",
+                )
+            }
+            .boxed()
         })
     }
 
@@ -117,7 +159,10 @@ impl Workspace {
         };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ExplainRequest { page_token, ..asked };
+                let asked = pb::ExplainRequest {
+                    page_token,
+                    ..asked
+                };
                 let page = client.scheduler().explain(asked).await?.into_inner();
                 Ok((page.explanations, page.next_page_token))
             })
@@ -126,11 +171,17 @@ impl Workspace {
 
     /// The tenant's workers.
     pub fn workers(&self) -> Call<pb::ListWorkersRequest, Many<pb::Worker>> {
-        let asked =
-            pb::ListWorkersRequest { tenant: self.tenant(), page_size: PAGE_SIZE, ..Default::default() };
+        let asked = pb::ListWorkersRequest {
+            tenant: self.tenant(),
+            page_size: PAGE_SIZE,
+            ..Default::default()
+        };
         self.call(asked, |client, asked| {
             entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListWorkersRequest { page_token, ..asked };
+                let asked = pb::ListWorkersRequest {
+                    page_token,
+                    ..asked
+                };
                 let page = client.dispatcher().list_workers(asked).await?.into_inner();
                 Ok((page.workers, page.next_page_token))
             })

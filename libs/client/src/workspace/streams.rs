@@ -13,12 +13,16 @@ impl Workspace {
     /// What changes about a run, until it has ended. A connection that breaks is made again, and the stream goes on
     /// behind the last message.
     pub fn watch(&self, run_id: &str) -> Call<pb::WatchRunRequest, Many<pb::WatchRunResponse>> {
-        self.call(self.watching(run_id), |client, asked| client.watch_run(asked).boxed())
+        self.call(self.watching(run_id), |client, asked| {
+            client.watch_run(asked).boxed()
+        })
     }
 
     /// The run, once it has ended. Whoever will not wait for ever puts a [`tokio::time::timeout`] around it.
     pub fn wait(&self, run_id: &str) -> Call<pb::WatchRunRequest, One<pb::Run>> {
-        self.call(self.watching(run_id), |client, asked| ended(client, asked).boxed())
+        self.call(self.watching(run_id), |client, asked| {
+            ended(client, asked).boxed()
+        })
     }
 
     /// What its tasks wrote; as long as it runs, when it is followed (`follow`). Over broken connections like
@@ -31,7 +35,11 @@ impl Workspace {
             ..Default::default()
         };
         self.call(asked, |client, asked| {
-            client.tail_logs(asked).map_ok(|told| stream::iter(told.lines).map(Ok)).try_flatten().boxed()
+            client
+                .tail_logs(asked)
+                .map_ok(|told| stream::iter(told.lines).map(Ok))
+                .try_flatten()
+                .boxed()
         })
     }
 
@@ -46,14 +54,29 @@ impl Workspace {
 }
 
 async fn ended(client: Client, asked: pb::WatchRunRequest) -> Result<pb::Run, Error> {
-    let runs = client.watch_run(asked.clone()).try_filter_map(|told| future::ok(told.run));
+    let runs = client
+        .watch_run(asked.clone())
+        .try_filter_map(|told| future::ok(told.run));
     let mut ended = std::pin::pin!(runs.try_filter(|run| future::ready(has_ended(run))));
     if let Some(run) = ended.try_next().await? {
         return Ok(run);
     }
-    let pb::WatchRunRequest { tenant, workspace, run_id, .. } = asked;
-    let read = pb::GetRunRequest { tenant, workspace, run_id, ..Default::default() };
-    given(client.scheduler().get_run(read).await?.into_inner().run, "run")
+    let pb::WatchRunRequest {
+        tenant,
+        workspace,
+        run_id,
+        ..
+    } = asked;
+    let read = pb::GetRunRequest {
+        tenant,
+        workspace,
+        run_id,
+        ..Default::default()
+    };
+    given(
+        client.scheduler().get_run(read).await?.into_inner().run,
+        "run",
+    )
 }
 
 fn has_ended(run: &pb::Run) -> bool {

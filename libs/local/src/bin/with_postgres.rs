@@ -19,7 +19,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode> {
     let mut words = std::env::args_os().skip(1);
-    let program = words.next().context("usage: with-postgres COMMAND [ARGUMENT…]")?;
+    let program = words
+        .next()
+        .context("usage: with-postgres COMMAND [ARGUMENT…]")?;
     let dir = std::env::temp_dir().join(format!("servo-tests-{}", std::process::id()));
     let mut postgres = Postgres::start_with(&dir, PostgresOptions::fast_and_forgetful())?;
     let status = Command::new(&program)
@@ -29,5 +31,7 @@ fn run() -> Result<ExitCode> {
         .with_context(|| format!("run {}", program.display()))?;
     postgres.stop()?;
     std::fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))?;
-    Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
+    Ok(ExitCode::from(
+        u8::try_from(status.code().unwrap_or(1)).unwrap_or(1),
+    ))
 }

@@ -50,39 +50,63 @@ fn telemetry(mesh: &LocalMesh) -> Value {
 
 fn database(mesh: &LocalMesh) -> Value {
     let (url, password) = mesh.database.for_services();
-    let stores = mesh.ports.keys().filter(|instance| instance.service.has_store()).count();
-    let fleet = i64::try_from(stores * CONNECTIONS_PER_INSTANCE + CONNECTIONS_SPARE).unwrap_or(i64::MAX);
-    table([("url", url.into()), ("password", password.into()), ("fleet_connections", fleet.into())])
+    let stores = mesh
+        .ports
+        .keys()
+        .filter(|instance| instance.service.has_store())
+        .count();
+    let fleet =
+        i64::try_from(stores * CONNECTIONS_PER_INSTANCE + CONNECTIONS_SPARE).unwrap_or(i64::MAX);
+    table([
+        ("url", url.into()),
+        ("password", password.into()),
+        ("fleet_connections", fleet.into()),
+    ])
 }
 
 /// The section that only this service has.
 fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
     match instance.service {
         Service::Gateway => Some(entries([("api_keys", api_keys(mesh))])),
-        Service::Scheduler => Some(entries([("run_id_secret", mesh.run_id_secret.as_str().into())])),
+        Service::Scheduler => Some(entries([(
+            "run_id_secret",
+            mesh.run_id_secret.as_str().into(),
+        )])),
         Service::Callback => Some(entries([
             ("signing_keys", signing_keys(mesh)),
             ("output_base", output_base(mesh)),
-            ("http_listen", format!("127.0.0.1:{}", mesh.ports[&instance] + HTTP_PORT_OFFSET).into()),
+            (
+                "http_listen",
+                format!("127.0.0.1:{}", mesh.ports[&instance] + HTTP_PORT_OFFSET).into(),
+            ),
         ])),
         Service::Dispatcher => Some(entries([
             ("signing_keys", signing_keys(mesh)),
-            ("push", table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))])),
+            (
+                "push",
+                table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))]),
+            ),
             ("output_base", output_base(mesh)),
             ("shared_workers", mesh.shared_workers.into()),
         ])),
-        Service::Planner => {
-            Some(entries([("artifacts", mesh.dir.join("artifacts").display().to_string().into())]))
-        }
+        Service::Planner => Some(entries([(
+            "artifacts",
+            mesh.dir.join("artifacts").display().to_string().into(),
+        )])),
         _ => None,
     }
 }
 
 /// How soon silence is noticed, where the mesh was started with a pace of its own.
 fn pace(mesh: &LocalMesh, service: Service) -> Table {
-    let Some(pace) = mesh.pace else { return Table::new() };
+    let Some(pace) = mesh.pace else {
+        return Table::new();
+    };
     let text = |time: std::time::Duration| Value::String(format!("{}ms", time.as_millis()));
-    let (lease, beat) = (("lease_ttl", text(pace.lease)), ("heartbeat_interval", text(pace.heartbeat)));
+    let (lease, beat) = (
+        ("lease_ttl", text(pace.lease)),
+        ("heartbeat_interval", text(pace.heartbeat)),
+    );
     let mut own = match service {
         Service::Scheduler => entries([lease]),
         Service::Dispatcher => entries([lease, beat]),
@@ -90,7 +114,10 @@ fn pace(mesh: &LocalMesh, service: Service) -> Table {
         _ => return Table::new(),
     };
     if service != Service::Scheduler {
-        own.extend(pace.signature_grace.map(|grace| ("signature_grace".to_owned(), text(grace))));
+        own.extend(
+            pace.signature_grace
+                .map(|grace| ("signature_grace".to_owned(), text(grace))),
+        );
     }
     own
 }
@@ -100,14 +127,20 @@ fn output_base(mesh: &LocalMesh) -> Value {
 }
 
 fn signing_keys(mesh: &LocalMesh) -> Value {
-    Value::Array(vec![table([("kid", "local".into()), ("secret", mesh.signing_secret.as_str().into())])])
+    Value::Array(vec![table([
+        ("kid", "local".into()),
+        ("secret", mesh.signing_secret.as_str().into()),
+    ])])
 }
 
 fn server(mesh: &LocalMesh, instance: Instance) -> Value {
     let port = mesh.ports[&instance];
     table([
         ("listen", format!("127.0.0.1:{port}").into()),
-        ("metrics_listen", format!("127.0.0.1:{}", port + METRICS_PORT_OFFSET).into()),
+        (
+            "metrics_listen",
+            format!("127.0.0.1:{}", port + METRICS_PORT_OFFSET).into(),
+        ),
     ])
 }
 
@@ -123,10 +156,19 @@ fn tls(mesh: &LocalMesh, service: Service) -> Value {
 /// One address each: the services that have holders find the right instance from there by the lease rows.
 fn peers(mesh: &LocalMesh, instance: Instance) -> Value {
     let address = |service: Service| {
-        let count = mesh.ports.keys().filter(|other| other.service == service).count();
+        let count = mesh
+            .ports
+            .keys()
+            .filter(|other| other.service == service)
+            .count();
         mesh.address((service, instance.number % count))
     };
-    Value::Table(Service::ALL.iter().map(|peer| (peer.name().into(), address(*peer).into())).collect())
+    Value::Table(
+        Service::ALL
+            .iter()
+            .map(|peer| (peer.name().into(), address(*peer).into()))
+            .collect(),
+    )
 }
 
 fn api_keys(mesh: &LocalMesh) -> Value {
@@ -148,5 +190,8 @@ fn table<const N: usize>(pairs: [(&str, Value); N]) -> Value {
 }
 
 fn entries<const N: usize>(pairs: [(&str, Value); N]) -> Table {
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }

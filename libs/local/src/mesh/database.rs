@@ -28,14 +28,20 @@ impl Database {
     /// Creates the database if it is ours to create, and brings its schema up to date.
     pub(super) async fn migrate(&self) -> Result<()> {
         if let Some(cluster) = &self.cluster {
-            create_database(&cluster.admin_url()).await.context("create the database")?;
+            create_database(&cluster.admin_url())
+                .await
+                .context("create the database")?;
         }
         use servo_store::migrate::{MigrateError, migrate};
         let migrated = migrate(&self.admin_url, &self.role_password).await;
         let private = self.cluster.is_some();
         migrated.map(drop).map_err(|error| match error {
-            MigrateError::Edited(_) | MigrateError::Newer { .. } if private => anyhow::Error::from(error)
-                .context("the data kept here was made by another version of Servo; `make clean` removes it"),
+            MigrateError::Edited(_) | MigrateError::Newer { .. } if private => anyhow::Error::from(
+                error,
+            )
+            .context(
+                "the data kept here was made by another version of Servo; `make clean` removes it",
+            ),
             other => other.into(),
         })
     }
@@ -78,12 +84,15 @@ impl Database {
 
 async fn create_database(admin_url: &str) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
-    let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
-        .bind(NAME)
-        .fetch_one(&mut connection)
-        .await?;
+    let exists: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+            .bind(NAME)
+            .fetch_one(&mut connection)
+            .await?;
     if !exists {
-        sqlx::query("CREATE DATABASE servo").execute(&mut connection).await?;
+        sqlx::query("CREATE DATABASE servo")
+            .execute(&mut connection)
+            .await?;
     }
     connection.close().await?;
     Ok(())

@@ -72,7 +72,8 @@ pub struct LocalMesh {
 impl LocalMesh {
     /// Starts everything and waits until all services are healthy. `done` hears of each step when it is over.
     pub async fn start(options: MeshOptions, mut done: impl FnMut(Step)) -> Result<LocalMesh> {
-        fs::create_dir_all(&options.dir).with_context(|| format!("create {}", options.dir.display()))?;
+        fs::create_dir_all(&options.dir)
+            .with_context(|| format!("create {}", options.dir.display()))?;
         let dir = options.dir.canonicalize()?;
         let lock = DirLock::take(&dir)?;
         let database = Database::open(&dir, options.database_url.as_deref())?;
@@ -84,8 +85,9 @@ impl LocalMesh {
         let api_keys = api_keys(&dir, &options.tenants)?;
         let run_id_secret = kept_secret(&dir.join("run-id-secret"), "")?;
         let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
-        let ports_lock =
-            tokio::task::spawn_blocking(PortsLock::take).await?.context("wait for free ports")?;
+        let ports_lock = tokio::task::spawn_blocking(PortsLock::take)
+            .await?
+            .context("wait for free ports")?;
         let mut kept_ports = FreePorts::default();
         let ports = choose_ports(&options.all_instances(), &mut kept_ports)?;
         let mut mesh = LocalMesh {
@@ -122,12 +124,18 @@ impl LocalMesh {
     }
 
     pub fn metrics_address(&self, instance: impl Into<Instance>) -> String {
-        format!("http://127.0.0.1:{}/metrics", self.ports[&instance.into()] + METRICS_PORT_OFFSET)
+        format!(
+            "http://127.0.0.1:{}/metrics",
+            self.ports[&instance.into()] + METRICS_PORT_OFFSET
+        )
     }
 
     /// Where an instance of the callback takes presigned calls over plain HTTPS.
     pub fn http_address(&self, instance: impl Into<Instance>) -> String {
-        format!("https://localhost:{}", self.ports[&instance.into()] + HTTP_PORT_OFFSET)
+        format!(
+            "https://localhost:{}",
+            self.ports[&instance.into()] + HTTP_PORT_OFFSET
+        )
     }
 
     /// All instances that the mesh was started with.
@@ -163,10 +171,15 @@ impl LocalMesh {
     /// callback themselves.
     pub fn worker_certificate(&self, tenant: &str) -> Result<(PathBuf, PathBuf)> {
         let (dir, name) = (self.dir.join("tls"), format!("worker-{tenant}"));
-        let paths = (dir.join(format!("{name}.crt")), dir.join(format!("{name}.key")));
+        let paths = (
+            dir.join(format!("{name}.crt")),
+            dir.join(format!("{name}.key")),
+        );
         if !paths.0.exists() {
             let identity = Issue::identity(&format!("{TRUST_DOMAIN}worker/{tenant}"));
-            Ca::load_or_create(&dir)?.issue(&identity)?.write(&dir, &name)?;
+            Ca::load_or_create(&dir)?
+                .issue(&identity)?
+                .write(&dir, &name)?;
         }
         Ok(paths)
     }
@@ -201,17 +214,26 @@ impl LocalMesh {
 
     /// What each process takes of memory, in megabytes.
     pub fn memory(&self) -> Result<Vec<(Instance, f64)>> {
-        self.processes.iter().map(|(instance, child)| Ok((*instance, memory_mb(child.id())?))).collect()
+        self.processes
+            .iter()
+            .map(|(instance, child)| Ok((*instance, memory_mb(child.id())?)))
+            .collect()
     }
 
     /// The most that each process ever took of it.
     pub fn peak_memory(&self) -> Result<Vec<(Instance, f64)>> {
-        self.processes.iter().map(|(instance, child)| Ok((*instance, peak_memory_mb(child.id())?))).collect()
+        self.processes
+            .iter()
+            .map(|(instance, child)| Ok((*instance, peak_memory_mb(child.id())?)))
+            .collect()
     }
 
     /// The CPU time that each process used so far.
     pub fn cpu_times(&self) -> Result<Vec<(Instance, Duration)>> {
-        self.processes.iter().map(|(instance, child)| Ok((*instance, cpu_time(child.id())?))).collect()
+        self.processes
+            .iter()
+            .map(|(instance, child)| Ok((*instance, cpu_time(child.id())?)))
+            .collect()
     }
 
     /// What each instance that was not killed says about itself.
@@ -226,17 +248,23 @@ impl LocalMesh {
     /// Starts the process of a service, for the first time or after it was killed.
     pub fn launch(&mut self, instance: impl Into<Instance>) -> Result<()> {
         let instance = instance.into();
-        let mut command = Child::command(&self.binaries.join(format!("servo-{}", instance.service)));
+        let mut command =
+            Child::command(&self.binaries.join(format!("servo-{}", instance.service)));
         command.env("SERVO_CONFIG", self.config_path(instance));
         self.spawn(instance, command)
     }
 
     fn launch_all(&mut self) -> Result<()> {
         let Some(program) = &self.one_process else {
-            return self.instances().into_iter().try_for_each(|instance| self.launch(instance));
+            return self
+                .instances()
+                .into_iter()
+                .try_for_each(|instance| self.launch(instance));
         };
         let mut command = Child::command(program);
-        command.args(["serve", "--config"]).arg(self.dir.join("config"));
+        command
+            .args(["serve", "--config"])
+            .arg(self.dir.join("config"));
         // The one process stands where the door to the mesh is.
         self.spawn(Service::Gateway.into(), command)
     }
@@ -244,11 +272,18 @@ impl LocalMesh {
     fn spawn(&mut self, instance: Instance, mut command: Command) -> Result<()> {
         fs::create_dir_all(self.dir.join("logs"))?;
         let log_path = self.log_path(instance);
-        let log = File::options().create(true).append(true).open(&log_path).context("open a log")?;
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&log_path)
+            .context("open a log")?;
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         let program = command.get_program().display().to_string();
-        let child =
-            Child::spawn(&instance.to_string(), command).with_context(|| format!("start {program}"))?;
+        let child = Child::spawn(&instance.to_string(), command)
+            .with_context(|| format!("start {program}"))?;
         self.processes.insert(instance, child);
         Ok(())
     }
@@ -256,7 +291,13 @@ impl LocalMesh {
     /// Asks all instances of a service to leave, and waits until they are gone.
     pub fn stop_service(&mut self, service: Service) -> Result<()> {
         let theirs = |instance: &Instance| instance.service == service;
-        for instance in self.processes.keys().copied().filter(theirs).collect::<Vec<_>>() {
+        for instance in self
+            .processes
+            .keys()
+            .copied()
+            .filter(theirs)
+            .collect::<Vec<_>>()
+        {
             if let Some(mut child) = self.processes.remove(&instance) {
                 child.stop(Signal::SIGTERM, DRAIN_GRACE)?;
             }
@@ -302,14 +343,21 @@ impl LocalMesh {
         for (instance, child) in &mut self.processes {
             if let Some(status) = child.try_wait()? {
                 let log = log_path(&self.dir, self.one_process.is_some(), *instance);
-                bail!("{instance} ended with {status}: {} ({})", last_line(&log), log.display());
+                bail!(
+                    "{instance} ended with {status}: {} ({})",
+                    last_line(&log),
+                    log.display()
+                );
             }
         }
         if let Some(postgres) = self.postgres()
             && let Some(status) = postgres.ended()?
         {
             let log = postgres.log_path();
-            bail!("Postgres ended with {status} ({}); its data is kept for the next start", log.display());
+            bail!(
+                "Postgres ended with {status} ({}); its data is kept for the next start",
+                log.display()
+            );
         }
         Ok(())
     }
@@ -323,32 +371,48 @@ impl LocalMesh {
 fn write_certificates(dir: &Path) -> Result<Probe> {
     let ca = Ca::load_or_create(dir)?;
     for service in Service::ALL {
-        ca.issue(&Issue::identity(&service.spiffe_id()))?.write(dir, service.name())?;
+        ca.issue(&Issue::identity(&service.spiffe_id()))?
+            .write(dir, service.name())?;
     }
     Probe::new(dir)
 }
 
 /// The key of [`TENANT`] stands where users look for it, the others' beside it.
 fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> {
-    let own = (TENANT.to_owned(), kept_secret(&dir.join(API_KEY_FILE), "servo_")?);
+    let own = (
+        TENANT.to_owned(),
+        kept_secret(&dir.join(API_KEY_FILE), "servo_")?,
+    );
     let of = |tenant: &String| {
-        Ok((tenant.clone(), kept_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?))
+        Ok((
+            tenant.clone(),
+            kept_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?,
+        ))
     };
-    std::iter::once(Ok(own)).chain(tenants.iter().map(of)).collect()
+    std::iter::once(Ok(own))
+        .chain(tenants.iter().map(of))
+        .collect()
 }
 
 fn choose_ports(instances: &[Instance], free: &mut FreePorts) -> Result<BTreeMap<Instance, u16>> {
     let choose = |instance: &Instance| {
         Ok((
             *instance,
-            free.group(instance.service.default_port(), &[METRICS_PORT_OFFSET, HTTP_PORT_OFFSET])?,
+            free.group(
+                instance.service.default_port(),
+                &[METRICS_PORT_OFFSET, HTTP_PORT_OFFSET],
+            )?,
         ))
     };
     instances.iter().map(choose).collect()
 }
 
 fn log_path(dir: &Path, one_process: bool, instance: Instance) -> PathBuf {
-    let name = if one_process { "standalone".to_owned() } else { instance.to_string() };
+    let name = if one_process {
+        "standalone".to_owned()
+    } else {
+        instance.to_string()
+    };
     dir.join("logs").join(format!("{name}.log"))
 }
 

@@ -48,8 +48,10 @@ impl LivenessPace {
     };
 
     /// The same where signatures, too, end within seconds.
-    pub const FORGETFUL: LivenessPace =
-        LivenessPace { signature_grace: Some(Duration::from_secs(1)), ..LivenessPace::QUICK };
+    pub const FORGETFUL: LivenessPace = LivenessPace {
+        signature_grace: Some(Duration::from_secs(1)),
+        ..LivenessPace::QUICK
+    };
 }
 
 impl MeshOptions {
@@ -143,7 +145,11 @@ mod tests {
     #[test]
     fn instances_are_numbered_and_the_first_has_the_plain_name() {
         let options = MeshOptions::new("d", "b").instances(Service::Scheduler, 2);
-        let names: Vec<String> = options.all_instances().iter().map(Instance::to_string).collect();
+        let names: Vec<String> = options
+            .all_instances()
+            .iter()
+            .map(Instance::to_string)
+            .collect();
         assert_eq!(names.len(), Service::ALL.len() + 1);
         assert_eq!(names[2..4], ["scheduler", "scheduler-1"]);
     }

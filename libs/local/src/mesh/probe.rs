@@ -38,8 +38,12 @@ impl Probe {
             .set("tls.certificate", file("gateway.crt"))
             .set("tls.key", file("gateway.key"))
             .set("tls.ca", file("ca.crt"));
-        let settings = Settings::read(Service::Gateway, &sources).map_err(|fault| anyhow!("{fault}"))?;
-        Ok(Probe { mesh: Mesh::new(settings, Shutdown::new()), peers: Mutex::default() })
+        let settings =
+            Settings::read(Service::Gateway, &sources).map_err(|fault| anyhow!("{fault}"))?;
+        Ok(Probe {
+            mesh: Mesh::new(settings, Shutdown::new()),
+            peers: Mutex::default(),
+        })
     }
 
     pub(super) async fn ask(&self, service: Service, address: String) -> ServiceStatus {
@@ -51,8 +55,12 @@ impl Probe {
 
     async fn info(&self, service: Service, address: &str) -> Result<GetServerInfoResponse, String> {
         let peer = self.peer(service, address)?;
-        let answer = MeshServiceClient::new(peer).get_server_info(GetServerInfoRequest {}).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| status.message().to_owned())
+        let answer = MeshServiceClient::new(peer)
+            .get_server_info(GetServerInfoRequest {})
+            .await;
+        answer
+            .map(tonic::Response::into_inner)
+            .map_err(|status| status.message().to_owned())
     }
 
     fn peer(&self, service: Service, address: &str) -> Result<Peer, String> {
@@ -60,7 +68,10 @@ impl Probe {
         if let Some(peer) = peers.get(address) {
             return Ok(peer.clone());
         }
-        let peer = self.mesh.peer_at(service, address).map_err(|error| error.to_string())?;
+        let peer = self
+            .mesh
+            .peer_at(service, address)
+            .map_err(|error| error.to_string())?;
         peers.insert(address.to_owned(), peer.clone());
         Ok(peer)
     }
@@ -68,7 +79,9 @@ impl Probe {
 
 impl ServiceStatus {
     fn told(service: Service, address: String, info: GetServerInfoResponse) -> ServiceStatus {
-        let started = info.start_time.and_then(|time| Timestamp::from_second(time.seconds).ok());
+        let started = info
+            .start_time
+            .and_then(|time| Timestamp::from_second(time.seconds).ok());
         ServiceStatus {
             service,
             address,

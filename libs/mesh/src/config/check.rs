@@ -17,16 +17,54 @@ use crate::spans::collector_uri;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
-    let mut check = Check { tree, faults: Vec::new() };
+    let mut check = Check {
+        tree,
+        faults: Vec::new(),
+    };
     let server = &common.server;
     check.duration("server.grace", server.grace, "0s", ms(0)..=minutes(60));
-    check.duration("server.max_deadline", server.max_deadline, "1ms", ms(1)..=minutes(60));
-    check.duration("server.handshake_timeout", server.handshake_timeout, "1ms", ms(1)..=minutes(1));
-    check.duration("server.ready_every", server.ready_every, "1ms", ms(1)..=minutes(60));
-    check.range("server.max_message", server.max_message, 1024..=MESSAGE_BYTES_MAX, "1KiB to 4MiB");
-    check.range("server.max_requests", server.max_requests, 1..=1_000_000, "1 to 1000000");
-    check.range("server.max_streams", server.max_streams, 1..=1_000_000, "1 to 1000000");
-    check.range("server.max_connections", server.max_connections, 1..=100_000, "1 to 100000");
+    check.duration(
+        "server.max_deadline",
+        server.max_deadline,
+        "1ms",
+        ms(1)..=minutes(60),
+    );
+    check.duration(
+        "server.handshake_timeout",
+        server.handshake_timeout,
+        "1ms",
+        ms(1)..=minutes(1),
+    );
+    check.duration(
+        "server.ready_every",
+        server.ready_every,
+        "1ms",
+        ms(1)..=minutes(60),
+    );
+    check.range(
+        "server.max_message",
+        server.max_message,
+        1024..=MESSAGE_BYTES_MAX,
+        "1KiB to 4MiB",
+    );
+    check.range(
+        "server.max_requests",
+        server.max_requests,
+        1..=1_000_000,
+        "1 to 1000000",
+    );
+    check.range(
+        "server.max_streams",
+        server.max_streams,
+        1..=1_000_000,
+        "1 to 1000000",
+    );
+    check.range(
+        "server.max_connections",
+        server.max_connections,
+        1..=100_000,
+        "1 to 100000",
+    );
     check.peers(&common.peers);
     check.filter(&common.telemetry.filter);
     check.collector(common.telemetry.otlp_endpoint.as_deref());
@@ -34,8 +72,16 @@ pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
 }
 
 pub(super) fn tls(tls: &Tls, tree: &Node) -> Vec<ConfigFault> {
-    let mut check = Check { tree, faults: Vec::new() };
-    check.duration("tls.reload_every", tls.reload_every, "1ms", ms(1)..=minutes(24 * 60));
+    let mut check = Check {
+        tree,
+        faults: Vec::new(),
+    };
+    check.duration(
+        "tls.reload_every",
+        tls.reload_every,
+        "1ms",
+        ms(1)..=minutes(24 * 60),
+    );
     check.faults
 }
 
@@ -54,10 +100,25 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn peers(&mut self, peers: &Peers) {
-        self.duration("peers.connect_timeout", peers.connect_timeout, "1ms", ms(1)..=minutes(1));
+        self.duration(
+            "peers.connect_timeout",
+            peers.connect_timeout,
+            "1ms",
+            ms(1)..=minutes(1),
+        );
         self.duration("peers.deadline", peers.deadline, "1ms", ms(1)..=minutes(60));
-        self.duration("peers.keep_alive_every", peers.keep_alive_every, "1ms", ms(1)..=minutes(60));
-        self.duration("peers.keep_alive_timeout", peers.keep_alive_timeout, "1ms", ms(1)..=minutes(60));
+        self.duration(
+            "peers.keep_alive_every",
+            peers.keep_alive_every,
+            "1ms",
+            ms(1)..=minutes(60),
+        );
+        self.duration(
+            "peers.keep_alive_timeout",
+            peers.keep_alive_timeout,
+            "1ms",
+            ms(1)..=minutes(60),
+        );
         self.range("peers.max_retries", peers.max_retries, 0..=10, "0 to 10");
         for service in Service::ALL {
             self.peer_address(service, &peers.address(service));
@@ -66,7 +127,8 @@ impl Check<'_> {
 
     fn peer_address(&mut self, service: Service, address: &str) {
         if peer_uri(address).is_none() {
-            let allowed = "https:// with a host and a port is allowed, such as `https://127.0.0.1:7412`";
+            let allowed =
+                "https:// with a host and a port is allowed, such as `https://127.0.0.1:7412`";
             self.fault(&format!("peers.{service}"), format!("`{address}`"), allowed);
         }
     }
@@ -88,7 +150,13 @@ impl Check<'_> {
         }
     }
 
-    fn duration(&mut self, key: &str, value: Duration, least: &str, allowed: RangeInclusive<Duration>) {
+    fn duration(
+        &mut self,
+        key: &str,
+        value: Duration,
+        least: &str,
+        allowed: RangeInclusive<Duration>,
+    ) {
         let most = allowed.end().as_secs() / 60;
         let words = format!("{least} to {most}m is allowed");
         if !allowed.contains(&value) {
@@ -109,9 +177,16 @@ impl Check<'_> {
     }
 
     fn fault(&mut self, key: &str, found: String, allowed: &str) {
-        let origin = self.tree.at(key).map(|node| format!(" ({})", node.origin)).unwrap_or_default();
+        let origin = self
+            .tree
+            .at(key)
+            .map(|node| format!(" ({})", node.origin))
+            .unwrap_or_default();
         let sentence = format!("found {found}{origin}, but {allowed}");
-        self.faults.push(ConfigFault { key: key.to_owned(), sentence });
+        self.faults.push(ConfigFault {
+            key: key.to_owned(),
+            sentence,
+        });
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) enum Stop {
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Stop::Unplaced(text) | Stop::Missing(text) | Stop::At(text) | Stop::MissingAt(text)) = self;
+        let (Stop::Unplaced(text) | Stop::Missing(text) | Stop::At(text) | Stop::MissingAt(text)) =
+            self;
         f.write_str(text)
     }
 }
@@ -64,12 +65,18 @@ pub(crate) struct NodeReader<'a> {
 
 impl<'a> NodeReader<'a> {
     pub(crate) fn root(node: &'a Node, notes: &'a Notes<'a>) -> Self {
-        NodeReader { node, key: String::new(), notes }
+        NodeReader {
+            node,
+            key: String::new(),
+            notes,
+        }
     }
 
     /// Notes the fault, which a visitor described without knowing where it stood.
     fn place(node: &Node, key: &str, notes: &Notes<'_>, stop: Stop) -> Stop {
-        let Stop::Unplaced(allowed) = stop else { return stop };
+        let Stop::Unplaced(allowed) = stop else {
+            return stop;
+        };
         if !matches!(node.value, Value::Missing) {
             notes.wrong_value(key, node, &allowed);
         }
@@ -209,18 +216,29 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
             Value::Untyped(text) => comma_separated(text, self.node),
             _ => return Err(self.refuse("a list is allowed")),
         };
-        let keyed =
-            items.into_iter().enumerate().map(|(index, item)| (format!("{}[{index}]", self.key), item));
-        let kept: Vec<_> = keyed.filter(|(key, _)| !self.notes.is_left_out(key)).collect();
-        visitor.visit_seq(Items { notes: self.notes, items: kept.into_iter() })
+        let keyed = items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| (format!("{}[{index}]", self.key), item));
+        let kept: Vec<_> = keyed
+            .filter(|(key, _)| !self.notes.is_left_out(key))
+            .collect();
+        visitor.visit_seq(Items {
+            notes: self.notes,
+            items: kept.into_iter(),
+        })
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
         let Value::Table(entries) = &self.node.value else {
             return Err(self.refuse("a section is allowed"));
         };
-        let kept = entries.iter().filter(|(name, _)| !self.notes.is_left_out(&join(&self.key, name)));
-        let entries = kept.map(|(name, node)| (name.clone(), node.clone())).collect();
+        let kept = entries
+            .iter()
+            .filter(|(name, _)| !self.notes.is_left_out(&join(&self.key, name)));
+        let entries = kept
+            .map(|(name, node)| (name.clone(), node.clone()))
+            .collect();
         visitor.visit_map(Entries::new(self.key, self.notes, entries))
     }
 
@@ -236,10 +254,12 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
             _ => return Err(self.refuse("a section with keys is allowed")),
         };
         let (key, notes) = (self.key, self.notes);
-        visitor.visit_map(Entries::new(key.clone(), notes, entries)).map_err(|stop| match stop {
-            Stop::Missing(field) => Stop::MissingAt(join(&key, &field)),
-            other => other,
-        })
+        visitor
+            .visit_map(Entries::new(key.clone(), notes, entries))
+            .map_err(|stop| match stop {
+                Stop::Missing(field) => Stop::MissingAt(join(&key, &field)),
+                other => other,
+            })
     }
 
     forward_to_deserialize_any! {
@@ -257,27 +277,49 @@ fn known_entries<'n>(
     for (name, node) in entries {
         let key = join(&reader.key, name);
         if !fields.contains(&name.as_str()) {
-            reader.notes.unknown_key(&key, node, name, fields, reader.key.is_empty());
+            reader
+                .notes
+                .unknown_key(&key, node, name, fields, reader.key.is_empty());
         } else if !reader.notes.is_left_out(&key) {
             known.push((name.clone(), node.clone()));
         }
     }
     let present = |name: &String| known.iter().any(|(known, _)| known == name);
-    let extra: Vec<_> = stand_ins(reader).into_iter().filter(|(name, _)| !present(name)).collect();
+    let extra: Vec<_> = stand_ins(reader)
+        .into_iter()
+        .filter(|(name, _)| !present(name))
+        .collect();
     known.into_iter().chain(extra).collect()
 }
 
 fn stand_ins(reader: &NodeReader<'_>) -> Vec<(String, Node)> {
-    reader.notes.stand_ins_below(&reader.key).into_iter().map(|name| (name, Node::missing())).collect()
+    reader
+        .notes
+        .stand_ins_below(&reader.key)
+        .into_iter()
+        .map(|name| (name, Node::missing()))
+        .collect()
 }
 
 fn comma_separated(text: &str, node: &Node) -> Vec<Node> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(|part| Node { value: Value::Untyped(part.to_owned()), origin: node.origin.clone() }).collect()
+    let parts = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    parts
+        .map(|part| Node {
+            value: Value::Untyped(part.to_owned()),
+            origin: node.origin.clone(),
+        })
+        .collect()
 }
 
 fn join(key: &str, name: &str) -> String {
-    if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") }
+    if key.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{key}.{name}")
+    }
 }
 
 struct Entries<'a> {
@@ -289,15 +331,25 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     fn new(key: String, notes: &'a Notes<'a>, entries: Vec<(String, Node)>) -> Self {
-        Entries { key, notes, entries: entries.into_iter(), value: None }
+        Entries {
+            key,
+            notes,
+            entries: entries.into_iter(),
+            value: None,
+        }
     }
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {
     type Error = Stop;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Stop> {
-        let Some((name, node)) = self.entries.next() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Stop> {
+        let Some((name, node)) = self.entries.next() else {
+            return Ok(None);
+        };
         let key: StrDeserializer<'_, Stop> = name.as_str().into_deserializer();
         let read = seed.deserialize(key)?;
         self.value = Some((name, node));
@@ -305,10 +357,17 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
-        let (name, node) = self.value.take().ok_or_else(|| Stop::Unplaced("value before key".to_owned()))?;
+        let (name, node) = self
+            .value
+            .take()
+            .ok_or_else(|| Stop::Unplaced("value before key".to_owned()))?;
         let key = join(&self.key, &name);
-        seed.deserialize(NodeReader { node: &node, key: key.clone(), notes: self.notes })
-            .map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
+        seed.deserialize(NodeReader {
+            node: &node,
+            key: key.clone(),
+            notes: self.notes,
+        })
+        .map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
     }
 }
 
@@ -320,9 +379,20 @@ struct Items<'a> {
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Stop;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Stop> {
-        let Some((key, node)) = self.items.next() else { return Ok(None) };
-        let reader = NodeReader { node: &node, key: key.clone(), notes: self.notes };
-        seed.deserialize(reader).map(Some).map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Stop> {
+        let Some((key, node)) = self.items.next() else {
+            return Ok(None);
+        };
+        let reader = NodeReader {
+            node: &node,
+            key: key.clone(),
+            notes: self.notes,
+        };
+        seed.deserialize(reader)
+            .map(Some)
+            .map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
     }
 }

@@ -30,12 +30,19 @@ pub enum BadKeys {
 impl SigningKeys {
     /// The id and the bytes of the key that signs.
     pub fn current(&self) -> Option<(&str, &[u8])> {
-        self.0.first().map(|key| (key.kid.as_str(), key.secret.expose_secret().as_bytes()))
+        self.0
+            .first()
+            .map(|key| (key.kid.as_str(), key.secret.expose_secret().as_bytes()))
     }
 
     pub fn ring(&self) -> Result<KeyRing, BadKeys> {
         let key = |key: &Key| SigningKey::new(&key.kid, key.secret.expose_secret().as_bytes());
-        let mut keys = self.0.iter().map(key).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut keys = self
+            .0
+            .iter()
+            .map(key)
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter();
         let current = keys.next().ok_or(BadKeys::None)?;
         Ok(KeyRing::new(current, keys)?)
     }

@@ -88,11 +88,13 @@ pub struct Server {
 
 impl Server {
     pub fn address(&self, service: Service) -> SocketAddr {
-        self.listen.unwrap_or_else(|| loopback(service.default_port()))
+        self.listen
+            .unwrap_or_else(|| loopback(service.default_port()))
     }
 
     pub fn metrics_address(&self, service: Service) -> SocketAddr {
-        self.metrics_listen.unwrap_or_else(|| loopback(service.default_port() + METRICS_PORT_OFFSET))
+        self.metrics_listen
+            .unwrap_or_else(|| loopback(service.default_port() + METRICS_PORT_OFFSET))
     }
 }
 
@@ -219,7 +221,11 @@ pub struct Telemetry {
 
 impl Default for Telemetry {
     fn default() -> Telemetry {
-        Telemetry { format: LogFormat::Json, filter: "info".to_owned(), otlp_endpoint: None }
+        Telemetry {
+            format: LogFormat::Json,
+            filter: "info".to_owned(),
+            otlp_endpoint: None,
+        }
     }
 }
 
@@ -236,12 +242,22 @@ impl<C: DeserializeOwned> Settings<C> {
         let tree = sources.tree().map_err(Fault::Config)?;
         let (common_part, own_part) = tree.split(&COMMON_SECTIONS);
         let (tls_part, common_part) = common_part.split(&["tls"]);
-        let tls = read::read(&tls_part, &Neighbours::default()).and_then(|part| load(service, part, &tree));
-        let common = read::read(&common_part, &Neighbours::default()).and_then(|part| checked(part, &tree));
-        let neighbours = Neighbours { known: &COMMON_SECTIONS, ignored: &foreign_sections(service) };
+        let tls = read::read(&tls_part, &Neighbours::default())
+            .and_then(|part| load(service, part, &tree));
+        let common =
+            read::read(&common_part, &Neighbours::default()).and_then(|part| checked(part, &tree));
+        let neighbours = Neighbours {
+            known: &COMMON_SECTIONS,
+            ignored: &foreign_sections(service),
+        };
         let own = read::read(&own_part, &neighbours);
         match (common, tls, own) {
-            (Ok(common), Ok(tls), Ok(own)) => Ok(Settings { service, common, own, tls }),
+            (Ok(common), Ok(tls), Ok(own)) => Ok(Settings {
+                service,
+                common,
+                own,
+                tls,
+            }),
             (common, tls, own) => Err(all_of([common.err(), tls.err(), own.err()])),
         }
     }
@@ -266,12 +282,19 @@ fn load(service: Service, part: TlsPart, tree: &Node) -> Result<crate::tls::Tls,
 
 fn checked(common: Common, tree: &Node) -> Result<Common, Vec<ConfigFault>> {
     let faults = check::common(&common, tree);
-    if faults.is_empty() { Ok(common) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(common)
+    } else {
+        Err(faults)
+    }
 }
 
 /// Sections that this service leaves to others. Its own are known to its type.
 fn foreign_sections(service: Service) -> Vec<&'static str> {
-    let others = Service::ALL.into_iter().filter(|other| *other != service).map(Service::name);
+    let others = Service::ALL
+        .into_iter()
+        .filter(|other| *other != service)
+        .map(Service::name);
     others.chain(SHARED_SECTIONS).collect()
 }
 

@@ -59,14 +59,31 @@ impl<'a> Notes<'a> {
     }
 
     pub(crate) fn note(&self, key: &str, sentence: impl Into<String>) {
-        self.faults.borrow_mut().entry(key.to_owned()).or_insert_with(|| sentence.into());
+        self.faults
+            .borrow_mut()
+            .entry(key.to_owned())
+            .or_insert_with(|| sentence.into());
     }
 
     pub(crate) fn wrong_value(&self, key: &str, node: &Node, allowed: &str) {
-        self.note(key, format!("found {} ({}), but {allowed}", found(key, &node.value), node.origin));
+        self.note(
+            key,
+            format!(
+                "found {} ({}), but {allowed}",
+                found(key, &node.value),
+                node.origin
+            ),
+        );
     }
 
-    pub(crate) fn unknown_key(&self, key: &str, node: &Node, name: &str, known: &[&str], at_root: bool) {
+    pub(crate) fn unknown_key(
+        &self,
+        key: &str,
+        node: &Node,
+        name: &str,
+        known: &[&str],
+        at_root: bool,
+    ) {
         if at_root && self.neighbours.ignored.contains(&name) {
             return;
         }
@@ -124,7 +141,11 @@ impl<'a> Notes<'a> {
     }
 
     fn into_faults(self) -> Vec<ConfigFault> {
-        self.faults.into_inner().into_iter().map(|(key, sentence)| ConfigFault { key, sentence }).collect()
+        self.faults
+            .into_inner()
+            .into_iter()
+            .map(|(key, sentence)| ConfigFault { key, sentence })
+            .collect()
     }
 }
 
@@ -145,12 +166,18 @@ fn found(key: &str, value: &Value) -> String {
 fn is_secret(key: &str) -> bool {
     let name = key.rsplit('.').next().unwrap_or(key);
     let name = name.split('[').next().unwrap_or(name);
-    ["password", "secret", "token", "pepper", "url"].iter().any(|word| name.contains(word))
+    ["password", "secret", "token", "pepper", "url"]
+        .iter()
+        .any(|word| name.contains(word))
         || name.ends_with("key")
         || name.ends_with("keys")
 }
 
 fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let distance = |candidate: &&str| strsim::damerau_levenshtein(name, candidate);
-    known.iter().copied().filter(|k| distance(k) <= 2).min_by_key(distance)
+    known
+        .iter()
+        .copied()
+        .filter(|k| distance(k) <= 2)
+        .min_by_key(distance)
 }

@@ -25,8 +25,14 @@ impl Sources {
     pub fn from_process() -> Sources {
         let mut sources = Sources::new();
         for (name, value) in std::env::vars_os() {
-            let (Some(name), Some(text)) = (name.to_str(), value.to_str()) else { continue };
-            sources = if name == "SERVO_CONFIG" { sources.file(text) } else { sources.variable(name, text) };
+            let (Some(name), Some(text)) = (name.to_str(), value.to_str()) else {
+                continue;
+            };
+            sources = if name == "SERVO_CONFIG" {
+                sources.file(text)
+            } else {
+                sources.variable(name, text)
+            };
         }
         sources
     }
@@ -38,7 +44,10 @@ impl Sources {
 
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Sources {
         let name = name.into();
-        if name.strip_prefix("SERVO_").is_some_and(|rest| rest.contains("__")) {
+        if name
+            .strip_prefix("SERVO_")
+            .is_some_and(|rest| rest.contains("__"))
+        {
             self.variables.push((name, value.into()));
         }
         self
@@ -54,16 +63,26 @@ impl Sources {
     pub(crate) fn tree(&self) -> Result<Node, Vec<ConfigFault>> {
         let mut root = match &self.file {
             Some(path) => read_file(path).map_err(|fault| vec![fault])?,
-            None => Node { value: Value::Table(BTreeMap::new()), origin: Origin::Program },
+            None => Node {
+                value: Value::Table(BTreeMap::new()),
+                origin: Origin::Program,
+            },
         };
         let mut faults = Vec::new();
         for (name, value) in &self.variables {
-            faults.extend(root.put(&dotted(name), value, Origin::Variable(name.clone())).err());
+            faults.extend(
+                root.put(&dotted(name), value, Origin::Variable(name.clone()))
+                    .err(),
+            );
         }
         for (key, value) in &self.overrides {
             faults.extend(root.put(key, value, Origin::Program).err());
         }
-        if faults.is_empty() { Ok(root) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(root)
+        } else {
+            Err(faults)
+        }
     }
 }
 
@@ -106,25 +125,35 @@ impl fmt::Display for Origin {
 
 impl Node {
     pub(crate) fn missing() -> Node {
-        Node { value: Value::Missing, origin: Origin::Program }
+        Node {
+            value: Value::Missing,
+            origin: Origin::Program,
+        }
     }
 
     /// The node at a dotted key, for telling where a value came from.
     pub(crate) fn at(&self, dotted: &str) -> Option<&Node> {
-        dotted.split('.').try_fold(self, |node, part| match &node.value {
-            Value::Table(entries) => entries.get(part),
-            _ => None,
-        })
+        dotted
+            .split('.')
+            .try_fold(self, |node, part| match &node.value {
+                Value::Table(entries) => entries.get(part),
+                _ => None,
+            })
     }
 
     /// The root's entries by these names, and the other ones.
     pub(crate) fn split(&self, names: &[&str]) -> (Node, Node) {
-        let Value::Table(entries) = &self.value else { return (self.clone(), Node::missing()) };
+        let Value::Table(entries) = &self.value else {
+            return (self.clone(), Node::missing());
+        };
         let (named, others) = entries
             .clone()
             .into_iter()
             .partition::<BTreeMap<_, _>, _>(|(key, _)| names.contains(&key.as_str()));
-        let table = |entries| Node { value: Value::Table(entries), origin: self.origin.clone() };
+        let table = |entries| Node {
+            value: Value::Table(entries),
+            origin: self.origin.clone(),
+        };
         (table(named), table(others))
     }
 
@@ -134,33 +163,59 @@ impl Node {
             let Value::Table(entries) = &mut node.value else {
                 return Err(not_a_section(dotted, &node.origin, &origin));
             };
-            let section = || Node { value: Value::Table(BTreeMap::new()), origin: origin.clone() };
+            let section = || Node {
+                value: Value::Table(BTreeMap::new()),
+                origin: origin.clone(),
+            };
             node = entries.entry(part.to_owned()).or_insert_with(section);
         }
-        *node = Node { value: Value::Untyped(text.to_owned()), origin };
+        *node = Node {
+            value: Value::Untyped(text.to_owned()),
+            origin,
+        };
         Ok(())
     }
 }
 
 /// `SERVO_SERVER__MAX_REQUESTS` is `server.max_requests`.
 fn dotted(variable: &str) -> String {
-    variable.strip_prefix("SERVO_").unwrap_or(variable).to_lowercase().replace("__", ".")
+    variable
+        .strip_prefix("SERVO_")
+        .unwrap_or(variable)
+        .to_lowercase()
+        .replace("__", ".")
 }
 
 fn not_a_section(dotted: &str, taken: &Origin, origin: &Origin) -> ConfigFault {
-    let sentence = format!("({origin}) cannot be set, since a part of its name already is a value ({taken})");
-    ConfigFault { key: dotted.to_owned(), sentence }
+    let sentence =
+        format!("({origin}) cannot be set, since a part of its name already is a value ({taken})");
+    ConfigFault {
+        key: dotted.to_owned(),
+        sentence,
+    }
 }
 
 fn read_file(path: &Path) -> Result<Node, ConfigFault> {
-    let fault = |sentence| ConfigFault { key: "SERVO_CONFIG".to_owned(), sentence };
+    let fault = |sentence| ConfigFault {
+        key: "SERVO_CONFIG".to_owned(),
+        sentence,
+    };
     let text = std::fs::read_to_string(path)
         .map_err(|e| fault(format!("the file {} cannot be read: {e}", path.display())))?;
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-        let line = e.span().map_or(1, |span| text[..span.start].lines().count().max(1));
-        fault(format!("the file {} is not TOML at line {line}: {}", path.display(), e.message()))
+        let line = e
+            .span()
+            .map_or(1, |span| text[..span.start].lines().count().max(1));
+        fault(format!(
+            "the file {} is not TOML at line {line}: {}",
+            path.display(),
+            e.message()
+        ))
     })?;
-    Ok(from_toml(toml::Value::Table(table), &Origin::File(Arc::from(path))))
+    Ok(from_toml(
+        toml::Value::Table(table),
+        &Origin::File(Arc::from(path)),
+    ))
 }
 
 fn from_toml(value: toml::Value, origin: &Origin) -> Node {
@@ -170,10 +225,18 @@ fn from_toml(value: toml::Value, origin: &Origin) -> Node {
         toml::Value::Float(number) => Value::Float(number),
         toml::Value::Boolean(truth) => Value::Boolean(truth),
         toml::Value::Datetime(time) => Value::Text(time.to_string()),
-        toml::Value::Array(items) => Value::List(items.into_iter().map(|i| from_toml(i, origin)).collect()),
-        toml::Value::Table(entries) => {
-            Value::Table(entries.into_iter().map(|(key, v)| (key, from_toml(v, origin))).collect())
+        toml::Value::Array(items) => {
+            Value::List(items.into_iter().map(|i| from_toml(i, origin)).collect())
         }
+        toml::Value::Table(entries) => Value::Table(
+            entries
+                .into_iter()
+                .map(|(key, v)| (key, from_toml(v, origin)))
+                .collect(),
+        ),
     };
-    Node { value, origin: origin.clone() }
+    Node {
+        value,
+        origin: origin.clone(),
+    }
 }

@@ -13,19 +13,28 @@ use serde::de::{self, Unexpected, Visitor};
 /// Reads a duration such as `"250ms"`; a bare number has no unit and is refused.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let expected = "a duration, a whole number with ms, s, m or h, such as `250ms` or `5s`,";
-    deserializer.deserialize_any(Text { parse: parse_duration, expected })
+    deserializer.deserialize_any(Text {
+        parse: parse_duration,
+        expected,
+    })
 }
 
 /// Reads a size such as `"4MiB"` in bytes.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let expected = "a size, a whole number with B, KiB or MiB, such as `64KiB` or `4MiB`,";
-    deserializer.deserialize_any(Text { parse: parse_size, expected })
+    deserializer.deserialize_any(Text {
+        parse: parse_size,
+        expected,
+    })
 }
 
 /// Reads an address to listen on.
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let expected = "an IP address with a port, such as `127.0.0.1:7412` or `[::]:7412`,";
-    let address = deserializer.deserialize_any(Text { parse: |text| text.parse().ok(), expected })?;
+    let address = deserializer.deserialize_any(Text {
+        parse: |text| text.parse().ok(),
+        expected,
+    })?;
     Ok(Some(address))
 }
 
@@ -87,9 +96,17 @@ mod tests {
         check("5 s", Some(Duration::from_secs(5)));
         check("2m", Some(Duration::from_secs(120)));
         check("1h", Some(Duration::from_secs(3600)));
-        for wrong in
-            ["", "5", "s", "-5s", "1.5s", "5d", "5 seconds", "99999999999999999999s", "18446744073709551615h"]
-        {
+        for wrong in [
+            "",
+            "5",
+            "s",
+            "-5s",
+            "1.5s",
+            "5d",
+            "5 seconds",
+            "99999999999999999999s",
+            "18446744073709551615h",
+        ] {
             check(wrong, None);
         }
     }

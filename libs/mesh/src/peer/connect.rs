@@ -49,20 +49,37 @@ pub(super) type LastEnd = Arc<Mutex<Option<Trouble>>>;
 impl Target {
     pub(super) async fn connect(self, last_end: LastEnd) -> Result<TokioIo<Observed>, Trouble> {
         let connected = tokio::time::timeout(self.timeout, self.shake_hands()).await;
-        let timed_out = || self.unreachable(&format!("no TLS connection within {:?}", self.timeout));
+        let timed_out =
+            || self.unreachable(&format!("no TLS connection within {:?}", self.timeout));
         let stream = connected.unwrap_or_else(|_| Err(timed_out()))?;
         *last_end.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok(TokioIo::new(Observed { stream, target: self, last_end, heard: false }))
+        Ok(TokioIo::new(Observed {
+            stream,
+            target: self,
+            last_end,
+            heard: false,
+        }))
     }
 
     async fn shake_hands(&self) -> Result<TlsStream<TcpStream>, Trouble> {
-        let host = self.address.host().unwrap_or_default().trim_matches(['[', ']']);
-        let port = self.address.port_u16().unwrap_or(self.service.default_port());
-        let tcp =
-            TcpStream::connect((host, port)).await.map_err(|error| self.unreachable(&error.to_string()))?;
-        tcp.set_nodelay(true).map_err(|error| self.unreachable(&error.to_string()))?;
-        let config =
-            self.tls.client_config(self.service).map_err(|error| self.not_trusted(&error.to_string()))?;
+        let host = self
+            .address
+            .host()
+            .unwrap_or_default()
+            .trim_matches(['[', ']']);
+        let port = self
+            .address
+            .port_u16()
+            .unwrap_or(self.service.default_port());
+        let tcp = TcpStream::connect((host, port))
+            .await
+            .map_err(|error| self.unreachable(&error.to_string()))?;
+        tcp.set_nodelay(true)
+            .map_err(|error| self.unreachable(&error.to_string()))?;
+        let config = self
+            .tls
+            .client_config(self.service)
+            .map_err(|error| self.not_trusted(&error.to_string()))?;
         let name = ServerName::try_from(self.service.name())
             .map_err(|error| self.not_trusted(&error.to_string()))?;
         let connecting = TlsConnector::from(Arc::new(config)).connect(name, tcp);
@@ -71,7 +88,9 @@ impl Target {
 
     /// An IO error of a TLS stream in words that say which certificate, which file, which side.
     fn explain(&self, error: &io::Error) -> Trouble {
-        let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let tls = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match tls {
             Some(rustls::Error::AlertReceived(alert)) => self.refused_us(*alert),
             Some(rustls::Error::InvalidCertificate(why)) => self.refuse_them(why),
@@ -92,12 +111,16 @@ impl Target {
             AlertDescription::CertificateExpired => {
                 format!("it refused our certificate {own}: it has expired")
             }
-            AlertDescription::CertificateRequired => "it wants a certificate and we showed none".to_owned(),
+            AlertDescription::CertificateRequired => {
+                "it wants a certificate and we showed none".to_owned()
+            }
             AlertDescription::BadCertificate
             | AlertDescription::CertificateUnknown
             | AlertDescription::UnsupportedCertificate
             | AlertDescription::CertificateRevoked
-            | AlertDescription::AccessDenied => format!("it refused our certificate {own} ({alert:?})"),
+            | AlertDescription::AccessDenied => {
+                format!("it refused our certificate {own} ({alert:?})")
+            }
             other => return self.unreachable(&format!("it ended the TLS handshake ({other:?})")),
         })
     }
@@ -124,7 +147,11 @@ impl Target {
     }
 
     fn unreachable(&self, why: &str) -> Trouble {
-        Trouble::Unreachable(format!("{} at {} cannot be reached: {why}", self.service, self.authority()))
+        Trouble::Unreachable(format!(
+            "{} at {} cannot be reached: {why}",
+            self.service,
+            self.authority()
+        ))
     }
 
     fn not_trusted(&self, why: &str) -> Trouble {
@@ -136,7 +163,9 @@ impl Target {
     }
 
     fn authority(&self) -> &str {
-        self.address.authority().map_or("", |authority| authority.as_str())
+        self.address
+            .authority()
+            .map_or("", |authority| authority.as_str())
     }
 }
 
@@ -166,8 +195,9 @@ impl AsyncRead for Observed {
         match &polled {
             Poll::Ready(Ok(())) if buf.filled().len() > before => self.heard = true,
             Poll::Ready(Ok(())) if !self.heard => {
-                let trouble =
-                    self.target.unreachable("it closed the connection right after the TLS handshake");
+                let trouble = self
+                    .target
+                    .unreachable("it closed the connection right after the TLS handshake");
                 self.note(trouble);
             }
             Poll::Ready(Err(error)) => {
@@ -181,7 +211,11 @@ impl AsyncRead for Observed {
 }
 
 impl AsyncWrite for Observed {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, data)
     }
 

@@ -46,7 +46,11 @@ struct Live {
 
 impl Link {
     pub(super) fn new(target: Target, peers: Peers) -> Link {
-        Link { target, peers, live: Mutex::new(None) }
+        Link {
+            target,
+            peers,
+            live: Mutex::new(None),
+        }
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Failure> {
@@ -73,7 +77,11 @@ impl Link {
         let (target, end) = (self.target.clone(), last_end.clone());
         let connector = service_fn(move |_: Uri| target.clone().connect(end.clone()));
         let channel = self.endpoint().connect_with_connector_lazy(connector);
-        Live { generation, channel, last_end }
+        Live {
+            generation,
+            channel,
+            last_end,
+        }
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -92,10 +100,20 @@ impl Link {
 
     fn failure(&self, error: &tonic::transport::Error, live: &Live) -> Failure {
         if let Some(trouble) = cause::<Trouble>(error) {
-            return Failure { trouble: trouble.clone(), fate: Fate::NoConnection };
+            return Failure {
+                trouble: trouble.clone(),
+                fate: Fate::NoConnection,
+            };
         }
-        let end = live.last_end.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Failure { trouble: end.unwrap_or_else(|| self.target.unexplained(error)), fate: fate(error) }
+        let end = live
+            .last_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        Failure {
+            trouble: end.unwrap_or_else(|| self.target.unexplained(error)),
+            fate: fate(error),
+        }
     }
 }
 
@@ -107,7 +125,11 @@ fn fate(error: &tonic::transport::Error) -> Fate {
         let good_order = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
         error.is_remote() && (good_order || error.reason() == Some(h2::Reason::REFUSED_STREAM))
     });
-    if cancelled || turned_away { Fate::NotTaken } else { Fate::Unknown }
+    if cancelled || turned_away {
+        Fate::NotTaken
+    } else {
+        Fate::Unknown
+    }
 }
 
 /// The first error of type `E` in the chain of causes.

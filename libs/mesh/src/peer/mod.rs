@@ -66,14 +66,17 @@ impl Peer {
             default_deadline: peers.deadline,
             link: Link::new(target, peers.clone()),
         };
-        Peer { shared: Arc::new(shared) }
+        Peer {
+            shared: Arc::new(shared),
+        }
     }
 }
 
 pub(crate) fn parse_address(service: Service, address: &str) -> Result<Uri, Error> {
     let wrong = || {
-        let message =
-            format!("`{address}` is no address of the {service}; https:// with a host and a port is");
+        let message = format!(
+            "`{address}` is no address of the {service}; https:// with a host and a port is"
+        );
         Error::new(Reason::InvalidField, message)
     };
     peer_uri(address).ok_or_else(wrong)
@@ -95,9 +98,9 @@ impl tower::Service<Request<Body>> for Peer {
         Box::pin(async move {
             let call = shared.call(request, deadline, trace);
             match deadline {
-                Some(deadline) => {
-                    tokio::time::timeout_at(deadline, call).await.unwrap_or_else(|_| Err(shared.late()))
-                }
+                Some(deadline) => tokio::time::timeout_at(deadline, call)
+                    .await
+                    .unwrap_or_else(|_| Err(shared.late())),
                 None => call.await,
             }
         })
@@ -117,10 +120,15 @@ impl Shared {
         let method = access::method_of(request.uri().path());
         if method.is_none_or(|method| method.client_streaming) {
             set_timeout(&mut request, deadline);
-            return self.link.send(request).await.map_err(|failure| status(failure.trouble));
+            return self
+                .link
+                .send(request)
+                .await
+                .map_err(|failure| status(failure.trouble));
         }
         let idempotent = method.is_some_and(|method| method.idempotent);
-        self.call_repeatedly(Kept::of(request).await?, deadline, idempotent).await
+        self.call_repeatedly(Kept::of(request).await?, deadline, idempotent)
+            .await
     }
 
     /// A request that cannot have been served may be sent again whatever it does; one that may have been only
@@ -141,8 +149,12 @@ impl Shared {
                 Err(failure) => idempotent || failure.fate != Fate::Unknown,
             };
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let delay = repeatable.then(|| self.retries.next_try(tries, left, rand::random())).flatten();
-            let Some(delay) = delay else { return outcome.map_err(|failure| status(failure.trouble)) };
+            let delay = repeatable
+                .then(|| self.retries.next_try(tries, left, rand::random()))
+                .flatten();
+            let Some(delay) = delay else {
+                return outcome.map_err(|failure| status(failure.trouble));
+            };
             tokio::time::sleep(delay).await;
         }
     }
@@ -169,10 +181,13 @@ impl Shared {
     /// The earliest of what the call asks for and what the call being served has left. A call that inherits
     /// nothing and ends with one answer gets the configured deadline.
     fn deadline(&self, request: &Request<Body>) -> Option<Instant> {
-        let asked =
-            request.headers().get(GRPC_TIMEOUT).and_then(|value| deadline::parse(value.to_str().ok()?));
+        let asked = request
+            .headers()
+            .get(GRPC_TIMEOUT)
+            .and_then(|value| deadline::parse(value.to_str().ok()?));
         let earliest = [asked, scope::time_left()].into_iter().flatten().min();
-        let streams = access::method_of(request.uri().path()).is_some_and(|method| method.server_streaming);
+        let streams =
+            access::method_of(request.uri().path()).is_some_and(|method| method.server_streaming);
         let timeout = earliest.or((!streams).then_some(self.default_deadline))?;
         Instant::now().checked_add(timeout)
     }
@@ -195,12 +210,19 @@ struct Kept {
 impl Kept {
     async fn of(request: Request<Body>) -> Result<Kept, Status> {
         let (head, body) = request.into_parts();
-        let body = Limited::new(body, KEPT_BYTES_MAX).collect().await.map_err(|error| too_large(&*error))?;
-        Ok(Kept { head, body: body.to_bytes() })
+        let body = Limited::new(body, KEPT_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| too_large(&*error))?;
+        Ok(Kept {
+            head,
+            body: body.to_bytes(),
+        })
     }
 
     fn request(&self, deadline: Option<Instant>) -> Request<Body> {
-        let mut request = Request::from_parts(self.head.clone(), Body::new(Full::new(self.body.clone())));
+        let mut request =
+            Request::from_parts(self.head.clone(), Body::new(Full::new(self.body.clone())));
         set_timeout(&mut request, deadline);
         request
     }
@@ -220,12 +242,22 @@ fn too_large(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Status 
         let message = format!("the request has more than {KEPT_BYTES_MAX} bytes");
         return Error::new(Reason::MessageTooLarge, message).into();
     }
-    let broken = || Error::new(Reason::CallerCancelled, format!("the request broke off: {error}")).into();
-    error.downcast_ref::<Status>().cloned().unwrap_or_else(broken)
+    let broken = || {
+        Error::new(
+            Reason::CallerCancelled,
+            format!("the request broke off: {error}"),
+        )
+        .into()
+    };
+    error
+        .downcast_ref::<Status>()
+        .cloned()
+        .unwrap_or_else(broken)
 }
 
 fn is_unavailable(response: &Response<Body>) -> bool {
-    Status::from_header_map(response.headers()).is_some_and(|status| status.code() == Code::Unavailable)
+    Status::from_header_map(response.headers())
+        .is_some_and(|status| status.code() == Code::Unavailable)
 }
 
 fn status(trouble: Trouble) -> Status {

@@ -23,7 +23,10 @@ pub(super) struct Retries {
 
 impl Retries {
     pub(super) fn new(max: u32) -> Retries {
-        Retries { budget: TpsBudget::new(BUDGET_WINDOW, RETRIES_PER_SECOND_MIN, RETRY_SHARE), max }
+        Retries {
+            budget: TpsBudget::new(BUDGET_WINDOW, RETRIES_PER_SECOND_MIN, RETRY_SHARE),
+            max,
+        }
     }
 
     pub(super) fn first_try(&self) {
@@ -31,7 +34,12 @@ impl Retries {
     }
 
     /// How long to wait before the next try, or `None` if there is none. `jitter` is from 0 to 1.
-    pub(super) fn next_try(&self, tries: u32, left: Option<Duration>, jitter: f64) -> Option<Duration> {
+    pub(super) fn next_try(
+        &self,
+        tries: u32,
+        left: Option<Duration>,
+        jitter: f64,
+    ) -> Option<Duration> {
         let delay = delay(tries, jitter);
         let in_time = left.is_none_or(|left| delay < left);
         (tries <= self.max && in_time && self.budget.withdraw()).then_some(delay)
@@ -60,17 +68,31 @@ mod tests {
         let retries = Retries::new(2);
         assert!(retries.next_try(2, None, 0.5).is_some());
         assert!(retries.next_try(3, None, 0.5).is_none());
-        assert!(retries.next_try(1, Some(Duration::from_millis(1)), 0.5).is_none());
+        assert!(
+            retries
+                .next_try(1, Some(Duration::from_millis(1)), 0.5)
+                .is_none()
+        );
     }
 
     #[test]
     fn a_budget_ends_a_storm_and_is_refilled_by_calls() {
         let retries = Retries::new(10);
-        let spent = std::iter::from_fn(|| retries.next_try(1, None, 0.5)).take(10_000).count();
-        assert_eq!(spent, (RETRIES_PER_SECOND_MIN as u64 * BUDGET_WINDOW.as_secs()) as usize);
+        let spent = std::iter::from_fn(|| retries.next_try(1, None, 0.5))
+            .take(10_000)
+            .count();
+        assert_eq!(
+            spent,
+            (RETRIES_PER_SECOND_MIN as u64 * BUDGET_WINDOW.as_secs()) as usize
+        );
         for _ in 0..50 {
             retries.first_try();
         }
-        assert_eq!(std::iter::from_fn(|| retries.next_try(1, None, 0.5)).take(10_000).count(), 10);
+        assert_eq!(
+            std::iter::from_fn(|| retries.next_try(1, None, 0.5))
+                .take(10_000)
+                .count(),
+            10
+        );
     }
 }

@@ -42,9 +42,15 @@ pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, 
     TcpListener::bind(address).await.map_err(|error| {
         let sentence = match error.kind() {
             io::ErrorKind::AddrInUse => {
-                format!("port {} on {} is in use: set {key}", address.port(), address.ip())
+                format!(
+                    "port {} on {} is in use: set {key}",
+                    address.port(),
+                    address.ip()
+                )
             }
-            io::ErrorKind::PermissionDenied => format!("listening on {address} is not permitted: set {key}"),
+            io::ErrorKind::PermissionDenied => {
+                format!("listening on {address} is not permitted: set {key}")
+            }
             _ => format!("cannot listen on {address} ({error}): set {key}"),
         };
         Fault::Runtime(sentence)
@@ -65,12 +71,19 @@ impl Listener {
         let mut connections = JoinSet::new();
         self.accept(&mut connections).await?;
         drop(self.tcp);
-        self.core.drain(connections, "calls were still under way at the end of server.grace").await;
+        self.core
+            .drain(
+                connections,
+                "calls were still under way at the end of server.grace",
+            )
+            .await;
         Ok(())
     }
 
     async fn accept(&self, connections: &mut JoinSet<()>) -> Result<(), Fault> {
-        let places = Arc::new(Semaphore::new(self.core.common.server.max_connections as usize));
+        let places = Arc::new(Semaphore::new(
+            self.core.common.server.max_connections as usize,
+        ));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
         let mut generation = self.core.tls.generation();
         let mut acceptor = self.acceptor()?;
@@ -100,13 +113,20 @@ impl Listener {
 
     fn permits(&self, places: &Arc<Semaphore>, handshakes: &Arc<Semaphore>) -> Option<Permits> {
         let take = |from: &Arc<Semaphore>, limit| {
-            from.clone()
-                .try_acquire_owned()
-                .map_err(|_| self.core.metrics.shed.get_or_create(&ShedLabels { limit }).inc())
+            from.clone().try_acquire_owned().map_err(|_| {
+                self.core
+                    .metrics
+                    .shed
+                    .get_or_create(&ShedLabels { limit })
+                    .inc()
+            })
         };
         let connection = take(places, "max_connections").ok()?;
         let handshake = take(handshakes, "handshakes").ok()?;
-        Some(Permits { connection, handshake })
+        Some(Permits {
+            connection,
+            handshake,
+        })
     }
 
     fn connection(
@@ -118,7 +138,9 @@ impl Listener {
         let (gate, shutdown, door) = (self.gate.clone(), self.core.shutdown.clone(), self.door);
         let timeout = self.core.common.server.handshake_timeout;
         async move {
-            let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else { return };
+            let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else {
+                return;
+            };
             drop(permits.handshake);
             serve(stream, gate, door, shutdown, generation).await;
             drop(permits.connection);
@@ -217,7 +239,11 @@ fn peer_of(stream: &TlsStream<TcpStream>) -> PeerIdentity {
 
 fn connection_builder(speaks_http2: bool) -> auto::Builder<TokioExecutor> {
     let builder = auto::Builder::new(TokioExecutor::new());
-    let mut builder = if speaks_http2 { builder.http2_only() } else { builder.http1_only() };
+    let mut builder = if speaks_http2 {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
+    };
     builder
         .http1()
         .timer(TokioTimer::new())

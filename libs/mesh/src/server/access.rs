@@ -12,7 +12,11 @@ const PRESIGNED: &str = "servo-presigned";
 const WORKER_PERMISSIONS: &str = "work.";
 
 /// The caller of an admitted call, or why it is refused.
-pub(super) fn authorise(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
+pub(super) fn authorise(
+    method: &Method,
+    peer: &PeerIdentity,
+    headers: &HeaderMap,
+) -> Result<Caller, Error> {
     match &method.access {
         Access::Open => open(method, peer, headers),
         Access::Callers(services) => internal(method, services, peer),
@@ -33,7 +37,9 @@ fn open(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Cal
 
 fn internal(method: &Method, services: &[Service], peer: &PeerIdentity) -> Result<Caller, Error> {
     match peer {
-        PeerIdentity::Service(service) if services.contains(service) => Ok(Caller::for_itself(peer)),
+        PeerIdentity::Service(service) if services.contains(service) => {
+            Ok(Caller::for_itself(peer))
+        }
         _ => Err(refused(method, peer, &names(services))),
     }
 }
@@ -65,7 +71,10 @@ fn signed(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<C
     if headers.contains_key(PRESIGNED) {
         return Ok(caller);
     }
-    let message = format!("{} needs the attempt's signature in the metadata {PRESIGNED}", method.path);
+    let message = format!(
+        "{} needs the attempt's signature in the metadata {PRESIGNED}",
+        method.path
+    );
     Err(Error::new(Reason::SignatureInvalid, message))
 }
 
@@ -75,11 +84,16 @@ fn gateway_caller(peer: &PeerIdentity, headers: &HeaderMap) -> Caller {
 
 fn refused(method: &Method, peer: &PeerIdentity, allowed: &str) -> Error {
     let message = format!("{} may be called by {allowed}, not by {peer}", method.path);
-    Error::new(Reason::CallerNotAllowed, message).with("method", &method.path).with("peer", peer.to_string())
+    Error::new(Reason::CallerNotAllowed, message)
+        .with("method", &method.path)
+        .with("peer", peer.to_string())
 }
 
 fn nobody(method: &Method) -> Error {
-    let message = format!("the gateway passed on {} without saying for whom (servo-principal)", method.path);
+    let message = format!(
+        "the gateway passed on {} without saying for whom (servo-principal)",
+        method.path
+    );
     Error::new(Reason::CallerNotAllowed, message)
 }
 

@@ -52,7 +52,11 @@ pub(super) struct Ends {
 }
 
 /// Follows a response to its end. `ends` is for streams only: one answer is already made when it gets here.
-pub(super) fn follow(mut response: Response<Body>, call: UnderWay, ends: Option<Ends>) -> Response<Body> {
+pub(super) fn follow(
+    mut response: Response<Body>,
+    call: UnderWay,
+    ends: Option<Ends>,
+) -> Response<Body> {
     let refused = response.extensions_mut().remove::<Status>();
     if let Some(status) = refused.or_else(|| Status::from_header_map(response.headers())) {
         call.finish(&status);
@@ -87,11 +91,23 @@ impl Followed {
 
     /// Why the stream ends now, if it does.
     fn ended(&mut self, cx: &mut Context<'_>) -> Option<Error> {
-        if self.deadline.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready()) {
+        if self
+            .deadline
+            .as_mut()
+            .is_some_and(|end| end.as_mut().poll(cx).is_ready())
+        {
             return Some(deadline::exceeded());
         }
-        let draining = self.draining.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready());
-        draining.then(|| Error::new(Reason::NotReady, "the service is going away; open the stream again"))
+        let draining = self
+            .draining
+            .as_mut()
+            .is_some_and(|end| end.as_mut().poll(cx).is_ready());
+        draining.then(|| {
+            Error::new(
+                Reason::NotReady,
+                "the service is going away; open the stream again",
+            )
+        })
     }
 
     fn end(&mut self, error: Error) -> Frame<Bytes> {

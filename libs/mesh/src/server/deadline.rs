@@ -43,11 +43,16 @@ pub(super) fn deadline(
 }
 
 pub(super) fn exceeded() -> Error {
-    Error::new(Reason::DeadlineExceeded, "the call's deadline passed before it was answered")
+    Error::new(
+        Reason::DeadlineExceeded,
+        "the call's deadline passed before it was answered",
+    )
 }
 
 fn asked(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
-    let Some(value) = headers.get(GRPC_TIMEOUT) else { return Ok(None) };
+    let Some(value) = headers.get(GRPC_TIMEOUT) else {
+        return Ok(None);
+    };
     let parsed = value.to_str().ok().and_then(parse);
     let unreadable = || {
         let message = format!("{GRPC_TIMEOUT} is up to eight digits and one of H, M, S, m, u, n");
@@ -57,13 +62,15 @@ fn asked(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
 }
 
 fn required() -> Error {
-    let message = "the call has no deadline; set one (grpc-timeout), so that work nobody waits for can stop";
+    let message =
+        "the call has no deadline; set one (grpc-timeout), so that work nobody waits for can stop";
     Error::new(Reason::DeadlineRequired, message)
 }
 
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.is_empty() || digits.len() > DIGITS_MAX || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if digits.is_empty() || digits.len() > DIGITS_MAX || !digits.bytes().all(|b| b.is_ascii_digit())
+    {
         return None;
     }
     let count: u64 = digits.parse().ok()?;
@@ -81,7 +88,11 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 /// In the finest unit that fits into eight digits.
 pub(crate) fn format(timeout: Duration) -> String {
     let most = 10_u128.pow(DIGITS_MAX as u32);
-    let units = [("n", timeout.as_nanos()), ("u", timeout.as_micros()), ("m", timeout.as_millis())];
+    let units = [
+        ("n", timeout.as_nanos()),
+        ("u", timeout.as_micros()),
+        ("m", timeout.as_millis()),
+    ];
     let fine = units.into_iter().find(|(_, count)| *count < most);
     let (unit, count) = fine.unwrap_or(("S", u128::from(timeout.as_secs()).min(most - 1)));
     format!("{count}{unit}")
@@ -101,17 +112,38 @@ mod tests {
         check("5u", Some(Duration::from_micros(5)));
         check("6n", Some(Duration::from_nanos(6)));
         check("99999999H", Some(Duration::from_secs(99_999_999 * 3600)));
-        for wrong in ["", "S", "5", "5s", "+5S", "123456789S", "-1S", "1.5S", "5 S", "5é"] {
+        for wrong in [
+            "",
+            "S",
+            "5",
+            "5s",
+            "+5S",
+            "123456789S",
+            "-1S",
+            "1.5S",
+            "5 S",
+            "5é",
+        ] {
             check(wrong, None);
         }
     }
 
     #[test]
     fn what_is_sent_is_never_longer_than_what_is_left() {
-        for nanos in [0, 1, 99_999_999, 100_000_000, 99_999_999_999, 123_456_789_012_345] {
+        for nanos in [
+            0,
+            1,
+            99_999_999,
+            100_000_000,
+            99_999_999_999,
+            123_456_789_012_345,
+        ] {
             let left = Duration::from_nanos(nanos);
             let sent = parse(&format(left)).unwrap();
-            assert!(sent <= left && left - sent <= left / 1000, "{left:?} was sent as {sent:?}");
+            assert!(
+                sent <= left && left - sent <= left / 1000,
+                "{left:?} was sent as {sent:?}"
+            );
         }
     }
 
@@ -119,23 +151,35 @@ mod tests {
     fn one_answer_needs_a_deadline_and_gets_at_most_the_longest() {
         let now = Instant::now();
         let longest = Duration::from_secs(10);
-        let check = |header: Option<&'static str>, wait, door, expected: Result<Option<u64>, Reason>| {
-            let mut headers = HeaderMap::new();
-            header.map(|value| headers.insert(GRPC_TIMEOUT, value.parse().unwrap()));
-            let found = deadline(&headers, wait, door, longest, now).map_err(|error| error.reason());
-            assert_eq!(
-                found,
-                expected.map(|s| s.map(|s| now + Duration::from_secs(s))),
-                "{header:?} {wait:?} {door:?}"
-            );
-        };
+        let check =
+            |header: Option<&'static str>, wait, door, expected: Result<Option<u64>, Reason>| {
+                let mut headers = HeaderMap::new();
+                header.map(|value| headers.insert(GRPC_TIMEOUT, value.parse().unwrap()));
+                let found =
+                    deadline(&headers, wait, door, longest, now).map_err(|error| error.reason());
+                assert_eq!(
+                    found,
+                    expected.map(|s| s.map(|s| now + Duration::from_secs(s))),
+                    "{header:?} {wait:?} {door:?}"
+                );
+            };
         check(Some("5S"), Wait::ForOneAnswer, Door::Mesh, Ok(Some(5)));
         check(Some("50S"), Wait::ForOneAnswer, Door::Mesh, Ok(Some(10)));
-        check(None, Wait::ForOneAnswer, Door::Mesh, Err(Reason::DeadlineRequired));
+        check(
+            None,
+            Wait::ForOneAnswer,
+            Door::Mesh,
+            Err(Reason::DeadlineRequired),
+        );
         check(None, Wait::ForOneAnswer, Door::Public, Ok(Some(10)));
         check(Some("50S"), Wait::ForAStream, Door::Mesh, Ok(Some(50)));
         check(None, Wait::ForAStream, Door::Mesh, Ok(None));
         check(None, Wait::Unlimited, Door::Mesh, Ok(None));
-        check(Some("soon"), Wait::ForAStream, Door::Mesh, Err(Reason::InvalidField));
+        check(
+            Some("soon"),
+            Wait::ForAStream,
+            Door::Mesh,
+            Err(Reason::InvalidField),
+        );
     }
 }

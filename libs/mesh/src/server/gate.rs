@@ -66,12 +66,21 @@ impl Gate {
     ) -> Result<Response<Body>, Infallible> {
         let target = Target::of(request.uri().path());
         let caller = TraceContext::extract(request.headers());
-        let trace = caller.as_ref().map_or_else(TraceContext::root, TraceContext::child);
+        let trace = caller
+            .as_ref()
+            .map_or_else(TraceContext::root, TraceContext::child);
         let span = self.span(&peer, request.uri().path(), &trace);
         spans::place(&span, &trace, caller);
-        let mut call =
-            UnderWay { meter: self.core.metrics.begin(target.label()), span: span.clone(), permit: None };
-        let refuse = if is_grpc(request.headers()) { as_status } else { problem::response };
+        let mut call = UnderWay {
+            meter: self.core.metrics.begin(target.label()),
+            span: span.clone(),
+            permit: None,
+        };
+        let refuse = if is_grpc(request.headers()) {
+            as_status
+        } else {
+            problem::response
+        };
         let admitted = span.in_scope(|| self.admit(&peer, target, request, trace, refuse));
         let mut admitted = match admitted {
             Ok(admitted) => admitted,
@@ -94,7 +103,10 @@ impl Gate {
         refuse: Refuse,
     ) -> Result<Admitted, Error> {
         let path = request.uri().path().to_owned();
-        let handler = self.routes.handler(&path).ok_or_else(|| unknown(&path, self.core.service))?;
+        let handler = self
+            .routes
+            .handler(&path)
+            .ok_or_else(|| unknown(&path, self.core.service))?;
         let caller = self.caller(peer, target, request.headers())?;
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
@@ -131,7 +143,9 @@ impl Gate {
         headers: &HeaderMap,
     ) -> Result<Option<Caller>, Error> {
         match target {
-            Target::Method(method) if self.door == Door::Mesh => authorise(method, peer, headers).map(Some),
+            Target::Method(method) if self.door == Door::Mesh => {
+                authorise(method, peer, headers).map(Some)
+            }
             Target::Method(_) | Target::BuiltIn => Ok(None),
             Target::Unknown if self.door == Door::Public => Ok(None),
             Target::Unknown => Err(unknown("this path", self.core.service)),
@@ -167,8 +181,15 @@ impl Gate {
             false => (&self.requests, "max_requests"),
         };
         places.clone().try_acquire_owned().map(Some).map_err(|_| {
-            self.core.metrics.shed.get_or_create(&ShedLabels { limit }).inc();
-            let message = format!("the {} has too many calls under way (server.{limit})", self.core.service);
+            self.core
+                .metrics
+                .shed
+                .get_or_create(&ShedLabels { limit })
+                .inc();
+            let message = format!(
+                "the {} has too many calls under way (server.{limit})",
+                self.core.service
+            );
             Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
         })
     }
@@ -210,7 +231,9 @@ impl Admitted {
     async fn run(self) -> Response<Body> {
         let deadline = self.scope.deadline.filter(|_| self.one_answer);
         let trace_id = self.scope.trace.trace_id();
-        let answer = self.scope.run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
+        let answer = self
+            .scope
+            .run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
         let answer = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
             None => Ok(answer.await),
@@ -233,15 +256,20 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 /// What the messages of a call may speak about, unless the mesh itself calls or they name no tenant.
 fn wall(caller: &Caller, path: &str) -> Option<Wall> {
     let kind = scope::kind_of(path).filter(|kind| *kind != ScopeKind::Unscoped)?;
-    (!caller.acts_for_the_mesh()).then(|| Wall { caller: caller.clone(), kind })
+    (!caller.acts_for_the_mesh()).then(|| Wall {
+        caller: caller.clone(),
+        kind,
+    })
 }
 
 /// A generated server says UNIMPLEMENTED without a reason; callers find one in every refusal of ours.
 fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() == Code::Unimplemented && status.details().is_empty() => {
-            let error =
-                Error::new(Reason::NotImplemented, format!("{path} is part of the API but not built yet"));
+            let error = Error::new(
+                Reason::NotImplemented,
+                format!("{path} is part of the API but not built yet"),
+            );
             Status::from(error).into_http()
         }
         _ => response,
@@ -250,9 +278,11 @@ fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
 
 fn record(caller: &Caller) {
     let span = Span::current();
-    for (field, value) in
-        [("tenant", &caller.tenant), ("principal", &caller.principal), ("request_id", &caller.request_id)]
-    {
+    for (field, value) in [
+        ("tenant", &caller.tenant),
+        ("principal", &caller.principal),
+        ("request_id", &caller.request_id),
+    ] {
         if !value.is_empty() {
             span.record(field, value.as_str());
         }
@@ -267,5 +297,8 @@ fn panicked(trace_id: &str) -> Error {
 }
 
 fn unknown(path: &str, service: Service) -> Error {
-    Error::new(Reason::NotImplemented, format!("the {service} does not know {path}"))
+    Error::new(
+        Reason::NotImplemented,
+        format!("the {service} does not know {path}"),
+    )
 }

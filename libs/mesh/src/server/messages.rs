@@ -36,26 +36,41 @@ struct Check {
 
 impl<B> Messages<B> {
     pub(super) fn new(inner: B, max: usize, wall: Option<Wall>) -> Self {
-        Messages { inner, check: Check { max, wall }, gathered: BytesMut::new(), inner_ended: false }
+        Messages {
+            inner,
+            check: Check { max, wall },
+            gathered: BytesMut::new(),
+            inner_ended: false,
+        }
     }
 }
 
 impl Check {
     /// The length of the first frame in `data` with its prefix, as soon as the prefix is there.
     fn frame_len(&self, data: &[u8]) -> Result<Option<usize>, Error> {
-        let Some([_, a, b, c, d]) = data.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+        let Some([_, a, b, c, d]) = data.first_chunk::<PREFIX_BYTES>() else {
+            return Ok(None);
+        };
         let len = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
         if len <= self.max {
             return Ok(Some(PREFIX_BYTES + len));
         }
-        let message = format!("the message has {len} bytes, {} are allowed (server.max_message)", self.max);
+        let message = format!(
+            "the message has {len} bytes, {} are allowed (server.max_message)",
+            self.max
+        );
         Err(Error::new(Reason::MessageTooLarge, message))
     }
 
     fn admit(&self, frame: &[u8]) -> Result<(), Error> {
-        let Some(Wall { caller, kind }) = &self.wall else { return Ok(()) };
+        let Some(Wall { caller, kind }) = &self.wall else {
+            return Ok(());
+        };
         if frame[0] != 0 {
-            return Err(Error::new(Reason::NotImplemented, "compressed messages are not taken"));
+            return Err(Error::new(
+                Reason::NotImplemented,
+                "compressed messages are not taken",
+            ));
         }
         let scope = scope::read(*kind, &frame[PREFIX_BYTES..])
             .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
@@ -114,7 +129,9 @@ where
             };
             let frame = frame.map_err(|error| Status::from_error(error.into()))?;
             // A client sends no trailers, so what is no data is nothing.
-            let Ok(data) = frame.into_data() else { continue };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
             if let Some(message) = self.take(data)? {
                 return Poll::Ready(Some(Ok(Frame::data(message))));
             }
@@ -144,7 +161,8 @@ mod tests {
 
     /// A message with `tenant = 1`, a field we do not read, and `workspace = 2`.
     fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
-        let text = |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
+        let text =
+            |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
         [text(1, tenant), text(9, "else"), text(2, workspace)].concat()
     }
 
@@ -156,34 +174,68 @@ mod tests {
                 .chunks(piece)
                 .map(|p| Ok::<_, Status>(Frame::data(Bytes::copy_from_slice(p))))
                 .collect();
-            let body = Messages::new(StreamBody::new(futures::stream::iter(pieces)), 32, wall.clone());
+            let body = Messages::new(
+                StreamBody::new(futures::stream::iter(pieces)),
+                32,
+                wall.clone(),
+            );
             let passed = futures::executor::block_on(body.collect());
-            let passed =
-                passed.map(|passed| passed.to_bytes()).map_err(|status| crate::error::reason_of(&status));
-            assert_eq!(passed, expected.map(|()| bytes.clone().into()).map_err(Some), "in pieces of {piece}");
+            let passed = passed
+                .map(|passed| passed.to_bytes())
+                .map_err(|status| crate::error::reason_of(&status));
+            assert_eq!(
+                passed,
+                expected.map(|()| bytes.clone().into()).map_err(Some),
+                "in pieces of {piece}"
+            );
         }
     }
 
     fn wall(tenant: &str, workspace: &str) -> Option<Wall> {
-        let mut caller = Caller::for_itself(&PeerIdentity::Worker { tenant: tenant.into() });
+        let mut caller = Caller::for_itself(&PeerIdentity::Worker {
+            tenant: tenant.into(),
+        });
         caller.workspace = workspace.into();
-        Some(Wall { caller, kind: ScopeKind::Workspace })
+        Some(Wall {
+            caller,
+            kind: ScopeKind::Workspace,
+        })
     }
 
     #[test]
     fn a_longer_message_is_refused_wherever_the_borders_fall() {
         check(&[], None, Ok(()));
         check(&[vec![], vec![], vec![]], None, Ok(()));
-        check(&[vec![7; 32], vec![7; 3], vec![], vec![7; 32]], None, Ok(()));
+        check(
+            &[vec![7; 32], vec![7; 3], vec![], vec![7; 32]],
+            None,
+            Ok(()),
+        );
         check(&[vec![7; 33]], None, Err(Reason::MessageTooLarge));
-        check(&[vec![7; 32], vec![], vec![7; 33]], None, Err(Reason::MessageTooLarge));
+        check(
+            &[vec![7; 32], vec![], vec![7; 33]],
+            None,
+            Err(Reason::MessageTooLarge),
+        );
     }
 
     #[test]
     fn a_message_about_somebody_else_is_refused() {
-        check(&[scoped("acme", "w1"), scoped("acme", "w2")], wall("acme", ""), Ok(()));
-        check(&[scoped("acme", "w1"), scoped("evil", "w1")], wall("acme", ""), Err(Reason::TenantMismatch));
-        check(&[scoped("acme", "w2")], wall("acme", "w1"), Err(Reason::WorkspaceMismatch));
+        check(
+            &[scoped("acme", "w1"), scoped("acme", "w2")],
+            wall("acme", ""),
+            Ok(()),
+        );
+        check(
+            &[scoped("acme", "w1"), scoped("evil", "w1")],
+            wall("acme", ""),
+            Err(Reason::TenantMismatch),
+        );
+        check(
+            &[scoped("acme", "w2")],
+            wall("acme", "w1"),
+            Err(Reason::WorkspaceMismatch),
+        );
         check(&[vec![]], wall("acme", ""), Err(Reason::TenantMismatch));
         // The last of a repeated field counts, as in the decoder.
         check(

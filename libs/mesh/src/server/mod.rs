@@ -60,13 +60,29 @@ struct Public {
 
 impl Serving {
     pub(crate) fn new(core: Arc<Core>, door: Door) -> Serving {
-        Serving { core, door, routes: Routes::default(), public: None, ready: None, loops: Vec::new() }
+        Serving {
+            core,
+            door,
+            routes: Routes::default(),
+            public: None,
+            ready: None,
+            loops: Vec::new(),
+        }
     }
 
     /// Serves everybody on a further port, for clients without a certificate: `handler` finds out who calls. `key` names
     /// the setting of the address.
-    pub fn and_publicly(mut self, address: SocketAddr, key: &'static str, handler: Handler) -> Serving {
-        self.public = Some(Public { address, key, handler });
+    pub fn and_publicly(
+        mut self,
+        address: SocketAddr,
+        key: &'static str,
+        handler: Handler,
+    ) -> Serving {
+        self.public = Some(Public {
+            address,
+            key,
+            handler,
+        });
         self
     }
 
@@ -95,8 +111,13 @@ impl Serving {
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let (readiness, every) = (self.core.readiness.clone(), self.core.common.server.ready_every);
-        self.ready = Some(Box::pin(async move { readiness.follow(every, check).await }));
+        let (readiness, every) = (
+            self.core.readiness.clone(),
+            self.core.common.server.ready_every,
+        );
+        self.ready = Some(Box::pin(
+            async move { readiness.follow(every, check).await },
+        ));
         self
     }
 
@@ -109,7 +130,10 @@ impl Serving {
         E: Display + Send + 'static,
     {
         let (readiness, shutdown) = (self.core.readiness.clone(), self.core.shutdown.clone());
-        let watch = loops::Watch { shutdown: shutdown.clone(), metrics: self.core.metrics.clone() };
+        let watch = loops::Watch {
+            shutdown: shutdown.clone(),
+            metrics: self.core.metrics.clone(),
+        };
         self.loops.push(Box::pin(async move {
             tokio::select! {
                 () = readiness.until_ready() => loops::repeat(name, pace, watch, run_once).await,
@@ -128,7 +152,12 @@ impl Serving {
             Some(public) => Some(accept::bind(public.address, public.key).await?),
             None => None,
         };
-        Ok(Bound { serving: self, api, probe, public })
+        Ok(Bound {
+            serving: self,
+            api,
+            probe,
+            public,
+        })
     }
 
     /// Serves until SIGTERM or SIGINT, then finishes what is under way within `server.grace`.
@@ -163,10 +192,18 @@ impl Bound {
     async fn run(self) -> Result<(), Fault> {
         let core = self.serving.core.clone();
         info!(address = %self.address()?, metrics = %self.metrics_address()?, "listening");
-        let Bound { serving, api, probe, public } = self;
+        let Bound {
+            serving,
+            api,
+            probe,
+            public,
+        } = self;
         let mut beside = JoinSet::new();
-        let probe_server =
-            Probe { metrics: core.metrics.clone(), readiness: core.readiness.clone(), tls: core.tls.clone() };
+        let probe_server = Probe {
+            metrics: core.metrics.clone(),
+            readiness: core.readiness.clone(),
+            tls: core.tls.clone(),
+        };
         spawn(&mut beside, probe_server.run(probe));
         spawn(&mut beside, core.tls.clone().watch_files());
         let (listeners, loops) = serving.start(api, public, &mut beside)?;
@@ -202,7 +239,9 @@ impl Serving {
         self.routes.add(health);
         self.routes.add(reflection()?);
         let readiness = core.readiness.clone();
-        spawn(beside, async move { readiness.announce(reporter, announced).await });
+        spawn(beside, async move {
+            readiness.announce(reporter, announced).await
+        });
         match self.ready {
             Some(ready) => spawn(beside, ready),
             None => core.readiness.ready(),
@@ -213,7 +252,12 @@ impl Serving {
         }
         let listener = |tcp, door, routes| {
             let gate = Arc::new(Gate::new(core.clone(), routes, door));
-            Listener { tcp, door, gate, core: core.clone() }
+            Listener {
+                tcp,
+                door,
+                gate,
+                core: core.clone(),
+            }
         };
         let mut listeners = vec![listener(api, self.door, self.routes)];
         if let Some((tcp, Public { handler, .. })) = public.zip(self.public) {
@@ -242,7 +286,11 @@ fn reflection() -> Result<
 /// A pass under way when the process drains is finished, within the grace period.
 async fn drain_loops(loops: JoinSet<()>, core: &Core) -> Result<(), Fault> {
     core.shutdown.draining().await;
-    core.drain(loops, "loop passes were still under way at the end of server.grace").await;
+    core.drain(
+        loops,
+        "loop passes were still under way at the end of server.grace",
+    )
+    .await;
     Ok(())
 }
 

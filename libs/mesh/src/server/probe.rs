@@ -51,12 +51,18 @@ impl Probe {
     }
 
     async fn serve(self, stream: TcpStream) {
-        let service =
-            service_fn(move |request| std::future::ready(Ok::<_, Infallible>(self.answer(&request))));
+        let service = service_fn(move |request| {
+            std::future::ready(Ok::<_, Infallible>(self.answer(&request)))
+        });
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).keep_alive(false);
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADERS_TIMEOUT)
+            .keep_alive(false);
         // A scraper that goes away early is no news.
-        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+        let _ = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -71,16 +77,22 @@ impl Probe {
             },
             "/healthz" => response(StatusCode::OK, PLAIN, "alive\n".into()),
             "/readyz" => self.ready(),
-            _ => response(StatusCode::NOT_FOUND, PLAIN, "here are /metrics, /healthz and /readyz\n".into()),
+            _ => response(
+                StatusCode::NOT_FOUND,
+                PLAIN,
+                "here are /metrics, /healthz and /readyz\n".into(),
+            ),
         }
     }
 
     fn ready(&self) -> Response<Full<Bytes>> {
         match self.readiness.state() {
             State::Ready => response(StatusCode::OK, PLAIN, "ready\n".into()),
-            state => {
-                response(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("waiting: {}\n", waiting_for(state)))
-            }
+            state => response(
+                StatusCode::SERVICE_UNAVAILABLE,
+                PLAIN,
+                format!("waiting: {}\n", waiting_for(state)),
+            ),
         }
     }
 }
@@ -88,6 +100,9 @@ impl Probe {
 fn response(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static(content_type),
+    );
     response
 }

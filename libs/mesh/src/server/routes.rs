@@ -79,7 +79,8 @@ impl Routes {
         S: NamedService + Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
     {
-        self.services.insert(S::NAME, BoxCloneSyncService::new(service));
+        self.services
+            .insert(S::NAME, BoxCloneSyncService::new(service));
     }
 
     pub(super) fn leave_the_rest_to(&mut self, handler: Handler) {
@@ -92,6 +93,9 @@ impl Routes {
 
     pub(super) fn handler(&self, path: &str) -> Option<Handler> {
         let service = path.strip_prefix('/')?.split('/').next()?;
-        self.services.get(service).or(self.everything_else.as_ref()).cloned()
+        self.services
+            .get(service)
+            .or(self.everything_else.as_ref())
+            .cloned()
     }
 }

@@ -26,14 +26,25 @@ pub(crate) fn collector_uri(address: &str) -> Option<Uri> {
 /// It connects at the first call and again whenever it must.
 pub(super) fn client(uri: &Uri, tls: &Tls) -> Result<TraceServiceClient<Channel>, Fault> {
     if uri.scheme_str() == Some("http") {
-        return Ok(TraceServiceClient::new(Endpoint::from(uri.clone()).connect_lazy()));
+        return Ok(TraceServiceClient::new(
+            Endpoint::from(uri.clone()).connect_lazy(),
+        ));
     }
-    let (host, port, tls) = (host(uri).to_owned(), uri.port_u16().unwrap_or_default(), tls.clone());
+    let (host, port, tls) = (
+        host(uri).to_owned(),
+        uri.port_u16().unwrap_or_default(),
+        tls.clone(),
+    );
     // tonic wants to make TLS connections itself unless the address says that there are none; a connection of ours
     // follows the certificates as they are replaced.
-    let endpoint = Endpoint::from_shared(format!("http://{}", uri.authority().map_or("", |it| it.as_str())))?;
+    let endpoint = Endpoint::from_shared(format!(
+        "http://{}",
+        uri.authority().map_or("", |it| it.as_str())
+    ))?;
     let connector = tower::service_fn(move |_: Uri| connect(host.clone(), port, tls.clone()));
-    let channel = endpoint.origin(uri.clone()).connect_with_connector_lazy(connector);
+    let channel = endpoint
+        .origin(uri.clone())
+        .connect_with_connector_lazy(connector);
     Ok(TraceServiceClient::new(channel))
 }
 
@@ -42,7 +53,11 @@ async fn connect(host: String, port: u16, tls: Tls) -> io::Result<TokioIo<TlsStr
     let mut config = tls.web_client_config().map_err(io::Error::other)?;
     config.alpn_protocols = vec![b"h2".to_vec()];
     let name = ServerName::try_from(host).map_err(io::Error::other)?;
-    Ok(TokioIo::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+    Ok(TokioIo::new(
+        TlsConnector::from(Arc::new(config))
+            .connect(name, tcp)
+            .await?,
+    ))
 }
 
 fn host(uri: &Uri) -> &str {

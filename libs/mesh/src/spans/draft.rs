@@ -34,7 +34,9 @@ pub(super) struct Draft {
 
 /// The span's place in its trace.
 pub(super) fn context_of<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<TraceContext> {
-    span.extensions().get::<Draft>().map(|draft| draft.context.clone())
+    span.extensions()
+        .get::<Draft>()
+        .map(|draft| draft.context.clone())
 }
 
 impl Draft {
@@ -47,7 +49,9 @@ impl Draft {
         Draft {
             name: metadata.name(),
             service: service_of(metadata.target()).unwrap_or(home),
-            context: parent.as_ref().map_or_else(TraceContext::root, TraceContext::child),
+            context: parent
+                .as_ref()
+                .map_or_else(TraceContext::root, TraceContext::child),
             parent,
             began_at: SystemTime::now(),
             began: Instant::now(),
@@ -65,7 +69,10 @@ impl Draft {
         self.took = Some(self.began.elapsed());
         self.attribute("code", Value::StringValue(code_name(code).to_owned()));
         if is_our_fault(code) {
-            self.status = Some(Status { code: StatusCode::Error.into(), message: String::new() });
+            self.status = Some(Status {
+                code: StatusCode::Error.into(),
+                message: String::new(),
+            });
         }
     }
 
@@ -77,12 +84,19 @@ impl Draft {
     pub(super) fn end(self) -> (Service, Span) {
         let began = self.began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let ended = began + self.took.unwrap_or_else(|| self.began.elapsed());
-        let kind = if self.name == RPC { SpanKind::Server } else { SpanKind::Internal };
+        let kind = if self.name == RPC {
+            SpanKind::Server
+        } else {
+            SpanKind::Internal
+        };
         let span = Span {
             trace_id: self.context.trace_id_bytes().to_vec(),
             span_id: self.context.span_id_bytes().to_vec(),
             trace_state: self.context.state().to_owned(),
-            parent_span_id: self.parent.map(|parent| parent.span_id_bytes().to_vec()).unwrap_or_default(),
+            parent_span_id: self
+                .parent
+                .map(|parent| parent.span_id_bytes().to_vec())
+                .unwrap_or_default(),
             flags: self.context.flags().into(),
             name: self.name.to_owned(),
             kind: kind.into(),
@@ -101,7 +115,11 @@ impl Draft {
 }
 
 pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..Default::default() }
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..Default::default()
+    }
 }
 
 impl Visit for Draft {
@@ -119,7 +137,10 @@ impl Visit for Draft {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.attribute(field.name(), Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)));
+        self.attribute(
+            field.name(),
+            Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
+        );
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -137,7 +158,12 @@ impl Visit for Draft {
 
 /// A service's crate bears its name, which tells its spans apart where several services share a process.
 fn service_of(target: &str) -> Option<Service> {
-    target.split("::").next()?.strip_prefix("servo_")?.parse().ok()
+    target
+        .split("::")
+        .next()?
+        .strip_prefix("servo_")?
+        .parse()
+        .ok()
 }
 
 /// What OpenTelemetry holds against a server; the other codes are the caller's affair.

@@ -43,14 +43,29 @@ pub struct Exporter {
 }
 
 /// A layer that gives its spans to an exporter that runs.
-pub(crate) fn start(endpoint: &str, home: Service, tls: &Tls) -> Result<(SpanLayer, Exporter), Fault> {
+pub(crate) fn start(
+    endpoint: &str,
+    home: Service,
+    tls: &Tls,
+) -> Result<(SpanLayer, Exporter), Fault> {
     // The address was checked when the configuration was read.
     let uri = collector_uri(endpoint).unwrap_or_default();
     let client = collector::client(&uri, tls)?;
     let (ended, queue) = mpsc::channel(QUEUED_SPANS_MAX);
     let stop = CancellationToken::new();
-    let work = Work { client, queue, stop: stop.clone(), told: None };
-    Ok((SpanLayer::new(home, ended), Exporter { task: tokio::spawn(work.run()), stop }))
+    let work = Work {
+        client,
+        queue,
+        stop: stop.clone(),
+        told: None,
+    };
+    Ok((
+        SpanLayer::new(home, ended),
+        Exporter {
+            task: tokio::spawn(work.run()),
+            stop,
+        },
+    ))
 }
 
 impl Exporter {
@@ -112,7 +127,8 @@ impl Work {
 
     async fn send(&mut self, service: Service, spans: Vec<Span>) {
         let count = spans.len() as u64;
-        let exported = tokio::time::timeout(PATIENCE, self.client.export(request(service, spans))).await;
+        let exported =
+            tokio::time::timeout(PATIENCE, self.client.export(request(service, spans))).await;
         let (lost, why) = match exported {
             Ok(Ok(answer)) => rejected(answer.into_inner()),
             Ok(Err(status)) => (count, with_causes(&status)),
@@ -127,7 +143,10 @@ impl Work {
     fn tell(&mut self, why: &str) {
         if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
             self.told = Some(Instant::now());
-            warn!(why, "spans were lost: telemetry.otlp_endpoint did not take them");
+            warn!(
+                why,
+                "spans were lost: telemetry.otlp_endpoint did not take them"
+            );
         }
     }
 }
@@ -150,16 +169,31 @@ fn request(service: Service, spans: Vec<Span>) -> ExportTraceServiceRequest {
         ],
         ..Default::default()
     };
-    let scope =
-        InstrumentationScope { name: "servo".to_owned(), version: version.to_owned(), ..Default::default() };
-    let scope_spans = ScopeSpans { scope: Some(scope), spans, ..Default::default() };
-    let resource_spans =
-        ResourceSpans { resource: Some(resource), scope_spans: vec![scope_spans], ..Default::default() };
-    ExportTraceServiceRequest { resource_spans: vec![resource_spans] }
+    let scope = InstrumentationScope {
+        name: "servo".to_owned(),
+        version: version.to_owned(),
+        ..Default::default()
+    };
+    let scope_spans = ScopeSpans {
+        scope: Some(scope),
+        spans,
+        ..Default::default()
+    };
+    let resource_spans = ResourceSpans {
+        resource: Some(resource),
+        scope_spans: vec![scope_spans],
+        ..Default::default()
+    };
+    ExportTraceServiceRequest {
+        resource_spans: vec![resource_spans],
+    }
 }
 
 /// How many a collector that answered did not want, and why.
 fn rejected(answer: ExportTraceServiceResponse) -> (u64, String) {
     let partial = answer.partial_success.unwrap_or_default();
-    (partial.rejected_spans.try_into().unwrap_or(0), partial.error_message)
+    (
+        partial.rejected_spans.try_into().unwrap_or(0),
+        partial.error_message,
+    )
 }

@@ -27,7 +27,11 @@ pub(crate) struct LoggedOrExported(pub(crate) EnvFilter);
 impl<S: Subscriber> Layer<S> for LoggedOrExported {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         let logged = Layer::<S>::register_callsite(&self.0, metadata);
-        if is_exported(metadata) { Interest::always() } else { logged }
+        if is_exported(metadata) {
+            Interest::always()
+        } else {
+            logged
+        }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, context: Context<'_, S>) -> bool {

@@ -30,8 +30,13 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|span| is_exported(span.metadata())) else { return };
-        let parent = span.scope().skip(1).find_map(|above| draft::context_of(&above));
+        let Some(span) = context.span(id).filter(|span| is_exported(span.metadata())) else {
+            return;
+        };
+        let parent = span
+            .scope()
+            .skip(1)
+            .find_map(|above| draft::context_of(&above));
         let mut draft = Draft::new(attributes.metadata(), self.home, parent);
         attributes.record(&mut draft);
         span.extensions_mut().insert(draft);
@@ -45,8 +50,12 @@ where
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let draft = context.span(&id).and_then(|span| span.extensions_mut().remove::<Draft>());
-        let Some((service, span)) = draft.filter(Draft::is_sampled).map(Draft::end) else { return };
+        let draft = context
+            .span(&id)
+            .and_then(|span| span.extensions_mut().remove::<Draft>());
+        let Some((service, span)) = draft.filter(Draft::is_sampled).map(Draft::end) else {
+            return;
+        };
         if self.ended.try_send((service, span)).is_err() {
             dropped(service).inc();
         }
@@ -69,7 +78,9 @@ mod tests {
     fn exported(room: usize, make: impl FnOnce()) -> Vec<(Service, Span)> {
         let (ended, mut queue) = mpsc::channel(room);
         let filter = LoggedOrExported(EnvFilter::new("warn"));
-        let layers = tracing_subscriber::registry().with(SpanLayer::new(Service::Quota, ended)).with(filter);
+        let layers = tracing_subscriber::registry()
+            .with(SpanLayer::new(Service::Quota, ended))
+            .with(filter);
         subscriber::with_default(layers, make);
         std::iter::from_fn(|| queue.try_recv().ok()).collect()
     }
@@ -83,8 +94,13 @@ mod tests {
             assert_eq!(outer.in_scope(current), Some(here));
             drop(info_span!("servo.inner"));
         });
-        let [(_, inner), (_, outer)] = &spans[..] else { panic!("{spans:?}") };
-        assert_eq!((&inner.trace_id, &inner.parent_span_id), (&outer.trace_id, &outer.span_id));
+        let [(_, inner), (_, outer)] = &spans[..] else {
+            panic!("{spans:?}")
+        };
+        assert_eq!(
+            (&inner.trace_id, &inner.parent_span_id),
+            (&outer.trace_id, &outer.span_id)
+        );
         assert!(outer.parent_span_id.is_empty());
     }
 
@@ -95,8 +111,13 @@ mod tests {
             continue_trace(&info_span!("servo.run"), PARENT);
             continue_trace(&info_span!("servo.lost"), "nonsense");
         });
-        let [(_, run), (_, lost), (_, outer)] = &spans[..] else { panic!("{spans:?}") };
-        assert_eq!(run.parent_span_id, TraceContext::parse(PARENT).unwrap().span_id_bytes());
+        let [(_, run), (_, lost), (_, outer)] = &spans[..] else {
+            panic!("{spans:?}")
+        };
+        assert_eq!(
+            run.parent_span_id,
+            TraceContext::parse(PARENT).unwrap().span_id_bytes()
+        );
         assert_eq!(lost.parent_span_id, outer.span_id);
     }
 
@@ -108,7 +129,10 @@ mod tests {
             drop(info_span!("servo.of_nobody"));
         });
         let services: Vec<Service> = spans.iter().map(|(service, _)| *service).collect();
-        assert_eq!(services, [Service::Console, Service::Dispatcher, Service::Quota]);
+        assert_eq!(
+            services,
+            [Service::Console, Service::Dispatcher, Service::Quota]
+        );
     }
 
     #[test]
@@ -136,7 +160,10 @@ mod tests {
     fn a_full_queue_drops_and_counts() {
         let before = dropped(Service::Quota).get();
         let spans = exported(2, || (0..5).for_each(|_| drop(info_span!("servo.many"))));
-        assert_eq!((spans.len(), dropped(Service::Quota).get() - before), (2, 3));
+        assert_eq!(
+            (spans.len(), dropped(Service::Quota).get() - before),
+            (2, 3)
+        );
     }
 
     #[test]

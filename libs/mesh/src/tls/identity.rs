@@ -23,9 +23,16 @@ pub enum PeerIdentity {
 impl PeerIdentity {
     pub fn parse(spiffe_id: &str) -> PeerIdentity {
         let other = || PeerIdentity::Other(spiffe_id.to_owned());
-        let Some(name) = spiffe_id.strip_prefix(TRUST_DOMAIN) else { return other() };
-        if let Some(tenant) = name.strip_prefix("worker/").filter(|tenant| is_plain(tenant)) {
-            return PeerIdentity::Worker { tenant: tenant.to_owned() };
+        let Some(name) = spiffe_id.strip_prefix(TRUST_DOMAIN) else {
+            return other();
+        };
+        if let Some(tenant) = name
+            .strip_prefix("worker/")
+            .filter(|tenant| is_plain(tenant))
+        {
+            return PeerIdentity::Worker {
+                tenant: tenant.to_owned(),
+            };
         }
         name.parse().map_or_else(|_| other(), PeerIdentity::Service)
     }
@@ -40,7 +47,9 @@ impl fmt::Display for PeerIdentity {
         match self {
             PeerIdentity::Service(service) => f.write_str(&service.spiffe_id()),
             PeerIdentity::Worker { tenant } => write!(f, "{TRUST_DOMAIN}worker/{tenant}"),
-            PeerIdentity::Other(id) if id.is_empty() => f.write_str("a certificate without a SPIFFE id"),
+            PeerIdentity::Other(id) if id.is_empty() => {
+                f.write_str("a certificate without a SPIFFE id")
+            }
             PeerIdentity::Other(id) => f.write_str(id),
             PeerIdentity::Anonymous => f.write_str("nobody (no certificate)"),
         }
@@ -59,16 +68,23 @@ pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> PeerIdentity {
 pub(crate) fn spiffe_ids(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     let names = parsed.subject_alternative_name().ok()??;
-    let uris = names.value.general_names.iter().filter_map(|name| match name {
-        GeneralName::URI(uri) => Some((*uri).to_owned()),
-        _ => None,
-    });
+    let uris = names
+        .value
+        .general_names
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::URI(uri) => Some((*uri).to_owned()),
+            _ => None,
+        });
     Some(uris.collect())
 }
 
 // A tenant from a certificate is compared with tenants in requests; nothing else may hide in it.
 fn is_plain(tenant: &str) -> bool {
-    !tenant.is_empty() && tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    !tenant.is_empty()
+        && tenant
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 #[cfg(test)]
@@ -77,11 +93,17 @@ mod tests {
 
     #[test]
     fn an_identity_is_a_service_a_worker_or_nobody_we_know() {
-        let check = |id: &str, expected: PeerIdentity| assert_eq!(PeerIdentity::parse(id), expected);
+        let check =
+            |id: &str, expected: PeerIdentity| assert_eq!(PeerIdentity::parse(id), expected);
         for service in Service::ALL {
             check(&service.spiffe_id(), PeerIdentity::Service(service));
         }
-        check("spiffe://servo/worker/acme", PeerIdentity::Worker { tenant: "acme".into() });
+        check(
+            "spiffe://servo/worker/acme",
+            PeerIdentity::Worker {
+                tenant: "acme".into(),
+            },
+        );
         for id in [
             "",
             "spiffe://servo/",

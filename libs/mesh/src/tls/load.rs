@@ -47,7 +47,15 @@ impl Files {
         let certificate = read("certificate", &config.certificate);
         let key = read("key", &config.key);
         let ca = read("ca", &config.ca);
-        if faults.is_empty() { Ok(Files { certificate, key, ca }) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Files {
+                certificate,
+                key,
+                ca,
+            })
+        } else {
+            Err(faults)
+        }
     }
 
     pub(crate) fn digest(&self) -> [u8; 32] {
@@ -66,26 +74,44 @@ pub(crate) fn parse(
     service: Service,
     provider: &CryptoProvider,
 ) -> Result<Credentials, Vec<ConfigFault>> {
-    let chain = chain_of(&files.certificate).map_err(|e| fault("certificate", &config.certificate, &e));
+    let chain =
+        chain_of(&files.certificate).map_err(|e| fault("certificate", &config.certificate, &e));
     let key = key_of(&files.key).map_err(|e| fault("key", &config.key, &e));
     let roots = roots_of(&files.ca).map_err(|e| fault("ca", &config.ca, &e));
     let (chain, key, roots) = match (chain, key, roots) {
         (Ok(chain), Ok(key), Ok(roots)) => (chain, key, roots),
         (chain, key, roots) => {
-            return Err([chain.err(), key.err(), roots.err()].into_iter().flatten().collect());
+            return Err([chain.err(), key.err(), roots.err()]
+                .into_iter()
+                .flatten()
+                .collect());
         }
     };
     let bad_leaf = |sentence: String| vec![fault("certificate", &config.certificate, &sentence)];
     let expires_at = check_leaf(&chain[0], service, now()).map_err(bad_leaf)?;
-    let own = CertifiedKey::from_der(chain, key, provider)
-        .map_err(|error| vec![fault("key", &config.key, &mismatch(&error, &config.certificate))])?;
-    Ok(Credentials { own: Arc::new(own), roots: Arc::new(roots), expires_at, digest: files.digest() })
+    let own = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
+        vec![fault(
+            "key",
+            &config.key,
+            &mismatch(&error, &config.certificate),
+        )]
+    })?;
+    Ok(Credentials {
+        own: Arc::new(own),
+        roots: Arc::new(roots),
+        expires_at,
+        digest: files.digest(),
+    })
 }
 
 fn chain_of(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let chain = chain.map_err(|error| format!("is not PEM: {error}"))?;
-    if chain.is_empty() { Err("holds no PEM certificate".to_owned()) } else { Ok(chain) }
+    if chain.is_empty() {
+        Err("holds no PEM certificate".to_owned())
+    } else {
+        Ok(chain)
+    }
 }
 
 fn key_of(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
@@ -104,36 +130,55 @@ fn roots_of(pem: &[u8]) -> Result<RootCertStore, String> {
 
 /// The leaf must be valid now and name this service. Answers when it ends.
 fn check_leaf(leaf: &CertificateDer<'_>, service: Service, now: i64) -> Result<i64, String> {
-    let (_, parsed) =
-        X509Certificate::from_der(leaf).map_err(|error| format!("is no X.509 certificate: {error}"))?;
+    let (_, parsed) = X509Certificate::from_der(leaf)
+        .map_err(|error| format!("is no X.509 certificate: {error}"))?;
     let validity = parsed.validity();
     if now > validity.not_after.timestamp() {
-        return Err(format!("expired on {}; issue a new certificate", validity.not_after));
+        return Err(format!(
+            "expired on {}; issue a new certificate",
+            validity.not_after
+        ));
     }
     if now < validity.not_before.timestamp() {
-        return Err(format!("is valid only from {}; check the clock", validity.not_before));
+        return Err(format!(
+            "is valid only from {}; check the clock",
+            validity.not_before
+        ));
     }
     let expected = service.spiffe_id();
     match identity::spiffe_ids(leaf).unwrap_or_default().as_slice() {
-        [] => Err(format!("carries no SPIFFE id; issue it with the URI {expected}")),
+        [] => Err(format!(
+            "carries no SPIFFE id; issue it with the URI {expected}"
+        )),
         [id] if *id == expected => Ok(validity.not_after.timestamp()),
-        ids => Err(format!("is for {}, but this service is {expected}", ids.join(" and "))),
+        ids => Err(format!(
+            "is for {}, but this service is {expected}",
+            ids.join(" and ")
+        )),
     }
 }
 
 fn mismatch(error: &rustls::Error, certificate: &Path) -> String {
     match error {
         rustls::Error::InconsistentKeys(_) => {
-            format!("does not belong to the certificate {}", certificate.display())
+            format!(
+                "does not belong to the certificate {}",
+                certificate.display()
+            )
         }
         other => format!("cannot be used: {other}"),
     }
 }
 
 fn fault(key: &str, path: &Path, sentence: &str) -> ConfigFault {
-    ConfigFault { key: format!("tls.{key}"), sentence: format!("the file {} {sentence}", path.display()) }
+    ConfigFault {
+        key: format!("tls.{key}"),
+        sentence: format!("the file {} {sentence}", path.display()),
+    }
 }
 
 fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() as i64)
 }

@@ -72,18 +72,26 @@ impl Tls {
             generation: watch::Sender::new(0),
             reloading: Mutex::new(()),
         };
-        Ok(Tls { shared: Arc::new(shared) })
+        Ok(Tls {
+            shared: Arc::new(shared),
+        })
     }
 
     /// Looks at the files now. Whether they held something new that could be used.
     pub fn reload(&self) -> bool {
         // One at a time: what was read earlier must not be put in place later.
-        let _turn = self.shared.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self
+            .shared
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match self.read_changed() {
             Ok(None) => false,
             Ok(Some(credentials)) => {
                 self.shared.current.store(Arc::new(credentials));
-                self.shared.generation.send_modify(|generation| *generation += 1);
+                self.shared
+                    .generation
+                    .send_modify(|generation| *generation += 1);
                 info!("certificates were replaced and are in use from now on");
                 true
             }
@@ -114,7 +122,8 @@ impl Tls {
 
     pub(crate) fn server_config(&self, door: Door) -> Result<ServerConfig, rustls::Error> {
         let (provider, current) = (&self.shared.provider, self.shared.current.load());
-        let verifier = WebPkiClientVerifier::builder_with_provider(current.roots.clone(), provider.clone());
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(current.roots.clone(), provider.clone());
         let verifier = match door {
             Door::Mesh => verifier.build(),
             Door::Public => verifier.allow_unauthenticated().build(),
@@ -161,7 +170,13 @@ impl Tls {
     }
 
     fn read_changed(&self) -> Result<Option<Credentials>, Vec<ConfigFault>> {
-        let Shared { config, provider, service, current, .. } = &*self.shared;
+        let Shared {
+            config,
+            provider,
+            service,
+            current,
+            ..
+        } = &*self.shared;
         let files = Files::read(config)?;
         if files.digest() == current.load().digest {
             return Ok(None);

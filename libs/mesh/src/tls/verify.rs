@@ -8,7 +8,9 @@ use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
 use servo_model::Service;
 
 use super::identity::{self, PeerIdentity};
@@ -49,8 +51,13 @@ impl ServerCertVerifier for ExpectService {
         if found.is(self.service) {
             return Ok(ServerCertVerified::assertion());
         }
-        let wrong = WrongIdentity { found, expected: self.service };
-        Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(wrong)))))
+        let wrong = WrongIdentity {
+            found,
+            expected: self.service,
+        };
+        Err(Error::InvalidCertificate(CertificateError::Other(
+            OtherError(Arc::new(wrong)),
+        )))
     }
 
     fn verify_tls12_signature(

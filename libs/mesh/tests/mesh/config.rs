@@ -51,14 +51,22 @@ struct Scheduler {
 impl Default for Scheduler {
     fn default() -> Scheduler {
         let lease = Duration::from_secs(3);
-        Scheduler { lease, shards: 64, keys: BTreeMap::new(), eager: false, share: 0.5 }
+        Scheduler {
+            lease,
+            shards: 64,
+            keys: BTreeMap::new(),
+            eager: false,
+            share: 0.5,
+        }
     }
 }
 
 fn read(world: &World, toml: &str, variables: &[(&str, &str)]) -> Result<Settings<Own>, Fault> {
     std::fs::write(world.path("servo.toml"), toml).unwrap();
     let sources = tls_only(world).file(world.path("servo.toml"));
-    let sources = variables.iter().fold(sources, |sources, (name, value)| sources.variable(*name, *value));
+    let sources = variables.iter().fold(sources, |sources, (name, value)| {
+        sources.variable(*name, *value)
+    });
     Settings::read(Service::Scheduler, &sources)
 }
 
@@ -76,9 +84,14 @@ const GOOD: &str = "[database]\nurl = 'postgres://localhost/servo'\npassword = '
 fn check(toml: &str, variables: &[(&str, &str)], expected: &[&str]) {
     let world = World::new();
     let file = world.path("servo.toml").display().to_string();
-    let Err(Fault::Config(faults)) = read(&world, toml, variables) else { panic!("{toml} was taken") };
+    let Err(Fault::Config(faults)) = read(&world, toml, variables) else {
+        panic!("{toml} was taken")
+    };
     let found: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    let expected: Vec<String> = expected.iter().map(|sentence| sentence.replace("{file}", &file)).collect();
+    let expected: Vec<String> = expected
+        .iter()
+        .map(|sentence| sentence.replace("{file}", &file))
+        .collect();
     assert_eq!(found, expected);
 }
 
@@ -118,22 +131,56 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
     assert_eq!(own.database.url, "postgres://from-file/servo");
     assert_eq!(own.database.password, "12345");
     assert_eq!(own.database.replicas, [1, 2]);
-    assert_eq!(own.doors, [OneDoor { name: "front".into(), width: 9 }]);
+    assert_eq!(
+        own.doors,
+        [OneDoor {
+            name: "front".into(),
+            width: 9
+        }]
+    );
     assert_eq!(own.scheduler.lease, Duration::from_secs(5));
-    assert_eq!((own.scheduler.shards, own.scheduler.eager, own.scheduler.share), (7, true, 0.25));
-    assert_eq!(own.scheduler.keys, BTreeMap::from([("a".into(), 1), ("b".into(), 2)]));
-    assert_eq!(common.server.address(Service::Scheduler), "127.0.0.1:7000".parse::<SocketAddr>().unwrap());
-    assert_eq!(common.server.metrics_address(Service::Scheduler).port(), 7512);
-    assert_eq!((common.server.grace, common.server.max_message), (Duration::from_millis(250), 65_536));
-    assert_eq!(common.peers.address(Service::Planner), "https://planner:7411");
-    assert_eq!(common.peers.address(Service::Quota), "https://127.0.0.1:7417");
+    assert_eq!(
+        (
+            own.scheduler.shards,
+            own.scheduler.eager,
+            own.scheduler.share
+        ),
+        (7, true, 0.25)
+    );
+    assert_eq!(
+        own.scheduler.keys,
+        BTreeMap::from([("a".into(), 1), ("b".into(), 2)])
+    );
+    assert_eq!(
+        common.server.address(Service::Scheduler),
+        "127.0.0.1:7000".parse::<SocketAddr>().unwrap()
+    );
+    assert_eq!(
+        common.server.metrics_address(Service::Scheduler).port(),
+        7512
+    );
+    assert_eq!(
+        (common.server.grace, common.server.max_message),
+        (Duration::from_millis(250), 65_536)
+    );
+    assert_eq!(
+        common.peers.address(Service::Planner),
+        "https://planner:7411"
+    );
+    assert_eq!(
+        common.peers.address(Service::Quota),
+        "https://127.0.0.1:7417"
+    );
 }
 
 #[test]
 fn unknown_keys_come_with_the_nearest_known_one() {
     check(
         &format!("{GOOD}[serverr]\nx = 1\n[scheduler]\nlaese = '5s'\n[server]\ncolour = 'red'\n"),
-        &[("SERVO_PEERS__PLANER", "https://p:1"), ("SERVO_SHEDULER__LEASE", "5s")],
+        &[
+            ("SERVO_PEERS__PLANER", "https://p:1"),
+            ("SERVO_SHEDULER__LEASE", "5s"),
+        ],
         &[
             "peers.planer: unknown key (environment variable SERVO_PEERS__PLANER); did you mean `planner`?",
             "scheduler.laese: unknown key (file {file}); did you mean `lease`?",
@@ -152,7 +199,10 @@ fn wrong_types_tell_what_was_found_and_what_is_allowed() {
             "{GOOD}[scheduler]\nlease = 5\nshards = 300\neager = 'yes'\nkeys = {{ a = 'x', b = 'y' }}\nshare = []\n\
              [telemetry]\nformat = 'xml'\n[server]\nlisten = 'localhost'\ngrace = '5 minutes'\n"
         ),
-        &[("SERVO_SERVER__MAX_REQUESTS", "many"), ("SERVO_SERVER__MAX_MESSAGE", "4MB")],
+        &[
+            ("SERVO_SERVER__MAX_REQUESTS", "many"),
+            ("SERVO_SERVER__MAX_MESSAGE", "4MB"),
+        ],
         &[
             "scheduler.eager: found `yes` (file {file}), but true or false is allowed",
             "scheduler.keys.a: found `x` (file {file}), but a whole number from 0 to 4294967295 is allowed",
@@ -200,20 +250,40 @@ fn values_out_of_range_are_refused() {
 
 #[test]
 fn a_collector_has_a_scheme_a_host_and_a_port() {
-    for wrong in
-        ["", "collector", "collector:4317", "grpc://collector:4317", "http://collector", "http://c:1/v1"]
-    {
+    for wrong in [
+        "",
+        "collector",
+        "collector:4317",
+        "grpc://collector:4317",
+        "http://collector",
+        "http://c:1/v1",
+    ] {
         let found = format!(
             "telemetry.otlp_endpoint: found `{wrong}` (environment variable SERVO_TELEMETRY__OTLP_ENDPOINT), but the \
              gRPC port of an OTLP collector is allowed, http:// or https:// with a host and a port, such as \
              `http://127.0.0.1:4317`"
         );
-        check(GOOD, &[("SERVO_TELEMETRY__OTLP_ENDPOINT", wrong)], &[&found]);
+        check(
+            GOOD,
+            &[("SERVO_TELEMETRY__OTLP_ENDPOINT", wrong)],
+            &[&found],
+        );
     }
-    for good in ["http://127.0.0.1:4317", "https://collector.example:4317", "http://[::1]:4317/"] {
-        let settings = read(&World::new(), GOOD, &[("SERVO_TELEMETRY__OTLP_ENDPOINT", good)]);
+    for good in [
+        "http://127.0.0.1:4317",
+        "https://collector.example:4317",
+        "http://[::1]:4317/",
+    ] {
+        let settings = read(
+            &World::new(),
+            GOOD,
+            &[("SERVO_TELEMETRY__OTLP_ENDPOINT", good)],
+        );
         let settings = settings.unwrap_or_else(|fault| panic!("{fault}"));
-        assert_eq!(settings.common.telemetry.otlp_endpoint.as_deref(), Some(good));
+        assert_eq!(
+            settings.common.telemetry.otlp_endpoint.as_deref(),
+            Some(good)
+        );
     }
 }
 
@@ -227,12 +297,27 @@ fn everything_missing_is_told_at_once() {
             "database.url: found the number 7 (file {file}), but text is allowed",
         ],
     );
-    let Err(Fault::Config(faults)) = Settings::<Own>::read(Service::Scheduler, &Sources::new()) else {
+    let Err(Fault::Config(faults)) = Settings::<Own>::read(Service::Scheduler, &Sources::new())
+    else {
         panic!("nothing was taken for something")
     };
     let keys: Vec<&str> = faults.iter().map(|fault| fault.key.as_str()).collect();
-    assert_eq!(keys, ["database.password", "database.url", "tls.ca", "tls.certificate", "tls.key"]);
-    assert!(faults.iter().all(|fault| fault.sentence.starts_with("not set")), "{faults:?}");
+    assert_eq!(
+        keys,
+        [
+            "database.password",
+            "database.url",
+            "tls.ca",
+            "tls.certificate",
+            "tls.key"
+        ]
+    );
+    assert!(
+        faults
+            .iter()
+            .all(|fault| fault.sentence.starts_with("not set")),
+        "{faults:?}"
+    );
 }
 
 #[test]
@@ -257,7 +342,9 @@ fn faults_in_a_list_say_which_entry() {
 fn a_secret_is_not_repeated() {
     let world = World::new();
     let toml = "[database]\nurl = ['postgres://user:hunter2@localhost']\npassword = ['hunter2']\n";
-    let Err(fault) = read(&world, toml, &[]) else { panic!("lists were taken for text") };
+    let Err(fault) = read(&world, toml, &[]) else {
+        panic!("lists were taken for text")
+    };
     assert!(!fault.to_string().contains("hunter2"), "{fault}");
 }
 
@@ -265,7 +352,9 @@ fn a_secret_is_not_repeated() {
 fn the_file_itself_may_be_the_fault() {
     let world = World::new();
     let missing = tls_only(&world).file(world.path("nowhere.toml"));
-    let Err(fault) = Settings::<Own>::read(Service::Scheduler, &missing) else { panic!("no file was taken") };
+    let Err(fault) = Settings::<Own>::read(Service::Scheduler, &missing) else {
+        panic!("no file was taken")
+    };
     let path = world.path("nowhere.toml").display().to_string();
     assert_eq!(
         fault.to_string(),
@@ -277,8 +366,10 @@ fn the_file_itself_may_be_the_fault() {
     check(
         "[database]\nurl = \n",
         &[],
-        &["SERVO_CONFIG: the file {file} is not TOML at line 2: string values must be \
-         quoted, expected literal string"],
+        &[
+            "SERVO_CONFIG: the file {file} is not TOML at line 2: string values must be \
+         quoted, expected literal string",
+        ],
     );
     check(
         GOOD,
@@ -294,11 +385,15 @@ fn certificates_are_part_of_the_configuration() {
         let world = World::new();
         let sources = world.sources(Service::Planner);
         prepare(&world);
-        let Err(fault) = Settings::<servo_mesh::NoSections>::read(Service::Planner, &sources) else {
+        let Err(fault) = Settings::<servo_mesh::NoSections>::read(Service::Planner, &sources)
+        else {
             panic!("{expected}: it was taken")
         };
         let expected = expected.replace("{dir}", &world.dir().display().to_string());
-        assert_eq!(fault.to_string(), format!("the configuration is wrong: {expected}"));
+        assert_eq!(
+            fault.to_string(),
+            format!("the configuration is wrong: {expected}")
+        );
     };
     let planner = Issue::identity("spiffe://servo/planner");
     check(
@@ -339,7 +434,10 @@ fn certificates_are_part_of_the_configuration() {
 fn an_expired_certificate_is_refused_at_the_start() {
     let world = World::new();
     let sources = world.sources(Service::Planner);
-    world.issue("planner", &Issue::identity("spiffe://servo/planner").expired());
+    world.issue(
+        "planner",
+        &Issue::identity("spiffe://servo/planner").expired(),
+    );
     let Err(fault) = Settings::<servo_mesh::NoSections>::read(Service::Planner, &sources) else {
         panic!("it was taken")
     };

@@ -11,8 +11,8 @@ use tonic::body::Body;
 use tower::ServiceExt;
 
 use crate::support::{
-    MAKE_PLANS, PATIENCE, WATCH_RUN, World, from_ada, handler, mesh_of, ok, request, serve, silence,
-    status_of, until, yes,
+    MAKE_PLANS, PATIENCE, WATCH_RUN, World, from_ada, handler, mesh_of, ok, request, serve,
+    silence, status_of, until, yes,
 };
 
 const LEFT: &str = "time-left-ms";
@@ -45,13 +45,20 @@ async fn a_call_without_a_deadline_is_refused_unless_it_is_a_stream_or_a_probe()
         (Code::InvalidArgument, Some(Reason::DeadlineRequired))
     );
     assert_eq!(send("gateway", from_ada(WATCH_RUN)).await.code(), Code::Ok);
-    assert_eq!(send("scheduler", request("/grpc.health.v1.Health/Check")).await.code(), Code::Ok);
+    assert_eq!(
+        send("scheduler", request("/grpc.health.v1.Health/Check"))
+            .await
+            .code(),
+        Code::Ok
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadline_is_cut_to_the_longest_and_its_end_is_told() {
     let world = World::new();
-    let sources = world.sources(Service::Planner).set("server.max_deadline", "20ms");
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.max_deadline", "20ms");
     let (dropped, mut was_dropped) = mpsc::unbounded_channel();
     let forever = handler(move |_| {
         let tell = TellWhenDropped(dropped.clone());
@@ -64,8 +71,14 @@ async fn a_deadline_is_cut_to_the_longest_and_its_end_is_told() {
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     let status = status_of(peer, request(MAKE_PLANS)).await;
     let reason = error::reason_of(&status);
-    assert_eq!((status.code(), reason), (Code::DeadlineExceeded, Some(Reason::DeadlineExceeded)), "{status}");
-    let stopped = tokio::time::timeout(PATIENCE, was_dropped.recv()).await.expect("the handler works on");
+    assert_eq!(
+        (status.code(), reason),
+        (Code::DeadlineExceeded, Some(Reason::DeadlineExceeded)),
+        "{status}"
+    );
+    let stopped = tokio::time::timeout(PATIENCE, was_dropped.recv())
+        .await
+        .expect("the handler works on");
     assert_eq!(stopped, Some(()));
 }
 
@@ -80,27 +93,53 @@ impl Drop for TellWhenDropped {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_peer_gets_what_is_left_of_the_deadline() {
     let world = World::new();
-    let quota = serve(&world.mesh(Service::Dispatcher), handler(|_| async { with_time_left() })).await;
+    let quota = serve(
+        &world.mesh(Service::Dispatcher),
+        handler(|_| async { with_time_left() }),
+    )
+    .await;
     let planner_mesh = world.mesh(Service::Dispatcher);
-    let onward = planner_mesh.peer_at(Service::Dispatcher, &format!("https://{}", quota.address)).unwrap();
+    let onward = planner_mesh
+        .peer_at(Service::Dispatcher, &format!("https://{}", quota.address))
+        .unwrap();
     let passing_on = handler(move |_| {
         let onward = onward.clone();
         async move {
-            onward.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap()
+            onward
+                .oneshot(without_timeout(
+                    "/servo.v1.DispatcherService/ExplainAdmission",
+                ))
+                .await
+                .unwrap()
         }
     });
     let planner = serve(&world.mesh(Service::Planner), passing_on).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, planner.address);
     let mut asked = request(MAKE_PLANS);
-    asked.headers_mut().insert("grpc-timeout", "5S".parse().unwrap());
+    asked
+        .headers_mut()
+        .insert("grpc-timeout", "5S".parse().unwrap());
     let response = peer.oneshot(asked).await.unwrap();
     // Had it not been inherited, it would be the ten seconds of peers.deadline.
-    assert!(left(&response) <= Duration::from_secs(5), "{:?}", left(&response));
+    assert!(
+        left(&response) <= Duration::from_secs(5),
+        "{:?}",
+        left(&response)
+    );
 
-    let outside = planner_mesh.peer_at(Service::Dispatcher, &format!("https://{}", quota.address)).unwrap();
-    let response =
-        outside.oneshot(without_timeout("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap();
-    assert!(left(&response) <= Duration::from_secs(10), "a loop's call gets peers.deadline");
+    let outside = planner_mesh
+        .peer_at(Service::Dispatcher, &format!("https://{}", quota.address))
+        .unwrap();
+    let response = outside
+        .oneshot(without_timeout(
+            "/servo.v1.DispatcherService/ExplainAdmission",
+        ))
+        .await
+        .unwrap();
+    assert!(
+        left(&response) <= Duration::from_secs(10),
+        "a loop's call gets peers.deadline"
+    );
 }
 
 fn without_timeout(path: &str) -> http::Request<Body> {
@@ -112,12 +151,18 @@ fn without_timeout(path: &str) -> http::Request<Body> {
 #[tokio::test(flavor = "multi_thread")]
 async fn our_client_gives_up_at_its_deadline() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Planner), handler(|_| std::future::pending())).await;
+    let running = serve(
+        &world.mesh(Service::Planner),
+        handler(|_| std::future::pending()),
+    )
+    .await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     // On a busy machine the first tries may end before the connection stands, which is told as such.
     until(async || {
         let mut asked = request(MAKE_PLANS);
-        asked.headers_mut().insert("grpc-timeout", "20m".parse().unwrap());
+        asked
+            .headers_mut()
+            .insert("grpc-timeout", "20m".parse().unwrap());
         status_of(peer.clone(), asked).await.code() == Code::DeadlineExceeded
     })
     .await;
@@ -126,17 +171,24 @@ async fn our_client_gives_up_at_its_deadline() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_at_the_deadline_it_asked_for() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Scheduler), handler(|_| async { silence() })).await;
+    let running = serve(
+        &world.mesh(Service::Scheduler),
+        handler(|_| async { silence() }),
+    )
+    .await;
     world.mesh(Service::Gateway);
     let client = world.stranger(Some("gateway"), running.address);
     // The client's own clock runs until the stream is open, so the deadline grows until it is the server's that ends it.
     let mut millis = 50;
     until(async || {
         let mut asked = from_ada(WATCH_RUN);
-        asked.headers_mut().insert("grpc-timeout", format!("{millis}m").parse().unwrap());
+        asked
+            .headers_mut()
+            .insert("grpc-timeout", format!("{millis}m").parse().unwrap());
         millis *= 2;
         let status = status_of(client.clone(), asked).await;
-        status.code() == Code::DeadlineExceeded && error::reason_of(&status) == Some(Reason::DeadlineExceeded)
+        status.code() == Code::DeadlineExceeded
+            && error::reason_of(&status) == Some(Reason::DeadlineExceeded)
     })
     .await;
 }

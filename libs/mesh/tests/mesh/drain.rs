@@ -12,8 +12,8 @@ use tonic::Code;
 
 use crate::observe::get;
 use crate::support::{
-    Held, MAKE_PLANS, PATIENCE, Running, WATCH_RUN, World, code_of, from_ada, handler, mesh_of, request,
-    serve, silence, status_of, until,
+    Held, MAKE_PLANS, PATIENCE, Running, WATCH_RUN, World, code_of, from_ada, handler, mesh_of,
+    request, serve, silence, status_of, until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +27,12 @@ async fn a_call_under_way_is_finished_while_nobody_new_gets_in() {
 
     running.shutdown.drain();
     until(async || TcpStream::connect(running.address).await.is_err()).await;
-    until(async || get(running.metrics, "/readyz").await.starts_with("HTTP/1.1 503")).await;
+    until(async || {
+        get(running.metrics, "/readyz")
+            .await
+            .starts_with("HTTP/1.1 503")
+    })
+    .await;
     assert!(!call.is_finished(), "the call waits for its handler");
 
     held.let_go.add_permits(1);
@@ -97,8 +102,10 @@ async fn a_loop_pass_under_way_is_finished() {
     let (begun, let_go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let finished = Arc::new(AtomicUsize::new(0));
     let pass = (begun.clone(), let_go.clone(), finished.clone());
-    let serving =
-        mesh.serving(Door::Mesh).with_loop("test", Pace::every(Duration::from_secs(3600)), move || {
+    let serving = mesh.serving(Door::Mesh).with_loop(
+        "test",
+        Pace::every(Duration::from_secs(3600)),
+        move || {
             let (begun, let_go, finished) = pass.clone();
             async move {
                 begun.add_permits(1);
@@ -106,7 +113,8 @@ async fn a_loop_pass_under_way_is_finished() {
                 finished.fetch_add(1, Ordering::Relaxed);
                 Ok::<_, String>(())
             }
-        });
+        },
+    );
     let running = Running::start(mesh.shutdown().clone(), serving).await;
     begun.acquire().await.unwrap().forget();
     running.shutdown.drain();
@@ -151,5 +159,7 @@ async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_
         assert!(metrics.contains(line), "{metrics}");
     }
     running.shutdown.drain();
-    tokio::time::timeout(PATIENCE, running.ended()).await.unwrap();
+    tokio::time::timeout(PATIENCE, running.ended())
+        .await
+        .unwrap();
 }

@@ -19,17 +19,28 @@ async fn foreign_server(pair: KeyPair) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let tls = ServerTlsConfig::new().identity(Identity::from_pem(pair.certificate, pair.key));
     let (_, health) = tonic_health::server::health_reporter();
-    let server = Server::builder().tls_config(tls).unwrap().add_service(health);
-    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
+    let server = Server::builder()
+        .tls_config(tls)
+        .unwrap()
+        .add_service(health);
+    tokio::spawn(
+        server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)),
+    );
     address
 }
 
 /// What our client says about a planner at `address`.
 async fn told(world: &World, address: SocketAddr) -> String {
-    let status =
-        status_of(world.peer(Service::Scheduler, Service::Planner, address), request(SERVER_INFO)).await;
+    let status = status_of(
+        world.peer(Service::Scheduler, Service::Planner, address),
+        request(SERVER_INFO),
+    )
+    .await;
     assert_eq!(status.code(), Code::Unavailable, "{status}");
-    assert_eq!(error::reason_of(&status), Some(Reason::DependencyUnavailable));
+    assert_eq!(
+        error::reason_of(&status),
+        Some(Reason::DependencyUnavailable)
+    );
     status.message().replace(&address.to_string(), "{address}")
 }
 
@@ -40,15 +51,24 @@ async fn our_client_refuses_a_wrong_server_and_says_why() {
     let foreign = Ca::new().unwrap();
     let cases = [
         (
-            world.ca.issue(&Issue::identity("spiffe://servo/quota")).unwrap(),
+            world
+                .ca
+                .issue(&Issue::identity("spiffe://servo/quota"))
+                .unwrap(),
             "it presented the identity spiffe://servo/quota, but spiffe://servo/planner was expected",
         ),
         (
             world.ca.issue(&Issue::nameless()).unwrap(),
             "it presented the identity a certificate without a SPIFFE id, but spiffe://servo/planner was expected",
         ),
-        (world.ca.issue(&planner.clone().expired()).unwrap(), "it presented a certificate that has expired"),
-        (foreign.issue(&planner).unwrap(), "it presented a certificate that our tls.ca does not vouch for"),
+        (
+            world.ca.issue(&planner.clone().expired()).unwrap(),
+            "it presented a certificate that has expired",
+        ),
+        (
+            foreign.issue(&planner).unwrap(),
+            "it presented a certificate that our tls.ca does not vouch for",
+        ),
     ];
     for (pair, why) in cases {
         let address = foreign_server(pair).await;
@@ -81,7 +101,10 @@ async fn nobody_there_and_nobody_who_speaks_tls() {
     let address = gone.local_addr().unwrap();
     drop(gone);
     let message = told(&world, address).await;
-    assert_eq!(message, "planner at {address} cannot be reached: Connection refused (os error 111)");
+    assert_eq!(
+        message,
+        "planner at {address} cannot be reached: Connection refused (os error 111)"
+    );
 
     let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = plain.local_addr().unwrap();
@@ -89,13 +112,20 @@ async fn nobody_there_and_nobody_who_speaks_tls() {
     let server = Server::builder().add_service(health);
     tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(plain)));
     let message = told(&world, address).await;
-    assert_eq!(message, "planner at {address} cannot be reached: it does not speak TLS");
+    assert_eq!(
+        message,
+        "planner at {address} cannot be reached: it does not speak TLS"
+    );
 }
 
 /// Whether a stranger's call gets through the handshake to an answer of the service.
 async fn gets_in(client: tonic::transport::Channel) -> Result<(), Status> {
     let status = status_of(client, request("/grpc.health.v1.Health/Check")).await;
-    if status.code() == Code::Ok { Ok(()) } else { Err(status) }
+    if status.code() == Code::Ok {
+        Ok(())
+    } else {
+        Err(status)
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,10 +135,19 @@ async fn our_server_lets_nobody_in_without_a_good_certificate() {
     let issue = Issue::identity("spiffe://servo/scheduler");
     world.issue("good", &issue);
     world.issue("expired", &issue.clone().expired());
-    Ca::new().unwrap().issue(&issue).unwrap().write(world.dir(), "foreign").unwrap();
-    gets_in(world.stranger(Some("good"), planner.address)).await.unwrap();
+    Ca::new()
+        .unwrap()
+        .issue(&issue)
+        .unwrap()
+        .write(world.dir(), "foreign")
+        .unwrap();
+    gets_in(world.stranger(Some("good"), planner.address))
+        .await
+        .unwrap();
     for name in [None, Some("expired"), Some("foreign")] {
-        gets_in(world.stranger(name, planner.address)).await.expect_err("it got in");
+        gets_in(world.stranger(name, planner.address))
+            .await
+            .expect_err("it got in");
     }
 }
 
@@ -118,7 +157,10 @@ async fn plaintext_gets_no_answer() {
     let world = World::new();
     let planner = serve(&world.mesh(Service::Planner), yes()).await;
     let mut stream = TcpStream::connect(planner.address).await.unwrap();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
     // At most a TLS alert (record type 21), never a frame of HTTP/2.
@@ -169,9 +211,13 @@ async fn a_public_door_takes_clients_without_a_certificate_but_no_foreign_one() 
         .write(world.dir(), "foreign")
         .unwrap();
     for name in [None, Some("worker")] {
-        gets_in(world.stranger(name, running.address)).await.unwrap();
+        gets_in(world.stranger(name, running.address))
+            .await
+            .unwrap();
     }
-    gets_in(world.stranger(Some("foreign"), running.address)).await.expect_err("it got in");
+    gets_in(world.stranger(Some("foreign"), running.address))
+        .await
+        .expect_err("it got in");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,8 +225,15 @@ async fn a_busy_port_is_told_with_the_key_to_change() {
     let world = World::new();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
-    let sources: Sources = world.sources(Service::Planner).set("server.listen", format!("127.0.0.1:{port}"));
+    let sources: Sources = world
+        .sources(Service::Planner)
+        .set("server.listen", format!("127.0.0.1:{port}"));
     let mesh = Arc::new(mesh_of(Service::Planner, &sources));
-    let Err(fault) = mesh.serving(Door::Mesh).bind().await else { panic!("it was bound") };
-    assert_eq!(fault.to_string(), format!("port {port} on 127.0.0.1 is in use: set server.listen"));
+    let Err(fault) = mesh.serving(Door::Mesh).bind().await else {
+        panic!("it was bound")
+    };
+    assert_eq!(
+        fault.to_string(),
+        format!("port {port} on 127.0.0.1 is in use: set server.listen")
+    );
 }

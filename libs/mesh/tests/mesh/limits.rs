@@ -14,43 +14,70 @@ use tower::ServiceExt;
 
 use crate::observe::get;
 use crate::support::{
-    Held, MAKE_PLANS, PATIENCE, Running, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler, mesh_of,
-    request, request_with, say, serve, silence, status_of, until, yes,
+    Held, MAKE_PLANS, PATIENCE, Running, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler,
+    mesh_of, request, request_with, say, serve, silence, status_of, until, yes,
 };
 
 fn assert_shed(status: &Status) {
     let reason = error::reason_of(status);
-    assert_eq!((status.code(), reason), (Code::ResourceExhausted, Some(Reason::Overloaded)), "{status}");
-    let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
-    assert!(retry.is_some_and(|delay| delay > Duration::ZERO), "{status:?}");
+    assert_eq!(
+        (status.code(), reason),
+        (Code::ResourceExhausted, Some(Reason::Overloaded)),
+        "{status}"
+    );
+    let retry = status
+        .get_details_retry_info()
+        .and_then(|info| info.retry_delay);
+    assert!(
+        retry.is_some_and(|delay| delay > Duration::ZERO),
+        "{status:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_calls_are_shed_and_room_is_used_again() {
     let world = World::new();
     let held = Held::new();
-    let sources = world.sources(Service::Planner).set("server.max_requests", 2);
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.max_requests", 2);
     let running = serve(&mesh_of(Service::Planner, &sources), held.handler()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
-    let calls: Vec<_> = (0..2).map(|_| tokio::spawn(code_of(peer.clone(), request(MAKE_PLANS)))).collect();
+    let calls: Vec<_> = (0..2)
+        .map(|_| tokio::spawn(code_of(peer.clone(), request(MAKE_PLANS))))
+        .collect();
     held.one_arrived().await;
     held.one_arrived().await;
     assert_shed(&status_of(peer.clone(), request(MAKE_PLANS)).await);
-    assert_eq!(code_of(peer.clone(), request(SERVER_INFO)).await, Code::Ok, "probes are always answered");
+    assert_eq!(
+        code_of(peer.clone(), request(SERVER_INFO)).await,
+        Code::Ok,
+        "probes are always answered"
+    );
     held.let_go.add_permits(3);
     for call in calls {
         assert_eq!(call.await.unwrap(), Code::Ok);
     }
     until(async || code_of(peer.clone(), request(MAKE_PLANS)).await == Code::Ok).await;
-    assert!(get(running.metrics, "/metrics").await.contains(r#"servo_rpc_shed_total{limit="max_requests"}"#));
+    assert!(
+        get(running.metrics, "/metrics")
+            .await
+            .contains(r#"servo_rpc_shed_total{limit="max_requests"}"#)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_have_a_limit_of_their_own() {
     let world = World::new();
-    let sources =
-        world.sources(Service::Scheduler).set("server.max_streams", 1).set("server.max_requests", 1);
-    let running = serve(&mesh_of(Service::Scheduler, &sources), handler(|_| async { silence() })).await;
+    let sources = world
+        .sources(Service::Scheduler)
+        .set("server.max_streams", 1)
+        .set("server.max_requests", 1);
+    let running = serve(
+        &mesh_of(Service::Scheduler, &sources),
+        handler(|_| async { silence() }),
+    )
+    .await;
     let peer = world.peer(Service::Gateway, Service::Scheduler, running.address);
     let first = peer.clone().oneshot(from_ada(WATCH_RUN)).await.unwrap();
     assert_shed(&status_of(peer.clone(), from_ada(WATCH_RUN)).await);
@@ -62,31 +89,48 @@ async fn streams_have_a_limit_of_their_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_message_is_refused_before_it_is_read() {
     let world = World::new();
-    let sources = world.sources(Service::Planner).set("server.max_message", "2KiB");
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.max_message", "2KiB");
     let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     // Field 15, whatever it is, of 2,000 and of 3,000 bytes.
     let message = |len: u16| {
-        [&[0x7a, (len & 0x7f | 0x80) as u8, (len >> 7) as u8], &vec![b'x'; len.into()][..]].concat()
+        [
+            &[0x7a, (len & 0x7f | 0x80) as u8, (len >> 7) as u8],
+            &vec![b'x'; len.into()][..],
+        ]
+        .concat()
     };
-    assert_eq!(code_of(peer.clone(), request_with(MAKE_PLANS, &message(2000))).await, Code::Ok);
+    assert_eq!(
+        code_of(peer.clone(), request_with(MAKE_PLANS, &message(2000))).await,
+        Code::Ok
+    );
     let status = status_of(peer, request_with(MAKE_PLANS, &message(3000))).await;
     assert_eq!(
         (status.code(), error::reason_of(&status)),
         (Code::InvalidArgument, Some(Reason::MessageTooLarge))
     );
-    assert_eq!(status.message(), "the message has 3003 bytes, 2048 are allowed (server.max_message)");
+    assert_eq!(
+        status.message(),
+        "the message has 3003 bytes, 2048 are allowed (server.max_message)"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_connections_are_closed() {
     let world = World::new();
-    let sources = world.sources(Service::Planner).set("server.max_connections", 1);
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.max_connections", 1);
     let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
     let first = world.peer(Service::Scheduler, Service::Planner, running.address);
     assert_eq!(code_of(first.clone(), request(MAKE_PLANS)).await, Code::Ok);
     let second = world.peer(Service::Scheduler, Service::Planner, running.address);
-    assert_eq!(code_of(second.clone(), request(MAKE_PLANS)).await, Code::Unavailable);
+    assert_eq!(
+        code_of(second.clone(), request(MAKE_PLANS)).await,
+        Code::Unavailable
+    );
     drop(first);
     until(async || code_of(second.clone(), request(MAKE_PLANS)).await == Code::Ok).await;
 }
@@ -94,7 +138,9 @@ async fn too_many_connections_are_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_shake_hands_is_dropped() {
     let world = World::new();
-    let sources = world.sources(Service::Planner).set("server.handshake_timeout", "20ms");
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.handshake_timeout", "20ms");
     let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
     let mut silent = TcpStream::connect(running.address).await.unwrap();
     let closed = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut Vec::new())).await;
@@ -108,9 +154,16 @@ async fn headers_have_a_limit() {
     world.mesh(Service::Scheduler);
     let mut large = request(MAKE_PLANS);
     say(&mut large, &[("x-large", &"x".repeat(20_000))]);
-    assert_ne!(code_of(world.stranger(Some("scheduler"), running.address), large).await, Code::Ok);
+    assert_ne!(
+        code_of(world.stranger(Some("scheduler"), running.address), large).await,
+        Code::Ok
+    );
     assert_eq!(
-        code_of(world.stranger(Some("scheduler"), running.address), request(MAKE_PLANS)).await,
+        code_of(
+            world.stranger(Some("scheduler"), running.address),
+            request(MAKE_PLANS)
+        )
+        .await,
         Code::Ok
     );
 }
@@ -129,14 +182,22 @@ async fn a_panic_is_an_answer_and_the_service_goes_on() {
     let mut bad = request(MAKE_PLANS);
     say(&mut bad, &[("panic", "please")]);
     let status = status_of(peer.clone(), bad).await;
-    assert_eq!((status.code(), error::reason_of(&status)), (Code::Internal, Some(Reason::Internal)));
+    assert_eq!(
+        (status.code(), error::reason_of(&status)),
+        (Code::Internal, Some(Reason::Internal))
+    );
     assert_eq!(code_of(peer, request(MAKE_PLANS)).await, Code::Ok);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
     let world = World::new();
-    let mesh = mesh_of(Service::Gateway, &world.sources(Service::Gateway).set("server.max_message", "1KiB"));
+    let mesh = mesh_of(
+        Service::Gateway,
+        &world
+            .sources(Service::Gateway)
+            .set("server.max_message", "1KiB"),
+    );
     let echo = handler(|request| async move {
         match request.into_body().collect().await {
             Ok(body) => http::Response::new(tonic::body::Body::new(body)),
@@ -150,24 +211,39 @@ async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
             .header("content-type", "application/json")
             .body(body)
             .unwrap();
-        let response = world.stranger(None, running.address).oneshot(request).await.unwrap();
+        let response = world
+            .stranger(None, running.address)
+            .oneshot(request)
+            .await
+            .unwrap();
         response.into_body().collect().await.unwrap().to_bytes()
     };
     let fits = r#"{"not": "a frame"}"#;
     assert_eq!(send(fits).await, fits.as_bytes());
-    assert_eq!(send(&"x".repeat(1025)).await.len(), 0, "what is too long is not passed on");
+    assert_eq!(
+        send(&"x".repeat(1025)).await.len(),
+        0,
+        "what is too long is not passed on"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_public_door_also_speaks_http_1() {
     let world = World::new();
     let mesh = world.mesh(Service::Gateway);
-    let hello =
-        handler(|_| async { http::Response::new(tonic::body::Body::new(Full::new(Bytes::from("hello")))) });
+    let hello = handler(|_| async {
+        http::Response::new(tonic::body::Body::new(Full::new(Bytes::from("hello"))))
+    });
     let running = Running::start(mesh.shutdown().clone(), mesh.serve_public(hello)).await;
     let mut stream = world.plain_tls(running.address, b"http/1.1").await;
-    stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .await
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hello"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.contains("hello"),
+        "{answer}"
+    );
 }

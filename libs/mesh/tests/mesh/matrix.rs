@@ -44,7 +44,9 @@ async fn only_allowed_services_reach_a_method() {
     for caller in Service::ALL {
         let mesh = world.mesh(caller);
         for (server, running) in &servers {
-            let peer = mesh.peer_at(*server, &format!("https://{}", running.address)).unwrap();
+            let peer = mesh
+                .peer_at(*server, &format!("https://{}", running.address))
+                .unwrap();
             for method in access::methods() {
                 let status = status_of(peer.clone(), complete(method)).await;
                 check(caller, *server, method, &status);
@@ -59,11 +61,23 @@ fn check(caller: Service, server: Service, method: &Method, status: &tonic::Stat
     let path = &method.path;
     // An admitted call may still be refused for the tenant it did not name: it got through this door.
     let reached = matches!(reason_of(status), None | Some(Reason::TenantMismatch));
-    assert_eq!(reached, may(caller, &method.access), "{caller} calls {path} at {server}: {status}");
+    assert_eq!(
+        reached,
+        may(caller, &method.access),
+        "{caller} calls {path} at {server}: {status}"
+    );
     if !reached {
-        assert_eq!(status.code(), Code::PermissionDenied, "{caller} calls {path} at {server}");
+        assert_eq!(
+            status.code(),
+            Code::PermissionDenied,
+            "{caller} calls {path} at {server}"
+        );
         assert_eq!(reason_of(status), Some(Reason::CallerNotAllowed));
-        assert!(status.message().contains(&caller.spiffe_id()), "{}", status.message());
+        assert!(
+            status.message().contains(&caller.spiffe_id()),
+            "{}",
+            status.message()
+        );
     }
 }
 
@@ -80,8 +94,16 @@ async fn workers_reach_what_is_for_workers_and_strangers_reach_nothing() {
             Access::AttemptSignature | Access::Open => true,
             Access::Callers(_) => false,
         };
-        for (name, may) in [("worker", for_workers), ("mallory", false), ("nameless", false)] {
-            let status = status_of(world.stranger(Some(name), callback.address), complete(method)).await;
+        for (name, may) in [
+            ("worker", for_workers),
+            ("mallory", false),
+            ("nameless", false),
+        ] {
+            let status = status_of(
+                world.stranger(Some(name), callback.address),
+                complete(method),
+            )
+            .await;
             let reached = matches!(reason_of(&status), None | Some(Reason::TenantMismatch));
             assert_eq!(reached, may, "{name} calls {}: {status}", method.path);
         }
@@ -93,7 +115,11 @@ async fn a_method_nobody_knows_is_unimplemented() {
     let world = World::new();
     let quota = serve(&world.mesh(Service::Quota), yes()).await;
     let peer = world.peer(Service::Scheduler, Service::Quota, quota.address);
-    for path in ["/servo.v1.QuotaService/Nothing", "/servo.v2.QuotaService/GetQuota", "/"] {
+    for path in [
+        "/servo.v1.QuotaService/Nothing",
+        "/servo.v2.QuotaService/GetQuota",
+        "/",
+    ] {
         let status = status_of(peer.clone(), request(path)).await;
         assert_eq!(
             (status.code(), reason_of(&status)),
@@ -105,15 +131,29 @@ async fn a_method_nobody_knows_is_unimplemented() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_its_attempts_signature_is_refused() {
-    let signed = access::methods().iter().filter(|method| method.access == Access::AttemptSignature);
+    let signed = access::methods()
+        .iter()
+        .filter(|method| method.access == Access::AttemptSignature);
     let world = World::new();
     let callback = serve(&world.mesh(Service::Callback), yes()).await;
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     let gateway = world.peer(Service::Gateway, Service::Callback, callback.address);
     for method in signed {
-        let status = status_of(world.stranger(Some("worker"), callback.address), request(&method.path)).await;
-        assert_eq!(reason_of(&status), Some(Reason::SignatureInvalid), "{status}");
+        let status = status_of(
+            world.stranger(Some("worker"), callback.address),
+            request(&method.path),
+        )
+        .await;
+        assert_eq!(
+            reason_of(&status),
+            Some(Reason::SignatureInvalid),
+            "{status}"
+        );
         let status = status_of(gateway.clone(), request(&method.path)).await;
-        assert_eq!(reason_of(&status), Some(Reason::SignatureInvalid), "{status}");
+        assert_eq!(
+            reason_of(&status),
+            Some(Reason::SignatureInvalid),
+            "{status}"
+        );
     }
 }

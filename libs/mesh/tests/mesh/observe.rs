@@ -22,16 +22,22 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tower::ServiceExt;
 
 use crate::support::{
-    MAKE_PLANS, PATIENCE, Running, World, code_of, from_ada, handler, mesh_of, ok, request, serve, status_of,
-    until, yes,
+    MAKE_PLANS, PATIENCE, Running, World, code_of, from_ada, handler, mesh_of, ok, request, serve,
+    status_of, until, yes,
 };
 
 /// One plain HTTP request to the probes' port.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
     let mut answer = String::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("no answer").unwrap();
+    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer))
+        .await
+        .expect("no answer")
+        .unwrap();
     answer
 }
 
@@ -43,49 +49,99 @@ impl SchedulerService for Nothing {}
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_waits_visibly_until_it_is_ready() {
     let world = World::new();
-    let sources: Sources = world.sources(Service::Scheduler).set("server.ready_every", "5ms");
+    let sources: Sources = world
+        .sources(Service::Scheduler)
+        .set("server.ready_every", "5ms");
     let mesh = mesh_of(Service::Scheduler, &sources);
     let migrated = Arc::new(AtomicBool::new(false));
     let look = migrated.clone();
-    let serving = mesh.serve(SchedulerServiceServer::new(Nothing)).ready_when(move || {
-        let ready = look.load(Ordering::Relaxed);
-        async move { if ready { Ok(()) } else { Err("the schema is not there; run `servo migrate`") } }
-    });
+    let serving = mesh
+        .serve(SchedulerServiceServer::new(Nothing))
+        .ready_when(move || {
+            let ready = look.load(Ordering::Relaxed);
+            async move {
+                if ready {
+                    Ok(())
+                } else {
+                    Err("the schema is not there; run `servo migrate`")
+                }
+            }
+        });
     let running = Running::start(mesh.shutdown().clone(), serving).await;
     let gateway = world.peer(Service::Gateway, Service::Scheduler, running.address);
     let info = async || {
         let mut client = MeshServiceClient::new(gateway.clone());
-        client.get_server_info(GetServerInfoRequest {}).await.unwrap().into_inner()
+        client
+            .get_server_info(GetServerInfoRequest {})
+            .await
+            .unwrap()
+            .into_inner()
     };
     let health = async |service: &str| {
         let mut client = HealthClient::new(gateway.clone());
-        let answer = client.check(HealthCheckRequest { service: service.into() }).await.unwrap();
+        let answer = client
+            .check(HealthCheckRequest {
+                service: service.into(),
+            })
+            .await
+            .unwrap();
         answer.into_inner()
     };
-    let serving_status = |status| HealthCheckResponse { status: i32::from(status) };
+    let serving_status = |status| HealthCheckResponse {
+        status: i32::from(status),
+    };
 
-    until(async || info().await.waiting_for == "the schema is not there; run `servo migrate`").await;
+    until(async || info().await.waiting_for == "the schema is not there; run `servo migrate`")
+        .await;
     assert!(!info().await.ready);
     for service in ["", "servo.v1.SchedulerService"] {
-        assert_eq!(health(service).await, serving_status(ServingStatus::NotServing));
+        assert_eq!(
+            health(service).await,
+            serving_status(ServingStatus::NotServing)
+        );
     }
     assert!(
         get(running.metrics, "/readyz")
             .await
             .ends_with("waiting: the schema is not there; run `servo migrate`\n")
     );
-    assert!(get(running.metrics, "/healthz").await.starts_with("HTTP/1.1 200"));
-    let status = status_of(gateway.clone(), from_ada("/servo.v1.SchedulerService/GetRun")).await;
-    assert_eq!((status.code(), error::reason_of(&status)), (Code::Unavailable, Some(Reason::NotReady)));
+    assert!(
+        get(running.metrics, "/healthz")
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    let status = status_of(
+        gateway.clone(),
+        from_ada("/servo.v1.SchedulerService/GetRun"),
+    )
+    .await;
+    assert_eq!(
+        (status.code(), error::reason_of(&status)),
+        (Code::Unavailable, Some(Reason::NotReady))
+    );
     assert!(status.message().contains("run `servo migrate`"), "{status}");
 
     migrated.store(true, Ordering::Relaxed);
-    until(async || health("servo.v1.SchedulerService").await == serving_status(ServingStatus::Serving)).await;
+    until(async || {
+        health("servo.v1.SchedulerService").await == serving_status(ServingStatus::Serving)
+    })
+    .await;
     let told = info().await;
     assert!(told.ready && told.waiting_for.is_empty() && told.start_time.is_some());
-    assert_eq!((told.service.as_str(), told.identity.as_str()), ("scheduler", "spiffe://servo/scheduler"));
-    assert!(get(running.metrics, "/readyz").await.starts_with("HTTP/1.1 200"));
-    let status = status_of(gateway.clone(), from_ada("/servo.v1.SchedulerService/GetRun")).await;
+    assert_eq!(
+        (told.service.as_str(), told.identity.as_str()),
+        ("scheduler", "spiffe://servo/scheduler")
+    );
+    assert!(
+        get(running.metrics, "/readyz")
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    let status = status_of(
+        gateway.clone(),
+        from_ada("/servo.v1.SchedulerService/GetRun"),
+    )
+    .await;
     assert_eq!(
         (status.code(), error::reason_of(&status)),
         (Code::Unimplemented, Some(Reason::NotImplemented))
@@ -93,8 +149,16 @@ async fn a_service_waits_visibly_until_it_is_ready() {
 
     migrated.store(false, Ordering::Relaxed);
     until(async || health("").await == serving_status(ServingStatus::NotServing)).await;
-    let status = status_of(gateway.clone(), from_ada("/servo.v1.SchedulerService/GetRun")).await;
-    assert_eq!(status.code(), Code::Unimplemented, "once ready, calls get through and fail by themselves");
+    let status = status_of(
+        gateway.clone(),
+        from_ada("/servo.v1.SchedulerService/GetRun"),
+    )
+    .await;
+    assert_eq!(
+        status.code(),
+        Code::Unimplemented,
+        "once ready, calls get through and fail by themselves"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,15 +166,41 @@ async fn reflection_lists_the_api() {
     let world = World::new();
     let mesh = world.mesh(Service::Scheduler);
     let running = Running::start(mesh.shutdown().clone(), mesh.serving(Door::Mesh)).await;
-    let mut client =
-        ServerReflectionClient::new(world.peer(Service::Gateway, Service::Scheduler, running.address));
+    let mut client = ServerReflectionClient::new(world.peer(
+        Service::Gateway,
+        Service::Scheduler,
+        running.address,
+    ));
     let list = MessageRequest::ListServices(String::new());
-    let ask = ServerReflectionRequest { host: String::new(), message_request: Some(list) };
-    let mut answers = client.server_reflection_info(tokio_stream::iter([ask])).await.unwrap().into_inner();
-    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
-    let MessageResponse::ListServicesResponse(list) = answer else { panic!("{answer:?}") };
-    let names: Vec<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
-    for name in ["servo.v1.MeshService", "servo.v1.SchedulerService", "grpc.health.v1.Health"] {
+    let ask = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(list),
+    };
+    let mut answers = client
+        .server_reflection_info(tokio_stream::iter([ask]))
+        .await
+        .unwrap()
+        .into_inner();
+    let answer = answers
+        .message()
+        .await
+        .unwrap()
+        .unwrap()
+        .message_response
+        .unwrap();
+    let MessageResponse::ListServicesResponse(list) = answer else {
+        panic!("{answer:?}")
+    };
+    let names: Vec<&str> = list
+        .service
+        .iter()
+        .map(|service| service.name.as_str())
+        .collect();
+    for name in [
+        "servo.v1.MeshService",
+        "servo.v1.SchedulerService",
+        "grpc.health.v1.Health",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
 }
@@ -123,10 +213,19 @@ async fn calls_are_counted_by_method_and_code() {
     let scheduler = world.peer(Service::Scheduler, Service::Planner, running.address);
     let quota = world.peer(Service::Quota, Service::Planner, running.address);
     for _ in 0..3 {
-        assert_eq!(code_of(scheduler.clone(), request(MAKE_PLANS)).await, Code::Ok);
+        assert_eq!(
+            code_of(scheduler.clone(), request(MAKE_PLANS)).await,
+            Code::Ok
+        );
     }
-    assert_eq!(code_of(quota.clone(), request(MAKE_PLANS)).await, Code::PermissionDenied);
-    assert_eq!(code_of(quota, request("/made/up")).await, Code::Unimplemented);
+    assert_eq!(
+        code_of(quota.clone(), request(MAKE_PLANS)).await,
+        Code::PermissionDenied
+    );
+    assert_eq!(
+        code_of(quota, request("/made/up")).await,
+        Code::Unimplemented
+    );
     let count = |method: &str, code: &str, n: u32| {
         format!("servo_rpc_requests_total{{method=\"{method}\",code=\"{code}\"}} {n}")
     };
@@ -136,19 +235,30 @@ async fn calls_are_counted_by_method_and_code() {
         count("unknown", "UNIMPLEMENTED", 1),
         format!("servo_rpc_duration_seconds_count{{method=\"{MAKE_PLANS}\"}} 4"),
         "servo_rpc_in_flight 0".to_owned(),
-        format!("servo_build_info{{service=\"planner\",version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")),
+        format!(
+            "servo_build_info{{service=\"planner\",version=\"{}\"}} 1",
+            env!("CARGO_PKG_VERSION")
+        ),
     ];
     // The last byte may reach us before it is counted there.
     until(async || {
         let metrics = get(running.metrics, "/metrics").await;
-        expected.iter().all(|line| metrics.lines().any(|found| found == line))
+        expected
+            .iter()
+            .all(|line| metrics.lines().any(|found| found == line))
     })
     .await;
     let metrics = get(running.metrics, "/metrics").await;
-    let expiry = metrics.lines().find_map(|line| line.strip_prefix("servo_tls_certificate_expiry_seconds "));
+    let expiry = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("servo_tls_certificate_expiry_seconds "));
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     assert!(expiry.unwrap().parse::<u64>().unwrap() > now, "{expiry:?}");
-    assert!(get(running.metrics, "/else").await.starts_with("HTTP/1.1 404"));
+    assert!(
+        get(running.metrics, "/else")
+            .await
+            .starts_with("HTTP/1.1 404")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,8 +269,11 @@ async fn one_trace_goes_through_all_calls() {
         response.headers_mut().insert(name, trace.parse().unwrap());
         response
     };
-    let dispatcher =
-        serve(&world.mesh(Service::Dispatcher), handler(move |_| async move { tell(ok(), "second") })).await;
+    let dispatcher = serve(
+        &world.mesh(Service::Dispatcher),
+        handler(move |_| async move { tell(ok(), "second") }),
+    )
+    .await;
     let onward = world.peer(Service::Dispatcher, Service::Dispatcher, dispatcher.address);
     let planner = serve(
         &world.mesh(Service::Planner),
@@ -168,7 +281,10 @@ async fn one_trace_goes_through_all_calls() {
             let onward = onward.clone();
             async move {
                 tell(
-                    onward.oneshot(request("/servo.v1.DispatcherService/ExplainAdmission")).await.unwrap(),
+                    onward
+                        .oneshot(request("/servo.v1.DispatcherService/ExplainAdmission"))
+                        .await
+                        .unwrap(),
                     "first",
                 )
             }
@@ -177,12 +293,28 @@ async fn one_trace_goes_through_all_calls() {
     .await;
     world.mesh(Service::Scheduler);
     let mut asked = request(MAKE_PLANS);
-    asked
-        .headers_mut()
-        .insert("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().unwrap());
-    let response = world.stranger(Some("scheduler"), planner.address).oneshot(asked).await.unwrap();
-    let spans: Vec<&str> =
-        ["first", "second"].map(|name| response.headers()[name].to_str().unwrap()).to_vec();
-    assert!(spans.iter().all(|span| span.starts_with("00-0af7651916cd43dd8448eb211c80319c-")), "{spans:?}");
-    assert!(spans[0] != spans[1] && !spans.iter().any(|span| span.contains("b7ad6b7169203331")), "{spans:?}");
+    asked.headers_mut().insert(
+        "traceparent",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+            .parse()
+            .unwrap(),
+    );
+    let response = world
+        .stranger(Some("scheduler"), planner.address)
+        .oneshot(asked)
+        .await
+        .unwrap();
+    let spans: Vec<&str> = ["first", "second"]
+        .map(|name| response.headers()[name].to_str().unwrap())
+        .to_vec();
+    assert!(
+        spans
+            .iter()
+            .all(|span| span.starts_with("00-0af7651916cd43dd8448eb211c80319c-")),
+        "{spans:?}"
+    );
+    assert!(
+        spans[0] != spans[1] && !spans.iter().any(|span| span.contains("b7ad6b7169203331")),
+        "{spans:?}"
+    );
 }

@@ -7,7 +7,9 @@ use servo_mesh::{Error, Handler, Reason};
 use servo_model::Service;
 use tonic::{Code, Status};
 
-use crate::support::{MAKE_PLANS, World, code_of, from_ada, handler, mesh_of, ok, request, serve, status_of};
+use crate::support::{
+    MAKE_PLANS, World, code_of, from_ada, handler, mesh_of, ok, request, serve, status_of,
+};
 
 /// Fails the first `failures` calls for `reason` and counts all of them.
 fn failing(failures: usize, reason: Reason) -> (Handler, Arc<AtomicUsize>) {
@@ -21,15 +23,31 @@ fn failing(failures: usize, reason: Reason) -> (Handler, Arc<AtomicUsize>) {
     (answer, calls)
 }
 
-async fn check(path: &str, failures: usize, reason: Reason, max_retries: u32, expected: (Code, usize)) {
+async fn check(
+    path: &str,
+    failures: usize,
+    reason: Reason,
+    max_retries: u32,
+    expected: (Code, usize),
+) {
     let world = World::new();
     let (answer, calls) = failing(failures, reason);
     let running = serve(&world.mesh(Service::Dispatcher), answer).await;
-    let gateway =
-        mesh_of(Service::Gateway, &world.sources(Service::Gateway).set("peers.max_retries", max_retries));
-    let peer = gateway.peer_at(Service::Dispatcher, &format!("https://{}", running.address)).unwrap();
+    let gateway = mesh_of(
+        Service::Gateway,
+        &world
+            .sources(Service::Gateway)
+            .set("peers.max_retries", max_retries),
+    );
+    let peer = gateway
+        .peer_at(Service::Dispatcher, &format!("https://{}", running.address))
+        .unwrap();
     let code = code_of(peer, from_ada(path)).await;
-    assert_eq!((code, calls.load(Ordering::Relaxed)), expected, "{path}, {failures} x {reason:?}");
+    assert_eq!(
+        (code, calls.load(Ordering::Relaxed)),
+        expected,
+        "{path}, {failures} x {reason:?}"
+    );
 }
 
 const IDEMPOTENT: &str = "/servo.v1.SchedulerService/GetRun";
@@ -44,7 +62,14 @@ async fn only_unavailability_of_idempotent_calls_is_retried_and_not_forever() {
     check(IDEMPOTENT, 9, away, 3, (Code::Unavailable, 4)).await;
     check(IDEMPOTENT, 9, away, 0, (Code::Unavailable, 1)).await;
     check(IDEMPOTENT, 9, Reason::Internal, 3, (Code::Internal, 1)).await;
-    check(IDEMPOTENT, 9, Reason::Overloaded, 3, (Code::ResourceExhausted, 1)).await;
+    check(
+        IDEMPOTENT,
+        9,
+        Reason::Overloaded,
+        3,
+        (Code::ResourceExhausted, 1),
+    )
+    .await;
     check(STREAM, 9, away, 3, (Code::Unavailable, 1)).await;
 }
 
@@ -61,7 +86,10 @@ async fn retries_stop_when_the_budget_is_spent() {
     // Without a budget it would be four calls for each one asked. The reserve of 5 a second for 10 s and a fifth
     // of the calls of the window are what is allowed.
     let sent = calls.load(Ordering::Relaxed);
-    assert!(sent > asked && sent <= asked + 50 + asked / 5, "{sent} calls were sent for {asked}");
+    assert!(
+        sent > asked && sent <= asked + 50 + asked / 5,
+        "{sent} calls were sent for {asked}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,9 +103,20 @@ async fn a_peer_that_was_away_is_found_again() {
     first.ended().await;
     let status = status_of(peer.clone(), request(MAKE_PLANS)).await;
     assert_eq!(status.code(), Code::Unavailable);
-    assert!(status.message().contains("cannot be reached: Connection refused"), "{status}");
-    let sources = world.sources(Service::Planner).set("server.listen", address);
-    let second = serve(&mesh_of(Service::Planner, &sources), handler(|_| async { ok() })).await;
+    assert!(
+        status
+            .message()
+            .contains("cannot be reached: Connection refused"),
+        "{status}"
+    );
+    let sources = world
+        .sources(Service::Planner)
+        .set("server.listen", address);
+    let second = serve(
+        &mesh_of(Service::Planner, &sources),
+        handler(|_| async { ok() }),
+    )
+    .await;
     assert_eq!(code_of(peer, request(MAKE_PLANS)).await, Code::Ok);
     drop(second);
 }
@@ -86,8 +125,16 @@ async fn a_peer_that_was_away_is_found_again() {
 fn an_address_is_checked_before_it_is_used() {
     let world = World::new();
     let mesh = world.mesh(Service::Scheduler);
-    for wrong in ["", "planner:7411", "http://planner:7411", "https://planner", "https://planner:7411/path"] {
-        let Err(error) = mesh.peer_at(Service::Planner, wrong) else { panic!("{wrong} was taken") };
+    for wrong in [
+        "",
+        "planner:7411",
+        "http://planner:7411",
+        "https://planner",
+        "https://planner:7411/path",
+    ] {
+        let Err(error) = mesh.peer_at(Service::Planner, wrong) else {
+            panic!("{wrong} was taken")
+        };
         assert_eq!(error.reason(), Reason::InvalidField);
     }
 }

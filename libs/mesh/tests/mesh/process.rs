@@ -27,7 +27,11 @@ fn child() {
         return;
     }
     let code = servo_mesh::run(Service::Planner, |mesh| Box::pin(serve_held(mesh)));
-    std::process::exit((0..=2).find(|n| ExitCode::from(*n) == code).map_or(99, i32::from));
+    std::process::exit(
+        (0..=2)
+            .find(|n| ExitCode::from(*n) == code)
+            .map_or(99, i32::from),
+    );
 }
 
 async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
@@ -42,15 +46,25 @@ async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
             work_elsewhere();
             ok()
         };
-        answer.instrument(info_span!("servo.plan_run", tenant_id = "acme", trigger_type = "manual"))
+        answer.instrument(info_span!(
+            "servo.plan_run",
+            tenant_id = "acme",
+            trigger_type = "manual"
+        ))
     });
-    mesh.serving(Door::Mesh).leaving_the_rest_to(held).until_signal().await
+    mesh.serving(Door::Mesh)
+        .leaving_the_rest_to(held)
+        .until_signal()
+        .await
 }
 
 /// What is made in one trace for another.
 fn work_elsewhere() {
     let span = debug_span!("servo.dispatch_task", task_id = %"t1", attempt = 2);
-    continue_trace(&span, "00-11111111111111111111111111111111-2222222222222222-01");
+    continue_trace(
+        &span,
+        "00-11111111111111111111111111111111-2222222222222222-01",
+    );
     let _unnamed = span.in_scope(|| info_span!("unnamed"));
 }
 
@@ -65,7 +79,8 @@ impl Process {
     /// A planner as its own process; `variables` come on top of a good configuration.
     pub(crate) fn start(world: World, variables: &[(&str, &str)]) -> Process {
         world.issue("planner", &Issue::identity("spiffe://servo/planner"));
-        let [address, metrics] = [0; 2].map(|_| SocketAddr::from(([127, 0, 0, 1], free_port().unwrap())));
+        let [address, metrics] =
+            [0; 2].map(|_| SocketAddr::from(([127, 0, 0, 1], free_port().unwrap())));
         let mut command = Child::command(&std::env::current_exe().unwrap());
         command
             .args(["process::child", "--exact", "--nocapture"])
@@ -79,7 +94,12 @@ impl Process {
             .stderr(File::create(world.path("stderr")).unwrap())
             .stdout(File::create(world.path("stdout")).unwrap());
         let child = Child::spawn("planner", command).unwrap();
-        Process { world, child, address, metrics }
+        Process {
+            world,
+            child,
+            address,
+            metrics,
+        }
     }
 
     pub(crate) fn stderr(&self) -> String {
@@ -87,20 +107,29 @@ impl Process {
     }
 
     pub(crate) fn peer(&self) -> Peer {
-        self.world.peer(Service::Scheduler, Service::Planner, self.address)
+        self.world
+            .peer(Service::Scheduler, Service::Planner, self.address)
     }
 
     /// Waits until it takes connections, which it does not if it ended.
     pub(crate) async fn is_up(&mut self) {
         until(async || {
-            assert!(self.child.try_wait().unwrap().is_none(), "{}", self.stderr());
+            assert!(
+                self.child.try_wait().unwrap().is_none(),
+                "{}",
+                self.stderr()
+            );
             TcpStream::connect(self.address).await.is_ok()
         })
         .await;
     }
 
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        self.child.wait_for(PATIENCE).unwrap().expect("it does not end").code()
+        self.child
+            .wait_for(PATIENCE)
+            .unwrap()
+            .expect("it does not end")
+            .code()
     }
 }
 
@@ -136,7 +165,10 @@ async fn a_busy_port_is_a_fault_of_the_running_service() {
     let port = taken.local_addr().unwrap().port();
     let mut process = Process::start(
         World::new(),
-        &[("SERVO_SERVER__LISTEN", taken.local_addr().unwrap().to_string().as_str())],
+        &[(
+            "SERVO_SERVER__LISTEN",
+            taken.local_addr().unwrap().to_string().as_str(),
+        )],
     );
     assert_eq!(process.exit_code(), Some(1));
     let stderr = process.stderr();
@@ -173,16 +205,26 @@ async fn logs_are_json_with_the_trace_and_without_secrets() {
     let mut process = Process::start(World::new(), &[]);
     process.is_up().await;
     std::fs::write(process.world.path("release"), "").unwrap();
-    process.world.issue("quota", &Issue::identity("spiffe://servo/quota"));
+    process
+        .world
+        .issue("quota", &Issue::identity("spiffe://servo/quota"));
     let mut refused = request(MAKE_PLANS);
     let trace = "0af7651916cd43dd8448eb211c80319c";
-    refused.headers_mut().insert("traceparent", format!("00-{trace}-b7ad6b7169203331-01").parse().unwrap());
-    refused.headers_mut().insert("authorization", "Bearer hunter2".parse().unwrap());
+    refused.headers_mut().insert(
+        "traceparent",
+        format!("00-{trace}-b7ad6b7169203331-01").parse().unwrap(),
+    );
+    refused
+        .headers_mut()
+        .insert("authorization", "Bearer hunter2".parse().unwrap());
     let stranger = process.world.stranger(Some("quota"), process.address);
     assert_eq!(code_of(stranger, refused).await, Code::PermissionDenied);
     until(async || process.stderr().contains("call refused")).await;
     let log = process.stderr();
-    let line = log.lines().find(|line| line.contains("call refused")).unwrap();
+    let line = log
+        .lines()
+        .find(|line| line.contains("call refused"))
+        .unwrap();
     for part in [
         r#""level":"INFO""#,
         r#""code":"PERMISSION_DENIED""#,

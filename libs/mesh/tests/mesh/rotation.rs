@@ -9,7 +9,9 @@ use servo_model::Service;
 use tokio::task::JoinSet;
 use tonic::Code;
 
-use crate::support::{PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, until, yes};
+use crate::support::{
+    PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, until, yes,
+};
 
 const CALLERS: usize = 8;
 const CALLS: usize = 10_000;
@@ -29,7 +31,12 @@ impl Load {
         for _ in 0..CALLERS {
             callers.spawn(call_forever(peer.clone(), done.clone()));
         }
-        Load { world, both, done, callers }
+        Load {
+            world,
+            both,
+            done,
+            callers,
+        }
     }
 
     /// Leaves first, then the authority itself: trust both, issue from the new one, trust only the new one.
@@ -45,7 +52,10 @@ impl Load {
     async fn renew(&mut self, ca: &Ca) {
         for mesh in &self.both {
             let issue = Issue::identity(&mesh.service().spiffe_id());
-            ca.issue(&issue).unwrap().write(self.world.dir(), mesh.service().name()).unwrap();
+            ca.issue(&issue)
+                .unwrap()
+                .write(self.world.dir(), mesh.service().name())
+                .unwrap();
             assert!(mesh.tls().reload(), "a new certificate must be noticed");
         }
         self.settle().await;
@@ -71,7 +81,9 @@ impl Load {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, settled).await.expect("calls stand still");
+        tokio::time::timeout(PATIENCE, settled)
+            .await
+            .expect("calls stand still");
     }
 }
 
@@ -95,7 +107,9 @@ async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
     let running = serve(&planner, yes()).await;
     world.issue("left-behind", &Issue::identity("spiffe://servo/scheduler"));
     let left_behind = world.stranger(Some("left-behind"), running.address);
-    let peer = scheduler.peer_at(Service::Planner, &format!("https://{}", running.address)).unwrap();
+    let peer = scheduler
+        .peer_at(Service::Planner, &format!("https://{}", running.address))
+        .unwrap();
     let (mut ca, mut rotations) = (world.ca.clone(), 0);
     let mut load = Load::start(world, [planner, scheduler], &peer);
     while load.done.load(Ordering::Relaxed) < CALLS {
@@ -103,7 +117,10 @@ async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
         rotations += 1;
     }
     load.callers.shutdown().await;
-    println!("{} calls, {rotations} rotations of leaves and authority", load.done.load(Ordering::Relaxed));
+    println!(
+        "{} calls, {rotations} rotations of leaves and authority",
+        load.done.load(Ordering::Relaxed)
+    );
     let refused = status_of(left_behind, request(SERVER_INFO)).await;
     assert_ne!(
         refused.code(),
@@ -122,7 +139,10 @@ async fn files_that_do_not_fit_together_change_nothing() {
     let good_key = std::fs::read(world.path("planner.key")).unwrap();
     world.issue("other", &Issue::identity("spiffe://servo/planner"));
     std::fs::copy(world.path("other.key"), world.path("planner.key")).unwrap();
-    assert!(!planner.tls().reload(), "the key belongs to another certificate");
+    assert!(
+        !planner.tls().reload(),
+        "the key belongs to another certificate"
+    );
     assert_eq!(code_of(peer.clone(), request(SERVER_INFO)).await, Code::Ok);
     std::fs::write(world.path("planner.key"), good_key).unwrap();
     std::fs::write(world.path("ca.crt"), "no longer a certificate").unwrap();
@@ -133,7 +153,9 @@ async fn files_that_do_not_fit_together_change_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_files_are_watched() {
     let world = World::new();
-    let sources = world.sources(Service::Planner).set("tls.reload_every", "5ms");
+    let sources = world
+        .sources(Service::Planner)
+        .set("tls.reload_every", "5ms");
     let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
     world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
     // The planner is told to trust another authority only; the scheduler's certificate is of the old one.
@@ -144,7 +166,9 @@ async fn the_files_are_watched() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, noticed).await.expect("the new bundle was not noticed");
+    tokio::time::timeout(PATIENCE, noticed)
+        .await
+        .expect("the new bundle was not noticed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,7 +178,10 @@ async fn a_connection_does_not_outlive_the_authority_that_opened_it() {
     let running = serve(&planner, yes()).await;
     world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
     let connected = world.stranger(Some("scheduler"), running.address);
-    assert_eq!(code_of(connected.clone(), request(SERVER_INFO)).await, Code::Ok);
+    assert_eq!(
+        code_of(connected.clone(), request(SERVER_INFO)).await,
+        Code::Ok
+    );
     std::fs::write(world.path("ca.crt"), Ca::new().unwrap().certificate()).unwrap();
     assert!(planner.tls().reload());
     until(async || code_of(connected.clone(), request(SERVER_INFO)).await != Code::Ok).await;

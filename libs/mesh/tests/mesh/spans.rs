@@ -17,15 +17,22 @@ const CALLER: &str = "b7ad6b7169203331";
 /// A process that exports to `endpoint` and answers at once.
 async fn exporting(world: World, endpoint: &str, grace: &str) -> Process {
     std::fs::write(world.path("release"), "").unwrap();
-    let mut process = Process::start(world, &[(ENDPOINT, endpoint), ("SERVO_SERVER__GRACE", grace)]);
+    let mut process = Process::start(
+        world,
+        &[(ENDPOINT, endpoint), ("SERVO_SERVER__GRACE", grace)],
+    );
     process.is_up().await;
     process
 }
 
 async fn call(process: &Process, traceparent: &str) {
-    process.world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
+    process
+        .world
+        .issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
     let mut asked = request(MAKE_PLANS);
-    asked.headers_mut().insert("traceparent", traceparent.parse().unwrap());
+    asked
+        .headers_mut()
+        .insert("traceparent", traceparent.parse().unwrap());
     let scheduler = process.world.stranger(Some("scheduler"), process.address);
     assert_eq!(code_of(scheduler, asked).await, Code::Ok);
 }
@@ -46,23 +53,41 @@ fn the<'a>(spans: &'a [TakenSpan], name: &str) -> &'a TakenSpan {
 #[tokio::test(flavor = "multi_thread")]
 async fn spans_reach_the_collector_in_the_trace_of_their_call() {
     let collector = Collector::start(None).await.unwrap();
-    let mut process = exporting(World::new(), &format!("http://{}", collector.address()), "60m").await;
+    let mut process = exporting(
+        World::new(),
+        &format!("http://{}", collector.address()),
+        "60m",
+    )
+    .await;
     call(&process, &format!("00-{TRACE}-{CALLER}-01")).await;
     // What was gathered is sent before the process ends.
     stop(&mut process);
 
     let spans = collector.trace(TRACE);
     let rpc = the(&spans, "rpc");
-    assert_eq!((rpc.parent_id().as_str(), rpc.service.as_str()), (CALLER, "servo-planner"));
+    assert_eq!(
+        (rpc.parent_id().as_str(), rpc.service.as_str()),
+        (CALLER, "servo-planner")
+    );
     let told = ["method", "peer", "code", "service", "trace_id"].map(|key| rpc.attribute(key));
-    let expected = [Some(MAKE_PLANS), Some("spiffe://servo/scheduler"), Some("OK"), None, None];
+    let expected = [
+        Some(MAKE_PLANS),
+        Some("spiffe://servo/scheduler"),
+        Some("OK"),
+        None,
+        None,
+    ];
     assert_eq!(told.each_ref().map(Option::as_deref), expected);
     assert!(rpc.span.start_time_unix_nano < rpc.span.end_time_unix_nano);
 
     let plan_run = the(&spans, "servo.plan_run");
     assert_eq!(plan_run.parent_id(), rpc.id());
     assert_eq!(plan_run.attribute("tenant_id").as_deref(), Some("acme"));
-    assert_eq!(spans.len(), 2, "only what has a name of the manual is exported: {spans:?}");
+    assert_eq!(
+        spans.len(),
+        2,
+        "only what has a name of the manual is exported: {spans:?}"
+    );
 
     // Level debug, while the log's is info.
     let elsewhere = collector.trace(&"1".repeat(32));
@@ -75,23 +100,47 @@ async fn spans_reach_the_collector_in_the_trace_of_their_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_names_the_span_that_is_exported() {
     let collector = Collector::start(None).await.unwrap();
-    let mut process = exporting(World::new(), &format!("http://{}", collector.address()), "60m").await;
-    process.world.issue("quota", &Issue::identity("spiffe://servo/quota"));
+    let mut process = exporting(
+        World::new(),
+        &format!("http://{}", collector.address()),
+        "60m",
+    )
+    .await;
+    process
+        .world
+        .issue("quota", &Issue::identity("spiffe://servo/quota"));
     let quota = process.world.stranger(Some("quota"), process.address);
-    assert_eq!(code_of(quota, request(MAKE_PLANS)).await, Code::PermissionDenied);
+    assert_eq!(
+        code_of(quota, request(MAKE_PLANS)).await,
+        Code::PermissionDenied
+    );
     stop(&mut process);
     let spans = collector.spans();
     let rpc = the(&spans, "rpc");
-    assert_eq!((rpc.parent_id().as_str(), rpc.attribute("code").as_deref()), ("", Some("PERMISSION_DENIED")));
+    assert_eq!(
+        (rpc.parent_id().as_str(), rpc.attribute("code").as_deref()),
+        ("", Some("PERMISSION_DENIED"))
+    );
     let log = process.stderr();
-    let line = log.lines().find(|line| line.contains("call refused")).unwrap();
-    assert!(line.contains(&rpc.trace_id()) && line.contains(&rpc.id()), "{line}");
+    let line = log
+        .lines()
+        .find(|line| line.contains("call refused"))
+        .unwrap();
+    assert!(
+        line.contains(&rpc.trace_id()) && line.contains(&rpc.id()),
+        "{line}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_caller_did_not_sample_is_not_exported() {
     let collector = Collector::start(None).await.unwrap();
-    let mut process = exporting(World::new(), &format!("http://{}", collector.address()), "60m").await;
+    let mut process = exporting(
+        World::new(),
+        &format!("http://{}", collector.address()),
+        "60m",
+    )
+    .await;
     call(&process, &format!("00-{TRACE}-{CALLER}-00")).await;
     let sampled = "3".repeat(32);
     call(&process, &format!("00-{sampled}-{CALLER}-01")).await;
@@ -127,8 +176,14 @@ async fn without_its_collector_a_service_works_and_counts_what_is_lost() {
     }
     stop(&mut process);
     let log = process.stderr();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("spans were lost")).collect();
-    assert!(told.len() == 1 && told[0].contains("telemetry.otlp_endpoint"), "{told:?}");
+    let told: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("spans were lost"))
+        .collect();
+    assert!(
+        told.len() == 1 && told[0].contains("telemetry.otlp_endpoint"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,5 +196,8 @@ async fn a_collector_that_never_answers_holds_up_nothing() {
     }
     stop(&mut process);
     let log = process.stderr();
-    assert!(log.contains("the last spans did not reach telemetry.otlp_endpoint"), "{log}");
+    assert!(
+        log.contains("the last spans did not reach telemetry.otlp_endpoint"),
+        "{log}"
+    );
 }

@@ -40,7 +40,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
-        let world = World { ca: Arc::new(Ca::new().unwrap()), dir: TempDir::new().unwrap() };
+        let world = World {
+            ca: Arc::new(Ca::new().unwrap()),
+            dir: TempDir::new().unwrap(),
+        };
         std::fs::write(world.path("ca.crt"), world.ca.certificate()).unwrap();
         world
     }
@@ -55,7 +58,11 @@ impl World {
 
     /// Writes `<name>.crt` and `<name>.key` as the authority issues them.
     pub(crate) fn issue(&self, name: &str, issue: &Issue) {
-        self.ca.issue(issue).unwrap().write(self.dir.path(), name).unwrap();
+        self.ca
+            .issue(issue)
+            .unwrap()
+            .write(self.dir.path(), name)
+            .unwrap();
     }
 
     /// Configuration of a service on any free port, with a certificate of its own.
@@ -66,7 +73,10 @@ impl World {
         Sources::new()
             .set("server.listen", "127.0.0.1:0")
             .set("server.metrics_listen", "127.0.0.1:0")
-            .set("tls.certificate", self.path(&format!("{service}.crt")).display())
+            .set(
+                "tls.certificate",
+                self.path(&format!("{service}.crt")).display(),
+            )
             .set("tls.key", self.path(&format!("{service}.key")).display())
             .set("tls.ca", self.path("ca.crt").display())
     }
@@ -76,14 +86,23 @@ impl World {
     }
 
     /// A client that calls `address` as `service`.
-    pub(crate) fn peer(&self, service: Service, server: Service, address: SocketAddr) -> servo_mesh::Peer {
-        self.mesh(service).peer_at(server, &format!("https://{address}")).unwrap()
+    pub(crate) fn peer(
+        &self,
+        service: Service,
+        server: Service,
+        address: SocketAddr,
+    ) -> servo_mesh::Peer {
+        self.mesh(service)
+            .peer_at(server, &format!("https://{address}"))
+            .unwrap()
     }
 
     /// A client that is no service of ours, with the certificate `name` or none.
     pub(crate) fn stranger(&self, name: Option<&str>, address: SocketAddr) -> Channel {
         let ca = Certificate::from_pem(self.ca.certificate());
-        let mut tls = ClientTlsConfig::new().ca_certificate(ca).domain_name("localhost");
+        let mut tls = ClientTlsConfig::new()
+            .ca_certificate(ca)
+            .domain_name("localhost");
         if let Some(name) = name {
             let read = |suffix| std::fs::read(self.path(&format!("{name}.{suffix}"))).unwrap();
             tls = tls.identity(Identity::from_pem(read("crt"), read("key")));
@@ -95,16 +114,26 @@ impl World {
 
 impl World {
     /// A bare TLS connection of a client without a certificate.
-    pub(crate) async fn plain_tls(&self, address: SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
+    pub(crate) async fn plain_tls(
+        &self,
+        address: SocketAddr,
+        protocol: &[u8],
+    ) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(self.ca.certificate().as_bytes()).unwrap()).unwrap();
+        roots
+            .add(CertificateDer::from_pem_slice(self.ca.certificate().as_bytes()).unwrap())
+            .unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap();
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![protocol.to_vec()];
         let stream = TcpStream::connect(address).await.unwrap();
-        TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
+        TlsConnector::from(Arc::new(config))
+            .connect("localhost".try_into().unwrap(), stream)
+            .await
+            .unwrap()
     }
 }
 
@@ -130,14 +159,24 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start(shutdown: Shutdown, serving: Serving) -> Running {
-        let bound = serving.bind().await.unwrap_or_else(|fault| panic!("{fault}"));
+        let bound = serving
+            .bind()
+            .await
+            .unwrap_or_else(|fault| panic!("{fault}"));
         let (address, metrics) = (bound.address().unwrap(), bound.metrics_address().unwrap());
-        Running { address, metrics, shutdown, task: tokio::spawn(bound.until_signal()) }
+        Running {
+            address,
+            metrics,
+            shutdown,
+            task: tokio::spawn(bound.until_signal()),
+        }
     }
 
     /// Waits for its end, which must be an orderly one.
     pub(crate) async fn ended(self) {
-        let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it does not end");
+        let ended = tokio::time::timeout(PATIENCE, self.task)
+            .await
+            .expect("it does not end");
         ended.unwrap().unwrap_or_else(|fault| panic!("{fault}"));
     }
 }
@@ -172,8 +211,12 @@ pub(crate) fn yes() -> Handler {
 pub(crate) fn ok() -> Response<Body> {
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", "0".parse().unwrap());
-    let empty = Full::new(Bytes::from_static(&[0; 5])).with_trailers(std::future::ready(Some(Ok(trailers))));
-    Response::builder().header("content-type", "application/grpc").body(Body::new(empty)).unwrap()
+    let empty = Full::new(Bytes::from_static(&[0; 5]))
+        .with_trailers(std::future::ready(Some(Ok(trailers))));
+    Response::builder()
+        .header("content-type", "application/grpc")
+        .body(Body::new(empty))
+        .unwrap()
 }
 
 /// One request with an empty message to `path`.
@@ -200,7 +243,9 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     B: http_body::Body<Data = Bytes, Error = Status> + Unpin,
 {
-    let called = tokio::time::timeout(PATIENCE, client.oneshot(request)).await.expect("no answer");
+    let called = tokio::time::timeout(PATIENCE, client.oneshot(request))
+        .await
+        .expect("no answer");
     let response = match called {
         Ok(response) => response,
         Err(error) => return Status::from_error(error.into()),
@@ -208,7 +253,10 @@ where
     if let Some(status) = Status::from_header_map(response.headers()) {
         return status;
     }
-    match tokio::time::timeout(PATIENCE, response.into_body().collect()).await.expect("no end") {
+    match tokio::time::timeout(PATIENCE, response.into_body().collect())
+        .await
+        .expect("no end")
+    {
         Ok(body) => body
             .trailers()
             .and_then(Status::from_header_map)
@@ -236,7 +284,10 @@ pub(crate) const WATCH_RUN: &str = "/servo.v1.SchedulerService/WatchRun";
 /// A request of tenant `acme` to `path`, as the gateway passes it on for `ada` of that tenant.
 pub(crate) fn from_ada(path: &str) -> Request<Body> {
     let mut request = request_with(path, &scoped("acme", "prod"));
-    say(&mut request, &[("servo-tenant", "acme"), ("servo-principal", "ada")]);
+    say(
+        &mut request,
+        &[("servo-tenant", "acme"), ("servo-principal", "ada")],
+    );
     request
 }
 
@@ -248,14 +299,18 @@ pub(crate) fn say(request: &mut Request<Body>, metadata: &[(&'static str, &str)]
 
 /// An encoded message with `tenant = 1` and `workspace = 2`.
 pub(crate) fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
-    let text = |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
+    let text =
+        |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
     [text(1, tenant), text(2, workspace)].concat()
 }
 
 /// A response stream that never says anything.
 pub(crate) fn silence() -> Response<Body> {
     let silent = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Status>>());
-    Response::builder().header("content-type", "application/grpc").body(Body::new(silent)).unwrap()
+    Response::builder()
+        .header("content-type", "application/grpc")
+        .body(Body::new(silent))
+        .unwrap()
 }
 
 /// Waits until `condition` holds.
@@ -265,7 +320,9 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(mut condition: F) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds).await.expect("it never came true");
+    tokio::time::timeout(PATIENCE, holds)
+        .await
+        .expect("it never came true");
 }
 
 /// A handler that tells when a call arrived and answers when it is let go.
@@ -277,7 +334,10 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn new() -> Held {
-        Held { arrived: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) }
+        Held {
+            arrived: Arc::new(Semaphore::new(0)),
+            let_go: Arc::new(Semaphore::new(0)),
+        }
     }
 
     pub(crate) fn handler(&self) -> Handler {
@@ -293,6 +353,10 @@ impl Held {
     }
 
     pub(crate) async fn one_arrived(&self) {
-        tokio::time::timeout(PATIENCE, self.arrived.acquire()).await.expect("no call").unwrap().forget();
+        tokio::time::timeout(PATIENCE, self.arrived.acquire())
+            .await
+            .expect("no call")
+            .unwrap()
+            .forget();
     }
 }

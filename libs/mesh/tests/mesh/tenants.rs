@@ -7,7 +7,9 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Extensions};
 use tower::ServiceExt;
 
-use crate::support::{MAKE_PLANS, World, handler, ok, request_with, say, scoped, serve, status_of, yes};
+use crate::support::{
+    MAKE_PLANS, World, handler, ok, request_with, say, scoped, serve, status_of, yes,
+};
 
 const GET_RUN: &str = "/servo.v1.SchedulerService/GetRun";
 const REGISTER_WORKER: &str = "/servo.v1.DispatcherService/RegisterWorker";
@@ -24,10 +26,24 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
     let tell = handler(|request: http::Request<tonic::body::Body>| async move {
         let (parts, _) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned().unwrap();
-        let said = parts.headers.keys().filter(|name| SAID.iter().any(|(said, _)| said == name)).count();
+        let said = parts
+            .headers
+            .keys()
+            .filter(|name| SAID.iter().any(|(said, _)| said == name))
+            .count();
         let mut response = ok();
-        let Caller { peer, tenant, workspace, principal, roles, request_id } = caller;
-        let seen = format!("{peer}|{tenant}|{workspace}|{principal}|{}|{request_id}", roles.join("+"));
+        let Caller {
+            peer,
+            tenant,
+            workspace,
+            principal,
+            roles,
+            request_id,
+        } = caller;
+        let seen = format!(
+            "{peer}|{tenant}|{workspace}|{principal}|{}|{request_id}",
+            roles.join("+")
+        );
         response.headers_mut().insert("seen", seen.parse().unwrap());
         response.headers_mut().insert("said", said.into());
         response
@@ -35,9 +51,19 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
     let running = serve(&world.mesh(Service::Scheduler), tell).await;
     let mut request = request_with(path, &scoped("acme", "prod"));
     say(&mut request, &SAID);
-    let response = world.stranger(Some(client), running.address).oneshot(request).await.unwrap();
-    let header =
-        |name| response.headers().get(name).unwrap_or_else(|| panic!("{response:?}")).to_str().unwrap();
+    let response = world
+        .stranger(Some(client), running.address)
+        .oneshot(request)
+        .await
+        .unwrap();
+    let header = |name| {
+        response
+            .headers()
+            .get(name)
+            .unwrap_or_else(|| panic!("{response:?}"))
+            .to_str()
+            .unwrap()
+    };
     (header("seen").to_owned(), header("said").parse().unwrap())
 }
 
@@ -49,11 +75,23 @@ async fn the_gateway_is_believed_and_nobody_else() {
     }
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     let seen = caller_seen(&world, "gateway", GET_RUN).await;
-    assert_eq!(seen, ("spiffe://servo/gateway|acme|prod|ada|admin+viewer|r-1".into(), 0));
+    assert_eq!(
+        seen,
+        (
+            "spiffe://servo/gateway|acme|prod|ada|admin+viewer|r-1".into(),
+            0
+        )
+    );
     let seen = caller_seen(&world, "scheduler", MAKE_PLANS).await;
     assert_eq!(seen, ("spiffe://servo/scheduler|||||".into(), 0));
     let seen = caller_seen(&world, "worker", REGISTER_WORKER).await;
-    assert_eq!(seen, ("spiffe://servo/worker/acme|acme||spiffe://servo/worker/acme||".into(), 0));
+    assert_eq!(
+        seen,
+        (
+            "spiffe://servo/worker/acme|acme||spiffe://servo/worker/acme||".into(),
+            0
+        )
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +103,11 @@ async fn a_request_about_another_tenant_is_refused_without_a_word_about_it() {
         let mut request = request_with(GET_RUN, &scoped(tenant, workspace));
         say(&mut request, said);
         let status = status_of(gateway.clone(), request).await;
-        (status.code(), error::reason_of(&status), status.message().to_owned())
+        (
+            status.code(),
+            error::reason_of(&status),
+            status.message().to_owned(),
+        )
     };
     let fine = (Code::Ok, None, String::new());
     let closed = |reason, message: &str| (Code::PermissionDenied, Some(reason), message.to_owned());
@@ -74,11 +116,17 @@ async fn a_request_about_another_tenant_is_refused_without_a_word_about_it() {
     assert_eq!(send(&everywhere, "acme", "prod").await, fine);
     assert_eq!(
         send(&SAID, "evil", "prod").await,
-        closed(Reason::TenantMismatch, "tenant `evil` does not exist or is not open to this caller")
+        closed(
+            Reason::TenantMismatch,
+            "tenant `evil` does not exist or is not open to this caller"
+        )
     );
     assert_eq!(
         send(&SAID, "acme", "test").await,
-        closed(Reason::WorkspaceMismatch, "workspace `test` does not exist or is not open to this caller")
+        closed(
+            Reason::WorkspaceMismatch,
+            "workspace `test` does not exist or is not open to this caller"
+        )
     );
     assert_eq!(
         send(&SAID[2..3], "acme", "prod").await.1,
@@ -99,7 +147,10 @@ async fn a_worker_speaks_about_its_own_tenant_only() {
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     for (tenant, expected) in [("acme", None), ("evil", Some(Reason::TenantMismatch))] {
         let mut request = request_with(REGISTER_WORKER, &scoped(tenant, ""));
-        say(&mut request, &[("servo-tenant", tenant), ("servo-principal", "ada")]);
+        say(
+            &mut request,
+            &[("servo-tenant", tenant), ("servo-principal", "ada")],
+        );
         let status = status_of(world.stranger(Some("worker"), running.address), request).await;
         assert_eq!(error::reason_of(&status), expected, "{status}");
     }
@@ -125,7 +176,19 @@ fn what_the_gateway_writes_is_what_a_service_reads() {
         (text("servo-tenant"), text("servo-principal"), text("other")),
         ("acme".into(), "key:1".into(), "stays".into())
     );
-    let unsendable = Caller { tenant: "a\nb".into(), ..caller };
-    assert_eq!(unsendable.apply(&mut MetadataMap::new()).unwrap_err().reason(), Reason::InvalidField);
-    assert!(Caller::of(&Extensions::new()).is_err(), "without the door there is no caller");
+    let unsendable = Caller {
+        tenant: "a\nb".into(),
+        ..caller
+    };
+    assert_eq!(
+        unsendable
+            .apply(&mut MetadataMap::new())
+            .unwrap_err()
+            .reason(),
+        Reason::InvalidField
+    );
+    assert!(
+        Caller::of(&Extensions::new()).is_err(),
+        "without the door there is no caller"
+    );
 }

@@ -14,9 +14,19 @@ pub struct Numbering {
 impl Numbering {
     pub(super) fn of(product: &Product) -> Numbering {
         let dimension = |(name, list): (&String, &Vec<_>)| {
-            list.iter().map(|value| format!("{name}={value}")).zip(0..).collect()
+            list.iter()
+                .map(|value| format!("{name}={value}"))
+                .zip(0..)
+                .collect()
         };
-        Numbering { dimensions: product.names.iter().zip(&product.lists).map(dimension).collect() }
+        Numbering {
+            dimensions: product
+                .names
+                .iter()
+                .zip(&product.lists)
+                .map(dimension)
+                .collect(),
+        }
     }
 
     /// `None` for a key that is none of the product's.

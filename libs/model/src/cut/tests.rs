@@ -2,11 +2,17 @@ use super::*;
 use crate::grid::Grain;
 
 pub(crate) fn time(name: &str, grain: Grain, zone: &str, start: &str) -> Dimension {
-    Dimension::new(name, Values::Time(TimeGrid::new(grain, zone, start, "").unwrap())).unwrap()
+    Dimension::new(
+        name,
+        Values::Time(TimeGrid::new(grain, zone, start, "").unwrap()),
+    )
+    .unwrap()
 }
 
 pub(crate) fn fixed(name: &str, values: &[&str]) -> Dimension {
-    let values = values.iter().map(|value| PartitionValue::Text((*value).to_owned()));
+    let values = values
+        .iter()
+        .map(|value| PartitionValue::Text((*value).to_owned()));
     Dimension::new(name, Values::Fixed(ValueList::new(values))).unwrap()
 }
 
@@ -23,7 +29,10 @@ pub(crate) fn moment(now: &str) -> Moment {
 }
 
 fn daily() -> Cut {
-    cut(vec![fixed("region", &["eu", "us"]), time("day", Grain::Day, "", "2026-01-01")])
+    cut(vec![
+        fixed("region", &["eu", "us"]),
+        time("day", Grain::Day, "", "2026-01-01"),
+    ])
 }
 
 fn texts(product: &Product) -> Vec<String> {
@@ -42,24 +51,53 @@ fn a_cut_is_the_product_of_what_exists() {
             "day=d:2026-01-02,region=s:us",
         ]
     );
-    assert!(daily().all(&moment("2026-01-01T12:00:00Z")).unwrap().is_empty());
+    assert!(
+        daily()
+            .all(&moment("2026-01-01T12:00:00Z"))
+            .unwrap()
+            .is_empty()
+    );
     let latest = daily().latest(1, &moment("2026-01-03T00:00:00Z")).unwrap();
-    assert_eq!(texts(&latest), ["day=d:2026-01-02,region=s:eu", "day=d:2026-01-02,region=s:us"]);
+    assert_eq!(
+        texts(&latest),
+        [
+            "day=d:2026-01-02,region=s:eu",
+            "day=d:2026-01-02,region=s:us"
+        ]
+    );
 }
 
 #[test]
 fn slices_narrow_single_dimensions() {
     let now = moment("2026-02-01T00:00:00Z");
     let eu = ["eu".to_owned()];
-    let slices = daily()
-        .slices(&[("region", Stretch::Values(&eu)), ("day", Stretch::Between("2026-01-30", ""))], &now);
-    assert_eq!(texts(&slices.unwrap()), ["day=d:2026-01-30,region=s:eu", "day=d:2026-01-31,region=s:eu"]);
+    let slices = daily().slices(
+        &[
+            ("region", Stretch::Values(&eu)),
+            ("day", Stretch::Between("2026-01-30", "")),
+        ],
+        &now,
+    );
+    assert_eq!(
+        texts(&slices.unwrap()),
+        [
+            "day=d:2026-01-30,region=s:eu",
+            "day=d:2026-01-31,region=s:eu"
+        ]
+    );
     let refused = |stretches: &[(&str, Stretch<'_>)]| daily().slices(stretches, &now).unwrap_err();
     let invalid = |stretches: &[(&str, Stretch<'_>)]| {
-        assert!(matches!(refused(stretches), CutError::Invalid(_)), "{:?}", refused(stretches));
+        assert!(
+            matches!(refused(stretches), CutError::Invalid(_)),
+            "{:?}",
+            refused(stretches)
+        );
     };
     invalid(&[("moon", Stretch::Between("", ""))]);
-    invalid(&[("day", Stretch::Between("", "")), ("day", Stretch::Between("", ""))]);
+    invalid(&[
+        ("day", Stretch::Between("", "")),
+        ("day", Stretch::Between("", "")),
+    ]);
     invalid(&[("day", Stretch::Between("2026-01-30", "2026-01-01"))]);
     invalid(&[("region", Stretch::Between("us", "eu"))]);
     invalid(&[("region", Stretch::Values(&["mars".to_owned()]))]);
@@ -72,17 +110,33 @@ fn keys_are_checked_against_definition_and_moment() {
     let now = moment("2026-01-03T00:00:00Z");
     let check = |key: &str| daily().check(&key.parse().unwrap(), &now);
     assert_eq!(check("day=d:2026-01-02,region=s:eu"), Ok(()));
-    for out in ["day=d:2025-12-31,region=s:eu", "day=d:2026-01-03,region=s:eu"] {
+    for out in [
+        "day=d:2025-12-31,region=s:eu",
+        "day=d:2026-01-03,region=s:eu",
+    ] {
         assert!(matches!(check(out), Err(CutError::OutOfRange(_))), "{out}");
     }
-    for wrong in ["day=d:2026-01-02", "day=s:x,region=s:eu", "day=d:2026-01-02,region=s:mars", "x=i:1"] {
+    for wrong in [
+        "day=d:2026-01-02",
+        "day=s:x,region=s:eu",
+        "day=d:2026-01-02,region=s:mars",
+        "x=i:1",
+    ] {
         assert!(matches!(check(wrong), Err(CutError::Invalid(_))), "{wrong}");
     }
 }
 
 #[test]
 fn dynamic_values_keep_the_order_in_which_they_came() {
-    let cut = cut(vec![Dimension::new("t", Values::Dynamic { set: "tenants".to_owned() }).unwrap()]);
+    let cut = cut(vec![
+        Dimension::new(
+            "t",
+            Values::Dynamic {
+                set: "tenants".to_owned(),
+            },
+        )
+        .unwrap(),
+    ]);
     let now = moment("2026-01-03T00:00:00Z");
     assert_eq!(texts(&cut.all(&now).unwrap()), ["t=s:b", "t=s:a"]);
     assert!(cut.check(&"t=s:c".parse().unwrap(), &now).is_err());
@@ -96,7 +150,10 @@ fn cuts_that_cannot_be_are_refused() {
     assert!(Dimension::new("_map", Values::Dynamic { set: "s".into() }).is_err());
     assert!(Dimension::new("Day", Values::Dynamic { set: "s".into() }).is_err());
     let hours = cut(vec![time("h", Grain::Hour, "", "0001-01-01T00:00:00Z")]);
-    assert!(matches!(hours.all(&moment("2026-01-01T00:00:00Z")), Err(CutError::OutOfRange(_))));
+    assert!(matches!(
+        hours.all(&moment("2026-01-01T00:00:00Z")),
+        Err(CutError::OutOfRange(_))
+    ));
 }
 
 #[test]
@@ -106,9 +163,12 @@ fn every_key_is_found_at_its_place() {
     let places: Vec<Option<u64>> = texts(&all).iter().map(|key| numbering.place(key)).collect();
     assert_eq!(places, (0..6).map(Some).collect::<Vec<_>>());
     assert_eq!(all.lengths(), [3, 2]);
-    for stranger in
-        ["", "day=d:2026-01-04,region=s:eu", "day=d:2026-01-01", "day=d:2026-01-01,region=s:eu,x=s:y"]
-    {
+    for stranger in [
+        "",
+        "day=d:2026-01-04,region=s:eu",
+        "day=d:2026-01-01",
+        "day=d:2026-01-01,region=s:eu,x=s:y",
+    ] {
         assert_eq!(numbering.place(stranger), None, "{stranger}");
     }
 }

@@ -15,16 +15,29 @@ fn check(edges: &str, expected: &str) {
 
 fn nodes(edges: &str) -> Vec<(String, Vec<String>)> {
     let mut nodes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for edge in edges.split(',').map(str::trim).filter(|edge| !edge.is_empty()) {
+    for edge in edges
+        .split(',')
+        .map(str::trim)
+        .filter(|edge| !edge.is_empty())
+    {
         let (from, to) = edge.split_once(" -> ").unwrap_or((edge, edge));
         nodes.entry(from.into()).or_default();
-        nodes.entry(to.into()).or_default().extend((from != to || edge.contains("->")).then(|| from.into()));
+        nodes
+            .entry(to.into())
+            .or_default()
+            .extend((from != to || edge.contains("->")).then(|| from.into()));
     }
     nodes.into_iter().collect()
 }
 
-fn ordered_keys<K: Ord + Hash + Clone + Display>(graph: &Graph<K>) -> Result<Vec<K>, GraphError<K>> {
-    Ok(graph.order()?.into_iter().map(|node| graph.keys()[node as usize].clone()).collect())
+fn ordered_keys<K: Ord + Hash + Clone + Display>(
+    graph: &Graph<K>,
+) -> Result<Vec<K>, GraphError<K>> {
+    Ok(graph
+        .order()?
+        .into_iter()
+        .map(|node| graph.keys()[node as usize].clone())
+        .collect())
 }
 
 #[test]
@@ -42,22 +55,40 @@ fn cycles_show_their_whole_path() {
     let circle = |path: &str| format!("the dependencies run in a circle: {path}; drop one of them");
     check("a -> a", &circle("a -> a"));
     check("b -> c, c -> a, a -> b", &circle("a -> b -> c -> a"));
-    check("x -> b, b -> c, c -> d, d -> b, d -> e, e -> f", &circle("b -> c -> d -> b"));
+    check(
+        "x -> b, b -> c, c -> d, d -> b, d -> e, e -> f",
+        &circle("b -> c -> d -> b"),
+    );
 }
 
 #[test]
 fn broken_graphs_are_refused() {
     let refused = Graph::new([("a", vec!["z", "y"])]).unwrap_err();
-    assert_eq!(refused, GraphError::UnknownUpstream { node: "a", upstream: "y" });
-    let refused = Graph::new([("b", vec![]), ("a", vec![]), ("b", vec![]), ("a", vec![])]).unwrap_err();
+    assert_eq!(
+        refused,
+        GraphError::UnknownUpstream {
+            node: "a",
+            upstream: "y"
+        }
+    );
+    let refused =
+        Graph::new([("b", vec![]), ("a", vec![]), ("b", vec![]), ("a", vec![])]).unwrap_err();
     assert_eq!(refused, GraphError::Duplicate("a"));
 }
 
 #[test]
 fn large_graphs_neither_recurse_nor_stall() {
     const NODES: u32 = 50_000;
-    let wide = (0..NODES).map(|n| (n, (1..=4).filter_map(|back| n.checked_sub(back * 7)).collect()));
-    assert_eq!(Graph::new(wide).unwrap().order().unwrap(), (0..NODES).collect::<Vec<_>>());
+    let wide = (0..NODES).map(|n| {
+        (
+            n,
+            (1..=4).filter_map(|back| n.checked_sub(back * 7)).collect(),
+        )
+    });
+    assert_eq!(
+        Graph::new(wide).unwrap().order().unwrap(),
+        (0..NODES).collect::<Vec<_>>()
+    );
 
     let ring = (0..NODES).map(|n| (n, vec![(n + NODES - 1) % NODES]));
     let GraphError::Cycle(path) = Graph::new(ring).unwrap().order().unwrap_err() else {
@@ -72,8 +103,14 @@ fn any_edges() -> impl Strategy<Value = BTreeSet<(u8, u8)>> {
 }
 
 fn shuffled_graph(edges: &BTreeSet<(u8, u8)>, order: &[u8]) -> Graph<u8> {
-    let upstream =
-        |node: u8| edges.iter().filter(|(_, to)| *to == node).map(|(from, _)| *from).rev().collect();
+    let upstream = |node: u8| {
+        edges
+            .iter()
+            .filter(|(_, to)| *to == node)
+            .map(|(from, _)| *from)
+            .rev()
+            .collect()
+    };
     Graph::new(order.iter().map(|&node| (node, upstream(node)))).unwrap()
 }
 
@@ -121,7 +158,10 @@ fn has_cycle(edges: &BTreeSet<(u8, u8)>) -> bool {
         let longer: BTreeSet<(u8, u8)> = reach
             .iter()
             .flat_map(|&(from, via)| {
-                edges.iter().filter(move |(next, _)| *next == via).map(move |(_, to)| (from, *to))
+                edges
+                    .iter()
+                    .filter(move |(next, _)| *next == via)
+                    .map(move |(_, to)| (from, *to))
             })
             .collect();
         let before = reach.len();

@@ -40,7 +40,9 @@ fn a_day_that_the_zone_skipped_is_no_period() {
     let days = grid(Grain::Day, "Pacific/Apia", "2011-12-28", "2012-01-02");
     let missing = days.place(&date("2011-12-30"));
     assert_eq!(missing, Err(Misfit::NeverWas));
-    let real = (0..days.count().unwrap()).filter(|place| days.is_real(*place)).count();
+    let real = (0..days.count().unwrap())
+        .filter(|place| days.is_real(*place))
+        .count();
     assert_eq!(real, 4);
 }
 
@@ -52,7 +54,10 @@ fn weeks_begin_on_the_first_ones_weekday_and_months_on_the_first() {
     let months = grid(Grain::Month, "", "2026-01-01", "");
     assert_eq!(months.value(13), Some(date("2027-02-01")));
     assert_eq!(months.place(&date("2027-02-01")), Ok(13));
-    assert_eq!(months.place(&date("2027-02-02")), Err(Misfit::NotABeginning));
+    assert_eq!(
+        months.place(&date("2027-02-02")),
+        Err(Misfit::NotABeginning)
+    );
 }
 
 #[test]
@@ -74,13 +79,19 @@ fn an_end_cuts_off_what_begins_at_or_after_it() {
     assert_eq!(count(Grain::Week, "2026-01-01", "2026-01-08"), Some(1));
     assert_eq!(count(Grain::Week, "2026-01-01", "2026-01-09"), Some(2));
     assert_eq!(count(Grain::Month, "2026-01-01", "2026-02-02"), Some(2));
-    assert_eq!(count(Grain::Hour, "2026-01-01T00:00:00Z", "2026-01-01T01:00:01Z"), Some(2));
+    assert_eq!(
+        count(Grain::Hour, "2026-01-01T00:00:00Z", "2026-01-01T01:00:01Z"),
+        Some(2)
+    );
 }
 
 #[test]
 fn broken_grids_say_which_field_is_wrong() {
     let check = |grain, zone, start, end, field: &str| {
-        assert_eq!(TimeGrid::new(grain, zone, start, end).unwrap_err().field, field);
+        assert_eq!(
+            TimeGrid::new(grain, zone, start, end).unwrap_err().field,
+            field
+        );
     };
     check(Grain::Day, "Europe/Berlinn", "2026-01-01", "", "time_zone");
     check(Grain::Day, "europe/berlin", "2026-01-01", "", "time_zone");

@@ -40,7 +40,9 @@ impl FromStr for AttemptId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        ulids::parse(text).map(AttemptId).ok_or_else(|| IdError::new("attempt id", text, ulids::RULE))
+        ulids::parse(text)
+            .map(AttemptId)
+            .ok_or_else(|| IdError::new("attempt id", text, ulids::RULE))
     }
 }
 

@@ -18,7 +18,12 @@ pub struct RunId([u8; 16]);
 
 impl RunId {
     /// The tenant's secret keeps others from computing ids of runs they may not know.
-    pub fn derive(secret: &RunIdSecret, tenant: &TenantId, workspace: &WorkspaceId, key: &RunKey) -> RunId {
+    pub fn derive(
+        secret: &RunIdSecret,
+        tenant: &TenantId,
+        workspace: &WorkspaceId,
+        key: &RunKey,
+    ) -> RunId {
         let message = format!("{tenant}:{workspace}:{key}");
         let mac = hmac_sha256(secret.expose(), message.as_bytes());
         RunId(*mac.first_chunk().expect("32 bytes have 16"))

@@ -10,8 +10,7 @@ use crate::hash::Digest;
 use crate::limits::SLUG_BYTES_MAX;
 use crate::text::written_as_text;
 
-const RULE: &str =
-    "write 1 to 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`";
+const RULE: &str = "write 1 to 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`";
 const _: () = assert!(SLUG_BYTES_MAX == 63, "the rule's text names the limit");
 
 macro_rules! slug_id {

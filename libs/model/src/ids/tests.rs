@@ -22,9 +22,19 @@ fn slugs_are_dns_labels() {
     for slug in ["a", "acme", "acme-eu-1", &"a".repeat(SLUG_BYTES_MAX)] {
         assert_eq!(slug.parse::<TenantId>().unwrap().as_str(), slug);
     }
-    for slug in
-        ["", "1a", "-a", "a-", "Acme", "a_b", "a.b", "a:b", "é", "a/b", &"a".repeat(SLUG_BYTES_MAX + 1)]
-    {
+    for slug in [
+        "",
+        "1a",
+        "-a",
+        "a-",
+        "Acme",
+        "a_b",
+        "a.b",
+        "a:b",
+        "é",
+        "a/b",
+        &"a".repeat(SLUG_BYTES_MAX + 1),
+    ] {
         assert!(slug.parse::<TenantId>().is_err(), "{slug}");
         assert!(slug.parse::<WorkspaceId>().is_err(), "{slug}");
     }
@@ -56,12 +66,16 @@ fn ulids_have_one_spelling() {
     ] {
         assert!(text.parse::<EventId>().is_err(), "{text}");
     }
-    assert_eq!("7ZZZZZZZZZZZZZZZZZZZZZZZZZ".parse(), Ok(WorkerId::from_bytes([0xff; 16])));
+    assert_eq!(
+        "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".parse(),
+        Ok(WorkerId::from_bytes([0xff; 16]))
+    );
 }
 
 #[test]
 fn shards_follow_the_first_byte() {
-    let shard = |first| RunId::from_bytes([first, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9]).shard();
+    let shard =
+        |first| RunId::from_bytes([first, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9]).shard();
     assert_eq!([shard(0), shard(63), shard(64), shard(255)], [0, 63, 0, 63]);
 }
 
@@ -70,8 +84,14 @@ fn tenants_spread_over_the_admission_shards() {
     // The first byte of sha256("acme") is 0x82.
     let acme: TenantId = "acme".parse().unwrap();
     assert_eq!(acme.admission_shard(), 2);
-    let mut shards: Vec<i16> =
-        (0..400).map(|i| format!("tenant-{i}").parse::<TenantId>().unwrap().admission_shard()).collect();
+    let mut shards: Vec<i16> = (0..400)
+        .map(|i| {
+            format!("tenant-{i}")
+                .parse::<TenantId>()
+                .unwrap()
+                .admission_shard()
+        })
+        .collect();
     shards.sort_unstable();
     shards.dedup();
     assert_eq!(shards, (0..16).collect::<Vec<i16>>());

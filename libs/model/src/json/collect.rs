@@ -17,15 +17,25 @@ pub(super) struct Items<'a> {
 
 impl<'a> Items<'a> {
     pub(super) fn new(inner: Writer<'a>, close: &'static str) -> Items<'a> {
-        Items { out: inner.out, depth: inner.depth, count: 0, close }
+        Items {
+            out: inner.out,
+            depth: inner.depth,
+            count: 0,
+            close,
+        }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), JsonError> {
         if self.count > 0 {
             self.out.push(',');
         }
-        let writer = Writer { out: self.out, depth: self.depth };
-        value.serialize(writer).map_err(|e| e.inside(format_args!("[{}]", self.count)))?;
+        let writer = Writer {
+            out: self.out,
+            depth: self.depth,
+        };
+        value
+            .serialize(writer)
+            .map_err(|e| e.inside(format_args!("[{}]", self.count)))?;
         self.count += 1;
         Ok(())
     }
@@ -55,23 +65,42 @@ struct Member {
 impl<'a> Members<'a> {
     pub(super) fn new(inner: Writer<'a>, close: &'static str) -> Members<'a> {
         let start = inner.out.len();
-        Members { out: inner.out, depth: inner.depth, start, members: Vec::new(), key: Cow::default(), close }
+        Members {
+            out: inner.out,
+            depth: inner.depth,
+            start,
+            members: Vec::new(),
+            key: Cow::default(),
+            close,
+        }
     }
 
-    fn insert<T: Serialize + ?Sized>(&mut self, key: Cow<'static, str>, value: &T) -> Result<(), JsonError> {
+    fn insert<T: Serialize + ?Sized>(
+        &mut self,
+        key: Cow<'static, str>,
+        value: &T,
+    ) -> Result<(), JsonError> {
         if !self.members.is_empty() {
             self.out.push(',');
         }
         let begin = self.out.len() - self.start;
         self.writer().text(&key)?;
         self.out.push(':');
-        value.serialize(self.writer()).map_err(|e| e.inside(format_args!(".{key}")))?;
-        self.members.push(Member { key, written: begin..self.out.len() - self.start });
+        value
+            .serialize(self.writer())
+            .map_err(|e| e.inside(format_args!(".{key}")))?;
+        self.members.push(Member {
+            key,
+            written: begin..self.out.len() - self.start,
+        });
         Ok(())
     }
 
     fn writer(&mut self) -> Writer<'_> {
-        Writer { out: self.out, depth: self.depth }
+        Writer {
+            out: self.out,
+            depth: self.depth,
+        }
     }
 
     fn finish(mut self) -> Result<(), JsonError> {
@@ -84,7 +113,11 @@ impl<'a> Members<'a> {
 
     fn sort(&mut self) -> Result<(), JsonError> {
         self.members.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        if let Some(pair) = self.members.windows(2).find(|pair| pair[0].key == pair[1].key) {
+        if let Some(pair) = self
+            .members
+            .windows(2)
+            .find(|pair| pair[0].key == pair[1].key)
+        {
             return Err(Fault::RepeatedKey(pair[0].key.to_string()).into());
         }
         let unsorted = self.out.split_off(self.start);

@@ -21,11 +21,15 @@ pub enum Place {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    #[error("floats have no canonical form; write an integer of a smaller unit or a decimal string")]
+    #[error(
+        "floats have no canonical form; write an integer of a smaller unit or a decimal string"
+    )]
     Float,
     #[error("-0 has no canonical form; write 0")]
     NegativeZero,
-    #[error("the integer is outside -9223372036854775808 to 18446744073709551615; write it as a string")]
+    #[error(
+        "the integer is outside -9223372036854775808 to 18446744073709551615; write it as a string"
+    )]
     IntegerRange,
     #[error("numbers have no leading zeros")]
     LeadingZero,
@@ -35,7 +39,9 @@ pub enum Fault {
     KeyNotText,
     #[error("a surrogate without its other half is not a character")]
     LoneSurrogate,
-    #[error("a backslash must be followed by one of \" \\ / b f n r t, or u and four hexadecimal digits")]
+    #[error(
+        "a backslash must be followed by one of \" \\ / b f n r t, or u and four hexadecimal digits"
+    )]
     BadEscape,
     #[error("control characters in strings must be escaped")]
     ControlCharacter,
@@ -51,7 +57,10 @@ pub enum Fault {
 
 impl JsonError {
     pub(super) fn at_byte(at: usize, fault: Fault) -> JsonError {
-        JsonError { place: Place::Byte(at), fault }
+        JsonError {
+            place: Place::Byte(at),
+            fault,
+        }
     }
 
     /// Names one more step on the way to the fault, from the inside out.
@@ -65,7 +74,10 @@ impl JsonError {
 
 impl From<Fault> for JsonError {
     fn from(fault: Fault) -> JsonError {
-        JsonError { place: Place::Path(String::new()), fault }
+        JsonError {
+            place: Place::Path(String::new()),
+            fault,
+        }
     }
 }
 

@@ -50,7 +50,11 @@ impl Reader<'_> {
         }
     }
 
-    fn member(&mut self, depth: usize, members: &mut BTreeMap<String, Json>) -> Result<(), JsonError> {
+    fn member(
+        &mut self,
+        depth: usize,
+        members: &mut BTreeMap<String, Json>,
+    ) -> Result<(), JsonError> {
         self.skip_space();
         let start = self.at;
         if self.peek() != Some(b'"') {
@@ -118,7 +122,8 @@ impl Reader<'_> {
             return Err(self.unexpected("a digit"));
         }
         let fraction = matches!(self.peek(), Some(b'.' | b'e' | b'E'));
-        integer(&self.text[start..self.at], fraction).map_err(|fault| JsonError::at_byte(start, fault))
+        integer(&self.text[start..self.at], fraction)
+            .map_err(|fault| JsonError::at_byte(start, fault))
     }
 
     /// Skips white space and takes this byte if it comes next.
@@ -170,5 +175,9 @@ fn integer(text: &str, fraction: bool) -> Result<Json, Fault> {
     if text == "-0" {
         return Err(Fault::NegativeZero);
     }
-    text.parse().ok().and_then(Integer::new).map(Json::Integer).ok_or(Fault::IntegerRange)
+    text.parse()
+        .ok()
+        .and_then(Integer::new)
+        .map(Json::Integer)
+        .ok_or(Fault::IntegerRange)
 }

@@ -13,7 +13,10 @@ use crate::limits::JSON_DEPTH_MAX;
 
 pub(super) fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, JsonError> {
     let mut out = String::new();
-    value.serialize(Writer { out: &mut out, depth: 0 })?;
+    value.serialize(Writer {
+        out: &mut out,
+        depth: 0,
+    })?;
     Ok(out)
 }
 
@@ -52,13 +55,20 @@ impl<'a> Writer<'a> {
             return Err(Fault::TooDeep.into());
         }
         self.out.push_str(bracket);
-        Ok(Writer { out: self.out, depth: self.depth + 1 })
+        Ok(Writer {
+            out: self.out,
+            depth: self.depth + 1,
+        })
     }
 
     /// Begins `{"Variant":`, which is how an enum's content is told apart.
     fn variant(self, variant: &str) -> Result<Writer<'a>, JsonError> {
         let inner = self.open("{")?;
-        Writer { out: &mut *inner.out, depth: inner.depth }.text(variant)?;
+        Writer {
+            out: &mut *inner.out,
+            depth: inner.depth,
+        }
+        .text(variant)?;
         inner.out.push(':');
         Ok(inner)
     }
@@ -128,7 +138,12 @@ impl<'a> Serializer for Writer<'a> {
         self.plain("null")
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), JsonError> {
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), JsonError> {
         self.text(variant)
     }
 
@@ -148,7 +163,10 @@ impl<'a> Serializer for Writer<'a> {
         value: &T,
     ) -> Result<(), JsonError> {
         let inner = self.variant(variant)?;
-        value.serialize(Writer { out: &mut *inner.out, depth: inner.depth })?;
+        value.serialize(Writer {
+            out: &mut *inner.out,
+            depth: inner.depth,
+        })?;
         inner.plain("}")
     }
 

@@ -9,7 +9,11 @@ impl Reader<'_> {
         self.at += 1;
         let mut text = String::new();
         loop {
-            let plain = self.rest().bytes().take_while(|&byte| is_plain(byte)).count();
+            let plain = self
+                .rest()
+                .bytes()
+                .take_while(|&byte| is_plain(byte))
+                .count();
             text.push_str(&self.rest()[..plain]);
             self.at += plain;
             match self.peek() {

@@ -6,11 +6,22 @@ use serde::Serialize;
 use super::*;
 
 fn check(text: &str, canonical: &str) {
-    assert_eq!(Json::parse(text).map(|value| value.to_string()).as_deref(), Ok(canonical), "{text}");
+    assert_eq!(
+        Json::parse(text).map(|value| value.to_string()).as_deref(),
+        Ok(canonical),
+        "{text}"
+    );
 }
 
 fn check_refused(text: &str, place: usize, fault: Fault) {
-    assert_eq!(Json::parse(text), Err(JsonError { place: Place::Byte(place), fault }), "{text}");
+    assert_eq!(
+        Json::parse(text),
+        Err(JsonError {
+            place: Place::Byte(place),
+            fault
+        }),
+        "{text}"
+    );
 }
 
 #[test]
@@ -42,15 +53,68 @@ fn says_where_and_why() {
     check_refused("\"\\é\"", 1, Fault::BadEscape);
     check_refused(r#""\u+123""#, 1, Fault::BadEscape);
     check_refused("\"a\nb\"", 2, Fault::ControlCharacter);
-    check_refused("", 0, Fault::Ends { expected: "a value" });
-    check_refused("[1", 2, Fault::Ends { expected: "`,` or `]`" });
+    check_refused(
+        "",
+        0,
+        Fault::Ends {
+            expected: "a value",
+        },
+    );
+    check_refused(
+        "[1",
+        2,
+        Fault::Ends {
+            expected: "`,` or `]`",
+        },
+    );
     check_refused("\"open", 5, Fault::Ends { expected: "`\"`" });
-    check_refused("-", 1, Fault::Ends { expected: "a digit" });
-    check_refused("[1,]", 3, Fault::Unexpected { expected: "a value", found: ']' });
-    check_refused("{1:2}", 1, Fault::Unexpected { expected: "a key in quotes", found: '1' });
-    check_refused("tru", 0, Fault::Unexpected { expected: "a value", found: 't' });
-    check_refused("\u{feff}1", 0, Fault::Unexpected { expected: "a value", found: '\u{feff}' });
-    check_refused("1 2", 2, Fault::Unexpected { expected: "the end of the text", found: '2' });
+    check_refused(
+        "-",
+        1,
+        Fault::Ends {
+            expected: "a digit",
+        },
+    );
+    check_refused(
+        "[1,]",
+        3,
+        Fault::Unexpected {
+            expected: "a value",
+            found: ']',
+        },
+    );
+    check_refused(
+        "{1:2}",
+        1,
+        Fault::Unexpected {
+            expected: "a key in quotes",
+            found: '1',
+        },
+    );
+    check_refused(
+        "tru",
+        0,
+        Fault::Unexpected {
+            expected: "a value",
+            found: 't',
+        },
+    );
+    check_refused(
+        "\u{feff}1",
+        0,
+        Fault::Unexpected {
+            expected: "a value",
+            found: '\u{feff}',
+        },
+    );
+    check_refused(
+        "1 2",
+        2,
+        Fault::Unexpected {
+            expected: "the end of the text",
+            found: '2',
+        },
+    );
 }
 
 #[test]
@@ -70,7 +134,15 @@ fn writes_serde_values() {
         Pair(i8, i8),
         Named { z: (), a: Option<char> },
     }
-    let shapes = [Shape::Unit, Shape::New(1), Shape::Pair(2, -3), Shape::Named { z: (), a: Some('x') }];
+    let shapes = [
+        Shape::Unit,
+        Shape::New(1),
+        Shape::Pair(2, -3),
+        Shape::Named {
+            z: (),
+            a: Some('x'),
+        },
+    ];
     assert_eq!(
         to_canonical(&shapes).unwrap(),
         r#"["Unit",{"New":1},{"Pair":[2,-3]},{"Named":{"a":"x","z":null}}]"#
@@ -82,15 +154,22 @@ fn refuses_serde_values_by_path() {
     let check = |refused: Result<String, JsonError>, sentence: &str| {
         assert_eq!(refused.unwrap_err().to_string(), sentence);
     };
-    let float = "floats have no canonical form; write an integer of a smaller unit or a decimal string";
+    let float =
+        "floats have no canonical form; write an integer of a smaller unit or a decimal string";
     check(to_canonical(&f64::NAN), &format!("at the root: {float}"));
-    check(to_canonical(&BTreeMap::from([("a", vec![1.0, 2.0])])), &format!("at .a[0]: {float}"));
+    check(
+        to_canonical(&BTreeMap::from([("a", vec![1.0, 2.0])])),
+        &format!("at .a[0]: {float}"),
+    );
     check(
         to_canonical(&[u128::MAX]),
         "at [0]: the integer is outside -9223372036854775808 to \
          18446744073709551615; write it as a string",
     );
-    check(to_canonical(&BTreeMap::from([(1, 1)])), "at the root: an object's keys are strings");
+    check(
+        to_canonical(&BTreeMap::from([(1, 1)])),
+        "at the root: an object's keys are strings",
+    );
 }
 
 #[test]
@@ -101,7 +180,10 @@ fn refuses_equal_keys_and_depth_from_serde_too() {
             serializer.collect_map([("a", 1), ("a", 2)])
         }
     }
-    assert_eq!(to_canonical(&Twice).unwrap_err().fault, Fault::RepeatedKey("a".into()));
+    assert_eq!(
+        to_canonical(&Twice).unwrap_err().fault,
+        Fault::RepeatedKey("a".into())
+    );
 
     let nested = |depth| (0..depth).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
     assert_eq!(to_canonical(&nested(64)), Ok(nested(64).to_string()));

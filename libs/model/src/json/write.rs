@@ -43,7 +43,11 @@ fn write_list<T>(
 pub(super) fn write_text(f: &mut impl Write, text: &str) -> fmt::Result {
     f.write_char('"')?;
     let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate().filter(|&(_, byte)| needs_escape(byte)) {
+    for (at, byte) in text
+        .bytes()
+        .enumerate()
+        .filter(|&(_, byte)| needs_escape(byte))
+    {
         f.write_str(&text[plain..at])?;
         write_escape(f, byte)?;
         plain = at + 1;

@@ -20,9 +20,16 @@ pub enum Axis {
 
 impl Mapping {
     /// One per upstream dimension, in their order. `down` is `None` for an asset in one piece.
-    pub fn axes(&self, up: &Cut, down: Option<&Cut>, moment: &Moment) -> Result<Vec<Axis>, CutError> {
+    pub fn axes(
+        &self,
+        up: &Cut,
+        down: Option<&Cut>,
+        moment: &Moment,
+    ) -> Result<Vec<Axis>, CutError> {
         let rules = self.rules.iter().zip(up.dimensions());
-        rules.map(|(rule, dimension)| rule.axis(dimension, down, moment)).collect()
+        rules
+            .map(|(rule, dimension)| rule.axis(dimension, down, moment))
+            .collect()
     }
 }
 
@@ -30,7 +37,9 @@ impl Rule {
     fn axis(&self, up: &Dimension, down: Option<&Cut>, moment: &Moment) -> Result<Axis, CutError> {
         let decider = match self {
             Rule::All | Rule::Latest(_) => None,
-            Rule::Same { down } | Rule::Window { down, .. } | Rule::Table { down, .. } => Some(*down),
+            Rule::Same { down } | Rule::Window { down, .. } | Rule::Table { down, .. } => {
+                Some(*down)
+            }
         };
         let decider = decider.and_then(|place| Some((place, down?)));
         if let (Rule::Same { .. }, Some((place, cut))) = (self, decider)
@@ -38,9 +47,13 @@ impl Rule {
         {
             return Ok(Axis::Same(place));
         }
-        let known: HashMap<PartitionValue, u64> = up.existing(moment)?.into_iter().zip(0..).collect();
+        let known: HashMap<PartitionValue, u64> =
+            up.existing(moment)?.into_iter().zip(0..).collect();
         let places = |read: Vec<PartitionValue>| {
-            let mut places: Vec<u64> = read.iter().filter_map(|value| known.get(value).copied()).collect();
+            let mut places: Vec<u64> = read
+                .iter()
+                .filter_map(|value| known.get(value).copied())
+                .collect();
             places.sort_unstable();
             places
         };
@@ -53,7 +66,11 @@ impl Rule {
                 .map_err(|error| CutError::Invalid(error.to_string()))?;
             Ok(places(self.read(up, Some((cut, &key)), moment)?))
         };
-        let lists: Result<Vec<_>, CutError> = dimension.existing(moment)?.into_iter().map(of_value).collect();
+        let lists: Result<Vec<_>, CutError> = dimension
+            .existing(moment)?
+            .into_iter()
+            .map(of_value)
+            .collect();
         Ok(Axis::By(place, lists?))
     }
 }

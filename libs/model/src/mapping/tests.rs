@@ -7,13 +7,19 @@ use crate::grid::Grain;
 const NOW: &str = "2027-01-01T00:00:00Z";
 
 fn rule(upstream: &str, downstream: &str, rule: Wanted) -> WantedRule {
-    WantedRule { upstream: upstream.to_owned(), downstream: downstream.to_owned(), rule }
+    WantedRule {
+        upstream: upstream.to_owned(),
+        downstream: downstream.to_owned(),
+        rule,
+    }
 }
 
 /// What `key` reads, as texts.
 fn reads(up: &Cut, down: &Cut, wanted: &[WantedRule], key: &str) -> Vec<String> {
     let mapping = Mapping::new(up, Some(down), wanted).unwrap();
-    let keys = mapping.upstream(up, Some((down, &key.parse().unwrap())), &moment(NOW)).unwrap();
+    let keys = mapping
+        .upstream(up, Some((down, &key.parse().unwrap())), &moment(NOW))
+        .unwrap();
     keys.iter().map(ToString::to_string).collect()
 }
 
@@ -33,32 +39,53 @@ fn times_of_different_grain_correspond_where_they_overlap() {
         (long[0].as_str(), long[24].as_str()),
         ("hour=t:2026-10-24T22:00:00Z", "hour=t:2026-10-25T22:00:00Z")
     );
-    assert_eq!(reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-03-29").len(), 23);
+    assert_eq!(
+        reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-03-29").len(),
+        23
+    );
     let weeks = cut(vec![time("week", Grain::Week, "", "2026-01-05")]);
-    assert_eq!(reads(&weeks, &days(""), &[], "day=d:2026-01-14"), ["week=d:2026-01-12"]);
+    assert_eq!(
+        reads(&weeks, &days(""), &[], "day=d:2026-01-14"),
+        ["week=d:2026-01-12"]
+    );
     assert_eq!(reads(&weeks, &days(""), &[], "day=d:2026-01-02"), [""; 0]);
 }
 
 #[test]
 fn one_goes_with_one_by_the_definitions_alone() {
     let one_to_one = |up: &Cut, down: Option<&Cut>, wanted: &[WantedRule]| {
-        Mapping::new(up, down, wanted).unwrap().is_one_to_one(up, down)
+        Mapping::new(up, down, wanted)
+            .unwrap()
+            .is_one_to_one(up, down)
     };
     let of = |name, grain, zone, start| cut(vec![time(name, grain, zone, start)]);
     let window = |start, end| [rule("day", "day", Wanted::Window { start, end })];
     let later = of("day", Grain::Day, "", "2026-02-01");
     assert!(one_to_one(&days(""), Some(&later), &[]));
     assert!(one_to_one(&later, Some(&days("")), &window(0, 0)));
-    assert!(one_to_one(&days(""), Some(&of("date", Grain::Day, "", "2026-03-01")), &[]));
+    assert!(one_to_one(
+        &days(""),
+        Some(&of("date", Grain::Day, "", "2026-03-01")),
+        &[]
+    ));
     assert!(!one_to_one(&days(""), Some(&days("Europe/Berlin")), &[]));
     assert!(!one_to_one(&days(""), Some(&later), &window(-1, -1)));
     assert!(!one_to_one(&days(""), None, &[]));
     assert!(!one_to_one(&hours(), Some(&days("")), &[]));
-    let (mondays, tuesdays) =
-        (of("week", Grain::Week, "", "2026-01-05"), of("week", Grain::Week, "", "2026-01-06"));
-    assert!(one_to_one(&mondays, Some(&of("week", Grain::Week, "", "2026-03-02")), &[]));
+    let (mondays, tuesdays) = (
+        of("week", Grain::Week, "", "2026-01-05"),
+        of("week", Grain::Week, "", "2026-01-06"),
+    );
+    assert!(one_to_one(
+        &mondays,
+        Some(&of("week", Grain::Week, "", "2026-03-02")),
+        &[]
+    ));
     assert!(!one_to_one(&mondays, Some(&tuesdays), &[]));
-    let (regions, fewer) = (cut(vec![fixed("region", &["eu", "us"])]), cut(vec![fixed("region", &["eu"])]));
+    let (regions, fewer) = (
+        cut(vec![fixed("region", &["eu", "us"])]),
+        cut(vec![fixed("region", &["eu"])]),
+    );
     assert!(one_to_one(&fewer, Some(&regions), &[]));
     assert!(!one_to_one(&regions, Some(&days("")), &[]));
 }
@@ -67,30 +94,62 @@ fn one_goes_with_one_by_the_definitions_alone() {
 fn windows_move_and_widen() {
     let week_before = [rule("day", "day", Wanted::Window { start: -6, end: 0 })];
     let read = reads(&days(""), &days(""), &week_before, "day=d:2026-01-10");
-    assert_eq!((read.len(), read[0].as_str(), read[6].as_str()), (7, "day=d:2026-01-04", "day=d:2026-01-10"));
-    assert_eq!(reads(&days(""), &days(""), &week_before, "day=d:2026-01-02").len(), 2);
+    assert_eq!(
+        (read.len(), read[0].as_str(), read[6].as_str()),
+        (7, "day=d:2026-01-04", "day=d:2026-01-10")
+    );
+    assert_eq!(
+        reads(&days(""), &days(""), &week_before, "day=d:2026-01-02").len(),
+        2
+    );
     let yesterday = [rule("day", "day", Wanted::Window { start: -1, end: -1 })];
-    assert_eq!(reads(&days(""), &days(""), &yesterday, "day=d:2026-01-02"), ["day=d:2026-01-01"]);
+    assert_eq!(
+        reads(&days(""), &days(""), &yesterday, "day=d:2026-01-02"),
+        ["day=d:2026-01-01"]
+    );
     let inverted = [rule("day", "day", Wanted::Window { start: 3, end: 0 })];
-    assert_eq!(reads(&days(""), &days(""), &inverted, "day=d:2026-01-02"), [""; 0]);
+    assert_eq!(
+        reads(&days(""), &days(""), &inverted, "day=d:2026-01-02"),
+        [""; 0]
+    );
 }
 
 #[test]
 fn the_other_rules() {
-    let (regions, zones) =
-        (cut(vec![fixed("region", &["eu", "us"])]), cut(vec![fixed("zone", &["e1", "e2", "u1"])]));
+    let (regions, zones) = (
+        cut(vec![fixed("region", &["eu", "us"])]),
+        cut(vec![fixed("zone", &["e1", "e2", "u1"])]),
+    );
     assert_eq!(reads(&zones, &regions, &[], "region=s:eu").len(), 3);
     let table = Wanted::Table(vec![("eu".into(), vec!["e1".into(), "e2".into()])]);
     let table = [rule("zone", "region", table)];
-    assert_eq!(reads(&zones, &regions, &table, "region=s:eu"), ["zone=s:e1", "zone=s:e2"]);
+    assert_eq!(
+        reads(&zones, &regions, &table, "region=s:eu"),
+        ["zone=s:e1", "zone=s:e2"]
+    );
     assert_eq!(reads(&zones, &regions, &table, "region=s:us"), [""; 0]);
     let latest = [rule("day", "", Wanted::Latest(2))];
-    assert_eq!(reads(&days(""), &regions, &latest, "region=s:eu"), ["day=d:2026-12-30", "day=d:2026-12-31"]);
-    let both = cut(vec![time("day", Grain::Day, "", "2026-01-01"), fixed("region", &["eu", "asia"])]);
-    assert_eq!(reads(&regions, &both, &[], "day=d:2026-01-01,region=s:eu"), ["region=s:eu"]);
-    assert_eq!(reads(&regions, &both, &[], "day=d:2026-01-01,region=s:asia"), [""; 0]);
+    assert_eq!(
+        reads(&days(""), &regions, &latest, "region=s:eu"),
+        ["day=d:2026-12-30", "day=d:2026-12-31"]
+    );
+    let both = cut(vec![
+        time("day", Grain::Day, "", "2026-01-01"),
+        fixed("region", &["eu", "asia"]),
+    ]);
+    assert_eq!(
+        reads(&regions, &both, &[], "day=d:2026-01-01,region=s:eu"),
+        ["region=s:eu"]
+    );
+    assert_eq!(
+        reads(&regions, &both, &[], "day=d:2026-01-01,region=s:asia"),
+        [""; 0]
+    );
     let whole = Mapping::new(&regions, None, &[]).unwrap();
-    assert_eq!(whole.upstream(&regions, None, &moment(NOW)).unwrap().len(), 2);
+    assert_eq!(
+        whole.upstream(&regions, None, &moment(NOW)).unwrap().len(),
+        2
+    );
 }
 
 #[test]
@@ -102,12 +161,29 @@ fn every_wrong_rule_is_told() {
         rule("day", "region", Wanted::Identity),
         rule("day", "day", Wanted::Latest(1)),
         rule("day", "", Wanted::Latest(0)),
-        rule("day", "region", Wanted::Table(vec![("mars".into(), vec![])])),
-        rule("day", "day", Wanted::Window { start: i32::MIN, end: 0 }),
+        rule(
+            "day",
+            "region",
+            Wanted::Table(vec![("mars".into(), vec![])]),
+        ),
+        rule(
+            "day",
+            "day",
+            Wanted::Window {
+                start: i32::MIN,
+                end: 0,
+            },
+        ),
     ];
-    let down = cut(vec![time("day", Grain::Day, "", "2026-01-01"), fixed("region", &["eu"])]);
+    let down = cut(vec![
+        time("day", Grain::Day, "", "2026-01-01"),
+        fixed("region", &["eu"]),
+    ]);
     let faults = Mapping::new(&days(""), Some(&down), &wanted).unwrap_err();
-    let told: Vec<(usize, &str)> = faults.iter().map(|fault| (fault.index, fault.field)).collect();
+    let told: Vec<(usize, &str)> = faults
+        .iter()
+        .map(|fault| (fault.index, fault.field))
+        .collect();
     let expected = [
         (0, "upstream"),
         (1, "downstream"),
@@ -122,7 +198,11 @@ fn every_wrong_rule_is_told() {
 }
 
 fn grid_of(grain: Grain, zone: &str) -> Cut {
-    let start = if grain == Grain::Hour { "2026-01-01T00:00:00Z" } else { "2026-01-01" };
+    let start = if grain == Grain::Hour {
+        "2026-01-01T00:00:00Z"
+    } else {
+        "2026-01-01"
+    };
     cut(vec![time("t", grain, zone, start)])
 }
 
@@ -160,9 +240,15 @@ proptest! {
 /// What the axes say that each downstream partition reads, as texts.
 fn reads_by_axes(up: &Cut, down: &Cut, wanted: &[WantedRule]) -> Vec<Vec<String>> {
     let at = moment(NOW);
-    let axes = Mapping::new(up, Some(down), wanted).unwrap().axes(up, Some(down), &at).unwrap();
-    let existing: Vec<Vec<PartitionValue>> =
-        up.dimensions().iter().map(|dimension| dimension.existing(&at).unwrap()).collect();
+    let axes = Mapping::new(up, Some(down), wanted)
+        .unwrap()
+        .axes(up, Some(down), &at)
+        .unwrap();
+    let existing: Vec<Vec<PartitionValue>> = up
+        .dimensions()
+        .iter()
+        .map(|dimension| dimension.existing(&at).unwrap())
+        .collect();
     let lengths = down.all(&at).unwrap().lengths();
     let of_place = |mut place: u64| {
         let mut digits = vec![0usize; lengths.len()];
@@ -175,7 +261,10 @@ fn reads_by_axes(up: &Cut, down: &Cut, wanted: &[WantedRule]) -> Vec<Vec<String>
             Axis::Fixed(list) => list.clone(),
         };
         let lists = axes.iter().zip(&existing).map(|(axis, values)| {
-            places(axis).into_iter().map(|place| values[place as usize].clone()).collect()
+            places(axis)
+                .into_iter()
+                .map(|place| values[place as usize].clone())
+                .collect()
         });
         let keys = product(up, lists.collect()).unwrap();
         keys.iter().map(ToString::to_string).collect()
@@ -189,20 +278,28 @@ fn axes_say_what_every_single_key_says() {
         let grid = TimeGrid::new(Grain::Day, "", "2026-01-01", "2026-02-01").unwrap();
         Dimension::new(name, Values::Time(grid)).unwrap()
     };
-    let (eu_us, three) = (fixed("region", &["eu", "us"]), fixed("region", &["us", "asia", "eu"]));
+    let (eu_us, three) = (
+        fixed("region", &["eu", "us"]),
+        fixed("region", &["us", "asia", "eu"]),
+    );
     let up = cut(vec![january("day"), eu_us.clone()]);
     let week_before = vec![rule("day", "day", Wanted::Window { start: -6, end: 0 })];
     let table = Wanted::Table(vec![("eu".into(), vec!["eu".into(), "us".into()])]);
     let cases = [
         (cut(vec![january("day"), eu_us.clone()]), vec![]),
         (cut(vec![january("day"), three.clone()]), week_before),
-        (cut(vec![three.clone()]), vec![rule("region", "region", table)]),
+        (
+            cut(vec![three.clone()]),
+            vec![rule("region", "region", table)],
+        ),
         (cut(vec![three]), vec![rule("day", "", Wanted::Latest(2))]),
     ];
     for (down, wanted) in cases {
         let keys = down.all(&moment(NOW)).unwrap();
-        let one_by_one: Vec<Vec<String>> =
-            keys.keys().map(|key| reads(&up, &down, &wanted, &key.unwrap().to_string())).collect();
+        let one_by_one: Vec<Vec<String>> = keys
+            .keys()
+            .map(|key| reads(&up, &down, &wanted, &key.unwrap().to_string()))
+            .collect();
         assert_eq!(reads_by_axes(&up, &down, &wanted), one_by_one, "{wanted:?}");
     }
 }

@@ -34,14 +34,20 @@ pub enum ValueFault {
         "`{0}` is not a tag; the tags are s (string), i (integer), b (bool), d (date) and t (UTC instant)"
     )]
     UnknownTag(String),
-    #[error("`{0}` is not an encoded string: write %XX, in upper case, for every byte outside A-Za-z0-9-._~")]
+    #[error(
+        "`{0}` is not an encoded string: write %XX, in upper case, for every byte outside A-Za-z0-9-._~"
+    )]
     NotEncoded(String),
-    #[error("`{0}` is not an integer: write decimal digits without leading zeros, from -2^63 to 2^63-1")]
+    #[error(
+        "`{0}` is not an integer: write decimal digits without leading zeros, from -2^63 to 2^63-1"
+    )]
     NotAnInteger(String),
     #[error("`{0}` is not a bool: write true or false")]
     NotABool(String),
     #[error("`{0}` is not a date: write YYYY-MM-DD, from year 0001 on")]
     NotADate(String),
-    #[error("`{0}` is not a UTC instant: write YYYY-MM-DDThh:mm:ssZ in whole seconds, from year 0001 on")]
+    #[error(
+        "`{0}` is not a UTC instant: write YYYY-MM-DDThh:mm:ssZ in whole seconds, from year 0001 on"
+    )]
     NotAnInstant(String),
 }

@@ -19,7 +19,11 @@ pub(super) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let (byte, tail) = if *first == b'%' { decode_byte(tail)? } else { (*first, tail) };
+        let (byte, tail) = if *first == b'%' {
+            decode_byte(tail)?
+        } else {
+            (*first, tail)
+        };
         if is_plain(byte) == (*first == b'%') {
             return None;
         }

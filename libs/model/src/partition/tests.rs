@@ -61,8 +61,14 @@ fn reads_only_the_canonical_text() {
 #[test]
 fn says_what_is_wrong() {
     let sentence = |text: &str| text.parse::<PartitionKey>().unwrap_err().to_string();
-    assert_eq!(sentence("b=i:1,a=i:2"), "dimensions are sorted by name: write `a` before `b`");
-    assert_eq!(sentence("a=i:1,a=i:2"), "the dimension `a` stands twice; keep one");
+    assert_eq!(
+        sentence("b=i:1,a=i:2"),
+        "dimensions are sorted by name: write `a` before `b`"
+    );
+    assert_eq!(
+        sentence("a=i:1,a=i:2"),
+        "the dimension `a` stands twice; keep one"
+    );
     assert_eq!(
         sentence("_map=i:1"),
         "the dimension name `_map` is reserved for mapped tasks; choose another"
@@ -82,15 +88,22 @@ fn values_without_a_text_are_refused_when_built() {
     assert!(key("_map", PartitionValue::Integer(1)).is_err());
     assert_eq!(PartitionKey::new([]), Err(PartitionKeyError::Empty));
     let twice = ["a", "a"].map(|name| (name.to_owned(), PartitionValue::Bool(true)));
-    assert_eq!(PartitionKey::new(twice), Err(PartitionKeyError::Repeated("a".into())));
+    assert_eq!(
+        PartitionKey::new(twice),
+        Err(PartitionKeyError::Repeated("a".into()))
+    );
 }
 
 #[test]
 fn size_is_limited() {
     let fits = PARTITION_KEY_BYTES_MAX - "a=s:".len();
     assert!(key("a", PartitionValue::Text("x".repeat(fits))).is_ok());
-    assert_eq!(key("a", PartitionValue::Text("x".repeat(fits + 1))), Err(PartitionKeyError::TooLarge));
-    let many = (0..=PARTITION_DIMENSIONS_MAX).map(|i| (format!("d{i}"), PartitionValue::Bool(true)));
+    assert_eq!(
+        key("a", PartitionValue::Text("x".repeat(fits + 1))),
+        Err(PartitionKeyError::TooLarge)
+    );
+    let many =
+        (0..=PARTITION_DIMENSIONS_MAX).map(|i| (format!("d{i}"), PartitionValue::Bool(true)));
     assert_eq!(PartitionKey::new(many), Err(PartitionKeyError::TooLarge));
 }
 

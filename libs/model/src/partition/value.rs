@@ -63,11 +63,26 @@ impl PartitionValue {
     /// Parses what stands on both sides of the first `:`.
     pub(super) fn parse(tag: &str, text: &str) -> Result<PartitionValue, ValueFault> {
         let (value, fault): (Option<PartitionValue>, fn(String) -> ValueFault) = match tag {
-            "s" => (percent::decode(text).map(PartitionValue::Text), ValueFault::NotEncoded),
-            "i" => (text.parse().ok().map(PartitionValue::Integer), ValueFault::NotAnInteger),
-            "b" => (text.parse().ok().map(PartitionValue::Bool), ValueFault::NotABool),
-            "d" => (text.parse().ok().map(PartitionValue::Date), ValueFault::NotADate),
-            "t" => (text.parse().ok().map(PartitionValue::Instant), ValueFault::NotAnInstant),
+            "s" => (
+                percent::decode(text).map(PartitionValue::Text),
+                ValueFault::NotEncoded,
+            ),
+            "i" => (
+                text.parse().ok().map(PartitionValue::Integer),
+                ValueFault::NotAnInteger,
+            ),
+            "b" => (
+                text.parse().ok().map(PartitionValue::Bool),
+                ValueFault::NotABool,
+            ),
+            "d" => (
+                text.parse().ok().map(PartitionValue::Date),
+                ValueFault::NotADate,
+            ),
+            "t" => (
+                text.parse().ok().map(PartitionValue::Instant),
+                ValueFault::NotAnInstant,
+            ),
             _ => return Err(ValueFault::UnknownTag(excerpt(tag))),
         };
         value
@@ -78,7 +93,9 @@ impl PartitionValue {
     /// The types can hold more than the text can say.
     pub(super) fn check(&self) -> Result<(), ValueFault> {
         match self {
-            PartitionValue::Date(date) if date.year() < 1 => Err(ValueFault::NotADate(date.to_string())),
+            PartitionValue::Date(date) if date.year() < 1 => {
+                Err(ValueFault::NotADate(date.to_string()))
+            }
             PartitionValue::Instant(at) if at.subsec_nanosecond() != 0 || utc_year(*at) < 1 => {
                 Err(ValueFault::NotAnInstant(at.to_string()))
             }

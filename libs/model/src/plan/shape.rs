@@ -14,12 +14,18 @@ use crate::task_key::TaskKey;
 const SPEC_VERSION: u8 = 1;
 
 /// The plan's shape, for its fingerprint.
-pub(super) fn normalised(header: &PlanHeader, tasks: &[PlanTask<Ordinal>]) -> Result<String, JsonError> {
+pub(super) fn normalised(
+    header: &PlanHeader,
+    tasks: &[PlanTask<Ordinal>],
+) -> Result<String, JsonError> {
     to_canonical(&Normalised {
         spec_version: SPEC_VERSION,
         tenant_id: &header.tenant,
         workspace_id: &header.workspace,
-        tasks: by_key(tasks).into_iter().map(|task| task_shape(tasks, task)).collect(),
+        tasks: by_key(tasks)
+            .into_iter()
+            .map(|task| task_shape(tasks, task))
+            .collect(),
     })
 }
 
@@ -31,7 +37,10 @@ pub(super) fn whole(header: &PlanHeader, tasks: &[PlanTask<Ordinal>]) -> Result<
         workspace_id: &header.workspace,
         deployment_sha256: &header.deployment,
         settings: &header.settings,
-        tasks: by_key(tasks).into_iter().map(|task| whole_task(tasks, task)).collect(),
+        tasks: by_key(tasks)
+            .into_iter()
+            .map(|task| whole_task(tasks, task))
+            .collect(),
     })
 }
 
@@ -102,7 +111,11 @@ fn whole_task<'a>(tasks: &'a [PlanTask<Ordinal>], task: &'a PlanTask<Ordinal>) -
 }
 
 fn upstream_keys<'a>(tasks: &'a [PlanTask<Ordinal>], task: &PlanTask<Ordinal>) -> Vec<&'a TaskKey> {
-    let mut keys: Vec<&TaskKey> = task.upstream.iter().map(|&ordinal| key_of(tasks, ordinal)).collect();
+    let mut keys: Vec<&TaskKey> = task
+        .upstream
+        .iter()
+        .map(|&ordinal| key_of(tasks, ordinal))
+        .collect();
     keys.sort_unstable();
     keys
 }

@@ -12,7 +12,11 @@ fn task(name: &str, upstream: &[&str]) -> PlanTask<TaskKey> {
         upstream: upstream.iter().map(|name| key(name)).collect(),
         map_over: None,
         priority: 0,
-        resources: Resources { memory_bytes: 1, cpu_millicores: 2, timeout_ms: 3 },
+        resources: Resources {
+            memory_bytes: 1,
+            cpu_millicores: 2,
+            timeout_ms: 3,
+        },
         retry: RetryPolicy::default(),
         settings: BTreeMap::new(),
     }
@@ -37,11 +41,24 @@ fn refusal(tasks: Vec<PlanTask<TaskKey>>) -> String {
 
 #[test]
 fn tasks_stand_behind_their_upstreams() {
-    let mapped = PlanTask { map_over: Some(key("z")), ..task("a", &["b", "z", "b"]) };
+    let mapped = PlanTask {
+        map_over: Some(key("z")),
+        ..task("a", &["b", "z", "b"])
+    };
     let plan = plan(vec![mapped, task("b", &["z"]), task("z", &[])]);
-    let names: Vec<&str> = plan.tasks().iter().map(|task| task.key.asset().name()).collect();
+    let names: Vec<&str> = plan
+        .tasks()
+        .iter()
+        .map(|task| task.key.asset().name())
+        .collect();
     assert_eq!(names, ["z", "b", "a"]);
-    assert_eq!((plan.tasks()[2].upstream.as_slice(), plan.tasks()[2].map_over), (&[0, 1][..], Some(0)));
+    assert_eq!(
+        (
+            plan.tasks()[2].upstream.as_slice(),
+            plan.tasks()[2].map_over
+        ),
+        (&[0, 1][..], Some(0))
+    );
 }
 
 #[test]
@@ -61,12 +78,21 @@ fn broken_plans_are_refused() {
          raw/b:materialize -> raw/a:materialize; drop one of them"
     );
     assert_eq!(
-        refusal(vec![PlanTask { map_over: Some(key("b")), ..task("a", &[]) }, task("b", &[])]),
+        refusal(vec![
+            PlanTask {
+                map_over: Some(key("b")),
+                ..task("a", &[])
+            },
+            task("b", &[])
+        ]),
         "the task `raw/a:materialize` is mapped over `raw/b:materialize`, which is not among its upstreams; add it \
          there"
     );
     let deep = (0..64).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
-    let too_deep = PlanTask { settings: BTreeMap::from([("deep".to_owned(), deep)]), ..task("a", &[]) };
+    let too_deep = PlanTask {
+        settings: BTreeMap::from([("deep".to_owned(), deep)]),
+        ..task("a", &[])
+    };
     assert!(
         refusal(vec![too_deep])
             .starts_with("the plan's settings have no canonical form: at .tasks[0].settings")
@@ -75,9 +101,20 @@ fn broken_plans_are_refused() {
 
 #[test]
 fn plans_have_a_limit() {
-    let tasks: Vec<_> = (0..=TASKS_PER_RUN_MAX).map(|n| task(&format!("t{n}"), &[])).collect();
-    assert_eq!(Plan::new(header(), tasks[1..].to_vec()).unwrap().tasks().len(), TASKS_PER_RUN_MAX);
-    assert_eq!(Plan::new(header(), tasks), Err(PlanError::TooManyTasks(TASKS_PER_RUN_MAX + 1)));
+    let tasks: Vec<_> = (0..=TASKS_PER_RUN_MAX)
+        .map(|n| task(&format!("t{n}"), &[]))
+        .collect();
+    assert_eq!(
+        Plan::new(header(), tasks[1..].to_vec())
+            .unwrap()
+            .tasks()
+            .len(),
+        TASKS_PER_RUN_MAX
+    );
+    assert_eq!(
+        Plan::new(header(), tasks),
+        Err(PlanError::TooManyTasks(TASKS_PER_RUN_MAX + 1))
+    );
 }
 
 type Change = fn(&mut PlanHeader, &mut PlanTask<TaskKey>);
@@ -86,11 +123,15 @@ type Change = fn(&mut PlanHeader, &mut PlanTask<TaskKey>);
 fn the_id_sees_everything_and_the_fingerprint_the_shape() {
     let base = plan(vec![task("a", &["b"]), task("b", &[])]);
     let changes: [(&str, bool, Change); 9] = [
-        ("tenant", true, |header, _| header.tenant = "other".parse().unwrap()),
+        ("tenant", true, |header, _| {
+            header.tenant = "other".parse().unwrap()
+        }),
         ("priority", true, |_, task| task.priority = 1),
         ("resources", true, |_, task| task.resources.timeout_ms = 4),
         ("upstream", true, |_, task| task.upstream.clear()),
-        ("deployment", false, |header, _| header.deployment = Digest::of("other")),
+        ("deployment", false, |header, _| {
+            header.deployment = Digest::of("other")
+        }),
         ("retry", false, |_, task| task.retry.max_attempts = 9),
         ("map over", false, |_, task| task.map_over = Some(key("b"))),
         ("run settings", false, |header, _| {
@@ -105,7 +146,11 @@ fn the_id_sees_everything_and_the_fingerprint_the_shape() {
         change(&mut header, &mut first);
         let changed = Plan::new(header, vec![first, task("b", &[])]).unwrap();
         assert_ne!(changed.id(), base.id(), "{what}");
-        assert_eq!(changed.fingerprint() != base.fingerprint(), shapes, "{what}");
+        assert_eq!(
+            changed.fingerprint() != base.fingerprint(),
+            shapes,
+            "{what}"
+        );
     }
 }
 

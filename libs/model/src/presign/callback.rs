@@ -31,8 +31,12 @@ pub enum CallbackVerb {
 }
 
 impl CallbackVerb {
-    pub const ALL: [CallbackVerb; 4] =
-        [CallbackVerb::Start, CallbackVerb::Heartbeat, CallbackVerb::Logs, CallbackVerb::Finished];
+    pub const ALL: [CallbackVerb; 4] = [
+        CallbackVerb::Start,
+        CallbackVerb::Heartbeat,
+        CallbackVerb::Logs,
+        CallbackVerb::Finished,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,8 +50,18 @@ impl CallbackVerb {
 
 impl fmt::Display for CallbackPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CallbackPath { tenant, workspace, run, attempt, verb } = self;
-        write!(f, "/v1/tenants/{tenant}/workspaces/{workspace}/runs/{run}/attempts/{attempt}/{}", verb.name())
+        let CallbackPath {
+            tenant,
+            workspace,
+            run,
+            attempt,
+            verb,
+        } = self;
+        write!(
+            f,
+            "/v1/tenants/{tenant}/workspaces/{workspace}/runs/{run}/attempts/{attempt}/{}",
+            verb.name()
+        )
     }
 }
 
@@ -68,8 +82,19 @@ impl FromStr for CallbackPath {
 
 fn parse(text: &str) -> Option<CallbackPath> {
     let parts: Vec<&str> = text.split('/').collect();
-    let ["", "v1", "tenants", tenant, "workspaces", workspace, "runs", run, "attempts", attempt, verb] =
-        parts[..]
+    let [
+        "",
+        "v1",
+        "tenants",
+        tenant,
+        "workspaces",
+        workspace,
+        "runs",
+        run,
+        "attempts",
+        attempt,
+        verb,
+    ] = parts[..]
     else {
         return None;
     };
@@ -78,6 +103,8 @@ fn parse(text: &str) -> Option<CallbackPath> {
         workspace: workspace.parse().ok()?,
         run: run.parse().ok()?,
         attempt: attempt.parse().ok()?,
-        verb: CallbackVerb::ALL.into_iter().find(|known| known.name() == verb)?,
+        verb: CallbackVerb::ALL
+            .into_iter()
+            .find(|known| known.name() == verb)?,
     })
 }

@@ -14,7 +14,11 @@ impl SignatureGrace {
     pub const MAX: Duration = HEARTBEAT_TIMEOUT;
 
     pub fn new(grace: Duration) -> Result<SignatureGrace, GraceTooLong> {
-        if grace <= Self::MAX { Ok(SignatureGrace(grace)) } else { Err(GraceTooLong(grace)) }
+        if grace <= Self::MAX {
+            Ok(SignatureGrace(grace))
+        } else {
+            Err(GraceTooLong(grace))
+        }
     }
 
     pub fn get(self) -> Duration {

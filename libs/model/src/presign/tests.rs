@@ -27,7 +27,10 @@ fn callback(verb: CallbackVerb) -> CallbackPath {
 fn what_was_signed_verifies() {
     for verb in CallbackVerb::ALL {
         let presigned = ring().sign_callback(&callback(verb), EXPIRES);
-        assert_eq!(ring().verify_callback(&presigned, EXPIRES), Ok(callback(verb)));
+        assert_eq!(
+            ring().verify_callback(&presigned, EXPIRES),
+            Ok(callback(verb))
+        );
     }
 }
 
@@ -55,32 +58,55 @@ fn every_cut_and_every_addition_is_refused() {
         let (head, tail) = presigned.split_at(at);
         for inserted in ["0", "/", "&", "?", "é", "&sig=x", " "] {
             assert!(
-                ring().verify("POST", &format!("{head}{inserted}{tail}"), EXPIRES).is_err(),
+                ring()
+                    .verify("POST", &format!("{head}{inserted}{tail}"), EXPIRES)
+                    .is_err(),
                 "{inserted} at {at}"
             );
         }
     }
-    assert_eq!(ring().verify("POST", &format!("{presigned}A"), EXPIRES), Err(PresignError::Malformed));
+    assert_eq!(
+        ring().verify("POST", &format!("{presigned}A"), EXPIRES),
+        Err(PresignError::Malformed)
+    );
 }
 
 #[test]
 fn f15_a_signature_serves_one_method_and_one_path() {
     let start = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
-    assert_eq!(ring().verify("PUT", &start, EXPIRES), Err(PresignError::BadSignature));
+    assert_eq!(
+        ring().verify("PUT", &start, EXPIRES),
+        Err(PresignError::BadSignature)
+    );
     let finish = start.replace("/start?", "/finished?");
-    assert_eq!(ring().verify_callback(&finish, EXPIRES), Err(PresignError::BadSignature));
+    assert_eq!(
+        ring().verify_callback(&finish, EXPIRES),
+        Err(PresignError::BadSignature)
+    );
     let longer = start.replace(&EXPIRES.to_string(), &(EXPIRES + 1).to_string());
-    assert_eq!(ring().verify_callback(&longer, EXPIRES), Err(PresignError::BadSignature));
+    assert_eq!(
+        ring().verify_callback(&longer, EXPIRES),
+        Err(PresignError::BadSignature)
+    );
 }
 
 #[test]
 fn keys_rotate() {
-    let (old, new) = (KeyRing::new(key("k1"), []).unwrap(), KeyRing::new(key("k2"), []).unwrap());
+    let (old, new) = (
+        KeyRing::new(key("k1"), []).unwrap(),
+        KeyRing::new(key("k2"), []).unwrap(),
+    );
     let before = old.sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     assert!(ring().verify_callback(&before, EXPIRES).is_ok());
-    assert_eq!(new.verify_callback(&before, EXPIRES), Err(PresignError::UnknownKey));
+    assert_eq!(
+        new.verify_callback(&before, EXPIRES),
+        Err(PresignError::UnknownKey)
+    );
     let renamed = before.replace("kid=k1", "kid=k2");
-    assert_eq!(ring().verify_callback(&renamed, EXPIRES), Err(PresignError::BadSignature));
+    assert_eq!(
+        ring().verify_callback(&renamed, EXPIRES),
+        Err(PresignError::BadSignature)
+    );
 }
 
 #[test]
@@ -90,7 +116,11 @@ fn clocks_may_differ_by_a_minute() {
         assert!(ring().verify_callback(&presigned, now).is_ok(), "{now}");
     }
     for now in [EXPIRES + 61, i64::MAX] {
-        assert_eq!(ring().verify_callback(&presigned, now), Err(PresignError::Expired), "{now}");
+        assert_eq!(
+            ring().verify_callback(&presigned, now),
+            Err(PresignError::Expired),
+            "{now}"
+        );
     }
 }
 
@@ -98,7 +128,10 @@ fn clocks_may_differ_by_a_minute() {
 fn a_signed_path_that_is_no_callback_is_refused() {
     let other = ring().sign("POST", "/v1/tenants/acme", EXPIRES).unwrap();
     assert!(ring().verify("POST", &other, EXPIRES).is_ok());
-    assert_eq!(ring().verify_callback(&other, EXPIRES), Err(PresignError::Malformed));
+    assert_eq!(
+        ring().verify_callback(&other, EXPIRES),
+        Err(PresignError::Malformed)
+    );
 }
 
 #[test]
@@ -113,18 +146,34 @@ fn only_unambiguous_paths_are_signed() {
         ("POST", "/é", 1),
         ("POST", "/a", -1),
     ] {
-        assert!(ring().sign(method, path, expires).is_err(), "{method} {path} {expires}");
+        assert!(
+            ring().sign(method, path, expires).is_err(),
+            "{method} {path} {expires}"
+        );
     }
-    assert!(ring().sign("POST", &format!("/{}", "a".repeat(PRESIGNED_BYTES_MAX)), 1).is_err());
+    assert!(
+        ring()
+            .sign("POST", &format!("/{}", "a".repeat(PRESIGNED_BYTES_MAX)), 1)
+            .is_err()
+    );
 }
 
 #[test]
 fn keys_are_long_named_and_silent() {
-    assert!(matches!(SigningKey::new("k1", [0; 31]), Err(KeyError::TooShort { bytes: 31, .. })));
+    assert!(matches!(
+        SigningKey::new("k1", [0; 31]),
+        Err(KeyError::TooShort { bytes: 31, .. })
+    ));
     for kid in ["", "a&b", "ü", "a b", &"k".repeat(KEY_ID_BYTES_MAX + 1)] {
-        assert!(matches!(SigningKey::new(kid, [0; 32]), Err(KeyError::BadKid(_))), "{kid}");
+        assert!(
+            matches!(SigningKey::new(kid, [0; 32]), Err(KeyError::BadKid(_))),
+            "{kid}"
+        );
     }
-    assert!(matches!(KeyRing::new(key("k1"), [key("k1")]), Err(KeyError::RepeatedKid(_))));
+    assert!(matches!(
+        KeyRing::new(key("k1"), [key("k1")]),
+        Err(KeyError::RepeatedKid(_))
+    ));
     assert_eq!(
         format!("{:?}", ring()),
         "KeyRing { keys: [SigningKey(k2), SigningKey(k1)], clock_skew: 60s }"
@@ -153,9 +202,15 @@ fn f31_a_signature_tolerates_clocks_that_differ_and_no_more() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     let skew = i64::try_from(SignatureGrace::default().get().as_secs()).unwrap();
     for off in [-3_600, -45, 0, 45, skew] {
-        assert!(ring().verify_callback(&presigned, EXPIRES + off).is_ok(), "{off} s");
+        assert!(
+            ring().verify_callback(&presigned, EXPIRES + off).is_ok(),
+            "{off} s"
+        );
     }
-    assert_eq!(ring().verify_callback(&presigned, EXPIRES + skew + 1), Err(PresignError::Expired));
+    assert_eq!(
+        ring().verify_callback(&presigned, EXPIRES + skew + 1),
+        Err(PresignError::Expired)
+    );
 }
 
 #[test]
@@ -163,14 +218,21 @@ fn a_ring_tolerates_what_it_was_told_to() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Logs), EXPIRES);
     for (seconds, off, good) in [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)] {
         let ring = ring().tolerating(SignatureGrace::new(Duration::from_secs(seconds)).unwrap());
-        assert_eq!(ring.verify_callback(&presigned, EXPIRES + off).is_ok(), good, "{off} s of {seconds}");
+        assert_eq!(
+            ring.verify_callback(&presigned, EXPIRES + off).is_ok(),
+            good,
+            "{off} s of {seconds}"
+        );
     }
 }
 
 #[test]
 fn f15_of_what_expired_every_changed_byte_is_refused_too() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
-    assert_eq!(ring().verify_expired_callback(&presigned), Ok(callback(CallbackVerb::Heartbeat)));
+    assert_eq!(
+        ring().verify_expired_callback(&presigned),
+        Ok(callback(CallbackVerb::Heartbeat))
+    );
     for at in 0..presigned.len() {
         let mut forged = presigned.clone().into_bytes();
         forged[at] ^= 1;
@@ -183,8 +245,19 @@ fn f15_of_what_expired_every_changed_byte_is_refused_too() {
 fn a_grace_has_an_end() {
     assert_eq!(SignatureGrace::default().get(), Duration::from_secs(60));
     assert!(SignatureGrace::new(SignatureGrace::MAX).is_ok());
-    let told = SignatureGrace::new(SignatureGrace::MAX + Duration::from_secs(1)).unwrap_err().to_string();
-    assert_eq!(told, "is 301s, so signatures would outlive what they are for; set 300s or less");
-    assert_eq!(SignatureGrace::default().beat_life(Duration::from_secs(7)), Duration::from_secs(127));
-    assert_eq!(SignatureGrace::default().beat_life(Duration::MAX), Duration::MAX);
+    let told = SignatureGrace::new(SignatureGrace::MAX + Duration::from_secs(1))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        told,
+        "is 301s, so signatures would outlive what they are for; set 300s or less"
+    );
+    assert_eq!(
+        SignatureGrace::default().beat_life(Duration::from_secs(7)),
+        Duration::from_secs(127)
+    );
+    assert_eq!(
+        SignatureGrace::default().beat_life(Duration::MAX),
+        Duration::MAX
+    );
 }

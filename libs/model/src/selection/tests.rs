@@ -15,7 +15,10 @@ impl World {
         let keys = [("n", "a"), ("n", "b"), ("n", "c"), ("n", "d"), ("x", "e")];
         let tag = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
         World {
-            keys: keys.iter().map(|(namespace, name)| AssetKey::new(namespace, name).unwrap()).collect(),
+            keys: keys
+                .iter()
+                .map(|(namespace, name)| AssetKey::new(namespace, name).unwrap())
+                .collect(),
             tags: vec![
                 BTreeMap::new(),
                 tag("team", "core"),
@@ -36,14 +39,21 @@ impl World {
             downstream: &self.downstream,
         };
         let found = Selection::parse(expressions)?.of(&assets)?;
-        Ok(found.iter().map(|number| self.keys[*number as usize].name()).collect())
+        Ok(found
+            .iter()
+            .map(|number| self.keys[*number as usize].name())
+            .collect())
     }
 }
 
 #[test]
 fn every_kind_of_expression() {
     let check = |expressions: &[&str], expected: &str| {
-        assert_eq!(World::new().select(expressions).as_deref(), Ok(expected), "{expressions:?}");
+        assert_eq!(
+            World::new().select(expressions).as_deref(),
+            Ok(expected),
+            "{expressions:?}"
+        );
     };
     check(&["n/b"], "b");
     check(&["n.b"], "b");
@@ -79,9 +89,19 @@ fn wrong_expressions_are_told_by_their_place() {
     check(&["n/a", "n/z"], 1, "has no asset `n/z`");
     check(&["-n/z", "n/a"], 0, "has no asset `n/z`");
     check(&["-n/a"], 0, "only says what to leave out");
-    for shape in
-        ["", "a", "+", "n/a+x", "x+n/a", "n/a++", "tag:", "N.*", "--n/a", "99999999999+n/a", "atag:x"]
-    {
+    for shape in [
+        "",
+        "a",
+        "+",
+        "n/a+x",
+        "x+n/a",
+        "n/a++",
+        "tag:",
+        "N.*",
+        "--n/a",
+        "99999999999+n/a",
+        "atag:x",
+    ] {
         check(&["n/a", shape], 1, "is no selection");
     }
 }

@@ -59,7 +59,10 @@ impl Machine for BackfillState {
     };
 
     fn is_terminal(self) -> bool {
-        matches!(self, BackfillState::Succeeded | BackfillState::Failed | BackfillState::Cancelled)
+        matches!(
+            self,
+            BackfillState::Succeeded | BackfillState::Failed | BackfillState::Cancelled
+        )
     }
 
     fn events(_: BackfillReason) -> &'static [EventType] {

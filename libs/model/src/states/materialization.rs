@@ -51,7 +51,10 @@ impl Machine for MaterializationState {
     };
 
     fn is_terminal(self) -> bool {
-        matches!(self, MaterializationState::Promoted | MaterializationState::Rejected)
+        matches!(
+            self,
+            MaterializationState::Promoted | MaterializationState::Rejected
+        )
     }
 
     fn events(cause: MaterializationReason) -> &'static [EventType] {

@@ -49,7 +49,10 @@ impl Machine for QueueEntryState {
     };
 
     fn is_terminal(self) -> bool {
-        matches!(self, QueueEntryState::Acked | QueueEntryState::Failed | QueueEntryState::Cancelled)
+        matches!(
+            self,
+            QueueEntryState::Acked | QueueEntryState::Failed | QueueEntryState::Cancelled
+        )
     }
 
     fn events(_: QueueEntryReason) -> &'static [EventType] {

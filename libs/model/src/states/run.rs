@@ -84,7 +84,10 @@ impl Machine for RunState {
     };
 
     fn is_terminal(self) -> bool {
-        matches!(self, RunState::Succeeded | RunState::Failed | RunState::Cancelled | RunState::TimedOut)
+        matches!(
+            self,
+            RunState::Succeeded | RunState::Failed | RunState::Cancelled | RunState::TimedOut
+        )
     }
 
     fn events(cause: RunCause) -> &'static [EventType] {

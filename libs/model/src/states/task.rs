@@ -166,7 +166,10 @@ impl Machine for TaskState {
     };
 
     fn is_terminal(self) -> bool {
-        matches!(self, TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled)
+        matches!(
+            self,
+            TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled
+        )
     }
 
     fn events(cause: TaskCause) -> &'static [EventType] {
@@ -177,6 +180,9 @@ impl Machine for TaskState {
 impl TaskState {
     /// Whether an attempt is active: claimed, and not yet ended.
     pub const fn has_attempt(self) -> bool {
-        matches!(self, TaskState::Queued | TaskState::Dispatched | TaskState::Running)
+        matches!(
+            self,
+            TaskState::Queued | TaskState::Dispatched | TaskState::Running
+        )
     }
 }

@@ -64,13 +64,19 @@ pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
             Err(fault) => faults.push(format!("{}: {fault}", method.full_name())),
         }
     }
-    if faults.is_empty() { Ok(methods) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(methods)
+    } else {
+        Err(faults)
+    }
 }
 
 fn read_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Method, String> {
     let service = method.parent_service().full_name().to_owned();
     let access = read_access(pool, method)?;
-    let routes = option_of(pool, method, HTTP_OPTION).map(|rule| read_routes(&rule)).unwrap_or_default();
+    let routes = option_of(pool, method, HTTP_OPTION)
+        .map(|rule| read_routes(&rule))
+        .unwrap_or_default();
     check_routes(&service, &access, &routes)?;
     Ok(Method {
         path: format!("/{service}/{}", method.name()),
@@ -94,7 +100,9 @@ fn read_access(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Acces
         ("callers", Value::Message(callers)) => read_callers(callers),
         ("attempt_signature", Value::Bool(true)) => Ok(Access::AttemptSignature),
         ("open", Value::Bool(true)) => Ok(Access::Open),
-        (rule, _) => Err(format!("its access rule `{rule}` must be true or be left out")),
+        (rule, _) => Err(format!(
+            "its access rule `{rule}` must be true or be left out"
+        )),
     }
 }
 
@@ -102,26 +110,37 @@ fn read_permission(name: &str) -> Result<Access, String> {
     let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     match name.split_once('.') {
         Some((area, verb)) if word(area) && word(verb) => Ok(Access::Permission(name.to_owned())),
-        _ => Err(format!("its permission `{name}` must be two words in small letters, such as `runs.read`")),
+        _ => Err(format!(
+            "its permission `{name}` must be two words in small letters, such as `runs.read`"
+        )),
     }
 }
 
 fn read_callers(callers: &DynamicMessage) -> Result<Access, String> {
     let services = callers.get_field_by_name("services");
-    let names = services.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
+    let names = services
+        .as_ref()
+        .and_then(|v| v.as_list())
+        .unwrap_or_default();
     if names.is_empty() {
         return Err("its callers name no service; name at least one".to_owned());
     }
     let parse = |name: &Value| name.as_str().unwrap_or_default().parse::<Service>();
     let services: Result<Vec<_>, _> = names.iter().map(parse).collect();
-    services.map(Access::Callers).map_err(|unknown| format!("among its callers {unknown}"))
+    services
+        .map(Access::Callers)
+        .map_err(|unknown| format!("among its callers {unknown}"))
 }
 
 fn check_routes(service: &str, access: &Access, routes: &[HttpRoute]) -> Result<(), String> {
     let internal = matches!(access, Access::Callers(_)) || service == WITHOUT_ROUTES;
     match (internal, routes.is_empty()) {
-        (false, true) => Err("is public but has no route; add `option (google.api.http) = {…}`".to_owned()),
-        (true, false) => Err("is internal but has a route; remove `option (google.api.http)`".to_owned()),
+        (false, true) => {
+            Err("is public but has no route; add `option (google.api.http) = {…}`".to_owned())
+        }
+        (true, false) => {
+            Err("is internal but has a route; remove `option (google.api.http)`".to_owned())
+        }
         _ => Ok(()),
     }
 }
@@ -129,15 +148,32 @@ fn check_routes(service: &str, access: &Access, routes: &[HttpRoute]) -> Result<
 fn read_routes(rule: &DynamicMessage) -> Vec<HttpRoute> {
     let text = |name: &str| {
         let value = rule.get_field_by_name(name);
-        value.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned()
+        value
+            .as_ref()
+            .and_then(|v| v.as_str())
+            .unwrap_or_default()
+            .to_owned()
     };
-    let verbs = [("GET", "get"), ("PUT", "put"), ("POST", "post"), ("DELETE", "delete"), ("PATCH", "patch")];
-    let own =
-        verbs.into_iter().map(|(verb, field)| HttpRoute { verb, template: text(field), body: text("body") });
+    let verbs = [
+        ("GET", "get"),
+        ("PUT", "put"),
+        ("POST", "post"),
+        ("DELETE", "delete"),
+        ("PATCH", "patch"),
+    ];
+    let own = verbs.into_iter().map(|(verb, field)| HttpRoute {
+        verb,
+        template: text(field),
+        body: text("body"),
+    });
     let mut routes: Vec<_> = own.filter(|r| !r.template.is_empty()).collect();
     let more = rule.get_field_by_name("additional_bindings");
     let more = more.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
-    routes.extend(more.iter().filter_map(Value::as_message).flat_map(read_routes));
+    routes.extend(
+        more.iter()
+            .filter_map(Value::as_message)
+            .flat_map(read_routes),
+    );
     routes
 }
 
@@ -146,7 +182,11 @@ fn is_idempotent(method: &MethodDescriptor) -> bool {
     options.is_some_and(|o| o.idempotency_level() != IdempotencyLevel::IdempotencyUnknown)
 }
 
-fn option_of(pool: &DescriptorPool, method: &MethodDescriptor, name: &str) -> Option<DynamicMessage> {
+fn option_of(
+    pool: &DescriptorPool,
+    method: &MethodDescriptor,
+    name: &str,
+) -> Option<DynamicMessage> {
     let (options, extension) = (method.options(), pool.get_extension_by_name(name)?);
     if !options.has_extension(&extension) {
         return None;

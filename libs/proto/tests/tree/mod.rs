@@ -15,7 +15,11 @@ pub(crate) fn spoil(to: &Path, file: &str, before: &str, after: &str) -> Result<
     copy(&root().join("proto"), to)?;
     let file = to.join(file);
     let source = fs::read_to_string(&file)?;
-    ensure!(source.contains(before), "{} no longer says `{before}`; mend the test", file.display());
+    ensure!(
+        source.contains(before),
+        "{} no longer says `{before}`; mend the test",
+        file.display()
+    );
     fs::write(&file, source.replace(before, after)).context("write the changed file")
 }
 

@@ -9,7 +9,10 @@ pub const URL_BYTES_MAX: usize = 2_083;
 
 /// The field that is wrong, and what is wrong with it.
 pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
-    let named = task.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let named = task
+        .name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if !named || !(1..=NAME_BYTES_MAX).contains(&task.name.len()) {
         let rule = format!("write 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`");
         return Err(("name", rule));
@@ -17,16 +20,21 @@ pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
     if task.tenant.is_empty() {
         return Err(("tenant", "is empty".to_owned()));
     }
-    let target: Option<http::Uri> = task.url.parse().ok().filter(|_| task.url.len() <= URL_BYTES_MAX);
+    let target: Option<http::Uri> = task
+        .url
+        .parse()
+        .ok()
+        .filter(|_| task.url.len() <= URL_BYTES_MAX);
     let scheme = target.as_ref().and_then(http::Uri::scheme_str);
     if !matches!(scheme, Some("http" | "https")) {
         let rule = format!("write an http:// or https:// address of at most {URL_BYTES_MAX} bytes");
         return Err(("url", rule));
     }
     match task.body.len() {
-        bytes if bytes > BODY_BYTES_MAX => {
-            Err(("body", format!("has {bytes} bytes; {BODY_BYTES_MAX} are allowed")))
-        }
+        bytes if bytes > BODY_BYTES_MAX => Err((
+            "body",
+            format!("has {bytes} bytes; {BODY_BYTES_MAX} are allowed"),
+        )),
         _ => Ok(()),
     }
 }
@@ -58,6 +66,9 @@ mod tests {
         for url in ["", "worker", "ftp://worker/", "/push"] {
             assert_eq!(fault(|task| task.url = url.into()), Some("url"), "{url}");
         }
-        assert_eq!(fault(|task| task.body = vec![0; 100_001].into()), Some("body"));
+        assert_eq!(
+            fault(|task| task.body = vec![0; 100_001].into()),
+            Some("body")
+        );
     }
 }

@@ -25,9 +25,15 @@ pub(crate) fn next_look(looked: Looked) -> Option<Duration> {
         return Some(next_due);
     }
     if looked.tokens < 1.0 {
-        return Some(Duration::from_secs_f64((1.0 - looked.tokens) / looked.per_second));
+        return Some(Duration::from_secs_f64(
+            (1.0 - looked.tokens) / looked.per_second,
+        ));
     }
-    Some(if looked.has_room { Duration::ZERO } else { BUSY_PAUSE })
+    Some(if looked.has_room {
+        Duration::ZERO
+    } else {
+        BUSY_PAUSE
+    })
 }
 
 #[cfg(test)]
@@ -44,16 +50,43 @@ mod tests {
 
     #[test]
     fn an_empty_or_paused_queue_waits_for_a_ring() {
-        assert_eq!(next_look(Looked { next_due: None, ..DUE }), None);
-        assert_eq!(next_look(Looked { paused: true, ..DUE }), None);
+        assert_eq!(
+            next_look(Looked {
+                next_due: None,
+                ..DUE
+            }),
+            None
+        );
+        assert_eq!(
+            next_look(Looked {
+                paused: true,
+                ..DUE
+            }),
+            None
+        );
     }
 
     #[test]
     fn what_is_due_waits_for_whatever_it_lacks() {
         let later = Duration::from_secs(7);
         assert_eq!(next_look(DUE), Some(Duration::ZERO));
-        assert_eq!(next_look(Looked { next_due: Some(later), ..DUE }), Some(later));
-        assert_eq!(next_look(Looked { tokens: 0.5, ..DUE }), Some(Duration::from_millis(50)));
-        assert_eq!(next_look(Looked { has_room: false, ..DUE }), Some(BUSY_PAUSE));
+        assert_eq!(
+            next_look(Looked {
+                next_due: Some(later),
+                ..DUE
+            }),
+            Some(later)
+        );
+        assert_eq!(
+            next_look(Looked { tokens: 0.5, ..DUE }),
+            Some(Duration::from_millis(50))
+        );
+        assert_eq!(
+            next_look(Looked {
+                has_room: false,
+                ..DUE
+            }),
+            Some(BUSY_PAUSE)
+        );
     }
 }

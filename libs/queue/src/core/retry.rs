@@ -28,10 +28,15 @@ pub fn delay_of(retry: &Retry, name: &str, tries: u32) -> Option<Duration> {
     if tries >= retry.max_attempts {
         return None;
     }
-    let doubled = retry.min_backoff.saturating_mul(1 << tries.saturating_sub(1).min(30));
+    let doubled = retry
+        .min_backoff
+        .saturating_mul(1 << tries.saturating_sub(1).min(30));
     let whole = doubled.min(retry.max_backoff);
     let digest = servo_model::Digest::of(format!("{name}:{tries}"));
-    let share = f64::from(u16::from_be_bytes([digest.as_bytes()[0], digest.as_bytes()[1]])) / 65_536.0;
+    let share = f64::from(u16::from_be_bytes([
+        digest.as_bytes()[0],
+        digest.as_bytes()[1],
+    ])) / 65_536.0;
     Some(whole.mul_f64(0.5 + share / 2.0))
 }
 
@@ -39,14 +44,20 @@ pub fn delay_of(retry: &Retry, name: &str, tries: u32) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const RETRY: Retry =
-        Retry { max_attempts: 8, min_backoff: Duration::from_secs(1), max_backoff: Duration::from_secs(10) };
+    const RETRY: Retry = Retry {
+        max_attempts: 8,
+        min_backoff: Duration::from_secs(1),
+        max_backoff: Duration::from_secs(10),
+    };
 
     fn check(tries: u32, most: Option<u64>) {
         let delay = delay_of(&RETRY, "d_a", tries);
         assert_eq!(delay.is_some(), most.is_some(), "after try {tries}");
         if let (Some(delay), Some(most)) = (delay, most.map(Duration::from_secs)) {
-            assert!(delay >= most / 2 && delay < most, "{delay:?} after try {tries}");
+            assert!(
+                delay >= most / 2 && delay < most,
+                "{delay:?} after try {tries}"
+            );
         }
     }
 
@@ -63,8 +74,9 @@ mod tests {
 
     #[test]
     fn tasks_that_failed_together_come_back_apart() {
-        let delays: std::collections::BTreeSet<_> =
-            (0..100).map(|n| delay_of(&RETRY, &format!("d_{n}"), 3).unwrap()).collect();
+        let delays: std::collections::BTreeSet<_> = (0..100)
+            .map(|n| delay_of(&RETRY, &format!("d_{n}"), 3).unwrap())
+            .collect();
         assert!(delays.len() > 90);
     }
 }

@@ -21,7 +21,9 @@ use tokio_rustls::client::TlsStream;
 pub struct ClientTls(Arc<dyn Fn() -> Result<ClientConfig, rustls::Error> + Send + Sync>);
 
 impl ClientTls {
-    pub fn new(make: impl Fn() -> Result<ClientConfig, rustls::Error> + Send + Sync + 'static) -> ClientTls {
+    pub fn new(
+        make: impl Fn() -> Result<ClientConfig, rustls::Error> + Send + Sync + 'static,
+    ) -> ClientTls {
         ClientTls(Arc::new(make))
     }
 }
@@ -34,7 +36,11 @@ impl fmt::Debug for ClientTls {
 
 /// Connects to where a URL points.
 pub(super) async fn connect(tls: Option<ClientTls>, target: Uri) -> io::Result<TokioIo<Stream>> {
-    let host = target.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let host = target
+        .host()
+        .unwrap_or_default()
+        .trim_matches(['[', ']'])
+        .to_owned();
     let secure = target.scheme_str() == Some("https");
     let port = target.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let tcp = TcpStream::connect((host.as_str(), port)).await?;
@@ -45,7 +51,9 @@ pub(super) async fn connect(tls: Option<ClientTls>, target: Uri) -> io::Result<T
     let tls = tls.ok_or_else(|| io::Error::other("no TLS is configured for pushes"))?;
     let config = (tls.0)().map_err(io::Error::other)?;
     let name = ServerName::try_from(host).map_err(io::Error::other)?;
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, tcp)
+        .await?;
     Ok(TokioIo::new(Stream::Tls(Box::new(stream))))
 }
 
@@ -62,7 +70,11 @@ impl Connection for Stream {
 }
 
 impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -71,7 +83,11 @@ impl AsyncRead for Stream {
 }
 
 impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, data),
             Stream::Tls(stream) => Pin::new(stream).poll_write(cx, data),

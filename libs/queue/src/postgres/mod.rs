@@ -58,7 +58,11 @@ impl PostgresQueue {
             }
             settings.insert(queue.name.clone(), queue);
         }
-        Ok(PostgresQueue { store, settings: Arc::new(settings), bell: Arc::default() })
+        Ok(PostgresQueue {
+            store,
+            settings: Arc::new(settings),
+            bell: Arc::default(),
+        })
     }
 
     /// Makes the queues that are not there yet.
@@ -98,7 +102,8 @@ impl TaskQueue for PostgresQueue {
             self.bell.notify_one();
         }
         // The first of two that bear one name in this very batch is the new one.
-        let answer = |task: &NewTask| match new.remove(&(task.queue.to_string(), task.name.clone())) {
+        let answer = |task: &NewTask| match new.remove(&(task.queue.to_string(), task.name.clone()))
+        {
             true => Created::New,
             false => Created::AlreadyExists,
         };

@@ -41,7 +41,13 @@ pub struct Pusher {
 impl Pusher {
     /// `id` is new for every process. Without `tls` only `http://` targets can be reached.
     pub fn new(queue: PostgresQueue, tls: Option<ClientTls>, id: Uuid) -> Pusher {
-        Pusher { queue, tls, timeout: PUSH_TIMEOUT, id, pushes: JoinSet::new() }
+        Pusher {
+            queue,
+            tls,
+            timeout: PUSH_TIMEOUT,
+            id,
+            pushes: JoinSet::new(),
+        }
     }
 
     /// How long a target may take to answer. A push whose pusher died is repeated after twice that time.
@@ -54,7 +60,13 @@ impl Pusher {
     pub async fn run(mut self, stop: CancellationToken) {
         let (ended, settled) = mpsc::unbounded_channel();
         let (loops, bell) = (self.queue.store.loops().clone(), self.queue.bell.clone());
-        let settling = tokio::spawn(settle::run(loops, self.id, self.lease(), settled, bell.clone()));
+        let settling = tokio::spawn(settle::run(
+            loops,
+            self.id,
+            self.lease(),
+            settled,
+            bell.clone(),
+        ));
         let listening = tokio::spawn(listen(self.queue.store.clone(), bell.clone()));
         let sender = Sender::new(self.tls.clone(), self.timeout);
         let mut swept: Option<Instant> = None;
@@ -63,10 +75,13 @@ impl Pusher {
                 self.sweep().await;
                 swept = Some(Instant::now());
             }
-            let wait = self.push_due(&sender, &ended).await.unwrap_or_else(|error| {
-                debug!(%error, "the queue cannot be read just now");
-                FAILURE_PAUSE
-            });
+            let wait = self
+                .push_due(&sender, &ended)
+                .await
+                .unwrap_or_else(|error| {
+                    debug!(%error, "the queue cannot be read just now");
+                    FAILURE_PAUSE
+                });
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = bell.notified() => {}
@@ -98,7 +113,9 @@ impl Pusher {
         for queue in settings.values() {
             let (claimed, looked) = self.claim(queue).await?;
             wait = next_look(looked).map_or(wait, |next| next.min(wait));
-            claimed.into_iter().for_each(|task| self.push(queue, task, sender, ended));
+            claimed
+                .into_iter()
+                .for_each(|task| self.push(queue, task, sender, ended));
         }
         Ok(wait)
     }
@@ -106,10 +123,16 @@ impl Pusher {
     async fn claim(&self, queue: &QueueSettings) -> Result<(Vec<Claimed>, Looked), StoreError> {
         let name = &queue.name;
         let mut tx = self.queue.store.loops().begin().await?;
-        let (paused, tokens) = statements::lock_queue(&mut tx, queue).await?.unwrap_or((true, 0.0));
+        let (paused, tokens) = statements::lock_queue(&mut tx, queue)
+            .await?
+            .unwrap_or((true, 0.0));
         let under_way = statements::under_way(&mut tx, name).await?;
         let room = i64::from(queue.max_concurrent).saturating_sub(under_way);
-        let at_most = if paused { 0 } else { room.min(tokens as i64).clamp(0, CLAIM_MAX) };
+        let at_most = if paused {
+            0
+        } else {
+            room.min(tokens as i64).clamp(0, CLAIM_MAX)
+        };
         let claimed = match at_most {
             0 => Vec::new(),
             _ => statements::claim(&mut tx, name, at_most, tokens, self.lease(), self.id).await?,
@@ -154,8 +177,12 @@ impl Pusher {
     /// All that are over, however many ended since the last sweep: else a busy queue grows for ever.
     async fn expire(&self) -> Result<(), StoreError> {
         loop {
-            let gone =
-                statements::expire(self.queue.store.loops(), NAMES_KEPT, NAMES_PER_STATEMENT_MAX).await?;
+            let gone = statements::expire(
+                self.queue.store.loops(),
+                NAMES_KEPT,
+                NAMES_PER_STATEMENT_MAX,
+            )
+            .await?;
             if gone < u64::from(NAMES_PER_STATEMENT_MAX) {
                 return Ok(());
             }

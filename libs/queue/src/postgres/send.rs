@@ -29,8 +29,13 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(tls: Option<ClientTls>, timeout: Duration) -> Sender {
         let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_MAX);
-        Sender { client: builder.build(Connector(tls)), timeout }
+        builder
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_MAX);
+        Sender {
+            client: builder.build(Connector(tls)),
+            timeout,
+        }
     }
 
     /// Answers why it was not taken, in a few words.

@@ -29,7 +29,12 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    pub(super) fn of(queue: &QueueSettings, name: String, tries: i32, pushed: Result<(), String>) -> Settled {
+    pub(super) fn of(
+        queue: &QueueSettings,
+        name: String,
+        tries: i32,
+        pushed: Result<(), String>,
+    ) -> Settled {
         let delay = delay_of(&queue.retry, &name, tries.unsigned_abs());
         let (state, fault) = match (pushed, delay) {
             (Ok(()), _) => (QueueEntryState::Acked, String::new()),
@@ -37,10 +42,23 @@ impl Settled {
             (Err(fault), None) => (QueueEntryState::Failed, fault),
         };
         if state == QueueEntryState::Failed {
-            tracing::warn!(queue = &*queue.name, name, tries, fault, "a task was pushed for the last time");
+            tracing::warn!(
+                queue = &*queue.name,
+                name,
+                tries,
+                fault,
+                "a task was pushed for the last time"
+            );
         }
         let delay = delay.unwrap_or_default();
-        Settled { queue: queue.name.clone(), name, tries, state, delay, fault }
+        Settled {
+            queue: queue.name.clone(),
+            name,
+            tries,
+            state,
+            delay,
+            fault,
+        }
     }
 }
 

@@ -23,9 +23,16 @@ pub(super) async fn ensure_queues(
     loops: &LoopStore,
     queues: impl Iterator<Item = &QueueSettings>,
 ) -> Result<(), StoreError> {
-    let (names, tokens): (Vec<String>, Vec<f64>) =
-        queues.map(|queue| (queue.name.to_string(), queue.burst())).unzip();
-    loops.execute(query(include_str!("sql/ensure_queues.sql")).bind(names).bind(tokens)).await?;
+    let (names, tokens): (Vec<String>, Vec<f64>) = queues
+        .map(|queue| (queue.name.to_string(), queue.burst()))
+        .unzip();
+    loops
+        .execute(
+            query(include_str!("sql/ensure_queues.sql"))
+                .bind(names)
+                .bind(tokens),
+        )
+        .await?;
     Ok(())
 }
 
@@ -35,23 +42,64 @@ pub(super) async fn create(
     tasks: &[NewTask],
 ) -> Result<Vec<(String, String)>, StoreError> {
     let create = query(include_str!("sql/create.sql"))
-        .bind(tasks.iter().map(|task| task.queue.to_string()).collect::<Vec<_>>())
-        .bind(tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>())
-        .bind(tasks.iter().map(|task| task.tenant.as_str()).collect::<Vec<_>>())
-        .bind(tasks.iter().map(|task| task.url.as_str()).collect::<Vec<_>>())
-        .bind(tasks.iter().map(|task| task.body.to_vec()).collect::<Vec<_>>())
+        .bind(
+            tasks
+                .iter()
+                .map(|task| task.queue.to_string())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            tasks
+                .iter()
+                .map(|task| task.name.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            tasks
+                .iter()
+                .map(|task| task.tenant.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            tasks
+                .iter()
+                .map(|task| task.url.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            tasks
+                .iter()
+                .map(|task| task.body.to_vec())
+                .collect::<Vec<_>>(),
+        )
         .bind(tasks.iter().map(|task| task.not_before).collect::<Vec<_>>())
         .bind(super::CHANNEL);
     let rows: Vec<(String, String, i64)> = loops.all(create).await?;
-    Ok(rows.into_iter().map(|(queue, name, _)| (queue, name)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(queue, name, _)| (queue, name))
+        .collect())
 }
 
-pub(super) async fn delete(loops: &LoopStore, queue: &str, names: &[String]) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("sql/delete.sql")).bind(queue).bind(names)).await
+pub(super) async fn delete(
+    loops: &LoopStore,
+    queue: &str,
+    names: &[String],
+) -> Result<u64, StoreError> {
+    loops
+        .execute(
+            query(include_str!("sql/delete.sql"))
+                .bind(queue)
+                .bind(names),
+        )
+        .await
 }
 
 pub(super) async fn pause(loops: &LoopStore, queue: &str, paused: bool) -> Result<(), StoreError> {
-    let pause = query(include_str!("sql/pause.sql")).bind(queue).bind(paused).bind(super::CHANNEL);
+    let pause = query(include_str!("sql/pause.sql"))
+        .bind(queue)
+        .bind(paused)
+        .bind(super::CHANNEL);
     loops.execute(pause).await?;
     Ok(())
 }
@@ -70,7 +118,9 @@ pub(super) async fn lock_queue(
 }
 
 pub(super) async fn under_way(tx: &mut LoopTx, queue: &str) -> Result<i64, StoreError> {
-    let (count,): (i64,) = tx.one(query(include_str!("sql/under_way.sql")).bind(queue)).await?;
+    let (count,): (i64,) = tx
+        .one(query(include_str!("sql/under_way.sql")).bind(queue))
+        .await?;
     Ok(count)
 }
 
@@ -82,38 +132,93 @@ pub(super) async fn claim(
     lease: Duration,
     pusher: Uuid,
 ) -> Result<Vec<Claimed>, StoreError> {
-    let claim =
-        query(include_str!("sql/claim.sql")).bind(queue).bind(at_most).bind(tokens).bind(lease).bind(pusher);
+    let claim = query(include_str!("sql/claim.sql"))
+        .bind(queue)
+        .bind(at_most)
+        .bind(tokens)
+        .bind(lease)
+        .bind(pusher);
     let rows: Vec<(String, String, Vec<u8>, i32)> = tx.all(claim).await?;
-    Ok(rows.into_iter().map(|(name, url, body, tries)| Claimed { name, url, body, tries }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(name, url, body, tries)| Claimed {
+            name,
+            url,
+            body,
+            tries,
+        })
+        .collect())
 }
 
 /// Until the next task of a queue is due.
 pub(super) async fn next_due(tx: &mut LoopTx, queue: &str) -> Result<Option<Duration>, StoreError> {
-    let due: Option<(i64,)> = tx.optional(query(include_str!("sql/next_due.sql")).bind(queue)).await?;
+    let due: Option<(i64,)> = tx
+        .optional(query(include_str!("sql/next_due.sql")).bind(queue))
+        .await?;
     Ok(due.map(|(us,)| Duration::from_micros(us.max(0).unsigned_abs())))
 }
 
-pub(super) async fn settle(loops: &LoopStore, pusher: Uuid, settled: &[Settled]) -> Result<(), StoreError> {
+pub(super) async fn settle(
+    loops: &LoopStore,
+    pusher: Uuid,
+    settled: &[Settled],
+) -> Result<(), StoreError> {
     let delay_ms = |settled: &Settled| i64::try_from(settled.delay.as_millis()).unwrap_or(i64::MAX);
     let settle = query(include_str!("sql/settle.sql"))
-        .bind(settled.iter().map(|one| one.queue.to_string()).collect::<Vec<_>>())
-        .bind(settled.iter().map(|one| one.name.as_str()).collect::<Vec<_>>())
+        .bind(
+            settled
+                .iter()
+                .map(|one| one.queue.to_string())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            settled
+                .iter()
+                .map(|one| one.name.as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(settled.iter().map(|one| one.tries).collect::<Vec<_>>())
-        .bind(settled.iter().map(|one| one.state.code()).collect::<Vec<_>>())
+        .bind(
+            settled
+                .iter()
+                .map(|one| one.state.code())
+                .collect::<Vec<_>>(),
+        )
         .bind(settled.iter().map(delay_ms).collect::<Vec<_>>())
-        .bind(settled.iter().map(|one| one.fault.as_str()).collect::<Vec<_>>())
+        .bind(
+            settled
+                .iter()
+                .map(|one| one.fault.as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(pusher);
     loops.execute(settle).await?;
     Ok(())
 }
 
 /// Forgets names whose time is over, up to `at_most`; answers how many.
-pub(super) async fn expire(loops: &LoopStore, after: Duration, at_most: u32) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("sql/expire.sql")).bind(after).bind(i64::from(at_most))).await
+pub(super) async fn expire(
+    loops: &LoopStore,
+    after: Duration,
+    at_most: u32,
+) -> Result<u64, StoreError> {
+    loops
+        .execute(
+            query(include_str!("sql/expire.sql"))
+                .bind(after)
+                .bind(i64::from(at_most)),
+        )
+        .await
 }
 
 pub(super) async fn counts(loops: &LoopStore) -> Result<Vec<QueueCounts>, StoreError> {
     let rows: Vec<(String, i64, i64)> = loops.all(query(include_str!("sql/counts.sql"))).await?;
-    Ok(rows.into_iter().map(|(queue, waiting, pushing)| QueueCounts { queue, waiting, pushing }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(queue, waiting, pushing)| QueueCounts {
+            queue,
+            waiting,
+            pushing,
+        })
+        .collect())
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use receiver::Receiver;
 use servo_local::TestDatabase;
 use servo_model::Service;
-use servo_queue::{Created, NewTask, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue};
+use servo_queue::{
+    Created, NewTask, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue,
+};
 use servo_store::{DatabaseConfig, Store, Timestamp, sqlx};
 use sqlx::{Connection, PgConnection};
 use tokio::task::JoinHandle;
@@ -30,7 +32,10 @@ impl World {
     async fn start(change: impl Fn(&mut QueueSettings)) -> World {
         let database = TestDatabase::create().await.unwrap();
         let mut settings = QueueSettings::new(QUEUE);
-        settings.retry = Retry { min_backoff: Duration::from_millis(10), ..settings.retry };
+        settings.retry = Retry {
+            min_backoff: Duration::from_millis(10),
+            ..settings.retry
+        };
         change(&mut settings);
         let queue = queue(&database, settings).await;
         World { database, queue }
@@ -45,21 +50,34 @@ impl World {
 
     /// Entries that stand so, as the condition says.
     async fn count(&self, condition: &str) -> i64 {
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
         let count = format!("SELECT count(*) FROM dispatcher.queue_entries WHERE {condition}");
-        sqlx::query_scalar(sqlx::AssertSqlSafe(count)).fetch_one(&mut connection).await.unwrap()
+        sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
     }
 
     async fn change(&self, statement: &'static str) {
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap();
     }
 }
 
 async fn queue(database: &TestDatabase, settings: QueueSettings) -> PostgresQueue {
     let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
-    let queue =
-        PostgresQueue::new(Store::connect(Service::Dispatcher, &config).unwrap(), [settings]).unwrap();
+    let queue = PostgresQueue::new(
+        Store::connect(Service::Dispatcher, &config).unwrap(),
+        [settings],
+    )
+    .unwrap();
     queue.ensure().await.unwrap();
     queue
 }
@@ -67,7 +85,8 @@ async fn queue(database: &TestDatabase, settings: QueueSettings) -> PostgresQueu
 /// Pushes until the answer is dropped or cancelled.
 fn push(queue: &PostgresQueue, number: u128) -> (CancellationToken, JoinHandle<()>) {
     let stop = CancellationToken::new();
-    let pusher = Pusher::new(queue.clone(), None, Uuid::from_u128(number)).timeout(Duration::from_secs(1));
+    let pusher =
+        Pusher::new(queue.clone(), None, Uuid::from_u128(number)).timeout(Duration::from_secs(1));
     (stop.clone(), tokio::spawn(pusher.run(stop)))
 }
 
@@ -88,41 +107,79 @@ async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds).await.unwrap_or_else(|_| panic!("it never came true: {what}"));
+    tokio::time::timeout(PATIENCE, holds)
+        .await
+        .unwrap_or_else(|_| panic!("it never came true: {what}"));
 }
 
 #[tokio::test]
 async fn a_task_arrives_once_with_its_name_and_body() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
-    let created = world.queue.create(&[task("d_a", &receiver.url)]).await.unwrap();
+    let created = world
+        .queue
+        .create(&[task("d_a", &receiver.url)])
+        .await
+        .unwrap();
     assert_eq!(created, [Created::New]);
     until("it is taken", async || world.count("state = 3").await == 1).await;
     let pushes = receiver.pushes();
     assert_eq!(pushes.len(), 1);
-    assert_eq!((pushes[0].queue.as_str(), pushes[0].name.as_str()), (QUEUE, "d_a"));
-    assert_eq!((pushes[0].retry_count.as_str(), &pushes[0].body[..]), ("0", &b"body of d_a"[..]));
-    assert_eq!(world.count("octet_length(body) > 0").await, 0, "only the name is kept");
+    assert_eq!(
+        (pushes[0].queue.as_str(), pushes[0].name.as_str()),
+        (QUEUE, "d_a")
+    );
+    assert_eq!(
+        (pushes[0].retry_count.as_str(), &pushes[0].body[..]),
+        ("0", &b"body of d_a"[..])
+    );
+    assert_eq!(
+        world.count("octet_length(body) > 0").await,
+        0,
+        "only the name is kept"
+    );
 }
 
 #[tokio::test]
 async fn f16_inv_4_creating_twice_reaches_the_target_once() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
-    let tasks: Vec<NewTask> = (0..50).map(|n| task(&format!("d_{n}"), &receiver.url)).collect();
+    let tasks: Vec<NewTask> = (0..50)
+        .map(|n| task(&format!("d_{n}"), &receiver.url))
+        .collect();
     let doubled: Vec<NewTask> = tasks.iter().chain(&tasks).cloned().collect();
     let other = world.other(|_| {}).await;
     let (here, there) = tokio::join!(world.queue.create(&doubled), other.create(&tasks));
     let answers = [here.unwrap(), there.unwrap()].concat();
-    assert_eq!(answers.iter().filter(|created| **created == Created::New).count(), 50);
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|created| **created == Created::New)
+            .count(),
+        50
+    );
     let _pusher = push(&world.queue, 1);
-    until("all are taken", async || world.count("state = 3").await == 50).await;
+    until("all are taken", async || {
+        world.count("state = 3").await == 50
+    })
+    .await;
     // The name is known after its end too.
     let again = world.queue.create(&tasks).await.unwrap();
-    assert!(again.iter().all(|created| *created == Created::AlreadyExists));
+    assert!(
+        again
+            .iter()
+            .all(|created| *created == Created::AlreadyExists)
+    );
     let last = task("d_last", &receiver.url);
     world.queue.create(&[last]).await.unwrap();
-    until("the last is taken", async || world.count("state = 3").await == 51).await;
-    let names: BTreeSet<String> = receiver.pushes().into_iter().map(|push| push.name).collect();
+    until("the last is taken", async || {
+        world.count("state = 3").await == 51
+    })
+    .await;
+    let names: BTreeSet<String> = receiver
+        .pushes()
+        .into_iter()
+        .map(|push| push.name)
+        .collect();
     assert_eq!((receiver.pushes().len(), names.len()), (51, 51));
 }
 
@@ -130,8 +187,15 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
 async fn names_are_forgotten_an_hour_after_their_end() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let (stop, pusher) = push(&world.queue, 1);
-    world.queue.create(&[task("d_old", &receiver.url), task("d_young", &receiver.url)]).await.unwrap();
-    until("both are taken", async || world.count("state = 3").await == 2).await;
+    world
+        .queue
+        .create(&[task("d_old", &receiver.url), task("d_young", &receiver.url)])
+        .await
+        .unwrap();
+    until("both are taken", async || {
+        world.count("state = 3").await == 2
+    })
+    .await;
     stop.cancel();
     pusher.await.unwrap();
     world
@@ -146,8 +210,14 @@ async fn names_are_forgotten_an_hour_after_their_end() {
     // Every pusher sweeps first.
     let begun = std::time::Instant::now();
     let _pusher = push(&world.queue, 2);
-    until("the old ones are forgotten", async || world.count("name LIKE 'd_old%'").await == 0).await;
-    assert!(begun.elapsed() < Duration::from_secs(30), "by one sweep, however many they are");
+    until("the old ones are forgotten", async || {
+        world.count("name LIKE 'd_old%'").await == 0
+    })
+    .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "by one sweep, however many they are"
+    );
     assert_eq!(world.count("name = 'd_young'").await, 1);
 }
 
@@ -155,14 +225,38 @@ async fn names_are_forgotten_an_hour_after_their_end() {
 async fn nothing_is_pushed_before_its_time() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
     let later = Timestamp::from_unix_us(now.as_micros() as i64 + 3_600_000_000);
-    let scheduled = NewTask { not_before: Some(later), ..task("d_later", &receiver.url) };
-    world.queue.create(&[scheduled, task("d_now", &receiver.url)]).await.unwrap();
-    until("the other is taken", async || world.count("name = 'd_now' AND state = 3").await == 1).await;
-    assert_eq!(world.count("name = 'd_later' AND state = 2 AND tries = 0").await, 1);
-    world.change("UPDATE dispatcher.queue_entries SET due_at = clock_timestamp(); NOTIFY servo_queue").await;
-    until("its time has come", async || world.count("state = 3").await == 2).await;
+    let scheduled = NewTask {
+        not_before: Some(later),
+        ..task("d_later", &receiver.url)
+    };
+    world
+        .queue
+        .create(&[scheduled, task("d_now", &receiver.url)])
+        .await
+        .unwrap();
+    until("the other is taken", async || {
+        world.count("name = 'd_now' AND state = 3").await == 1
+    })
+    .await;
+    assert_eq!(
+        world
+            .count("name = 'd_later' AND state = 2 AND tries = 0")
+            .await,
+        1
+    );
+    world
+        .change(
+            "UPDATE dispatcher.queue_entries SET due_at = clock_timestamp(); NOTIFY servo_queue",
+        )
+        .await;
+    until("its time has come", async || {
+        world.count("state = 3").await == 2
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -173,18 +267,38 @@ async fn what_is_not_taken_is_pushed_again_until_it_failed() {
     receiver.answer("d_broken", &[503, 404, 500, 503]);
     let _pusher = push(&world.queue, 1);
     let nobody = task("d_nobody", "http://127.0.0.1:1/push");
-    let tasks = [task("d_flaky", &receiver.url), task("d_broken", &receiver.url), nobody];
+    let tasks = [
+        task("d_flaky", &receiver.url),
+        task("d_broken", &receiver.url),
+        nobody,
+    ];
     world.queue.create(&tasks).await.unwrap();
-    until("two have failed", async || world.count("state = 4").await == 2).await;
+    until("two have failed", async || {
+        world.count("state = 4").await == 2
+    })
+    .await;
     until("one is taken", async || world.count("state = 3").await == 1).await;
     let retries = |name: &str| {
-        let mine = receiver.pushes().into_iter().filter(|push| push.name == name);
+        let mine = receiver
+            .pushes()
+            .into_iter()
+            .filter(|push| push.name == name);
         mine.map(|push| push.retry_count).collect::<Vec<_>>()
     };
     assert_eq!(retries("d_flaky"), ["0", "1", "2", "3"]);
     assert_eq!(retries("d_broken"), ["0", "1", "2", "3"]);
-    assert_eq!(world.count("name = 'd_broken' AND fault = 'answered 503'").await, 1);
-    assert_eq!(world.count("name = 'd_nobody' AND tries = 4 AND fault <> ''").await, 1);
+    assert_eq!(
+        world
+            .count("name = 'd_broken' AND fault = 'answered 503'")
+            .await,
+        1
+    );
+    assert_eq!(
+        world
+            .count("name = 'd_nobody' AND tries = 4 AND fault <> ''")
+            .await,
+        1
+    );
 }
 
 #[tokio::test]
@@ -192,7 +306,9 @@ async fn a_queue_keeps_its_rate() {
     // One at once, and the next one hours later.
     let world = World::start(|queue| queue.max_per_second = 0.0001).await;
     let receiver = Receiver::start().await;
-    let tasks: Vec<NewTask> = (0..5).map(|n| task(&format!("d_{n}"), &receiver.url)).collect();
+    let tasks: Vec<NewTask> = (0..5)
+        .map(|n| task(&format!("d_{n}"), &receiver.url))
+        .collect();
     world.queue.create(&tasks).await.unwrap();
     let other = world.other(|queue| queue.max_per_second = 0.0001).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
@@ -206,14 +322,19 @@ async fn a_queue_keeps_its_rate() {
 async fn a_queue_keeps_its_bound_on_pushes_at_once() {
     let world = World::start(|queue| queue.max_concurrent = 2).await;
     let receiver = Receiver::closed().await;
-    let tasks: Vec<NewTask> = (0..7).map(|n| task(&format!("d_{n}"), &receiver.url)).collect();
+    let tasks: Vec<NewTask> = (0..7)
+        .map(|n| task(&format!("d_{n}"), &receiver.url))
+        .collect();
     world.queue.create(&tasks).await.unwrap();
     let other = world.other(|queue| queue.max_concurrent = 2).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
     until("two are under way", async || receiver.pushes().len() == 2).await;
     assert_eq!(world.count("tries = 0").await, 5);
     receiver.open();
-    until("all are taken", async || world.count("state = 3").await == 7).await;
+    until("all are taken", async || {
+        world.count("state = 3").await == 7
+    })
+    .await;
     assert_eq!(receiver.at_once().0, 2);
 }
 
@@ -222,15 +343,44 @@ async fn a_paused_queue_takes_and_does_not_push() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     world.queue.pause(QUEUE, true).await.unwrap();
     let _pusher = push(&world.queue, 1);
-    assert_eq!(world.queue.create(&[task("d_a", &receiver.url)]).await.unwrap(), [Created::New]);
-    assert_eq!(world.queue.delete(QUEUE, &["d_a".to_owned()]).await.unwrap(), 1);
-    world.queue.create(&[task("d_b", &receiver.url)]).await.unwrap();
+    assert_eq!(
+        world
+            .queue
+            .create(&[task("d_a", &receiver.url)])
+            .await
+            .unwrap(),
+        [Created::New]
+    );
+    assert_eq!(
+        world
+            .queue
+            .delete(QUEUE, &["d_a".to_owned()])
+            .await
+            .unwrap(),
+        1
+    );
+    world
+        .queue
+        .create(&[task("d_b", &receiver.url)])
+        .await
+        .unwrap();
     // Said by another process, and heard here.
     world.other(|_| {}).await.pause(QUEUE, false).await.unwrap();
-    until("it goes on", async || world.count("name = 'd_b' AND state = 3").await == 1).await;
-    let names: Vec<String> = receiver.pushes().into_iter().map(|push| push.name).collect();
+    until("it goes on", async || {
+        world.count("name = 'd_b' AND state = 3").await == 1
+    })
+    .await;
+    let names: Vec<String> = receiver
+        .pushes()
+        .into_iter()
+        .map(|push| push.name)
+        .collect();
     assert_eq!(names, ["d_b"], "what was dropped is not pushed");
-    let again = world.queue.create(&[task("d_a", &receiver.url)]).await.unwrap();
+    let again = world
+        .queue
+        .create(&[task("d_a", &receiver.url)])
+        .await
+        .unwrap();
     assert_eq!(again, [Created::AlreadyExists], "and its name stays known");
 }
 
@@ -240,10 +390,15 @@ async fn two_pushers_never_push_one_task_at_once() {
     let other = world.other(|_| {}).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
     for part in 0..10 {
-        let tasks: Vec<NewTask> = (0..40).map(|n| task(&format!("d_{part}_{n}"), &receiver.url)).collect();
+        let tasks: Vec<NewTask> = (0..40)
+            .map(|n| task(&format!("d_{part}_{n}"), &receiver.url))
+            .collect();
         world.queue.create(&tasks).await.unwrap();
     }
-    until("all are taken", async || world.count("state = 3").await == 400).await;
+    until("all are taken", async || {
+        world.count("state = 3").await == 400
+    })
+    .await;
     assert_eq!(receiver.pushes().len(), 400);
     assert_eq!(receiver.at_once().1, 1);
 }
@@ -251,7 +406,9 @@ async fn two_pushers_never_push_one_task_at_once() {
 #[tokio::test]
 async fn a_pusher_that_dies_loses_nothing() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::closed().await);
-    let tasks: Vec<NewTask> = (0..20).map(|n| task(&format!("d_{n}"), &receiver.url)).collect();
+    let tasks: Vec<NewTask> = (0..20)
+        .map(|n| task(&format!("d_{n}"), &receiver.url))
+        .collect();
     world.queue.create(&tasks).await.unwrap();
     let (_, dying) = push(&world.queue, 1);
     until("all are under way", async || receiver.pushes().len() == 20).await;
@@ -259,14 +416,25 @@ async fn a_pusher_that_dies_loses_nothing() {
     receiver.open();
     let other = world.other(|_| {}).await;
     let _pusher = push(&other, 2);
-    until("all are taken", async || world.count("state = 3").await == 20).await;
-    assert_eq!(world.count("tries = 2").await, 20, "each was pushed once more, by the other");
+    until("all are taken", async || {
+        world.count("state = 3").await == 20
+    })
+    .await;
+    assert_eq!(
+        world.count("tries = 2").await,
+        20,
+        "each was pushed once more, by the other"
+    );
 }
 
 #[tokio::test]
 async fn who_is_told_to_stop_ends_what_is_under_way() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::closed().await);
-    world.queue.create(&[task("d_a", &receiver.url)]).await.unwrap();
+    world
+        .queue
+        .create(&[task("d_a", &receiver.url)])
+        .await
+        .unwrap();
     let (stop, pusher) = push(&world.queue, 1);
     until("it is under way", async || receiver.pushes().len() == 1).await;
     stop.cancel();
@@ -279,10 +447,19 @@ async fn who_is_told_to_stop_ends_what_is_under_way() {
 async fn a_bad_task_is_refused_and_nothing_of_its_batch_is_taken() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let good = task("d_a", &receiver.url);
-    let bad = NewTask { url: "ftp://nowhere/".to_owned(), ..task("d_b", &receiver.url) };
+    let bad = NewTask {
+        url: "ftp://nowhere/".to_owned(),
+        ..task("d_b", &receiver.url)
+    };
     let refused = world.queue.create(&[good.clone(), bad]).await.unwrap_err();
-    assert!(matches!(refused, QueueError::BadTask { field: "url", .. }), "{refused}");
-    let elsewhere = NewTask { queue: "nope".into(), ..good };
+    assert!(
+        matches!(refused, QueueError::BadTask { field: "url", .. }),
+        "{refused}"
+    );
+    let elsewhere = NewTask {
+        queue: "nope".into(),
+        ..good
+    };
     let refused = world.queue.create(&[elsewhere]).await.unwrap_err();
     assert!(matches!(refused, QueueError::NoSuchQueue(_)), "{refused}");
     assert_eq!(world.count("true").await, 0);

@@ -51,7 +51,11 @@ impl Receiver {
     pub(crate) async fn closed() -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/push", listener.local_addr().unwrap());
-        let receiver = Receiver { state: Arc::default(), gate: Arc::new(Semaphore::new(0)), url };
+        let receiver = Receiver {
+            state: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
+            url,
+        };
         let accepting = receiver.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -66,7 +70,9 @@ impl Receiver {
     }
 
     pub(crate) fn answer(&self, name: &str, statuses: &[u16]) {
-        self.state().answers.insert(name.to_owned(), statuses.iter().rev().copied().collect());
+        self.state()
+            .answers
+            .insert(name.to_owned(), statuses.iter().rev().copied().collect());
     }
 
     pub(crate) fn pushes(&self) -> Vec<Push> {
@@ -88,28 +94,51 @@ impl Receiver {
             let receiver = self.clone();
             async move { Ok::<_, Infallible>(receiver.take(request).await) }
         });
-        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        let _ = http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
     }
 
     async fn take(self, request: Request<Incoming>) -> Response<Empty<Bytes>> {
         let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
         let (queue, name) = (header("servo-queue"), header("servo-task-name"));
         let retry_count = header("servo-retry-count");
-        let body = request.into_body().collect().await.unwrap().to_bytes().to_vec();
+        let body = request
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .to_vec();
         let status = {
             let mut state = self.state();
-            state.pushes.push(Push { queue, name: name.clone(), retry_count, body });
+            state.pushes.push(Push {
+                queue,
+                name: name.clone(),
+                retry_count,
+                body,
+            });
             let same = state.under_way.entry(name.clone()).or_default();
             *same += 1;
             let (same, all) = (*same, state.under_way.values().sum());
             state.same_at_once_max = state.same_at_once_max.max(same);
             state.at_once_max = state.at_once_max.max(all);
-            state.answers.get_mut(&name).and_then(Vec::pop).unwrap_or(200)
+            state
+                .answers
+                .get_mut(&name)
+                .and_then(Vec::pop)
+                .unwrap_or(200)
         };
-        let under_way = UnderWay { receiver: self.clone(), name };
+        let under_way = UnderWay {
+            receiver: self.clone(),
+            name,
+        };
         self.gate.acquire().await.unwrap().forget();
         drop(under_way);
-        Response::builder().status(status).body(Empty::new()).unwrap()
+        Response::builder()
+            .status(status)
+            .body(Empty::new())
+            .unwrap()
     }
 }
 
@@ -121,6 +150,11 @@ struct UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        *self.receiver.state().under_way.entry(self.name.clone()).or_default() -= 1;
+        *self
+            .receiver
+            .state()
+            .under_way
+            .entry(self.name.clone())
+            .or_default() -= 1;
     }
 }

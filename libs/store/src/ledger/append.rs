@@ -20,7 +20,10 @@ pub(crate) async fn append_validated(
     events: &[&NewEvent],
 ) -> Result<Vec<Appended>, sqlx::Error> {
     let rows = statement(events).fetch_all(connection).await?;
-    rows.iter().zip(events).map(|(row, event)| answer(Row::from_row(row)?, event)).collect()
+    rows.iter()
+        .zip(events)
+        .map(|(row, event)| answer(Row::from_row(row)?, event))
+        .collect()
 }
 
 /// outcome, stream, shard, position, event id and time of the event that the ledger keeps.
@@ -49,8 +52,9 @@ fn answer(
     (code, stream, shard, position, event_id, recorded_at): Row,
     event: &NewEvent,
 ) -> Result<Appended, sqlx::Error> {
-    let unknown =
-        |what: &str, code: i16| sqlx::Error::Decode(format!("ledger.append answered {what} {code}").into());
+    let unknown = |what: &str, code: i16| {
+        sqlx::Error::Decode(format!("ledger.append answered {what} {code}").into())
+    };
     let outcome = match code {
         NEW => Outcome::New,
         // Our own append, of which we did not learn the outcome.
@@ -60,5 +64,11 @@ fn answer(
         other => return Err(unknown("outcome", other)),
     };
     let stream = Stream::from_code(stream).ok_or_else(|| unknown("stream", stream))?;
-    Ok(Appended { outcome, stream, shard, position, recorded_at })
+    Ok(Appended {
+        outcome,
+        stream,
+        shard,
+        position,
+        recorded_at,
+    })
 }

@@ -12,13 +12,26 @@ pub(super) fn key(event: &NewEvent) -> Uuid {
 }
 
 pub(super) fn key_of(tenant: &str, workspace: &str, key: &str) -> Uuid {
-    Uuid::from_bytes(first_half([tenant.as_bytes(), b"\0", workspace.as_bytes(), b"\0", key.as_bytes()]))
+    Uuid::from_bytes(first_half([
+        tenant.as_bytes(),
+        b"\0",
+        workspace.as_bytes(),
+        b"\0",
+        key.as_bytes(),
+    ]))
 }
 
 /// What two events must share to be the same.
 pub(super) fn body(event: &NewEvent) -> [u8; 16] {
-    let (kind, version) = (EventType::code(event.kind).to_be_bytes(), event.version.to_be_bytes());
-    first_half([kind.as_slice(), version.as_slice(), event.payload.as_slice()])
+    let (kind, version) = (
+        EventType::code(event.kind).to_be_bytes(),
+        event.version.to_be_bytes(),
+    );
+    first_half([
+        kind.as_slice(),
+        version.as_slice(),
+        event.payload.as_slice(),
+    ])
 }
 
 fn first_half<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {

@@ -31,7 +31,11 @@ struct Moved<'a> {
 impl<'a> HeldBatch<'a> {
     /// `at` is the database's time as well as the caller knows it.
     pub fn new(at: Timestamp) -> HeldBatch<'a> {
-        HeldBatch { leases: BTreeMap::new(), at, events: Vec::new() }
+        HeldBatch {
+            leases: BTreeMap::new(),
+            at,
+            events: Vec::new(),
+        }
     }
 
     /// Moves a shard's watermark over events that stand in the ledger.
@@ -41,7 +45,11 @@ impl<'a> HeldBatch<'a> {
 
     /// Appends an event behind everything the shard's watermark has passed by now, which must be its head.
     pub fn append(&mut self, lease: &'a Lease, watermark: i64, event: &'a NewEvent) -> i64 {
-        let moved = self.leases.entry(lease.shard).or_insert(Moved { lease, from: watermark, to: watermark });
+        let moved = self.leases.entry(lease.shard).or_insert(Moved {
+            lease,
+            from: watermark,
+            to: watermark,
+        });
         moved.to += 1;
         self.events.push((moved.to, event));
         moved.to
@@ -52,9 +60,17 @@ impl<'a> HeldBatch<'a> {
     }
 
     /// Binds what `ledger.fold` takes behind its stream: holder, shards, marks, time and events.
-    pub fn bind<'q>(&'q self, query: Query<'q, Postgres, PgArguments>) -> Query<'q, Postgres, PgArguments> {
-        let holder = self.leases.values().next().map_or("", |moved| &*moved.lease.holder);
-        let shards = |field: fn(&Moved<'_>) -> i64| self.leases.values().map(field).collect::<Vec<i64>>();
+    pub fn bind<'q>(
+        &'q self,
+        query: Query<'q, Postgres, PgArguments>,
+    ) -> Query<'q, Postgres, PgArguments> {
+        let holder = self
+            .leases
+            .values()
+            .next()
+            .map_or("", |moved| &*moved.lease.holder);
+        let shards =
+            |field: fn(&Moved<'_>) -> i64| self.leases.values().map(field).collect::<Vec<i64>>();
         query
             .bind(holder)
             .bind(self.leases.keys().copied().collect::<Vec<i16>>())
@@ -63,7 +79,12 @@ impl<'a> HeldBatch<'a> {
             .bind(shards(|moved| moved.to))
             .bind(self.at)
             .bind(self.column(|e| e.shard))
-            .bind(self.events.iter().map(|(position, _)| *position).collect::<Vec<i64>>())
+            .bind(
+                self.events
+                    .iter()
+                    .map(|(position, _)| *position)
+                    .collect::<Vec<i64>>(),
+            )
             .bind(self.column(|e| e.event_id))
             .bind(self.column(|e| EventType::code(e.kind)))
             .bind(self.column(|e| e.version))
@@ -91,13 +112,19 @@ impl LoopStore {
         statement: Query<'q, Postgres, PgArguments>,
     ) -> Result<Timestamp, StoreError> {
         let generation = self.pool.generations.current();
-        if let Some(moved) = batch.leases.values().find(|moved| moved.lease.generation != generation) {
+        if let Some(moved) = batch
+            .leases
+            .values()
+            .find(|moved| moved.lease.generation != generation)
+        {
             return Err(StoreError::LeaseLost(format!(
                 "the lease on shard {} was acquired over a connection that is gone",
                 moved.lease.shard
             )));
         }
         let rows: Vec<(Timestamp,)> = self.all(statement).await?;
-        rows.first().map(|(now,)| *now).ok_or(StoreError::Database(sqlx::Error::RowNotFound))
+        rows.first()
+            .map(|(now,)| *now)
+            .ok_or(StoreError::Database(sqlx::Error::RowNotFound))
     }
 }

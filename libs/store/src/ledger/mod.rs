@@ -98,7 +98,13 @@ pub(crate) fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
     }
     for (ordinal, event) in events.iter().enumerate() {
         if let Some((field, fault)) = fault_of(event) {
-            return Err(BadEvent { ordinal, kind: event.kind, field, fault }.into());
+            return Err(BadEvent {
+                ordinal,
+                kind: event.kind,
+                field,
+                fault,
+            }
+            .into());
         }
     }
     Ok(())
@@ -107,14 +113,25 @@ pub(crate) fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
 fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
     let stream = event.kind.stream();
     if !(0..stream.shards()).contains(&event.shard) {
-        let fault = format!("is {}, but stream {} has {}", event.shard, stream.name(), stream.shards());
+        let fault = format!(
+            "is {}, but stream {} has {}",
+            event.shard,
+            stream.name(),
+            stream.shards()
+        );
         return Some(("shard", fault));
     }
     if event.version < 1 {
-        return Some(("version", format!("is {}; versions count from 1", event.version)));
+        return Some((
+            "version",
+            format!("is {}; versions count from 1", event.version),
+        ));
     }
     if event.tenant.is_empty() {
-        return Some(("tenant", "is empty; every event belongs to a tenant".to_owned()));
+        return Some((
+            "tenant",
+            "is empty; every event belongs to a tenant".to_owned(),
+        ));
     }
     let texts = [
         ("tenant", &event.tenant),
@@ -122,7 +139,10 @@ fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
         ("idempotency_key", &event.idempotency_key),
     ];
     if let Some((field, _)) = texts.into_iter().find(|(_, text)| text.contains('\0')) {
-        return Some((field, "contains a NUL character, which Postgres cannot store".to_owned()));
+        return Some((
+            field,
+            "contains a NUL character, which Postgres cannot store".to_owned(),
+        ));
     }
     let key = event.idempotency_key.len();
     if !(1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key) {

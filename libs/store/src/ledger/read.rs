@@ -49,7 +49,12 @@ pub enum ReadError {
         "{} shard {shard} has a hole: position {found} follows {after}; stop folding it and look for lost partitions",
         stream.name()
     )]
-    Gap { stream: Stream, shard: i16, after: i64, found: i64 },
+    Gap {
+        stream: Stream,
+        shard: i16,
+        after: i64,
+        found: i64,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -67,7 +72,10 @@ type Seen = HashMap<(Stream, i16), (Generation, i64, Timestamp)>;
 
 impl LedgerReader {
     pub(crate) fn new(loops: LoopStore) -> Self {
-        LedgerReader { loops, seen: Arc::default() }
+        LedgerReader {
+            loops,
+            seen: Arc::default(),
+        }
     }
 
     /// The events that follow position `after`, in order and without a hole; fewer than `limit` only if there
@@ -89,7 +97,10 @@ impl LedgerReader {
         let events: Vec<Event> = self.loops.all(query).await?;
         check_dense(stream, shard, after, &events)?;
         if let Some(last) = events.last() {
-            self.lock().insert((stream, shard), (generation, last.position, last.recorded_at));
+            self.lock().insert(
+                (stream, shard),
+                (generation, last.position, last.recorded_at),
+            );
         }
         Ok(events)
     }
@@ -101,8 +112,8 @@ impl LedgerReader {
         workspace: &str,
         key: &str,
     ) -> Result<Option<Event>, StoreError> {
-        let select =
-            sqlx::query(include_str!("../sql/by_key.sql")).bind(hash::key_of(tenant, workspace, key));
+        let select = sqlx::query(include_str!("../sql/by_key.sql"))
+            .bind(hash::key_of(tenant, workspace, key));
         Ok(self.loops.all(select).await?.into_iter().next())
     }
 
@@ -116,7 +127,9 @@ impl LedgerReader {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.seen
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -124,7 +137,12 @@ fn check_dense(stream: Stream, shard: i16, after: i64, events: &[Event]) -> Resu
     let mut last = after;
     for event in events {
         if event.position != last + 1 {
-            return Err(ReadError::Gap { stream, shard, after: last, found: event.position });
+            return Err(ReadError::Gap {
+                stream,
+                shard,
+                after: last,
+                found: event.position,
+            });
         }
         last = event.position;
     }

@@ -31,8 +31,9 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
-const _: () =
-    assert!(EVENTS_PER_BATCH_MAX <= EVENTS_PER_FLUSH_MAX && EVENTS_PER_FLUSH_MAX <= EVENTS_QUEUED_MAX);
+const _: () = assert!(
+    EVENTS_PER_BATCH_MAX <= EVENTS_PER_FLUSH_MAX && EVENTS_PER_FLUSH_MAX <= EVENTS_QUEUED_MAX
+);
 
 type Answer = Result<Vec<Appended>, AppendError>;
 
@@ -72,12 +73,21 @@ impl Ledger {
         let counts = Arc::new(Counts::default());
         let lane = |_| {
             let (inbox, batches) = mpsc::unbounded_channel();
-            let flusher = Flusher { loops: loops.clone(), counts: counts.clone(), connection: None };
+            let flusher = Flusher {
+                loops: loops.clone(),
+                counts: counts.clone(),
+                connection: None,
+            };
             tokio::spawn(flusher.run(batches));
             inbox
         };
         let lanes = (0..LANES).map(lane).collect();
-        Ledger { service, lanes, room: Arc::new(Semaphore::new(EVENTS_QUEUED_MAX)), counts }
+        Ledger {
+            service,
+            lanes,
+            room: Arc::new(Semaphore::new(EVENTS_QUEUED_MAX)),
+            counts,
+        }
     }
 
     /// Appends all of `events` in one commit, and answers for each in order once they are durable.
@@ -87,13 +97,31 @@ impl Ledger {
     pub async fn append(&self, events: Vec<NewEvent>) -> Answer {
         validate(&events)?;
         self.check_writer(&events)?;
-        let Some(first) = events.first() else { return Ok(Vec::new()) };
+        let Some(first) = events.first() else {
+            return Ok(Vec::new());
+        };
         let busy = self.room.available_permits() + EVENTS_FOR_LANES < EVENTS_QUEUED_MAX;
-        let lane = if busy { usize::from(first.shard.unsigned_abs()) % LANES } else { 0 };
-        let count = u32::try_from(events.len()).map_err(|_| AppendError::TooManyEvents(events.len()))?;
-        let room = self.room.clone().acquire_many_owned(count).await.map_err(|_| stopped())?;
+        let lane = if busy {
+            usize::from(first.shard.unsigned_abs()) % LANES
+        } else {
+            0
+        };
+        let count =
+            u32::try_from(events.len()).map_err(|_| AppendError::TooManyEvents(events.len()))?;
+        let room = self
+            .room
+            .clone()
+            .acquire_many_owned(count)
+            .await
+            .map_err(|_| stopped())?;
         let (reply, answer) = oneshot::channel();
-        self.lanes[lane].send(Batch { events, reply, _room: room }).map_err(|_| stopped())?;
+        self.lanes[lane]
+            .send(Batch {
+                events,
+                reply,
+                _room: room,
+            })
+            .map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
 
@@ -106,12 +134,19 @@ impl Ledger {
 
     /// The database would refuse it too, but with it the whole flush.
     fn check_writer(&self, events: &[NewEvent]) -> Result<(), BadEvent> {
-        let foreign =
-            events.iter().enumerate().find(|(_, event)| !event.kind.writers().contains(&self.service));
+        let foreign = events
+            .iter()
+            .enumerate()
+            .find(|(_, event)| !event.kind.writers().contains(&self.service));
         match foreign {
             Some((ordinal, event)) => {
                 let fault = format!("is not for service {} to append", self.service);
-                Err(BadEvent { ordinal, kind: event.kind, field: "kind", fault })
+                Err(BadEvent {
+                    ordinal,
+                    kind: event.kind,
+                    field: "kind",
+                    fault,
+                })
             }
             None => Ok(()),
         }
@@ -119,7 +154,9 @@ impl Ledger {
 }
 
 fn stopped() -> AppendError {
-    AppendError::Store(StoreError::Unavailable("the ledger of this process has stopped".to_owned()))
+    AppendError::Store(StoreError::Unavailable(
+        "the ledger of this process has stopped".to_owned(),
+    ))
 }
 
 struct Flusher {
@@ -164,7 +201,9 @@ impl Flusher {
             // Nobody's fault: all are told, and may repeat.
             Err(StoreError::Unavailable(why)) => {
                 for batch in batches {
-                    let _ = batch.reply.send(Err(StoreError::Unavailable(why.clone()).into()));
+                    let _ = batch
+                        .reply
+                        .send(Err(StoreError::Unavailable(why.clone()).into()));
                 }
             }
             // Somebody's fault: each by itself finds out whose.
@@ -208,7 +247,9 @@ impl Flusher {
         let answers = answers.inspect_err(|error| self.loops.pool.generations.note(error))?;
         self.connection = Some(connection);
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
-        self.counts.events.fetch_add(events.len() as u64, Ordering::Relaxed);
+        self.counts
+            .events
+            .fetch_add(events.len() as u64, Ordering::Relaxed);
         Ok(answers)
     }
 }
@@ -223,7 +264,9 @@ fn gather(first: Batch, inbox: &mut mpsc::UnboundedReceiver<Batch>) -> (Vec<Batc
             continue;
         }
         let (more_events, more_bytes) = batch.size();
-        if events + more_events > EVENTS_PER_FLUSH_MAX || bytes + more_bytes > PAYLOAD_BYTES_PER_FLUSH_MAX {
+        if events + more_events > EVENTS_PER_FLUSH_MAX
+            || bytes + more_bytes > PAYLOAD_BYTES_PER_FLUSH_MAX
+        {
             return (batches, Some(batch));
         }
         events += more_events;
@@ -244,6 +287,9 @@ fn answer_each(batches: Vec<Batch>, answers: Vec<Appended>) {
 
 impl Batch {
     fn size(&self) -> (usize, usize) {
-        (self.events.len(), self.events.iter().map(|event| event.payload.len()).sum())
+        (
+            self.events.len(),
+            self.events.iter().map(|event| event.payload.len()).sum(),
+        )
     }
 }

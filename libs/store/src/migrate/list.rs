@@ -66,12 +66,20 @@ mod tests {
     #[test]
     fn every_file_is_listed_and_numbered_by_its_place() {
         let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
-        let on_disk: BTreeSet<String> =
-            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-        let listed: Vec<String> = MIGRATIONS.iter().map(|m| format!("{}.sql", m.name)).collect();
+        let on_disk: BTreeSet<String> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let listed: Vec<String> = MIGRATIONS
+            .iter()
+            .map(|m| format!("{}.sql", m.name))
+            .collect();
         assert_eq!(on_disk.into_iter().collect::<Vec<_>>(), listed);
         for (index, migration) in MIGRATIONS.iter().enumerate() {
-            assert!(migration.name.starts_with(&format!("{:04}_", index + 1)), "{}", migration.name);
+            assert!(
+                migration.name.starts_with(&format!("{:04}_", index + 1)),
+                "{}",
+                migration.name
+            );
         }
     }
 
@@ -79,8 +87,16 @@ mod tests {
     fn every_migration_names_its_owner_and_its_reason() {
         for migration in MIGRATIONS {
             let owner = migration.name.split('_').nth(1).unwrap();
-            assert!(schemas().contains(&owner), "{} names no owner", migration.name);
-            assert!(migration.sql.starts_with("-- Why: "), "{} gives no reason", migration.name);
+            assert!(
+                schemas().contains(&owner),
+                "{} names no owner",
+                migration.name
+            );
+            assert!(
+                migration.sql.starts_with("-- Why: "),
+                "{} gives no reason",
+                migration.name
+            );
         }
     }
 }

@@ -40,7 +40,10 @@ pub enum MigrateError {
     )]
     Newer { found: i32, known: i32 },
     #[error("migration {name}: {error}")]
-    Failed { name: &'static str, error: sqlx::Error },
+    Failed {
+        name: &'static str,
+        error: sqlx::Error,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -62,13 +65,20 @@ pub struct MigrationReport {
 
 /// Migrates the database that `admin_url` names, as a role that may create roles, and gives every login role
 /// `role_password`.
-pub async fn migrate(admin_url: &str, role_password: &str) -> Result<MigrationReport, MigrateError> {
+pub async fn migrate(
+    admin_url: &str,
+    role_password: &str,
+) -> Result<MigrationReport, MigrateError> {
     check_password(role_password)?;
-    let options: PgConnectOptions =
-        admin_url.parse().map_err(|error: sqlx::Error| MigrateError::BadUrl(error.to_string()))?;
+    let options: PgConnectOptions = admin_url
+        .parse()
+        .map_err(|error: sqlx::Error| MigrateError::BadUrl(error.to_string()))?;
     let mut connection = options.connect().await?;
     roles::ensure(&mut connection, role_password).await?;
-    let mut report = MigrationReport { applied: Vec::new(), version: MIGRATIONS.len() };
+    let mut report = MigrationReport {
+        applied: Vec::new(),
+        version: MIGRATIONS.len(),
+    };
     while let Some(name) = patiently(&mut connection, Step::Next).await? {
         report.applied.push(name);
     }
@@ -85,7 +95,10 @@ enum Step {
     Finish,
 }
 
-async fn patiently(connection: &mut PgConnection, step: Step) -> Result<Option<&'static str>, MigrateError> {
+async fn patiently(
+    connection: &mut PgConnection,
+    step: Step,
+) -> Result<Option<&'static str>, MigrateError> {
     let mut tries = 1;
     loop {
         match take(connection, step).await {
@@ -99,7 +112,10 @@ async fn patiently(connection: &mut PgConnection, step: Step) -> Result<Option<&
     }
 }
 
-async fn take(connection: &mut PgConnection, step: Step) -> Result<Option<&'static str>, MigrateError> {
+async fn take(
+    connection: &mut PgConnection,
+    step: Step,
+) -> Result<Option<&'static str>, MigrateError> {
     let mut tx = begin_alone(connection).await?;
     let done = match step {
         Step::Next => apply_next(&mut tx).await?,
@@ -118,24 +134,37 @@ async fn take(connection: &mut PgConnection, step: Step) -> Result<Option<&'stat
 }
 
 /// A transaction that nobody else migrates beside, working as the owner of everything.
-async fn begin_alone(connection: &mut PgConnection) -> Result<Transaction<'_, Postgres>, MigrateError> {
+async fn begin_alone(
+    connection: &mut PgConnection,
+) -> Result<Transaction<'_, Postgres>, MigrateError> {
     let mut tx = connection.begin().await?;
-    sqlx::raw_sql(include_str!("../sql/migrate_lock.sql")).execute(&mut *tx).await?;
+    sqlx::raw_sql(include_str!("../sql/migrate_lock.sql"))
+        .execute(&mut *tx)
+        .await?;
     for schema in schemas() {
         let create = format!("CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION servo_owner");
-        sqlx::raw_sql(AssertSqlSafe(create)).execute(&mut *tx).await?;
+        sqlx::raw_sql(AssertSqlSafe(create))
+            .execute(&mut *tx)
+            .await?;
     }
-    sqlx::raw_sql(include_str!("../sql/become_owner.sql")).execute(&mut *tx).await?;
+    sqlx::raw_sql(include_str!("../sql/become_owner.sql"))
+        .execute(&mut *tx)
+        .await?;
     Ok(tx)
 }
 
 async fn apply_next(tx: &mut PgConnection) -> Result<Option<&'static str>, MigrateError> {
     let applied = applied(tx).await?;
     check_history(&applied)?;
-    let Some(migration) = MIGRATIONS.get(applied.len()) else { return Ok(None) };
+    let Some(migration) = MIGRATIONS.get(applied.len()) else {
+        return Ok(None);
+    };
     let run = sqlx::raw_sql(migration.sql).execute(&mut *tx).await;
     run.map_err(|error| match StoreError::from(error) {
-        StoreError::Database(error) => MigrateError::Failed { name: migration.name, error },
+        StoreError::Database(error) => MigrateError::Failed {
+            name: migration.name,
+            error,
+        },
         other => MigrateError::Store(other),
     })?;
     sqlx::query(include_str!("../sql/note_migration.sql"))
@@ -148,19 +177,28 @@ async fn apply_next(tx: &mut PgConnection) -> Result<Option<&'static str>, Migra
 }
 
 async fn applied(tx: &mut PgConnection) -> Result<Vec<(i32, Vec<u8>)>, MigrateError> {
-    let begun: bool =
-        sqlx::query_scalar(include_str!("../sql/migrations_begun.sql")).fetch_one(&mut *tx).await?;
+    let begun: bool = sqlx::query_scalar(include_str!("../sql/migrations_begun.sql"))
+        .fetch_one(&mut *tx)
+        .await?;
     if !begun {
         return Ok(Vec::new());
     }
-    Ok(sqlx::query_as(include_str!("../sql/applied.sql")).fetch_all(tx).await?)
+    Ok(sqlx::query_as(include_str!("../sql/applied.sql"))
+        .fetch_all(tx)
+        .await?)
 }
 
 fn check_history(applied: &[(i32, Vec<u8>)]) -> Result<(), MigrateError> {
     if applied.len() > MIGRATIONS.len() {
-        return Err(MigrateError::Newer { found: number(applied.len()), known: number(MIGRATIONS.len()) });
+        return Err(MigrateError::Newer {
+            found: number(applied.len()),
+            known: number(MIGRATIONS.len()),
+        });
     }
-    let edited = MIGRATIONS.iter().zip(applied).find(|(ours, (_, checksum))| ours.checksum() != checksum[..]);
+    let edited = MIGRATIONS
+        .iter()
+        .zip(applied)
+        .find(|(ours, (_, checksum))| ours.checksum() != checksum[..]);
     match edited {
         Some((migration, _)) => Err(MigrateError::Edited(migration.name.to_owned())),
         None => Ok(()),
@@ -173,5 +211,9 @@ fn number(count: usize) -> i32 {
 
 fn check_password(password: &str) -> Result<(), MigrateError> {
     let printable = password.bytes().all(|byte| byte.is_ascii_graphic());
-    if printable && (1..=128).contains(&password.len()) { Ok(()) } else { Err(MigrateError::BadPassword) }
+    if printable && (1..=128).contains(&password.len()) {
+        Ok(())
+    } else {
+        Err(MigrateError::BadPassword)
+    }
 }

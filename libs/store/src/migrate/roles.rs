@@ -14,7 +14,10 @@ use crate::ownership::{Role, timeouts};
 
 const TRIES_MAX: u32 = 100;
 
-pub(super) async fn ensure(connection: &mut PgConnection, password: &str) -> Result<(), MigrateError> {
+pub(super) async fn ensure(
+    connection: &mut PgConnection,
+    password: &str,
+) -> Result<(), MigrateError> {
     let known = known_roles(connection).await?;
     let secret = verifier(password, rand::rng().random());
     for role in Role::all() {
@@ -23,12 +26,20 @@ pub(super) async fn ensure(connection: &mut PgConnection, password: &str) -> Res
             run(connection, format!("CREATE ROLE {name}")).await?;
         }
         if role.can_log_in() {
-            run(connection, format!("ALTER ROLE {name} LOGIN PASSWORD '{secret}'")).await?;
+            run(
+                connection,
+                format!("ALTER ROLE {name} LOGIN PASSWORD '{secret}'"),
+            )
+            .await?;
         }
         let has = known.get(&name).map(Vec::as_slice).unwrap_or_default();
         for (setting, value) in settings(role) {
             if !has.contains(&format!("{setting}={value}")) {
-                run(connection, format!("ALTER ROLE {name} SET {setting} = '{value}'")).await?;
+                run(
+                    connection,
+                    format!("ALTER ROLE {name} SET {setting} = '{value}'"),
+                )
+                .await?;
             }
         }
     }
@@ -36,10 +47,14 @@ pub(super) async fn ensure(connection: &mut PgConnection, password: &str) -> Res
 }
 
 /// The settings a role has, each as `name=value`.
-async fn known_roles(connection: &mut PgConnection) -> Result<HashMap<String, Vec<String>>, MigrateError> {
+async fn known_roles(
+    connection: &mut PgConnection,
+) -> Result<HashMap<String, Vec<String>>, MigrateError> {
     let names: Vec<String> = Role::all().into_iter().map(Role::name).collect();
-    let rows: Vec<(String, Vec<String>)> =
-        sqlx::query_as(include_str!("../sql/known_roles.sql")).bind(names).fetch_all(connection).await?;
+    let rows: Vec<(String, Vec<String>)> = sqlx::query_as(include_str!("../sql/known_roles.sql"))
+        .bind(names)
+        .fetch_all(connection)
+        .await?;
     Ok(rows.into_iter().collect())
 }
 
@@ -53,7 +68,10 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         ("statement_timeout", ms(statement)),
         ("lock_timeout", ms(timeouts::LOCK_MAX)),
-        ("idle_in_transaction_session_timeout", ms(timeouts::IDLE_IN_TRANSACTION_MAX)),
+        (
+            "idle_in_transaction_session_timeout",
+            ms(timeouts::IDLE_IN_TRANSACTION_MAX),
+        ),
     ];
     // A service finds what it wants by an index. A plan made while a table was small is kept while it grows, and must
     // not be one that reads all of it.
@@ -73,7 +91,9 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
 /// Login roles join the group that row security speaks of. The owner joins the definer, and an administrator
 /// who is no superuser joins both, because only a member may hand objects over.
 async fn ensure_memberships(connection: &mut PgConnection) -> Result<(), MigrateError> {
-    let groups = Role::all().into_iter().filter_map(|role| Some((role.group()?.name(), role.name())));
+    let groups = Role::all()
+        .into_iter()
+        .filter_map(|role| Some((role.group()?.name(), role.name())));
     let owner = (Role::Definer.name(), Role::Owner.name());
     let mut wanted: Vec<(String, String)> = groups.chain([owner]).collect();
     if let Some(admin) = plain_admin(connection).await? {
@@ -93,7 +113,9 @@ async fn ensure_memberships(connection: &mut PgConnection) -> Result<(), Migrate
 }
 
 async fn plain_admin(connection: &mut PgConnection) -> Result<Option<String>, MigrateError> {
-    Ok(sqlx::query_scalar(include_str!("../sql/plain_admin.sql")).fetch_optional(connection).await?)
+    Ok(sqlx::query_scalar(include_str!("../sql/plain_admin.sql"))
+        .fetch_optional(connection)
+        .await?)
 }
 
 fn quoted(identifier: &str) -> String {
@@ -103,9 +125,14 @@ fn quoted(identifier: &str) -> String {
 async fn run(connection: &mut PgConnection, statement: String) -> Result<(), MigrateError> {
     let mut tries = 1;
     loop {
-        match sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *connection).await {
+        match sqlx::raw_sql(AssertSqlSafe(statement.as_str()))
+            .execute(&mut *connection)
+            .await
+        {
             Ok(_) => return Ok(()),
-            Err(error) if already_exists(&error) && statement.starts_with("CREATE") => return Ok(()),
+            Err(error) if already_exists(&error) && statement.starts_with("CREATE") => {
+                return Ok(());
+            }
             Err(error) if met_another(&error) && tries < TRIES_MAX => {
                 tries += 1;
                 let pause = Duration::from_millis(rand::rng().random_range(1..20));

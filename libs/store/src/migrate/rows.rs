@@ -28,15 +28,43 @@ async fn sync_writers(tx: &mut PgConnection) -> Result<(), MigrateError> {
         .iter()
         .flat_map(|kind| kind.writers().iter().map(move |service| (*kind, *service)))
         .flat_map(|(kind, service)| {
-            Reader::Both(service).roles().into_iter().map(move |role| (role, kind, service.name()))
+            Reader::Both(service)
+                .roles()
+                .into_iter()
+                .map(move |role| (role, kind, service.name()))
         })
         .collect();
     sqlx::query(include_str!("../sql/sync_writers.sql"))
-        .bind(writers.iter().map(|(role, ..)| role.name()).collect::<Vec<_>>())
-        .bind(writers.iter().map(|(_, kind, _)| kind.code()).collect::<Vec<_>>())
-        .bind(writers.iter().map(|(_, kind, _)| kind.stream().code()).collect::<Vec<_>>())
-        .bind(writers.iter().map(|(.., source)| *source).collect::<Vec<_>>())
-        .bind(writers.iter().map(|(role, ..)| matches!(role, Role::Requests(_))).collect::<Vec<_>>())
+        .bind(
+            writers
+                .iter()
+                .map(|(role, ..)| role.name())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            writers
+                .iter()
+                .map(|(_, kind, _)| kind.code())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            writers
+                .iter()
+                .map(|(_, kind, _)| kind.stream().code())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            writers
+                .iter()
+                .map(|(.., source)| *source)
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            writers
+                .iter()
+                .map(|(role, ..)| matches!(role, Role::Requests(_)))
+                .collect::<Vec<_>>(),
+        )
         .execute(tx)
         .await?;
     Ok(())

@@ -27,7 +27,9 @@ fn salted_password(password: &[u8], salt: &[u8]) -> [u8; 32] {
     let mut sum = block;
     for _ in 1..ITERATIONS {
         block = hmac(password, &block);
-        sum.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);
+        sum.iter_mut()
+            .zip(block)
+            .for_each(|(sum, byte)| *sum ^= byte);
     }
     sum
 }
@@ -45,15 +47,20 @@ mod tests {
     /// The example of RFC 7677, section 3: user `user`, password `pencil`.
     #[test]
     fn agrees_with_the_example_of_rfc_7677() {
-        let salt: [u8; 16] = STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap().try_into().unwrap();
+        let salt: [u8; 16] = STANDARD
+            .decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+            .unwrap()
+            .try_into()
+            .unwrap();
         let first_bare = "n=user,r=rOprNGfwEbeRWgbNEkqO";
-        let server_first =
-            "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+        let server_first = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
         let final_bare = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let message = format!("{first_bare},{server_first},{final_bare}");
         let server_key = hmac(&salted_password(b"pencil", &salt), b"Server Key");
         let signature = STANDARD.encode(hmac(&server_key, message.as_bytes()));
         assert_eq!(signature, "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
-        assert!(verifier("pencil", salt).starts_with("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"));
+        assert!(
+            verifier("pencil", salt).starts_with("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$")
+        );
     }
 }

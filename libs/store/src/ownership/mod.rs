@@ -45,14 +45,20 @@ pub enum Role {
 impl Role {
     /// Every role, those that others are members of first.
     pub fn all() -> Vec<Role> {
-        let mut roles = vec![Role::Owner, Role::Definer, Role::AllRequests, Role::AllLoops];
+        let mut roles = vec![
+            Role::Owner,
+            Role::Definer,
+            Role::AllRequests,
+            Role::AllLoops,
+        ];
         roles.extend(Role::logins());
         roles
     }
 
     /// Those that can log in.
     pub fn logins() -> Vec<Role> {
-        let both = storing_services().flat_map(|service| [Role::Requests(service), Role::Loops(service)]);
+        let both =
+            storing_services().flat_map(|service| [Role::Requests(service), Role::Loops(service)]);
         both.chain([Role::Retention]).collect()
     }
 
@@ -86,11 +92,16 @@ impl Role {
 pub const SHARED_SCHEMAS: [&str; 3] = ["bus", "ledger", "store"];
 
 pub fn storing_services() -> impl Iterator<Item = Service> {
-    Service::ALL.into_iter().filter(|service| service.has_store())
+    Service::ALL
+        .into_iter()
+        .filter(|service| service.has_store())
 }
 
 pub fn schemas() -> Vec<&'static str> {
-    SHARED_SCHEMAS.into_iter().chain(storing_services().map(Service::name)).collect()
+    SHARED_SCHEMAS
+        .into_iter()
+        .chain(storing_services().map(Service::name))
+        .collect()
 }
 
 /// Who reads a foreign table.
@@ -106,7 +117,9 @@ pub enum Reader {
 impl Reader {
     pub fn roles(self) -> Vec<Role> {
         match self {
-            Reader::Everyone => storing_services().flat_map(|s| Reader::Both(s).roles()).collect(),
+            Reader::Everyone => storing_services()
+                .flat_map(|s| Reader::Both(s).roles())
+                .collect(),
             Reader::Both(service) => vec![Role::Requests(service), Role::Loops(service)],
             Reader::Requests(service) => vec![Role::Requests(service)],
             Reader::Loops(service) => vec![Role::Loops(service)],
@@ -141,7 +154,12 @@ const EVENT_COLUMNS: &[&str] = &[
 ];
 
 const fn fold(reader: Reader, why: &'static str) -> Read {
-    Read { reader, table: "ledger.events", columns: EVENT_COLUMNS, why }
+    Read {
+        reader,
+        table: "ledger.events",
+        columns: EVENT_COLUMNS,
+        why,
+    }
 }
 
 /// Every read across schemas. Everything else is an RPC.
@@ -168,18 +186,40 @@ pub const READS: &[Read] = &[
         ],
         why: "to find a shard's holder and how far it has folded",
     },
-    fold(Reader::Both(Service::Scheduler), "loops fold runs; handlers stream a run's events to its tenant"),
+    fold(
+        Reader::Both(Service::Scheduler),
+        "loops fold runs; handlers stream a run's events to its tenant",
+    ),
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "ledger.keys",
-        columns: &["hash", "event_id", "position", "recorded_at", "stream", "shard"],
+        columns: &[
+            "hash",
+            "event_id",
+            "position",
+            "recorded_at",
+            "stream",
+            "shard",
+        ],
         why: "to tell whether an event that a reader waits for is folded, and whether a call was made before",
     },
     fold(Reader::Loops(Service::Planner), "rebuilds deployments"),
-    fold(Reader::Loops(Service::Dispatcher), "folds pauses and worker commands"),
-    fold(Reader::Loops(Service::Automation), "rebuilds schedules, sensors and ticks"),
-    fold(Reader::Loops(Service::Backfill), "rebuilds backfills and chunks"),
-    fold(Reader::Loops(Service::Quota), "rebuilds quotas and counts use"),
+    fold(
+        Reader::Loops(Service::Dispatcher),
+        "folds pauses and worker commands",
+    ),
+    fold(
+        Reader::Loops(Service::Automation),
+        "rebuilds schedules, sensors and ticks",
+    ),
+    fold(
+        Reader::Loops(Service::Backfill),
+        "rebuilds backfills and chunks",
+    ),
+    fold(
+        Reader::Loops(Service::Quota),
+        "rebuilds quotas and counts use",
+    ),
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "bus.cursors",
@@ -213,7 +253,13 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "callback.heartbeats",
-        columns: &["attempt_id", "tenant", "beat_at", "progress_ppm", "progress_message"],
+        columns: &[
+            "attempt_id",
+            "tenant",
+            "beat_at",
+            "progress_ppm",
+            "progress_message",
+        ],
         why: "liveness is judged on the last beat, which also tells how far an attempt is",
     },
     Read {
@@ -225,13 +271,28 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Requests(Service::Callback),
         table: "scheduler.runs",
-        columns: &["run_id", "run_number", "tenant", "workspace", "plan_id", "ended_at"],
+        columns: &[
+            "run_id",
+            "run_number",
+            "tenant",
+            "workspace",
+            "plan_id",
+            "ended_at",
+        ],
         why: "a log is of a run, and followed until its end",
     },
     Read {
         reader: Reader::Requests(Service::Callback),
         table: "scheduler.tasks",
-        columns: &["run_number", "ordinal", "item", "tenant", "state", "attempt", "attempt_id"],
+        columns: &[
+            "run_number",
+            "ordinal",
+            "item",
+            "tenant",
+            "state",
+            "attempt",
+            "attempt_id",
+        ],
         why: "lines of a log tell their task",
     },
     Read {
@@ -249,7 +310,15 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Callback),
         table: "scheduler.tasks",
-        columns: &["run_number", "ordinal", "item", "tenant", "state", "attempt_id", "cancelling"],
+        columns: &[
+            "run_number",
+            "ordinal",
+            "item",
+            "tenant",
+            "state",
+            "attempt_id",
+            "cancelling",
+        ],
         why: "a beat learns whether its attempt still counts",
     },
     Read {
@@ -292,13 +361,28 @@ pub const READS: &[Read] = &[
     Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "scheduler.partitions",
-        columns: &["tenant", "workspace", "asset_key", "partition_key", "materialization_id"],
+        columns: &[
+            "tenant",
+            "workspace",
+            "asset_key",
+            "partition_key",
+            "materialization_id",
+        ],
         why: "an envelope carries the versions that its task reads",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "scheduler.materializations",
-        columns: &["tenant", "attempt_id", "asset_key", "state", "output", "run_number", "ordinal", "item"],
+        columns: &[
+            "tenant",
+            "attempt_id",
+            "asset_key",
+            "state",
+            "output",
+            "run_number",
+            "ordinal",
+            "item",
+        ],
         why: "an envelope carries the versions that its task reads",
     },
     Read {
@@ -347,10 +431,16 @@ impl Caller {
     pub fn roles(self) -> Vec<Role> {
         match self {
             Caller::Writers => storing_services()
-                .filter(|service| EventType::ALL.iter().any(|kind| kind.writers().contains(service)))
+                .filter(|service| {
+                    EventType::ALL
+                        .iter()
+                        .any(|kind| kind.writers().contains(service))
+                })
                 .flat_map(|service| Reader::Both(service).roles())
                 .collect(),
-            Caller::Lessees => Stream::ALL.map(|stream| Role::Loops(stream.owner())).to_vec(),
+            Caller::Lessees => Stream::ALL
+                .map(|stream| Role::Loops(stream.owner()))
+                .to_vec(),
             Caller::One(role) => vec![role],
         }
     }
@@ -371,7 +461,12 @@ const fn function(
     callers: &'static [Caller],
     does: &'static str,
 ) -> Function {
-    Function { name, runs_as, callers, does }
+    Function {
+        name,
+        runs_as,
+        callers,
+        does,
+    }
 }
 
 const RETENTION: &[Caller] = &[Caller::One(Role::Retention)];
@@ -385,14 +480,54 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::Writers],
         "appends events of the types the caller may write",
     ),
-    function("ledger.store", Role::Definer, &[], "numbers and stores what append let pass"),
-    function("ledger.hash_key", Role::Definer, &[], "what stands for (tenant, workspace, idempotency key)"),
-    function("ledger.hash_body", Role::Definer, &[], "what two events must share to be the same"),
-    function("ledger.check_append", Role::Definer, &[], "refuses what the caller may not append"),
-    function("ledger.acquire", Role::Definer, LESSEES, "takes free shards of the caller's stream"),
-    function("ledger.renew", Role::Definer, LESSEES, "prolongs leases that are still held"),
-    function("ledger.release", Role::Definer, LESSEES, "gives a lease back"),
-    function("ledger.fence", Role::Definer, LESSEES, "proves a lease and moves its shard's watermark"),
+    function(
+        "ledger.store",
+        Role::Definer,
+        &[],
+        "numbers and stores what append let pass",
+    ),
+    function(
+        "ledger.hash_key",
+        Role::Definer,
+        &[],
+        "what stands for (tenant, workspace, idempotency key)",
+    ),
+    function(
+        "ledger.hash_body",
+        Role::Definer,
+        &[],
+        "what two events must share to be the same",
+    ),
+    function(
+        "ledger.check_append",
+        Role::Definer,
+        &[],
+        "refuses what the caller may not append",
+    ),
+    function(
+        "ledger.acquire",
+        Role::Definer,
+        LESSEES,
+        "takes free shards of the caller's stream",
+    ),
+    function(
+        "ledger.renew",
+        Role::Definer,
+        LESSEES,
+        "prolongs leases that are still held",
+    ),
+    function(
+        "ledger.release",
+        Role::Definer,
+        LESSEES,
+        "gives a lease back",
+    ),
+    function(
+        "ledger.fence",
+        Role::Definer,
+        LESSEES,
+        "proves a lease and moves its shard's watermark",
+    ),
     function(
         "ledger.fold",
         Role::Definer,
@@ -405,21 +540,52 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::One(Role::Loops(Service::Scheduler))],
         "moves a held shard's watermark back to where its events begin, for a rebuild",
     ),
-    function("ledger.refuse_fold", Role::Definer, &[], "says why a watermark did not move"),
-    function("ledger.check_lessee", Role::Definer, &[], "refuses who may not lease"),
+    function(
+        "ledger.refuse_fold",
+        Role::Definer,
+        &[],
+        "says why a watermark did not move",
+    ),
+    function(
+        "ledger.check_lessee",
+        Role::Definer,
+        &[],
+        "refuses who may not lease",
+    ),
     function(
         "ledger.make_partitions",
         Role::Owner,
-        &[Caller::One(Role::Retention), Caller::One(Role::Loops(Service::Scheduler))],
+        &[
+            Caller::One(Role::Retention),
+            Caller::One(Role::Loops(Service::Scheduler)),
+        ],
         "makes the partitions of the days ahead",
     ),
-    function("ledger.partition_of", Role::Owner, &[], "names a day's partition"),
-    function("ledger.note_archived", Role::Owner, RETENTION, "notes that a day is archived"),
-    function("ledger.drop_partition", Role::Owner, RETENTION, "drops a day that is archived and folded"),
+    function(
+        "ledger.partition_of",
+        Role::Owner,
+        &[],
+        "names a day's partition",
+    ),
+    function(
+        "ledger.note_archived",
+        Role::Owner,
+        RETENTION,
+        "notes that a day is archived",
+    ),
+    function(
+        "ledger.drop_partition",
+        Role::Owner,
+        RETENTION,
+        "drops a day that is archived and folded",
+    ),
     function(
         "ledger.expire_keys",
         Role::Owner,
-        &[Caller::One(Role::Retention), Caller::One(Role::Loops(Service::Scheduler))],
+        &[
+            Caller::One(Role::Retention),
+            Caller::One(Role::Loops(Service::Scheduler)),
+        ],
         "deletes idempotency keys older than seven days",
     ),
     function(
@@ -434,11 +600,36 @@ pub const FUNCTIONS: &[Function] = &[
         &[Caller::One(Role::Loops(Service::Scheduler))],
         "stores messages together with what they tell of",
     ),
-    function("bus.check_subscriber", Role::Definer, &[], "refuses who reads for another service"),
-    function("bus.subscribe", Role::Definer, LESSEES, "makes a subscription of the caller's service"),
-    function("bus.claim", Role::Definer, LESSEES, "gives a consumer messages of its subscription"),
-    function("bus.settle", Role::Definer, LESSEES, "notes what became of a consumer's messages"),
-    function("bus.next_due", Role::Definer, LESSEES, "tells when a message is to be tried again"),
+    function(
+        "bus.check_subscriber",
+        Role::Definer,
+        &[],
+        "refuses who reads for another service",
+    ),
+    function(
+        "bus.subscribe",
+        Role::Definer,
+        LESSEES,
+        "makes a subscription of the caller's service",
+    ),
+    function(
+        "bus.claim",
+        Role::Definer,
+        LESSEES,
+        "gives a consumer messages of its subscription",
+    ),
+    function(
+        "bus.settle",
+        Role::Definer,
+        LESSEES,
+        "notes what became of a consumer's messages",
+    ),
+    function(
+        "bus.next_due",
+        Role::Definer,
+        LESSEES,
+        "tells when a message is to be tried again",
+    ),
     function(
         "bus.replay",
         Role::Definer,
@@ -481,10 +672,17 @@ pub fn owns(role: Role, table: &str) -> bool {
 /// Whether `role` may select `column` of `table`.
 pub fn reads(role: Role, table: &str, column: &str) -> bool {
     let granted = |read: &&Read| read.table == table && read.columns.contains(&column);
-    owns(role, table) || READS.iter().filter(granted).any(|read| read.reader.roles().contains(&role))
+    owns(role, table)
+        || READS
+            .iter()
+            .filter(granted)
+            .any(|read| read.reader.roles().contains(&role))
 }
 
 /// Whether `role` may call `function`.
 pub fn calls(role: Role, function: &Function) -> bool {
-    function.callers.iter().any(|caller| caller.roles().contains(&role))
+    function
+        .callers
+        .iter()
+        .any(|caller| caller.roles().contains(&role))
 }

@@ -8,7 +8,15 @@ use super::{FUNCTIONS, READS, Reader, Role, SHARED_SCHEMAS, storing_services};
 
 /// The whole page; `tables` are the catalogue's (`schema.name`), partitions left out.
 pub fn markdown(tables: &[String]) -> String {
-    [OPENING.to_owned(), owners(tables), reads(), functions(), writers(), lessees()].join("\n")
+    [
+        OPENING.to_owned(),
+        owners(tables),
+        reads(),
+        functions(),
+        writers(),
+        lessees(),
+    ]
+    .join("\n")
 }
 
 const OPENING: &str = "\
@@ -30,9 +38,16 @@ fn owners(tables: &[String]) -> String {
     );
     for table in tables {
         let schema = table.split('.').next().unwrap_or_default();
-        let owner = if SHARED_SCHEMAS.contains(&schema) { "nobody who logs in" } else { schema };
-        let mut readers: Vec<String> =
-            READS.iter().filter(|read| read.table == table).map(|read| reader_name(read.reader)).collect();
+        let owner = if SHARED_SCHEMAS.contains(&schema) {
+            "nobody who logs in"
+        } else {
+            schema
+        };
+        let mut readers: Vec<String> = READS
+            .iter()
+            .filter(|read| read.table == table)
+            .map(|read| reader_name(read.reader))
+            .collect();
         readers.dedup();
         let _ = writeln!(page, "| `{table}` | {owner} | {} |", readers.join(", "));
     }
@@ -45,8 +60,13 @@ fn reads() -> String {
     );
     for read in READS {
         let reader = reader_name(read.reader);
-        let _ =
-            writeln!(page, "| {reader} | `{}` | {} | {} |", read.table, read.columns.join(", "), read.why);
+        let _ = writeln!(
+            page,
+            "| {reader} | `{}` | {} | {} |",
+            read.table,
+            read.columns.join(", "),
+            read.why
+        );
     }
     page
 }
@@ -57,23 +77,44 @@ fn functions() -> String {
          but neither change nor delete them.\n\n| function | runs as | called by | does |\n|---|---|---|---|\n",
     );
     for function in FUNCTIONS {
-        let mut callers: Vec<String> =
-            function.callers.iter().flat_map(|caller| caller.roles()).map(Role::name).collect();
+        let mut callers: Vec<String> = function
+            .callers
+            .iter()
+            .flat_map(|caller| caller.roles())
+            .map(Role::name)
+            .collect();
         callers.sort();
-        let callers = if callers.is_empty() { "other functions only".to_owned() } else { list(&callers) };
+        let callers = if callers.is_empty() {
+            "other functions only".to_owned()
+        } else {
+            list(&callers)
+        };
         let runs_as = function.runs_as.name();
-        let _ = writeln!(page, "| `{}` | `{runs_as}` | {callers} | {} |", function.name, function.does);
+        let _ = writeln!(
+            page,
+            "| `{}` | `{runs_as}` | {callers} | {} |",
+            function.name, function.does
+        );
     }
     page
 }
 
 fn writers() -> String {
-    let mut page =
-        String::from("## Event types\n\n| type | number | stream | appended by |\n|---|---|---|---|\n");
+    let mut page = String::from(
+        "## Event types\n\n| type | number | stream | appended by |\n|---|---|---|---|\n",
+    );
     for kind in EventType::ALL {
-        let services: Vec<&str> = kind.writers().iter().map(|service| service.name()).collect();
+        let services: Vec<&str> = kind
+            .writers()
+            .iter()
+            .map(|service| service.name())
+            .collect();
         let (name, code, stream) = (kind.name(), kind.code(), kind.stream().name());
-        let _ = writeln!(page, "| {name} | {code} | {stream} | {} |", services.join(", "));
+        let _ = writeln!(
+            page,
+            "| {name} | {code} | {stream} | {} |",
+            services.join(", ")
+        );
     }
     page
 }
@@ -100,12 +141,27 @@ fn reader_name(reader: Reader) -> String {
 
 /// Long lists of both roles of many services are said shorter.
 fn list(roles: &[String]) -> String {
-    let both = storing_services()
-        .filter(|service| Reader::Both(*service).roles().iter().all(|role| roles.contains(&role.name())));
+    let both = storing_services().filter(|service| {
+        Reader::Both(*service)
+            .roles()
+            .iter()
+            .all(|role| roles.contains(&role.name()))
+    });
     let services: Vec<Service> = both.collect();
-    let covered =
-        |name: &String| services.iter().any(|s| Reader::Both(*s).roles().iter().any(|r| r.name() == *name));
-    let mut words: Vec<String> = services.iter().map(|service| format!("{service} (both)")).collect();
-    words.extend(roles.iter().filter(|name| !covered(name)).map(|name| format!("`{name}`")));
+    let covered = |name: &String| {
+        services
+            .iter()
+            .any(|s| Reader::Both(*s).roles().iter().any(|r| r.name() == *name))
+    };
+    let mut words: Vec<String> = services
+        .iter()
+        .map(|service| format!("{service} (both)"))
+        .collect();
+    words.extend(
+        roles
+            .iter()
+            .filter(|name| !covered(name))
+            .map(|name| format!("`{name}`")),
+    );
     words.join(", ")
 }

@@ -12,7 +12,10 @@ use uuid::Uuid;
 
 /// The full count in `make sim` and `make chaos`, the sample in `make test`.
 pub(crate) fn count(full: usize, sample: usize) -> usize {
-    assert!(sample * 100 >= full, "the sample must be at least 1 % of the count");
+    assert!(
+        sample * 100 >= full,
+        "the sample must be at least 1 % of the count"
+    );
     if is_full() { full } else { sample }
 }
 
@@ -58,7 +61,13 @@ pub(crate) fn event(kind: EventType, shard: i16, tenant: &str, key: &str) -> New
 
 pub(crate) fn leases(store: &Store, holder: &str) -> Leases {
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
-    Leases::new(store, servo_model::Stream::Execution, holder, "127.0.0.1:7412", ttl)
+    Leases::new(
+        store,
+        servo_model::Stream::Execution,
+        holder,
+        "127.0.0.1:7412",
+        ttl,
+    )
 }
 
 /// A cluster of its own with one migrated database, for tests that kill it, stop in it or need it durable.
@@ -72,7 +81,9 @@ impl OwnPostgres {
 
     pub(crate) async fn start(options: PostgresOptions) -> OwnPostgres {
         let own = OwnPostgres::bare(options).await;
-        servo_store::migrate::migrate(&own.postgres.admin_url(), own.postgres.password()).await.unwrap();
+        servo_store::migrate::migrate(&own.postgres.admin_url(), own.postgres.password())
+            .await
+            .unwrap();
         own
     }
 
@@ -81,7 +92,10 @@ impl OwnPostgres {
         let dir = tempfile::tempdir().unwrap();
         let path: PathBuf = dir.path().join("cluster");
         let started = tokio::task::spawn_blocking(move || Postgres::start_with(&path, options));
-        OwnPostgres { postgres: started.await.unwrap().unwrap(), _dir: dir }
+        OwnPostgres {
+            postgres: started.await.unwrap().unwrap(),
+            _dir: dir,
+        }
     }
 
     pub(crate) fn config(&self) -> DatabaseConfig {
@@ -106,7 +120,10 @@ impl OwnPostgres {
 pub(crate) async fn empty_database(beside: &TestDatabase) -> String {
     let name = format!("servo_empty_{}", new_id().simple());
     let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
-    sqlx::raw_sql(create).execute(&mut admin(beside).await).await.unwrap();
+    sqlx::raw_sql(create)
+        .execute(&mut admin(beside).await)
+        .await
+        .unwrap();
     let url = beside.admin_url();
     let (server, _) = url.rsplit_once('/').unwrap();
     format!("{server}/{name}")

@@ -28,12 +28,18 @@ impl Attempts {
     pub fn of(run: &RunId, keys: &[TaskKey], lines: &[TaskLine]) -> Attempts {
         let mut attempts = Attempts::default();
         for line in lines {
-            let Some(planned) = keys.get(line.ordinal as usize) else { continue };
-            let key = line.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+            let Some(planned) = keys.get(line.ordinal as usize) else {
+                continue;
+            };
+            let key = line
+                .item
+                .map_or_else(|| planned.clone(), |item| planned.child(item));
             let id = key.id();
             let all = (1..=line.attempts).map(|n| DispatchId::new(run, &key, n).attempt_id());
             attempts.tasks.extend(all.map(|attempt| (attempt, id)));
-            attempts.active.extend(line.active.map(|attempt| (attempt, id)));
+            attempts
+                .active
+                .extend(line.active.map(|attempt| (attempt, id)));
         }
         attempts
     }
@@ -44,7 +50,11 @@ impl Attempts {
 
     /// All attempts of a task so far.
     pub fn of_task(&self, task: &TaskId) -> Vec<AttemptId> {
-        self.tasks.iter().filter(|(_, of)| *of == task).map(|(attempt, _)| *attempt).collect()
+        self.tasks
+            .iter()
+            .filter(|(_, of)| *of == task)
+            .map(|(attempt, _)| *attempt)
+            .collect()
     }
 
     /// Whether more may come: of this attempt alone, when one is given.
@@ -60,13 +70,29 @@ mod tests {
     #[test]
     fn attempts_are_found_by_their_task_and_tasks_by_their_attempts() {
         let run = RunId::from_bytes([7; 16]);
-        let keys: Vec<TaskKey> =
-            ["x/a:materialize", "x/b:materialize"].map(|key| key.parse().unwrap()).into();
+        let keys: Vec<TaskKey> = ["x/a:materialize", "x/b:materialize"]
+            .map(|key| key.parse().unwrap())
+            .into();
         let id = |key: &TaskKey, n| DispatchId::new(&run, key, n).attempt_id();
         let lines = [
-            TaskLine { ordinal: 0, item: None, attempts: 2, active: Some(id(&keys[0], 2)) },
-            TaskLine { ordinal: 1, item: Some(3), attempts: 1, active: None },
-            TaskLine { ordinal: 9, item: None, attempts: 1, active: None },
+            TaskLine {
+                ordinal: 0,
+                item: None,
+                attempts: 2,
+                active: Some(id(&keys[0], 2)),
+            },
+            TaskLine {
+                ordinal: 1,
+                item: Some(3),
+                attempts: 1,
+                active: None,
+            },
+            TaskLine {
+                ordinal: 9,
+                item: None,
+                attempts: 1,
+                active: None,
+            },
         ];
         let attempts = Attempts::of(&run, &keys, &lines);
         assert_eq!(attempts.task_of(&id(&keys[0], 1)), Some(&keys[0].id()));

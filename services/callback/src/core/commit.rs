@@ -17,7 +17,11 @@ pub enum NotCommitted {
     #[error("the commit marker at {0} is not a JSON object with run_id and materialization_id")]
     Unreadable(String),
     #[error("the commit marker at {place} is of {field} {found}, not of this attempt")]
-    Foreign { place: String, field: &'static str, found: String },
+    Foreign {
+        place: String,
+        field: &'static str,
+        found: String,
+    },
 }
 
 /// Why a place cannot be one of the attempt's outputs.
@@ -28,8 +32,14 @@ pub struct Elsewhere;
 /// The parts below the base of the folder that `uri` names: of the attempt's tenant and workspace, and somewhere in it
 /// the attempt itself. Nothing in it may climb.
 pub fn folder<'a>(base: &str, uri: &'a str, of: &CallbackPath) -> Result<Vec<&'a str>, Elsewhere> {
-    let below = uri.strip_prefix(base.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
-    let parts: Vec<&str> = below.ok_or(Elsewhere)?.trim_end_matches('/').split('/').collect();
+    let below = uri
+        .strip_prefix(base.trim_end_matches('/'))
+        .and_then(|rest| rest.strip_prefix('/'));
+    let parts: Vec<&str> = below
+        .ok_or(Elsewhere)?
+        .trim_end_matches('/')
+        .split('/')
+        .collect();
     let climbs = |part: &&str| matches!(*part, "" | "." | "..") || part.contains(['\\', '\0']);
     let attempt = of.attempt.to_string();
     match parts.as_slice() {
@@ -55,15 +65,25 @@ pub fn check(
 ) -> Result<(), NotCommitted> {
     let found = Digest::of(marker).to_string();
     if found != reported {
-        return Err(NotCommitted::OtherDigest { place: place.to_owned(), found });
+        return Err(NotCommitted::OtherDigest {
+            place: place.to_owned(),
+            found,
+        });
     }
     let unreadable = || NotCommitted::Unreadable(place.to_owned());
     let told: serde_json::Value = serde_json::from_slice(marker).map_err(|_| unreadable())?;
-    for (field, own) in [("run_id", run.to_string()), ("materialization_id", attempt.to_string())] {
+    for (field, own) in [
+        ("run_id", run.to_string()),
+        ("materialization_id", attempt.to_string()),
+    ] {
         let found = told[field].as_str().ok_or_else(unreadable)?;
         if found != own {
             let (place, found) = (place.to_owned(), found.chars().take(64).collect());
-            return Err(NotCommitted::Foreign { place, field, found });
+            return Err(NotCommitted::Foreign {
+                place,
+                field,
+                found,
+            });
         }
     }
     Ok(())
@@ -106,8 +126,16 @@ mod tests {
             let uri = format!("{BASE}/{}", bad.replace("{}", &attempt));
             assert_eq!(folder(BASE, &uri, &of), Err(Elsewhere), "{uri}");
         }
-        for foreign in ["file:///database/acme/prod/{}", "gs://data/acme/prod/{}", "/data/acme/prod/{}"] {
-            assert_eq!(folder(BASE, &foreign.replace("{}", &attempt), &of), Err(Elsewhere), "{foreign}");
+        for foreign in [
+            "file:///database/acme/prod/{}",
+            "gs://data/acme/prod/{}",
+            "/data/acme/prod/{}",
+        ] {
+            assert_eq!(
+                folder(BASE, &foreign.replace("{}", &attempt), &of),
+                Err(Elsewhere),
+                "{foreign}"
+            );
         }
     }
 
@@ -116,21 +144,44 @@ mod tests {
         let of = path();
         let judge = |marker: &str, digest: Option<&str>| {
             let own = Digest::of(marker.as_bytes()).to_string();
-            check("p", marker.as_bytes(), digest.unwrap_or(&own), &of.run, &of.attempt)
+            check(
+                "p",
+                marker.as_bytes(),
+                digest.unwrap_or(&own),
+                &of.run,
+                &of.attempt,
+            )
         };
-        let marker =
-            |run: &str, attempt: &str| format!(r#"{{"run_id":"{run}","materialization_id":"{attempt}"}}"#);
+        let marker = |run: &str, attempt: &str| {
+            format!(r#"{{"run_id":"{run}","materialization_id":"{attempt}"}}"#)
+        };
         let (run, attempt) = (of.run.to_string(), of.attempt.to_string());
         assert_eq!(judge(&marker(&run, &attempt), None), Ok(()));
-        assert!(matches!(judge(&marker(&run, &attempt), Some("00")), Err(NotCommitted::OtherDigest { .. })));
-        for (text, field) in
-            [(marker("run_b", &attempt), "run_id"), (marker(&run, "other"), "materialization_id")]
-        {
+        assert!(matches!(
+            judge(&marker(&run, &attempt), Some("00")),
+            Err(NotCommitted::OtherDigest { .. })
+        ));
+        for (text, field) in [
+            (marker("run_b", &attempt), "run_id"),
+            (marker(&run, "other"), "materialization_id"),
+        ] {
             let told = judge(&text, None).unwrap_err();
-            assert!(matches!(told, NotCommitted::Foreign { field: at, .. } if at == field), "{told}");
+            assert!(
+                matches!(told, NotCommitted::Foreign { field: at, .. } if at == field),
+                "{told}"
+            );
         }
-        for broken in ["", "[]", "7", r#"{"run_id":7}"#, &format!(r#"{{"run_id":"{run}"}}"#)] {
-            assert!(matches!(judge(broken, None), Err(NotCommitted::Unreadable(_))), "{broken}");
+        for broken in [
+            "",
+            "[]",
+            "7",
+            r#"{"run_id":7}"#,
+            &format!(r#"{{"run_id":"{run}"}}"#),
+        ] {
+            assert!(
+                matches!(judge(broken, None), Err(NotCommitted::Unreadable(_))),
+                "{broken}"
+            );
         }
     }
 }

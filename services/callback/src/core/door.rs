@@ -18,13 +18,18 @@ pub enum Refused {
     OtherCall,
     #[error("the renewal does not let in this call: {0}")]
     Renewal(PresignError),
-    #[error("the renewal is no path for the outcome of this attempt; send the envelope's path for finished")]
+    #[error(
+        "the renewal is no path for the outcome of this attempt; send the envelope's path for finished"
+    )]
     OtherRenewal,
 }
 
 impl Refused {
     pub fn is_expired(self) -> bool {
-        matches!(self, Refused::Presigned(PresignError::Expired) | Refused::Renewal(PresignError::Expired))
+        matches!(
+            self,
+            Refused::Presigned(PresignError::Expired) | Refused::Renewal(PresignError::Expired)
+        )
     }
 }
 
@@ -65,7 +70,11 @@ impl Names<'_> {
 
 impl Door {
     pub fn new(keys: KeyRing, interval: Duration, grace: SignatureGrace) -> Door {
-        Door { keys: keys.tolerating(grace), interval, grace }
+        Door {
+            keys: keys.tolerating(grace),
+            interval,
+            grace,
+        }
     }
 
     /// Time from one beat to the next.
@@ -82,26 +91,49 @@ impl Door {
         now: i64,
     ) -> Result<CallbackPath, Refused> {
         let path = self.signed(shown, verb, now)?;
-        if names.are_of(&path) { Ok(path) } else { Err(Refused::OtherCall) }
+        if names.are_of(&path) {
+            Ok(path)
+        } else {
+            Err(Refused::OtherCall)
+        }
     }
 
     /// The path that was signed for this verb, whatever the call says of itself.
-    pub fn signed(&self, shown: Shown<'_>, verb: CallbackVerb, now: i64) -> Result<CallbackPath, Refused> {
+    pub fn signed(
+        &self,
+        shown: Shown<'_>,
+        verb: CallbackVerb,
+        now: i64,
+    ) -> Result<CallbackPath, Refused> {
         let path = match self.keys.verify_callback(shown.presigned, now) {
             Err(PresignError::Expired) if may_return(verb) && !shown.renewal.is_empty() => {
                 self.returning(shown, now)?
             }
             verified => verified?,
         };
-        if path.verb == verb { Ok(path) } else { Err(Refused::OtherCall) }
+        if path.verb == verb {
+            Ok(path)
+        } else {
+            Err(Refused::OtherCall)
+        }
     }
 
     /// The expired path of a call whose attempt may still tell its outcome.
     fn returning(&self, shown: Shown<'_>, now: i64) -> Result<CallbackPath, Refused> {
         let expired = self.keys.verify_expired_callback(shown.presigned)?;
-        let outcome = self.keys.verify_callback(shown.renewal, now).map_err(Refused::Renewal)?;
-        let wanted = CallbackPath { verb: CallbackVerb::Finished, ..expired.clone() };
-        if outcome == wanted { Ok(expired) } else { Err(Refused::OtherRenewal) }
+        let outcome = self
+            .keys
+            .verify_callback(shown.renewal, now)
+            .map_err(Refused::Renewal)?;
+        let wanted = CallbackPath {
+            verb: CallbackVerb::Finished,
+            ..expired.clone()
+        };
+        if outcome == wanted {
+            Ok(expired)
+        } else {
+            Err(Refused::OtherRenewal)
+        }
     }
 
     /// A fresh signature for a further call of the same attempt: it lives until the worker would count as lost, and a
@@ -114,7 +146,13 @@ impl Door {
         now: i64,
     ) -> String {
         let expires = now.saturating_add(whole_seconds(self.grace.beat_life(heartbeat_timeout)));
-        self.keys.sign_callback(&CallbackPath { verb, ..path.clone() }, expires)
+        self.keys.sign_callback(
+            &CallbackPath {
+                verb,
+                ..path.clone()
+            },
+            expires,
+        )
     }
 }
 
@@ -140,7 +178,11 @@ mod tests {
 
     fn door(kid: &str) -> Door {
         let key = SigningKey::new(kid, [7; 32]).unwrap();
-        Door::new(KeyRing::new(key, []).unwrap(), Duration::from_secs(30), SignatureGrace::default())
+        Door::new(
+            KeyRing::new(key, []).unwrap(),
+            Duration::from_secs(30),
+            SignatureGrace::default(),
+        )
     }
 
     fn path(verb: CallbackVerb) -> CallbackPath {
@@ -168,33 +210,73 @@ mod tests {
         change: impl Fn(&mut [String; 4]),
     ) -> Result<(), Refused> {
         let of = path(verb);
-        let mut names =
-            [of.tenant.to_string(), of.workspace.to_string(), of.run.to_string(), of.attempt.to_string()];
+        let mut names = [
+            of.tenant.to_string(),
+            of.workspace.to_string(),
+            of.run.to_string(),
+            of.attempt.to_string(),
+        ];
         change(&mut names);
         let [tenant, workspace, run_id, attempt_id] = &names;
-        let shown = Shown { presigned: signed, renewal: "" };
-        door.admit(shown, verb, Names { tenant, workspace, run_id, attempt_id }, NOW).map(|_| ())
+        let shown = Shown {
+            presigned: signed,
+            renewal: "",
+        };
+        door.admit(
+            shown,
+            verb,
+            Names {
+                tenant,
+                workspace,
+                run_id,
+                attempt_id,
+            },
+            NOW,
+        )
+        .map(|_| ())
     }
 
     /// A call that comes with the path of its outcome beside its own.
-    fn return_with(door: &Door, presigned: &str, renewal: &str, verb: CallbackVerb) -> Result<(), Refused> {
+    fn return_with(
+        door: &Door,
+        presigned: &str,
+        renewal: &str,
+        verb: CallbackVerb,
+    ) -> Result<(), Refused> {
         let of = path(verb);
         let (run_id, attempt_id) = (&of.run.to_string(), &of.attempt.to_string());
-        let names =
-            Names { tenant: of.tenant.as_str(), workspace: of.workspace.as_str(), run_id, attempt_id };
-        door.admit(Shown { presigned, renewal }, verb, names, NOW).map(|_| ())
+        let names = Names {
+            tenant: of.tenant.as_str(),
+            workspace: of.workspace.as_str(),
+            run_id,
+            attempt_id,
+        };
+        door.admit(Shown { presigned, renewal }, verb, names, NOW)
+            .map(|_| ())
     }
 
     #[test]
     fn a_signature_opens_its_own_call_only() {
         let door = door("k1");
         let signed = signed_at(&door, CallbackVerb::Heartbeat, NOW);
-        assert_eq!(try_with(&door, &signed, CallbackVerb::Heartbeat, |_| {}), Ok(()));
-        for verb in CallbackVerb::ALL.into_iter().filter(|verb| *verb != CallbackVerb::Heartbeat) {
-            assert_eq!(try_with(&door, &signed, verb, |_| {}), Err(Refused::OtherCall), "{verb:?}");
+        assert_eq!(
+            try_with(&door, &signed, CallbackVerb::Heartbeat, |_| {}),
+            Ok(())
+        );
+        for verb in CallbackVerb::ALL
+            .into_iter()
+            .filter(|verb| *verb != CallbackVerb::Heartbeat)
+        {
+            assert_eq!(
+                try_with(&door, &signed, verb, |_| {}),
+                Err(Refused::OtherCall),
+                "{verb:?}"
+            );
         }
         for place in 0..4 {
-            let changed = try_with(&door, &signed, CallbackVerb::Heartbeat, |names| names[place].push('x'));
+            let changed = try_with(&door, &signed, CallbackVerb::Heartbeat, |names| {
+                names[place].push('x')
+            });
             assert_eq!(changed, Err(Refused::OtherCall), "name {place}");
         }
     }
@@ -204,10 +286,17 @@ mod tests {
         let own = door("k1");
         let signed = signed_at(&own, CallbackVerb::Logs, NOW);
         for forged in changed(&signed) {
-            assert!(try_with(&own, &forged, CallbackVerb::Logs, |_| {}).is_err(), "{forged}");
+            assert!(
+                try_with(&own, &forged, CallbackVerb::Logs, |_| {}).is_err(),
+                "{forged}"
+            );
         }
         let old = signed_at(&own, CallbackVerb::Logs, LONG_AGO);
-        assert!(try_with(&own, &old, CallbackVerb::Logs, |_| {}).unwrap_err().is_expired());
+        assert!(
+            try_with(&own, &old, CallbackVerb::Logs, |_| {})
+                .unwrap_err()
+                .is_expired()
+        );
         let foreign = signed_at(&door("k2"), CallbackVerb::Logs, NOW);
         assert_eq!(
             try_with(&own, &foreign, CallbackVerb::Logs, |_| {}),
@@ -235,11 +324,19 @@ mod tests {
             (Duration::from_secs(86_400), 86_400),
         ] {
             let signed_ago = |ago: i64| {
-                door.renew(&path(CallbackVerb::Heartbeat), CallbackVerb::Heartbeat, timeout, NOW - ago)
+                door.renew(
+                    &path(CallbackVerb::Heartbeat),
+                    CallbackVerb::Heartbeat,
+                    timeout,
+                    NOW - ago,
+                )
             };
             let tried = |ago| try_with(&door, &signed_ago(ago), CallbackVerb::Heartbeat, |_| {});
             assert_eq!(tried(seconds + grace), Ok(()), "{timeout:?}");
-            assert!(tried(seconds + grace + 1).unwrap_err().is_expired(), "{timeout:?}");
+            assert!(
+                tried(seconds + grace + 1).unwrap_err().is_expired(),
+                "{timeout:?}"
+            );
         }
     }
 
@@ -249,8 +346,17 @@ mod tests {
         let outcome = signed_at(&door, CallbackVerb::Finished, NOW);
         for verb in [CallbackVerb::Heartbeat, CallbackVerb::Logs] {
             let expired = signed_at(&door, verb, LONG_AGO);
-            assert!(return_with(&door, &expired, "", verb).unwrap_err().is_expired(), "{verb:?}");
-            assert_eq!(return_with(&door, &expired, &outcome, verb), Ok(()), "{verb:?}");
+            assert!(
+                return_with(&door, &expired, "", verb)
+                    .unwrap_err()
+                    .is_expired(),
+                "{verb:?}"
+            );
+            assert_eq!(
+                return_with(&door, &expired, &outcome, verb),
+                Ok(()),
+                "{verb:?}"
+            );
         }
     }
 
@@ -258,38 +364,80 @@ mod tests {
     fn f15_a_renewal_lets_in_nothing_but_a_beat_or_logs_of_its_own_attempt() {
         let door = door("k1");
         let beat = CallbackVerb::Heartbeat;
-        let (expired, outcome) =
-            (signed_at(&door, beat, LONG_AGO), signed_at(&door, CallbackVerb::Finished, NOW));
-        let foreign =
-            door.renew(&path_of("1", CallbackVerb::Finished), CallbackVerb::Finished, HEARTBEAT_TIMEOUT, NOW);
-        assert_eq!(return_with(&door, &expired, &foreign, beat), Err(Refused::OtherRenewal));
-        for verb in CallbackVerb::ALL.into_iter().filter(|verb| *verb != CallbackVerb::Finished) {
+        let (expired, outcome) = (
+            signed_at(&door, beat, LONG_AGO),
+            signed_at(&door, CallbackVerb::Finished, NOW),
+        );
+        let foreign = door.renew(
+            &path_of("1", CallbackVerb::Finished),
+            CallbackVerb::Finished,
+            HEARTBEAT_TIMEOUT,
+            NOW,
+        );
+        assert_eq!(
+            return_with(&door, &expired, &foreign, beat),
+            Err(Refused::OtherRenewal)
+        );
+        for verb in CallbackVerb::ALL
+            .into_iter()
+            .filter(|verb| *verb != CallbackVerb::Finished)
+        {
             let other = signed_at(&door, verb, NOW);
-            assert_eq!(return_with(&door, &expired, &other, beat), Err(Refused::OtherRenewal), "{verb:?}");
+            assert_eq!(
+                return_with(&door, &expired, &other, beat),
+                Err(Refused::OtherRenewal),
+                "{verb:?}"
+            );
         }
         let late = signed_at(&door, CallbackVerb::Finished, LONG_AGO);
-        assert!(return_with(&door, &expired, &late, beat).unwrap_err().is_expired());
+        assert!(
+            return_with(&door, &expired, &late, beat)
+                .unwrap_err()
+                .is_expired()
+        );
         for verb in [CallbackVerb::Start, CallbackVerb::Finished] {
             let expired = signed_at(&door, verb, LONG_AGO);
-            assert!(return_with(&door, &expired, &outcome, verb).unwrap_err().is_expired(), "{verb:?}");
+            assert!(
+                return_with(&door, &expired, &outcome, verb)
+                    .unwrap_err()
+                    .is_expired(),
+                "{verb:?}"
+            );
         }
         let of_logs = signed_at(&door, CallbackVerb::Logs, LONG_AGO);
-        assert_eq!(return_with(&door, &of_logs, &outcome, beat), Err(Refused::OtherCall));
+        assert_eq!(
+            return_with(&door, &of_logs, &outcome, beat),
+            Err(Refused::OtherCall)
+        );
     }
 
     #[test]
     fn f15_a_renewal_helps_no_forger() {
         let door = door("k1");
         let beat = CallbackVerb::Heartbeat;
-        let (expired, outcome) =
-            (signed_at(&door, beat, LONG_AGO), signed_at(&door, CallbackVerb::Finished, NOW));
+        let (expired, outcome) = (
+            signed_at(&door, beat, LONG_AGO),
+            signed_at(&door, CallbackVerb::Finished, NOW),
+        );
         for forged in changed(&expired) {
-            assert!(return_with(&door, &forged, &outcome, beat).is_err(), "{forged}");
+            assert!(
+                return_with(&door, &forged, &outcome, beat).is_err(),
+                "{forged}"
+            );
         }
         for forged in changed(&outcome) {
-            assert!(return_with(&door, &expired, &forged, beat).is_err(), "{forged}");
+            assert!(
+                return_with(&door, &expired, &forged, beat).is_err(),
+                "{forged}"
+            );
         }
-        assert_eq!(return_with(&door, &outcome, &outcome, beat), Err(Refused::OtherCall));
-        assert_eq!(return_with(&door, &outcome, &expired, beat), Err(Refused::OtherCall));
+        assert_eq!(
+            return_with(&door, &outcome, &outcome, beat),
+            Err(Refused::OtherCall)
+        );
+        assert_eq!(
+            return_with(&door, &outcome, &expired, beat),
+            Err(Refused::OtherCall)
+        );
     }
 }

@@ -49,7 +49,10 @@ impl CallbackService for Callback {
         request: Request<v1::StartAttemptRequest>,
     ) -> Result<Response<v1::StartAttemptResponse>, Status> {
         let (metadata, _, asked) = request.into_parts();
-        Ok(Response::new(self.start(shown(&metadata)?, asked, current_trace()).await?))
+        Ok(Response::new(
+            self.start(shown(&metadata)?, asked, current_trace())
+                .await?,
+        ))
     }
 
     async fn heartbeat(
@@ -73,34 +76,51 @@ impl CallbackService for Callback {
         request: Request<v1::FinishAttemptRequest>,
     ) -> Result<Response<v1::FinishAttemptResponse>, Status> {
         let (metadata, _, asked) = request.into_parts();
-        Ok(Response::new(self.finish(shown(&metadata)?, asked, current_trace()).await?))
+        Ok(Response::new(
+            self.finish(shown(&metadata)?, asked, current_trace())
+                .await?,
+        ))
     }
 
     async fn stream_callbacks(
         &self,
         request: Request<Streaming<v1::StreamCallbacksRequest>>,
     ) -> Result<Response<Answers<v1::StreamCallbacksResponse>>, Status> {
-        Ok(Response::new(stream::stream_callbacks(self.clone(), request.into_inner())))
+        Ok(Response::new(stream::stream_callbacks(
+            self.clone(),
+            request.into_inner(),
+        )))
     }
 
     async fn tail_logs(
         &self,
         request: Request<v1::TailLogsRequest>,
     ) -> Result<Response<Answers<v1::TailLogsResponse>>, Status> {
-        Ok(Response::new(tail_logs::tail_logs(self, request.into_inner()).await?))
+        Ok(Response::new(
+            tail_logs::tail_logs(self, request.into_inner()).await?,
+        ))
     }
 }
 
 /// The trace of the call being served, for the event that records it.
 pub(crate) fn current_trace() -> Option<v1::TraceContext> {
     let trace = servo_mesh::current_trace()?;
-    Some(v1::TraceContext { traceparent: trace.to_string(), tracestate: trace.state().to_owned() })
+    Some(v1::TraceContext {
+        traceparent: trace.to_string(),
+        tracestate: trace.state().to_owned(),
+    })
 }
 
 fn shown(metadata: &MetadataMap) -> Result<Shown<'_>, Error> {
     let text = |name| metadata.get(name).and_then(|value| value.to_str().ok());
     let missing = || {
-        Error::new(Reason::SignatureInvalid, "the call carries no servo-presigned; send the envelope's path")
+        Error::new(
+            Reason::SignatureInvalid,
+            "the call carries no servo-presigned; send the envelope's path",
+        )
     };
-    Ok(Shown { presigned: text(PRESIGNED).ok_or_else(missing)?, renewal: text(RENEWAL).unwrap_or_default() })
+    Ok(Shown {
+        presigned: text(PRESIGNED).ok_or_else(missing)?,
+        renewal: text(RENEWAL).unwrap_or_default(),
+    })
 }

@@ -37,10 +37,16 @@ pub(super) fn check(finished: &mut v1::TaskFinished) -> Result<(), Error> {
 /// What starts and outcomes say alike.
 pub(super) fn attempt(task: Option<&v1::TaskRef>, worker_id: &str) -> Result<(), Error> {
     if task.is_none() {
-        return Err(Error::bad_field("task", "is not given; the envelope names it"));
+        return Err(Error::bad_field(
+            "task",
+            "is not given; the envelope names it",
+        ));
     }
     if !worker_id.is_empty() && worker_id.parse::<WorkerId>().is_err() {
-        return Err(Error::bad_field("worker_id", "is no worker's id; give the one of the registration"));
+        return Err(Error::bad_field(
+            "worker_id",
+            "is no worker's id; give the one of the registration",
+        ));
     }
     Ok(())
 }
@@ -51,27 +57,44 @@ pub(super) fn time(field: &str, at: Option<&prost_types::Timestamp>) -> Result<(
     };
     match at.is_none_or(fits) {
         true => Ok(()),
-        false => Err(Error::bad_field(field, "is no time from 1970 to 9999; give seconds since 1970")),
+        false => Err(Error::bad_field(
+            field,
+            "is no time from 1970 to 9999; give seconds since 1970",
+        )),
     }
 }
 
 /// Postgres keeps no NUL in texts, and what is told of an error is told in its first pages.
 fn clean(finished: &mut v1::TaskFinished) {
     if let Some(error) = &mut finished.error {
-        [&mut error.message, &mut error.r#type, &mut error.location, &mut error.hint, &mut error.traceback]
-            .into_iter()
-            .for_each(without_nul);
+        [
+            &mut error.message,
+            &mut error.r#type,
+            &mut error.location,
+            &mut error.hint,
+            &mut error.traceback,
+        ]
+        .into_iter()
+        .for_each(without_nul);
         cut(&mut error.message, MESSAGE_BYTES_MAX);
         cut(&mut error.traceback, TRACEBACK_BYTES_MAX);
     }
     without_nul(&mut finished.skip_reason);
     cut(&mut finished.skip_reason, MESSAGE_BYTES_MAX);
     for check in &mut finished.checks {
-        [&mut check.name, &mut check.message, &mut check.actual, &mut check.expected]
-            .into_iter()
-            .for_each(without_nul);
+        [
+            &mut check.name,
+            &mut check.message,
+            &mut check.actual,
+            &mut check.expected,
+        ]
+        .into_iter()
+        .for_each(without_nul);
     }
-    finished.outputs.iter_mut().for_each(|output| without_nul(&mut output.code_version));
+    finished
+        .outputs
+        .iter_mut()
+        .for_each(|output| without_nul(&mut output.code_version));
 }
 
 fn without_nul(text: &mut String) {
@@ -103,7 +126,8 @@ fn outputs(outputs: &[v1::Output]) -> Result<(), Error> {
             partition.map_err(|fault| Error::bad_field(at("partition_key"), fault.to_string()))?;
         }
         if !seen.insert(key.canonical()) {
-            let told = format!("names {key} a second time; an attempt makes one version of an asset");
+            let told =
+                format!("names {key} a second time; an attempt makes one version of an asset");
             return Err(Error::bad_field(at("asset_key"), told));
         }
     }
@@ -134,14 +158,39 @@ fn size(finished: &v1::TaskFinished) -> Result<(), Error> {
         return Ok(());
     }
     let lengths = [
-        ("outputs", finished.outputs.iter().map(Message::encoded_len).sum::<usize>()),
-        ("checks", finished.checks.iter().map(Message::encoded_len).sum()),
-        ("items", finished.items.as_ref().map_or(0, Message::encoded_len)),
-        ("sensor", finished.sensor.as_ref().map_or(0, Message::encoded_len)),
-        ("error", finished.error.as_ref().map_or(0, Message::encoded_len)),
-        ("usage", finished.usage.as_ref().map_or(0, Message::encoded_len)),
+        (
+            "outputs",
+            finished
+                .outputs
+                .iter()
+                .map(Message::encoded_len)
+                .sum::<usize>(),
+        ),
+        (
+            "checks",
+            finished.checks.iter().map(Message::encoded_len).sum(),
+        ),
+        (
+            "items",
+            finished.items.as_ref().map_or(0, Message::encoded_len),
+        ),
+        (
+            "sensor",
+            finished.sensor.as_ref().map_or(0, Message::encoded_len),
+        ),
+        (
+            "error",
+            finished.error.as_ref().map_or(0, Message::encoded_len),
+        ),
+        (
+            "usage",
+            finished.usage.as_ref().map_or(0, Message::encoded_len),
+        ),
     ];
-    let (field, of_it) = lengths.into_iter().max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
+    let (field, of_it) = lengths
+        .into_iter()
+        .max_by_key(|(_, bytes)| *bytes)
+        .unwrap_or_default();
     let told = format!(
         "the outcome has {bytes} bytes and may have {most}; shorten {field}, which has {of_it} of them"
     );
@@ -153,22 +202,34 @@ mod tests {
     use super::*;
 
     fn output(asset_key: &str) -> v1::Output {
-        v1::Output { asset_key: asset_key.to_owned(), ..Default::default() }
+        v1::Output {
+            asset_key: asset_key.to_owned(),
+            ..Default::default()
+        }
     }
 
     fn given() -> v1::TaskFinished {
-        v1::TaskFinished { task: Some(v1::TaskRef::default()), ..Default::default() }
+        v1::TaskFinished {
+            task: Some(v1::TaskRef::default()),
+            ..Default::default()
+        }
     }
 
     /// The field that is refused, or nothing.
     fn refused(change: impl FnOnce(&mut v1::TaskFinished)) -> String {
         let mut finished = given();
         change(&mut finished);
-        check(&mut finished).err().map_or_else(String::new, |error| error.to_string())
+        check(&mut finished)
+            .err()
+            .map_or_else(String::new, |error| error.to_string())
     }
 
     fn items(count: u32, given: usize) -> Option<v1::MappedItems> {
-        Some(v1::MappedItems { count, items_json: vec!["1".to_owned(); given], uri: String::new() })
+        Some(v1::MappedItems {
+            count,
+            items_json: vec!["1".to_owned(); given],
+            uri: String::new(),
+        })
     }
 
     #[test]
@@ -177,15 +238,27 @@ mod tests {
         for (field, told) in [
             ("task:", refused(|f| f.task = None)),
             ("worker_id:", refused(|f| f.worker_id = "me\0".to_owned())),
-            ("start_time:", refused(|f| f.start_time = at(-1_000_000_000_000, 0))),
+            (
+                "start_time:",
+                refused(|f| f.start_time = at(-1_000_000_000_000, 0)),
+            ),
             ("start_time:", refused(|f| f.start_time = at(i64::MAX, 0))),
             ("end_time:", refused(|f| f.end_time = at(1, -1))),
-            ("outputs[0].asset_key:", refused(|f| f.outputs = vec![output("n/\0")])),
-            ("outputs[1].asset_key:", refused(|f| f.outputs = vec![output("n/a"), output("n/a")])),
+            (
+                "outputs[0].asset_key:",
+                refused(|f| f.outputs = vec![output("n/\0")]),
+            ),
+            (
+                "outputs[1].asset_key:",
+                refused(|f| f.outputs = vec![output("n/a"), output("n/a")]),
+            ),
             (
                 "outputs[0].partition_key:",
                 refused(|f| {
-                    f.outputs = vec![v1::Output { partition_key: "\0".to_owned(), ..output("n/a") }];
+                    f.outputs = vec![v1::Output {
+                        partition_key: "\0".to_owned(),
+                        ..output("n/a")
+                    }];
                 }),
             ),
             ("items.count:", refused(|f| f.items = items(u32::MAX, 0))),
@@ -194,16 +267,27 @@ mod tests {
             (
                 "items.uri:",
                 refused(|f| {
-                    f.items =
-                        Some(v1::MappedItems { count: 1, uri: "gs://x".to_owned(), ..Default::default() });
+                    f.items = Some(v1::MappedItems {
+                        count: 1,
+                        uri: "gs://x".to_owned(),
+                        ..Default::default()
+                    });
                 }),
             ),
-            ("checks:", refused(|f| f.checks = vec![v1::CheckResult::default(); CHECKS_PER_ATTEMPT_MAX + 1])),
+            (
+                "checks:",
+                refused(|f| {
+                    f.checks = vec![v1::CheckResult::default(); CHECKS_PER_ATTEMPT_MAX + 1]
+                }),
+            ),
             (
                 "the outcome has",
                 refused(|f| {
                     let metadata = [("k".to_owned(), "v".repeat(EVENT_BYTES_MAX))].into();
-                    f.outputs = vec![v1::Output { metadata, ..output("n/a") }];
+                    f.outputs = vec![v1::Output {
+                        metadata,
+                        ..output("n/a")
+                    }];
                 }),
             ),
         ] {
@@ -218,17 +302,31 @@ mod tests {
             traceback: "x".repeat(1 << 20),
             ..Default::default()
         };
-        let mut finished = v1::TaskFinished { error: Some(error), ..given() };
+        let mut finished = v1::TaskFinished {
+            error: Some(error),
+            ..given()
+        };
         check(&mut finished).unwrap();
         let error = finished.error.unwrap();
-        assert!(error.message.starts_with("a\u{fffd}b") && error.message.len() <= MESSAGE_BYTES_MAX);
+        assert!(
+            error.message.starts_with("a\u{fffd}b") && error.message.len() <= MESSAGE_BYTES_MAX
+        );
         assert_eq!(error.traceback.len(), TRACEBACK_BYTES_MAX);
     }
 
     #[test]
     fn what_is_in_order_passes() {
-        let now = Some(prost_types::Timestamp { seconds: 1_800_000_000, nanos: 5 });
-        assert_eq!(refused(|f| (f.start_time, f.items) = (now, items(2, 2))), "");
-        assert_eq!(refused(|f| f.outputs = vec![output("n/a"), output("n/b")]), "");
+        let now = Some(prost_types::Timestamp {
+            seconds: 1_800_000_000,
+            nanos: 5,
+        });
+        assert_eq!(
+            refused(|f| (f.start_time, f.items) = (now, items(2, 2))),
+            ""
+        );
+        assert_eq!(
+            refused(|f| f.outputs = vec![output("n/a"), output("n/b")]),
+            ""
+        );
     }
 }

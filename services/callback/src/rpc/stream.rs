@@ -37,31 +37,48 @@ async fn listen(
             tokio::spawn(async move {
                 let number = item.number;
                 let result = answer(&callback, item).await;
-                let _ = results.send(v1::CallbackResult { number, result: Some(result) });
+                let _ = results.send(v1::CallbackResult {
+                    number,
+                    result: Some(result),
+                });
             });
         }
     }
 }
 
 async fn answer(callback: &Callback, item: v1::CallbackItem) -> Answer {
-    let shown = Shown { presigned: &item.presigned, renewal: &item.renewal };
+    let shown = Shown {
+        presigned: &item.presigned,
+        renewal: &item.renewal,
+    };
     let trace = item.trace;
     let answered = match item.call {
         Some(Call::Start(asked)) => callback.start(shown, asked, trace).await.map(Answer::Start),
         Some(Call::Heartbeat(asked)) => callback.beat(shown, asked).await.map(Answer::Heartbeat),
         Some(Call::Logs(asked)) => callback.append(shown, asked).await.map(Answer::Logs),
-        Some(Call::Finish(asked)) => callback.finish(shown, asked, trace).await.map(Answer::Finish),
-        None => Err(Error::bad_field("call", "is not given, or of a kind that is not known here")),
+        Some(Call::Finish(asked)) => callback
+            .finish(shown, asked, trace)
+            .await
+            .map(Answer::Finish),
+        None => Err(Error::bad_field(
+            "call",
+            "is not given, or of a kind that is not known here",
+        )),
     };
     answered.unwrap_or_else(|error| Answer::Refusal(refusal(&error)))
 }
 
 fn refusal(error: &Error) -> v1::CallbackRefusal {
-    let again =
-        matches!(error.reason(), Reason::NotReady | Reason::NotHolder | Reason::DependencyUnavailable);
+    let again = matches!(
+        error.reason(),
+        Reason::NotReady | Reason::NotHolder | Reason::DependencyUnavailable
+    );
     v1::CallbackRefusal {
         reason: error.reason().into(),
         message: error.to_string(),
-        retry_after: again.then_some(prost_types::Duration { seconds: 1, nanos: 0 }),
+        retry_after: again.then_some(prost_types::Duration {
+            seconds: 1,
+            nanos: 0,
+        }),
     }
 }

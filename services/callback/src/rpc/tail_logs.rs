@@ -37,7 +37,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often a stream on which nothing comes says that it is there.
 const STILL_HERE: Duration = Duration::from_secs(15);
 
-pub(super) async fn tail_logs(callback: &Callback, asked: v1::TailLogsRequest) -> Result<Tailed, Error> {
+pub(super) async fn tail_logs(
+    callback: &Callback,
+    asked: v1::TailLogsRequest,
+) -> Result<Tailed, Error> {
     let mut tail = Tail::begin(callback.clone(), asked).await?;
     let bell = callback.logs.listen(tail.run);
     let (outbox, told) = mpsc::channel(MESSAGES_WAITING_MAX);
@@ -82,12 +85,18 @@ struct Look {
 
 impl Tail {
     async fn begin(callback: Callback, asked: v1::TailLogsRequest) -> Result<Tail, Error> {
-        let bad = |field: &str, fault: &dyn std::fmt::Display| Error::bad_field(field, fault.to_string());
-        let run: RunId = asked.run_id.parse().map_err(|fault| bad("run_id", &fault))?;
+        let bad =
+            |field: &str, fault: &dyn std::fmt::Display| Error::bad_field(field, fault.to_string());
+        let run: RunId = asked
+            .run_id
+            .parse()
+            .map_err(|fault| bad("run_id", &fault))?;
         let wanted = match (asked.attempt_id.as_str(), asked.task_id.as_str()) {
             ("", "") => Wanted::Run,
             ("", task) => Wanted::Task(task.parse().map_err(|fault| bad("task_id", &fault))?),
-            (attempt, _) => Wanted::Attempt(attempt.parse().map_err(|fault| bad("attempt_id", &fault))?),
+            (attempt, _) => {
+                Wanted::Attempt(attempt.parse().map_err(|fault| bad("attempt_id", &fault))?)
+            }
         };
         if asked.last_lines as usize > LAST_LINES_MAX {
             return Err(Error::bad_field(
@@ -107,7 +116,11 @@ impl Tail {
             leave_out: 0,
         };
         let store = tail.callback.store.clone();
-        let mut tx = store.requests().begin(&tail.asked.tenant).await.map_err(unavailable)?;
+        let mut tx = store
+            .requests()
+            .begin(&tail.asked.tenant)
+            .await
+            .map_err(unavailable)?;
         tail.learn(&mut tx).await?;
         tail.check_task()?;
         if arrival.is_none() && tail.asked.last_lines > 0 {
@@ -151,7 +164,11 @@ impl Tail {
 
     async fn look(&mut self) -> Result<Look, Error> {
         let store = self.callback.store.clone();
-        let mut tx = store.requests().begin(&self.asked.tenant).await.map_err(unavailable)?;
+        let mut tx = store
+            .requests()
+            .begin(&self.asked.tenant)
+            .await
+            .map_err(unavailable)?;
         // Before the lines are read: what is stored until the end is seen then.
         let run_ended = self.run_row(&mut tx).await?.2;
         let selective = !matches!(self.wanted, Wanted::Run);
@@ -169,12 +186,19 @@ impl Tail {
             )
             .await
             .map_err(unavailable)?;
-        if batches.iter().any(|(_, attempt, _)| self.attempts.task_of(&attempt_id(*attempt)).is_none()) {
+        if batches
+            .iter()
+            .any(|(_, attempt, _)| self.attempts.task_of(&attempt_id(*attempt)).is_none())
+        {
             self.learn(&mut tx).await?;
         }
         tx.commit().await.map_err(unavailable)?;
         let caught_up = (batches.len() as i64) < BATCHES_PER_LOOK;
-        Ok(Look { batches, ended, caught_up })
+        Ok(Look {
+            batches,
+            ended,
+            caught_up,
+        })
     }
 
     /// Looks for the place from which on there are as many lines as wanted.
@@ -214,7 +238,10 @@ impl Tail {
             .bind(&self.asked.workspace);
         let row = tx.optional(select).await.map_err(unavailable)?;
         row.ok_or_else(|| {
-            let told = format!("there is no run {} in workspace `{}`", self.run, self.asked.workspace);
+            let told = format!(
+                "there is no run {} in workspace `{}`",
+                self.run, self.asked.workspace
+            );
             Error::new(Reason::RunNotFound, told)
         })
     }
@@ -222,7 +249,9 @@ impl Tail {
     /// Reads which attempts there are, and the plan that names them.
     async fn learn(&mut self, tx: &mut TenantTx) -> Result<(), Error> {
         let (number, plan_id, _) = self.run_row(tx).await?;
-        let Some(plan_id) = plan_id else { return Ok(()) };
+        let Some(plan_id) = plan_id else {
+            return Ok(());
+        };
         if self.keys.is_empty() {
             let select = query(include_str!("../store/tail_plan.sql"))
                 .bind(&self.asked.tenant)
@@ -233,19 +262,25 @@ impl Tail {
             self.keys = keys(&plan).map_err(|fault| Error::new(Reason::Internal, fault))?;
         }
         let select = query(include_str!("../store/tail_tasks.sql")).bind(number);
-        let rows: Vec<(i32, i32, i32, Option<Uuid>, i16)> = tx.all(select).await.map_err(unavailable)?;
+        let rows: Vec<(i32, i32, i32, Option<Uuid>, i16)> =
+            tx.all(select).await.map_err(unavailable)?;
         let lines: Vec<TaskLine> = rows.into_iter().map(task_line).collect();
         self.attempts = Attempts::of(&self.run, &self.keys, &lines);
         Ok(())
     }
 
     fn check_task(&self) -> Result<(), Error> {
-        let Wanted::Task(task) = &self.wanted else { return Ok(()) };
+        let Wanted::Task(task) = &self.wanted else {
+            return Ok(());
+        };
         let planned = self.keys.iter().any(|key| key.id() == *task);
         if planned || !self.attempts.of_task(task).is_empty() {
             return Ok(());
         }
-        Err(Error::new(Reason::TaskNotFound, format!("run {} has no task {task}", self.run)))
+        Err(Error::new(
+            Reason::TaskNotFound,
+            format!("run {} has no task {task}", self.run),
+        ))
     }
 
     fn attempts_wanted(&self) -> Option<Vec<Uuid>> {
@@ -266,7 +301,11 @@ impl Tail {
     }
 
     /// Whole batches, so that a token leads past them; the last says whether that was all.
-    fn messages(&mut self, batches: Vec<Batch>, caught_up: bool) -> Result<Vec<v1::TailLogsResponse>, Error> {
+    fn messages(
+        &mut self,
+        batches: Vec<Batch>,
+        caught_up: bool,
+    ) -> Result<Vec<v1::TailLogsResponse>, Error> {
         let mut messages = Vec::new();
         let (mut lines, mut bytes) = (Vec::new(), 0);
         for (arrival, attempt, batch) in batches {
@@ -275,8 +314,15 @@ impl Tail {
                 bytes = 0;
             }
             let attempt = attempt_id(attempt);
-            let task_id = self.attempts.task_of(&attempt).map(TaskId::to_string).unwrap_or_default();
-            let wanted = self.lines(&batch)?.into_iter().skip(std::mem::take(&mut self.leave_out));
+            let task_id = self
+                .attempts
+                .task_of(&attempt)
+                .map(TaskId::to_string)
+                .unwrap_or_default();
+            let wanted = self
+                .lines(&batch)?
+                .into_iter()
+                .skip(std::mem::take(&mut self.leave_out));
             lines.extend(wanted.map(|line| v1::LogLine {
                 task_id: task_id.clone(),
                 attempt_id: attempt.to_string(),
@@ -292,22 +338,36 @@ impl Tail {
     fn message(&self, lines: Vec<v1::LogLine>, caught_up: bool) -> v1::TailLogsResponse {
         let cursor = self.arrival.to_string();
         let resume_token = self.callback.tokens.write(&list(&self.asked), &cursor);
-        v1::TailLogsResponse { resume_token, lines, caught_up }
+        v1::TailLogsResponse {
+            resume_token,
+            lines,
+            caught_up,
+        }
     }
 
     /// The lines of a batch that are important enough, after a word about those that the worker had to drop.
     fn lines(&self, batch: &[u8]) -> Result<Vec<v1::LogLine>, Error> {
         let stored = v1::AppendLogsRequest::decode(batch).map_err(|error| {
-            Error::new(Reason::Internal, format!("a stored batch of lines is broken: {error}"))
+            Error::new(
+                Reason::Internal,
+                format!("a stored batch of lines is broken: {error}"),
+            )
         })?;
         let dropped = (stored.dropped_lines > 0).then(|| v1::LogLine {
             stream: v1::LogStream::Worker.into(),
             level: v1::LogLevel::Warning.into(),
-            text: format!("{} lines were dropped here by the worker", stored.dropped_lines),
+            text: format!(
+                "{} lines were dropped here by the worker",
+                stored.dropped_lines
+            ),
             ..v1::LogLine::default()
         });
         let least = self.asked.min_level;
-        Ok(dropped.into_iter().chain(stored.lines).filter(|line| importance(line) >= least).collect())
+        Ok(dropped
+            .into_iter()
+            .chain(stored.lines)
+            .filter(|line| importance(line) >= least)
+            .collect())
     }
 }
 
@@ -321,10 +381,15 @@ fn importance(line: &v1::LogLine) -> i32 {
 
 fn keys(plan: &[u8]) -> Result<Vec<TaskKey>, String> {
     let plan = v1::Plan::decode(plan).map_err(|error| error.to_string())?;
-    plan.tasks.iter().map(|task| task.task_key.parse().map_err(|fault| format!("{fault}"))).collect()
+    plan.tasks
+        .iter()
+        .map(|task| task.task_key.parse().map_err(|fault| format!("{fault}")))
+        .collect()
 }
 
-fn task_line((ordinal, item, attempts, active, state): (i32, i32, i32, Option<Uuid>, i16)) -> TaskLine {
+fn task_line(
+    (ordinal, item, attempts, active, state): (i32, i32, i32, Option<Uuid>, i16),
+) -> TaskLine {
     let goes_on = TaskState::from_code(state).is_some_and(TaskState::has_attempt);
     TaskLine {
         ordinal: ordinal.unsigned_abs(),
@@ -340,7 +405,14 @@ fn attempt_id(id: Uuid) -> AttemptId {
 
 /// What a token belongs to; the wish to follow may change.
 fn list(asked: &v1::TailLogsRequest) -> [&str; 6] {
-    ["logs", &asked.tenant, &asked.workspace, &asked.run_id, &asked.task_id, &asked.attempt_id]
+    [
+        "logs",
+        &asked.tenant,
+        &asked.workspace,
+        &asked.run_id,
+        &asked.task_id,
+        &asked.attempt_id,
+    ]
 }
 
 fn resume_at(callback: &Callback, asked: &v1::TailLogsRequest) -> Result<Option<i64>, Error> {
@@ -349,7 +421,10 @@ fn resume_at(callback: &Callback, asked: &v1::TailLogsRequest) -> Result<Option<
         Error::new(Reason::ResumeTokenExpired, format!("resume_token: {told}"))
             .and_bad_field("resume_token", told)
     };
-    let cursor = callback.tokens.read(&list(asked), &asked.resume_token).map_err(expired)?;
+    let cursor = callback
+        .tokens
+        .read(&list(asked), &asked.resume_token)
+        .map_err(expired)?;
     Ok(cursor.and_then(|cursor| cursor.parse().ok()))
 }
 

@@ -18,9 +18,15 @@ use super::workers::{Worker, WorkerKey, Workers};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Make the envelope of this accepted attempt and send it to its worker.
-    Deliver { worker: WorkerKey, attempt: AttemptId },
+    Deliver {
+        worker: WorkerKey,
+        attempt: AttemptId,
+    },
     /// Tell the worker to stop this attempt.
-    Cancel { worker: WorkerKey, attempt: AttemptId },
+    Cancel {
+        worker: WorkerKey,
+        attempt: AttemptId,
+    },
     /// Read this plan and tell its shape.
     Read(PlanRef),
 }
@@ -128,15 +134,21 @@ impl Admission {
     pub fn reach(&mut self, mut worker: Worker) {
         let key = worker.key();
         let has = self.attempts_of(&key).count();
-        worker.credits = worker.slots.saturating_sub(u32::try_from(has).unwrap_or(u32::MAX));
+        worker.credits = worker
+            .slots
+            .saturating_sub(u32::try_from(has).unwrap_or(u32::MAX));
         self.workers.join(worker);
-        let waiting = self.attempts_of(&key).filter(|live| live.phase == Phase::Accepted);
+        let waiting = self
+            .attempts_of(&key)
+            .filter(|live| live.phase == Phase::Accepted);
         let mut waiting: Vec<_> = waiting
             .filter(|live| live.order.is_some() && !live.cancelling)
             .map(|live| live.attempt_id)
             .collect();
         waiting.sort_unstable();
-        waiting.into_iter().for_each(|attempt| self.deliver(attempt));
+        waiting
+            .into_iter()
+            .for_each(|attempt| self.deliver(attempt));
         self.stir(key.tenant.as_ref());
     }
 
@@ -144,7 +156,9 @@ impl Admission {
     pub fn join(&mut self, mut worker: Worker) {
         let key = worker.key();
         let coming = self.attempts_of(&key).filter(|live| live.has_credit());
-        worker.credits = worker.credits.saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
+        worker.credits = worker
+            .credits
+            .saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
         self.workers.join(worker);
         self.stir(key.tenant.as_ref());
     }
@@ -173,10 +187,18 @@ impl Admission {
     /// A worker that connects says what it has. What it should have and does not is sent again, unless it was sent to
     /// another process of this worker; what it should not have is to be stopped.
     pub fn compare(&mut self, worker: &WorkerKey, has: &BTreeSet<AttemptId>) {
-        let Some(session) = self.workers.get(worker).map(|worker| worker.session.clone()) else { return };
+        let Some(session) = self
+            .workers
+            .get(worker)
+            .map(|worker| worker.session.clone())
+        else {
+            return;
+        };
         let expected = self.attempts_of(worker);
         let mut missing: Vec<_> = expected
-            .filter(|live| !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some())
+            .filter(|live| {
+                !has.contains(&live.attempt_id) && !live.cancelling && live.order.is_some()
+            })
             .filter(|live| match live.phase {
                 Phase::Accepted => true,
                 Phase::Sent => live.sent_to.as_ref() == Some(&session),
@@ -186,29 +208,46 @@ impl Admission {
             .collect();
         missing.sort_unstable();
         for attempt in missing {
-            if self.live.get(&attempt).is_some_and(|live| live.phase == Phase::Sent) {
+            if self
+                .live
+                .get(&attempt)
+                .is_some_and(|live| live.phase == Phase::Sent)
+            {
                 self.workers.spend_credit(worker);
             }
             self.deliver(attempt);
         }
         // Only where all is known an unknown attempt is a lost one.
-        let all_told =
-            worker.tenant.as_ref().is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
+        let all_told = worker
+            .tenant
+            .as_ref()
+            .is_some_and(|tenant| self.streams.all_told(tenant.admission_shard()));
         for &attempt in has.iter().filter(|_| all_told) {
-            if self.live.get(&attempt).is_none_or(|live| live.cancelling && live.may_be_with(worker)) {
-                self.effects.push(Effect::Cancel { worker: worker.clone(), attempt });
+            if self
+                .live
+                .get(&attempt)
+                .is_none_or(|live| live.cancelling && live.may_be_with(worker))
+            {
+                self.effects.push(Effect::Cancel {
+                    worker: worker.clone(),
+                    attempt,
+                });
             }
         }
     }
 
     /// Live attempts of a tenant.
     pub fn live_of<'a>(&'a self, tenant: &'a TenantId) -> impl Iterator<Item = &'a Live> {
-        self.live.values().filter(move |live| live.tenant == *tenant)
+        self.live
+            .values()
+            .filter(move |live| live.tenant == *tenant)
     }
 
     /// Live attempts of a worker.
     pub fn attempts_of<'a>(&'a self, worker: &'a WorkerKey) -> impl Iterator<Item = &'a Live> {
-        self.live.values().filter(move |live| live.may_be_with(worker))
+        self.live
+            .values()
+            .filter(move |live| live.may_be_with(worker))
     }
 
     pub fn live(&self, attempt: AttemptId) -> Option<&Live> {
@@ -233,14 +272,23 @@ impl Admission {
 // Steps that several of the above and of what schedulers tell share.
 impl Admission {
     pub(super) fn begin(&mut self, live: Live) {
-        let tenant = self.tenants.entry(live.tenant.clone()).or_insert_with(|| Tenant::new(&live.tenant));
+        let tenant = self
+            .tenants
+            .entry(live.tenant.clone())
+            .or_insert_with(|| Tenant::new(&live.tenant));
         tenant.began(&live);
         self.live.insert(live.attempt_id, live);
     }
 
     /// Sends an attempt to its worker, if that is connected; else it waits for the worker or for its deadline.
     pub(super) fn deliver(&mut self, attempt: AttemptId) {
-        let Some(worker) = self.live.get(&attempt).and_then(|live| self.worker_of(live)) else { return };
+        let Some(worker) = self
+            .live
+            .get(&attempt)
+            .and_then(|live| self.worker_of(live))
+        else {
+            return;
+        };
         let (worker, session) = (worker.key(), worker.session.clone());
         if let Some(live) = self.live.get_mut(&attempt) {
             (live.phase, live.sent_to) = (Phase::Sent, Some(session));
@@ -250,7 +298,9 @@ impl Admission {
 
     /// It never left: its worker keeps the credit, from now on if nobody shall get it any more.
     pub(crate) fn not_sent(&mut self, attempt: AttemptId) {
-        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let Some(live) = self.live.get_mut(&attempt) else {
+            return;
+        };
         live.phase = Phase::Accepted;
         if live.cancelling {
             self.never_send(attempt);
@@ -259,7 +309,9 @@ impl Admission {
 
     /// Nobody shall get it any more. Who is pushed to keeps its slot until the attempt ended.
     pub(super) fn never_send(&mut self, attempt: AttemptId) {
-        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let Some(live) = self.live.get_mut(&attempt) else {
+            return;
+        };
         let never_sent = live.clone();
         live.order = None;
         if !never_sent.pushed {
@@ -269,7 +321,9 @@ impl Admission {
 
     /// An attempt holds its slot no more. What was not handed over gives its worker the credit back.
     pub(super) fn end(&mut self, attempt: AttemptId, held: Option<Seconds>, now: Seconds) {
-        let Some(live) = self.live.remove(&attempt) else { return };
+        let Some(live) = self.live.remove(&attempt) else {
+            return;
+        };
         let held = held.unwrap_or_else(|| (now - live.since).max(0.0));
         if let Some(tenant) = self.tenants.get_mut(&live.tenant) {
             tenant.ended(&live, held, now);
@@ -297,7 +351,10 @@ impl Admission {
     }
 
     pub(super) fn stir_all(&mut self) {
-        let waiting = self.tenants.iter().filter(|(_, tenant)| tenant.lanes.len() > 0);
+        let waiting = self
+            .tenants
+            .iter()
+            .filter(|(_, tenant)| tenant.lanes.len() > 0);
         self.stirred.extend(waiting.map(|(id, _)| id.clone()));
     }
 }

@@ -52,10 +52,15 @@ impl Admission {
         if !self.limits.known {
             return chosen;
         }
-        let mut next: BinaryHeap<_> =
-            self.stirred.iter().map(|id| Reverse((self.share_of(id, now), id.clone()))).collect();
+        let mut next: BinaryHeap<_> = self
+            .stirred
+            .iter()
+            .map(|id| Reverse((self.share_of(id, now), id.clone())))
+            .collect();
         while chosen.len() < at_most {
-            let Some(Reverse((_, id))) = next.pop() else { break };
+            let Some(Reverse((_, id))) = next.pop() else {
+                break;
+            };
             match self.choose_one(&id, now) {
                 Some(claim) => {
                     chosen.push(claim);
@@ -71,16 +76,25 @@ impl Admission {
 
     /// What a tenant had, for its weight.
     pub(super) fn share_of(&self, id: &TenantId, now: Seconds) -> Share {
-        let seconds = self.tenants.get(id).map_or(0.0, |tenant| tenant.usage.seconds(now, self.mean.get()));
+        let seconds = self
+            .tenants
+            .get(id)
+            .map_or(0.0, |tenant| tenant.usage.seconds(now, self.mean.get()));
         Share(seconds / self.limits.of(id).weight())
     }
 
     fn choose_one(&mut self, id: &TenantId, now: Seconds) -> Option<Chosen> {
         let shard = id.admission_shard();
-        let admission_epoch = *self.held.get(&shard).filter(|_| !self.leaving.contains(&shard))?;
+        let admission_epoch = *self
+            .held
+            .get(&shard)
+            .filter(|_| !self.leaving.contains(&shard))?;
         let limits = self.limits.of(id).clone();
         loop {
-            let tenant = self.tenants.get(id).filter(|tenant| self.may_start_one(tenant, &limits))?;
+            let tenant = self
+                .tenants
+                .get(id)
+                .filter(|tenant| self.may_start_one(tenant, &limits))?;
             let key = self.next_lane(id, tenant, &limits)?;
             let lane = tenant.lanes.get(&key)?;
             let (_, run) = lane.first()?;
@@ -97,9 +111,20 @@ impl Admission {
                 continue;
             }
             let attempt = ready.attempt;
-            let pushed = self.workers.get(&worker).is_some_and(|worker| worker.pushed);
+            let pushed = self
+                .workers
+                .get(&worker)
+                .is_some_and(|worker| worker.pushed);
             let worker = worker.id;
-            let claim = Claim { run, task, ready, attempt_id, worker, source, pushed };
+            let claim = Claim {
+                run,
+                task,
+                ready,
+                attempt_id,
+                worker,
+                source,
+                pushed,
+            };
             self.begin_claim(id, &key, claim, now);
             let tenant = id.clone();
             return Some(Chosen {
@@ -118,7 +143,13 @@ impl Admission {
 
     /// The slot counts from now on, whatever becomes of the claim.
     fn begin_claim(&mut self, id: &TenantId, key: &LaneKey, claim: Claim, now: Seconds) {
-        let Some(run) = self.tenants.get(id).and_then(|tenant| tenant.runs.get(&claim.run)) else { return };
+        let Some(run) = self
+            .tenants
+            .get(id)
+            .and_then(|tenant| tenant.runs.get(&claim.run))
+        else {
+            return;
+        };
         let order = Order {
             failures: claim.ready.failures,
             item_json: claim.ready.item_json,
@@ -148,20 +179,25 @@ impl Admission {
     /// The tenant as a whole may have one more attempt.
     fn may_start_one(&self, tenant: &Tenant, limits: &TenantLimits) -> bool {
         !limits.suspended
-            && limits.max_concurrent_tasks.is_none_or(|max| tenant.live < max)
+            && limits
+                .max_concurrent_tasks
+                .is_none_or(|max| tenant.live < max)
             && (!limits.counts() || self.streams.all_told(tenant.admission_shard))
     }
 
     /// Whether one more attempt may go through the queue; where that is limited, only when all that is there is known.
     pub(super) fn may_push(&self, tenant: &Tenant, limits: &TenantLimits) -> bool {
-        let has_room = |max| tenant.live_pushed < max && self.streams.all_told(tenant.admission_shard);
+        let has_room =
+            |max| tenant.live_pushed < max && self.streams.all_told(tenant.admission_shard);
         limits.max_queued_tasks.is_none_or(has_room)
     }
 
     /// The lane that is served next: that of the highest priority, among equals the one whose run had least, with a
     /// floor and a cap for backfills.
     fn next_lane(&self, id: &TenantId, tenant: &Tenant, limits: &TenantLimits) -> Option<LaneKey> {
-        let slots = limits.max_concurrent_tasks.unwrap_or_else(|| self.workers.slots(id));
+        let slots = limits
+            .max_concurrent_tasks
+            .unwrap_or_else(|| self.workers.slots(id));
         let best = |backfill: Option<bool>| {
             let open = tenant.lanes.iter().filter(|(key, _)| {
                 backfill.is_none_or(|wanted| key.backfill == wanted)
@@ -180,13 +216,29 @@ impl Admission {
         preferred.or_else(|| best(None))
     }
 
-    fn lane_is_open(&self, id: &TenantId, tenant: &Tenant, limits: &TenantLimits, key: &LaneKey) -> bool {
+    fn lane_is_open(
+        &self,
+        id: &TenantId,
+        tenant: &Tenant,
+        limits: &TenantLimits,
+        key: &LaneKey,
+    ) -> bool {
         let demand = &key.demand;
-        let pool_is_free =
-            |pool: &Arc<str>| limits.pools.get(pool).is_none_or(|slots| tenant.pool_used(pool) < *slots);
+        let pool_is_free = |pool: &Arc<str>| {
+            limits
+                .pools
+                .get(pool)
+                .is_none_or(|slots| tenant.pool_used(pool) < *slots)
+        };
         demand.pool.as_ref().is_none_or(pool_is_free)
-            && self.pauses.in_the_way(id, &demand.workspace, demand.pool.as_ref()).is_none()
+            && self
+                .pauses
+                .in_the_way(id, &demand.workspace, demand.pool.as_ref())
+                .is_none()
             && limits.spent_budget(&demand.workspace).is_none()
-            && self.workers.find(id, demand, self.may_push(tenant, limits)).is_some()
+            && self
+                .workers
+                .find(id, demand, self.may_push(tenant, limits))
+                .is_some()
     }
 }

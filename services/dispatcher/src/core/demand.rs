@@ -77,6 +77,9 @@ impl Shape {
     /// The task's key; that of the child for an item of a mapped task.
     pub fn key(&self, task: Task) -> Option<TaskKey> {
         let key = &self.tasks.get(task.ordinal as usize)?.key;
-        Some(task.map_index.map_or_else(|| key.clone(), |index| key.child(index)))
+        Some(
+            task.map_index
+                .map_or_else(|| key.clone(), |index| key.child(index)),
+        )
     }
 }

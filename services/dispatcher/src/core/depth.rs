@@ -21,15 +21,24 @@ impl Admission {
     pub fn depths(&self) -> Vec<Depth> {
         let depth = |(id, tenant): (&TenantId, &super::tenant::Tenant)| {
             let limits = self.limits.of(id);
-            let tasks =
-                limits.max_concurrent_tasks.map(|max| ("max_concurrent_tasks".to_owned(), tenant.live, max));
+            let tasks = limits
+                .max_concurrent_tasks
+                .map(|max| ("max_concurrent_tasks".to_owned(), tenant.live, max));
             let pools = limits
                 .pools
                 .iter()
                 .map(|(pool, slots)| (format!("pool:{pool}"), tenant.pool_used(pool), *slots));
-            let used = tasks.into_iter().chain(pools).map(|(name, used, max)| (name, share(used, max)));
+            let used = tasks
+                .into_iter()
+                .chain(pools)
+                .map(|(name, used, max)| (name, share(used, max)));
             let ready = u32::try_from(tenant.lanes.len()).unwrap_or(u32::MAX);
-            Depth { tenant: id.clone(), ready, live: tenant.live, used: used.collect() }
+            Depth {
+                tenant: id.clone(),
+                ready,
+                live: tenant.live,
+                used: used.collect(),
+            }
         };
         self.tenants.iter().map(depth).collect()
     }

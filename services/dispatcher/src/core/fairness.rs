@@ -42,7 +42,11 @@ impl Usage {
     pub(crate) fn ended(&mut self, since: Seconds, held: Seconds, now: Seconds) {
         self.live = self.live.saturating_sub(1);
         // No rounding error outlives the attempts it came from.
-        self.since_sum = if self.live == 0 { 0.0 } else { self.since_sum - since };
+        self.since_sum = if self.live == 0 {
+            0.0
+        } else {
+            self.since_sum - since
+        };
         self.set_finished(self.finished_at(now) + held.max(0.0), now);
     }
 

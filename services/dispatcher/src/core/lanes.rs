@@ -57,21 +57,45 @@ impl Lanes {
 
     /// The share of the run that had least of those that wait.
     pub(crate) fn least_share(&self) -> Option<Share> {
-        self.lanes.values().filter_map(|lane| lane.first().map(|(share, _)| share)).min()
+        self.lanes
+            .values()
+            .filter_map(|lane| lane.first().map(|(share, _)| share))
+            .min()
     }
 
-    pub(crate) fn insert(&mut self, key: &LaneKey, run: RunId, share: Share, task: Task, ready: Ready) {
+    pub(crate) fn insert(
+        &mut self,
+        key: &LaneKey,
+        run: RunId,
+        share: Share,
+        task: Task,
+        ready: Ready,
+    ) {
         if !self.lanes.contains_key(key) {
             self.lanes.insert(key.clone(), Lane::default());
         }
-        let Some(lane) = self.lanes.get_mut(key) else { return };
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
         lane.order.insert((share, run));
-        if lane.tasks.entry(run).or_default().insert(task, ready).is_none() {
+        if lane
+            .tasks
+            .entry(run)
+            .or_default()
+            .insert(task, ready)
+            .is_none()
+        {
             self.ready += 1;
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &LaneKey, run: RunId, share: Share, task: Task) -> Option<Ready> {
+    pub(crate) fn remove(
+        &mut self,
+        key: &LaneKey,
+        run: RunId,
+        share: Share,
+        task: Task,
+    ) -> Option<Ready> {
         let lane = self.lanes.get_mut(key)?;
         let tasks = lane.tasks.get_mut(&run)?;
         let ready = tasks.remove(&task)?;
@@ -88,7 +112,9 @@ impl Lanes {
 
     /// Takes out all tasks of a run in this lane and says how many they were.
     pub(crate) fn remove_run(&mut self, key: &LaneKey, run: RunId, share: Share) -> usize {
-        let Some(lane) = self.lanes.get_mut(key) else { return 0 };
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return 0;
+        };
         let removed = lane.tasks.remove(&run).map_or(0, |tasks| tasks.len());
         lane.order.remove(&(share, run));
         if lane.tasks.is_empty() {
@@ -116,11 +142,16 @@ impl Lane {
 
     /// The task of this run that is next.
     pub(crate) fn first_of(&self, run: RunId) -> Option<Task> {
-        self.tasks.get(&run)?.first_key_value().map(|(task, _)| *task)
+        self.tasks
+            .get(&run)?
+            .first_key_value()
+            .map(|(task, _)| *task)
     }
 
     pub(crate) fn holds(&self, run: RunId, task: Task) -> bool {
-        self.tasks.get(&run).is_some_and(|tasks| tasks.contains_key(&task))
+        self.tasks
+            .get(&run)
+            .is_some_and(|tasks| tasks.contains_key(&task))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -129,8 +160,14 @@ impl Lane {
 
     /// How many tasks of this lane are before the given one, were nothing to end meanwhile.
     pub(crate) fn before(&self, run: RunId, share: Share, task: Task) -> usize {
-        let earlier = self.order.range(..(share, run)).filter_map(|(_, other)| self.tasks.get(other));
-        let own = self.tasks.get(&run).map_or(0, |tasks| tasks.range(..task).count());
+        let earlier = self
+            .order
+            .range(..(share, run))
+            .filter_map(|(_, other)| self.tasks.get(other));
+        let own = self
+            .tasks
+            .get(&run)
+            .map_or(0, |tasks| tasks.range(..task).count());
         own + earlier.map(BTreeMap::len).sum::<usize>()
     }
 }

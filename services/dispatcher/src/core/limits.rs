@@ -55,7 +55,9 @@ impl TenantLimits {
 
     /// The budget that holds this workspace back.
     pub fn spent_budget(&self, workspace: &WorkspaceId) -> Option<&Arc<str>> {
-        self.spent.get(&None).or_else(|| self.spent.get(&Some(workspace.clone())))
+        self.spent
+            .get(&None)
+            .or_else(|| self.spent.get(&Some(workspace.clone())))
     }
 
     /// Slots that backfills get before anybody else: rounded up, so that a floor is never nothing.
@@ -111,14 +113,22 @@ impl Pauses {
         pool: Option<&Arc<str>>,
     ) -> Option<&Pause> {
         self.of(tenant).find(|pause| {
-            pause.workspace.as_ref().is_none_or(|paused| paused == workspace)
-                && pause.pool.as_ref().is_none_or(|paused| Some(paused) == pool)
+            pause
+                .workspace
+                .as_ref()
+                .is_none_or(|paused| paused == workspace)
+                && pause
+                    .pool
+                    .as_ref()
+                    .is_none_or(|paused| Some(paused) == pool)
         })
     }
 
     /// Those of everybody first.
     pub(crate) fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Pause> {
-        self.everybody.iter().chain(self.tenants.get(tenant).into_iter().flatten())
+        self.everybody
+            .iter()
+            .chain(self.tenants.get(tenant).into_iter().flatten())
     }
 }
 
@@ -145,8 +155,10 @@ mod tests {
 
     #[test]
     fn a_pause_covers_what_it_names_and_no_more() {
-        let (acme, other): (TenantId, TenantId) = ("acme".parse().unwrap(), "other".parse().unwrap());
-        let (prod, dev): (WorkspaceId, WorkspaceId) = ("prod".parse().unwrap(), "dev".parse().unwrap());
+        let (acme, other): (TenantId, TenantId) =
+            ("acme".parse().unwrap(), "other".parse().unwrap());
+        let (prod, dev): (WorkspaceId, WorkspaceId) =
+            ("prod".parse().unwrap(), "dev".parse().unwrap());
         let pause = Pause {
             pause_id: "p".into(),
             tenant: Some(acme.clone()),
@@ -155,7 +167,9 @@ mod tests {
         };
         let pauses = Pauses::new([pause]);
         let paused = |tenant, workspace, pool: Option<&str>| {
-            pauses.in_the_way(tenant, workspace, pool.map(Arc::from).as_ref()).is_some()
+            pauses
+                .in_the_way(tenant, workspace, pool.map(Arc::from).as_ref())
+                .is_some()
         };
         assert!(paused(&acme, &prod, Some("db")));
         assert!(!paused(&acme, &prod, Some("api")));

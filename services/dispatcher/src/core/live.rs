@@ -42,9 +42,16 @@ impl Live {
         Live {
             attempt_id: AttemptId::from_bytes([1; 16]),
             run: RunId::from_bytes([2; 16]),
-            plan: PlanRef { tenant: tenant.clone(), workspace, plan_id: servo_model::Digest::of("") },
+            plan: PlanRef {
+                tenant: tenant.clone(),
+                workspace,
+                plan_id: servo_model::Digest::of(""),
+            },
             tenant,
-            task: Task { ordinal: 0, map_index: None },
+            task: Task {
+                ordinal: 0,
+                map_index: None,
+            },
             attempt: 1,
             worker: None,
             since: 0.0,
@@ -61,7 +68,11 @@ impl Live {
 
     /// Whether this is its worker, as far as the id tells.
     pub fn may_be_with(&self, worker: &WorkerKey) -> bool {
-        self.worker == Some(worker.id) && worker.tenant.as_ref().is_none_or(|tenant| self.tenant == *tenant)
+        self.worker == Some(worker.id)
+            && worker
+                .tenant
+                .as_ref()
+                .is_none_or(|tenant| self.tenant == *tenant)
     }
 
     /// Whether it holds a credit of its worker that the worker does not know to be spent.

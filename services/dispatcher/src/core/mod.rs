@@ -31,7 +31,9 @@ pub use depth::Depth;
 pub(crate) use explain::Wait;
 pub use limits::{Limits, Pause, TenantLimits};
 pub use live::Live;
-pub use offers::{Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn};
+pub use offers::{
+    Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn,
+};
 pub use streams::SourceId;
 pub use used::Used;
 pub use workers::{Worker, WorkerKey};

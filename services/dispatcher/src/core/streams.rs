@@ -38,8 +38,14 @@ pub(crate) struct Streams {
 
 impl Default for Streams {
     fn default() -> Streams {
-        let shards = (0..Stream::Execution.shards()).map(|_| Told::default()).collect();
-        Streams { shards, opened_for: HashMap::new(), batches: HashMap::new() }
+        let shards = (0..Stream::Execution.shards())
+            .map(|_| Told::default())
+            .collect();
+        Streams {
+            shards,
+            opened_for: HashMap::new(),
+            batches: HashMap::new(),
+        }
     }
 }
 
@@ -56,8 +62,17 @@ impl Streams {
     /// Forgets a stream and answers the shards of runs that it told and the claims it leaves without an answer.
     pub(crate) fn close(&mut self, source: SourceId) -> (Vec<i16>, Vec<AttemptId>) {
         let silent = self.silence(source);
-        let numbers: Vec<_> = self.batches.keys().filter(|(from, _)| *from == source).copied().collect();
-        let unanswered = numbers.iter().filter_map(|number| self.batches.remove(number)).flatten().collect();
+        let numbers: Vec<_> = self
+            .batches
+            .keys()
+            .filter(|(from, _)| *from == source)
+            .copied()
+            .collect();
+        let unanswered = numbers
+            .iter()
+            .filter_map(|number| self.batches.remove(number))
+            .flatten()
+            .collect();
         (silent, unanswered)
     }
 
@@ -66,7 +81,11 @@ impl Streams {
         self.opened_for.remove(&source);
         let mut silent = Vec::new();
         for (shard, told) in (0..).zip(&mut self.shards) {
-            if told.coming.as_ref().is_some_and(|(from, _)| *from == source) {
+            if told
+                .coming
+                .as_ref()
+                .is_some_and(|(from, _)| *from == source)
+            {
                 told.coming = None;
             }
             if told.source == Some(source) {
@@ -98,7 +117,9 @@ impl Streams {
 
     /// Whether every live attempt of an admission shard's tenants is known.
     pub(crate) fn all_told(&self, admission_shard: i16) -> bool {
-        self.shards.iter().all(|told| told.complete_for & bit(admission_shard) != 0)
+        self.shards
+            .iter()
+            .all(|told| told.complete_for & bit(admission_shard) != 0)
     }
 
     /// What was known for an admission shard is worth nothing any more.
@@ -118,10 +139,15 @@ impl Streams {
 
     /// Claims on this stream that have no answer yet.
     pub(crate) fn unanswered(&self, source: SourceId) -> usize {
-        self.batches.keys().filter(|(from, _)| *from == source).count()
+        self.batches
+            .keys()
+            .filter(|(from, _)| *from == source)
+            .count()
     }
 }
 
 fn bit(admission_shard: i16) -> ShardSet {
-    1_u16.checked_shl(u32::try_from(admission_shard).unwrap_or(u32::MAX)).unwrap_or_default()
+    1_u16
+        .checked_shl(u32::try_from(admission_shard).unwrap_or(u32::MAX))
+        .unwrap_or_default()
 }

@@ -16,8 +16,12 @@ pub(crate) struct Target {
 
 /// Whether one of these places covers `url`.
 pub(crate) fn allows(targets: &[String], url: &str) -> bool {
-    let covers =
-        |url: Target| targets.iter().filter_map(|one| Target::parse(one)).any(|one| one.covers(&url));
+    let covers = |url: Target| {
+        targets
+            .iter()
+            .filter_map(|one| Target::parse(one))
+            .any(|one| one.covers(&url))
+    };
     Target::parse(url).is_some_and(covers)
 }
 
@@ -32,12 +36,17 @@ impl Target {
             None if port.is_empty() => None,
             None => return None,
         };
-        let good = matches!(scheme, "http" | "https") && !authority.host().is_empty() && !climbs(uri.path());
+        let good = matches!(scheme, "http" | "https")
+            && !authority.host().is_empty()
+            && !climbs(uri.path());
         good.then(|| Target {
             scheme: scheme.to_owned(),
             host: authority.host().to_ascii_lowercase(),
             port,
-            path: uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned(),
+            path: uri
+                .path_and_query()
+                .map_or("/", PathAndQuery::as_str)
+                .to_owned(),
         })
     }
 
@@ -53,7 +62,11 @@ impl Target {
 
 /// Whether a server may find something else under the path than what it says, dots in any writing.
 fn climbs(path: &str) -> bool {
-    let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace(['\\', ';'], "/");
+    let plain = path
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace(['\\', ';'], "/");
     plain.contains("%5c") || plain.split('/').any(|part| part == "." || part == "..")
 }
 
@@ -62,7 +75,11 @@ mod tests {
     use super::*;
 
     fn check(allowed: &str, url: &str, expected: bool) {
-        assert_eq!(allows(&[allowed.to_owned()], url), expected, "{url} by {allowed}");
+        assert_eq!(
+            allows(&[allowed.to_owned()], url),
+            expected,
+            "{url} by {allowed}"
+        );
     }
 
     #[test]
@@ -70,28 +87,78 @@ mod tests {
         check("https://work.example", "https://work.example/push", true);
         check("https://work.example", "https://WORK.example:8443", true);
         check("https://work.example", "http://work.example/push", false);
-        check("https://work.example", "https://work.example.evil.com/", false);
-        check("https://work.example", "https://work.example@evil.com/", false);
-        check("https://work.example", "https://evil.com/work.example", false);
+        check(
+            "https://work.example",
+            "https://work.example.evil.com/",
+            false,
+        );
+        check(
+            "https://work.example",
+            "https://work.example@evil.com/",
+            false,
+        );
+        check(
+            "https://work.example",
+            "https://evil.com/work.example",
+            false,
+        );
         check("http://[::1]", "http://[::1]:80/push", true);
     }
 
     #[test]
     fn ports_and_paths_narrow_it() {
-        check("https://work.example:8443/push", "https://work.example:8443/push/a", true);
-        check("https://work.example:8443/push", "https://work.example:8443/push?a=b", true);
-        check("https://work.example:8443/push", "https://work.example/push", false);
-        check("https://work.example:8443/push", "https://work.example:8443/pushed", false);
-        for climbing in ["..", "%2e%2E", ".%2e", "..;x", "%2e%2e%2fadmin", "..%5cadmin"] {
-            check("https://work.example/push", &format!("https://work.example/push/{climbing}/admin"), false);
+        check(
+            "https://work.example:8443/push",
+            "https://work.example:8443/push/a",
+            true,
+        );
+        check(
+            "https://work.example:8443/push",
+            "https://work.example:8443/push?a=b",
+            true,
+        );
+        check(
+            "https://work.example:8443/push",
+            "https://work.example/push",
+            false,
+        );
+        check(
+            "https://work.example:8443/push",
+            "https://work.example:8443/pushed",
+            false,
+        );
+        for climbing in [
+            "..",
+            "%2e%2E",
+            ".%2e",
+            "..;x",
+            "%2e%2e%2fadmin",
+            "..%5cadmin",
+        ] {
+            check(
+                "https://work.example/push",
+                &format!("https://work.example/push/{climbing}/admin"),
+                false,
+            );
         }
-        check("https://work.example/push", "https://work.example/push/v1..2", true);
+        check(
+            "https://work.example/push",
+            "https://work.example/push/v1..2",
+            true,
+        );
         check("https://work.example/", "https://work.example", true);
     }
 
     #[test]
     fn what_is_no_address_is_nobody() {
-        for text in ["", "work.example", "ftp://work.example", "https://", "https://a b/", "https://a:port"] {
+        for text in [
+            "",
+            "work.example",
+            "ftp://work.example",
+            "https://",
+            "https://a b/",
+            "https://a:port",
+        ] {
             assert_eq!(Target::parse(text), None, "{text}");
         }
     }

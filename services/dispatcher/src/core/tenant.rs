@@ -68,7 +68,9 @@ impl Tenant {
     /// Slots of a pool that are taken, or may be.
     pub(crate) fn pool_used(&self, pool: &Arc<str>) -> u32 {
         let held = self.pools.get(pool).map_or(0, BTreeSet::len);
-        u32::try_from(held).unwrap_or(u32::MAX).saturating_add(self.unplaced)
+        u32::try_from(held)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.unplaced)
     }
 
     /// The run as it was offered, new or known. A known one keeps its share.
@@ -90,12 +92,16 @@ impl Tenant {
 
     /// Puts a ready task of a known run in its lane, or aside while the plan is not read.
     pub(crate) fn place(&mut self, id: RunId, task: Task, ready: Ready) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
         let Some(shape) = &run.shape else {
             run.unread.insert(task, ready);
             return;
         };
-        let Some((_, demand, priority)) = shape.asset_of(task) else { return };
+        let Some((_, demand, priority)) = shape.asset_of(task) else {
+            return;
+        };
         if run.ready == 0 {
             // A run that was away starts where the others are.
             run.share = run.share.max(self.lanes.least_share().unwrap_or(run.share));
@@ -114,7 +120,9 @@ impl Tenant {
 
     /// The plan of a run is known now.
     pub(crate) fn shaped(&mut self, id: RunId, shape: &Arc<Shape>) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
         run.shape = Some(shape.clone());
         for (task, ready) in std::mem::take(&mut run.unread) {
             self.place(id, task, ready);
@@ -127,12 +135,18 @@ impl Tenant {
         if let Some(ready) = run.unread.remove(&task) {
             return Some(ready);
         }
-        let key =
-            run.lanes.iter().find(|key| self.lanes.get(key).is_some_and(|lane| lane.holds(id, task)))?;
+        let key = run
+            .lanes
+            .iter()
+            .find(|key| self.lanes.get(key).is_some_and(|lane| lane.holds(id, task)))?;
         let key = key.clone();
         let ready = self.lanes.remove(&key, id, run.share, task)?;
         run.ready -= 1;
-        if self.lanes.get(&key).is_none_or(|lane| lane.first_of(id).is_none()) {
+        if self
+            .lanes
+            .get(&key)
+            .is_none_or(|lane| lane.first_of(id).is_none())
+        {
             run.lanes.remove(&key);
         }
         Some(ready)
@@ -140,7 +154,9 @@ impl Tenant {
 
     /// Forgets everything that a run has ready.
     pub(crate) fn take_all(&mut self, id: RunId) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
         run.unread.clear();
         for key in std::mem::take(&mut run.lanes) {
             run.ready -= self.lanes.remove_run(&key, id, run.share);
@@ -189,7 +205,10 @@ impl Tenant {
             Pool::Unknown => self.unplaced += 1,
             Pool::None => {}
             Pool::Named(pool) => {
-                self.pools.entry(pool.clone()).or_default().insert(live.attempt_id);
+                self.pools
+                    .entry(pool.clone())
+                    .or_default()
+                    .insert(live.attempt_id);
             }
         }
     }
@@ -204,7 +223,9 @@ impl Tenant {
     }
 
     fn charge(&mut self, id: RunId, seconds: Seconds) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
         let old = run.share;
         run.share = Share(old.0 + seconds);
         for key in &run.lanes {
@@ -213,7 +234,11 @@ impl Tenant {
     }
 
     fn forget_run_if_done(&mut self, id: RunId) {
-        if self.runs.get(&id).is_some_and(|run| run.ready == 0 && run.live == 0 && run.unread.is_empty()) {
+        if self
+            .runs
+            .get(&id)
+            .is_some_and(|run| run.ready == 0 && run.live == 0 && run.unread.is_empty())
+        {
             self.runs.remove(&id);
         }
     }

@@ -39,13 +39,17 @@ impl Admission {
                 live.phase = Phase::Unsure;
             }
         }
-        silent.into_iter().for_each(|shard| self.forget_ready(shard));
+        silent
+            .into_iter()
+            .for_each(|shard| self.forget_ready(shard));
     }
 
     /// A stream is about to be closed: nothing more is claimed on it, what was claimed is still answered.
     pub fn retired(&mut self, source: SourceId) {
         let silent = self.streams.silence(source);
-        silent.into_iter().for_each(|shard| self.forget_ready(shard));
+        silent
+            .into_iter()
+            .for_each(|shard| self.forget_ready(shard));
     }
 
     /// The instance behind a stream no longer holds a shard.
@@ -64,7 +68,9 @@ impl Admission {
         if !self.streams.is_open(source) {
             return;
         }
-        let Some(told) = self.streams.shard(part.shard) else { return };
+        let Some(told) = self.streams.shard(part.shard) else {
+            return;
+        };
         if part.epoch < told.epoch {
             return;
         }
@@ -72,7 +78,10 @@ impl Admission {
             Some((from, mut whole)) if from == source && !part.first => {
                 whole.ready.extend(part.ready);
                 whole.live.extend(part.live);
-                Snapshot { last: part.last, ..whole }
+                Snapshot {
+                    last: part.last,
+                    ..whole
+                }
             }
             _ if part.first => part,
             _ => return,
@@ -94,9 +103,13 @@ impl Admission {
             .map(|live| live.attempt_id)
             .collect();
         over.sort_unstable();
-        over.into_iter().for_each(|attempt| self.end(attempt, None, now));
+        over.into_iter()
+            .for_each(|attempt| self.end(attempt, None, now));
         self.streams.completed(whole.shard, source, whole.epoch);
-        whole.live.into_iter().for_each(|live| self.told_live(source, live));
+        whole
+            .live
+            .into_iter()
+            .for_each(|live| self.told_live(source, live));
         whole.ready.into_iter().for_each(|run| self.offer(run, now));
         // Live attempts may be known completely only now.
         self.stir_all();
@@ -107,10 +120,22 @@ impl Admission {
             return;
         }
         // Withdrawn first and ready before ended, so that a run that goes on is not forgotten in between.
-        update.withdrawn.into_iter().for_each(|withdrawn| self.withdraw(&withdrawn));
-        update.ready.into_iter().for_each(|run| self.offer(run, now));
-        update.ended.into_iter().for_each(|ended| self.ended(ended, now));
-        update.cancelled.into_iter().for_each(|attempt| self.cancel(attempt));
+        update
+            .withdrawn
+            .into_iter()
+            .for_each(|withdrawn| self.withdraw(&withdrawn));
+        update
+            .ready
+            .into_iter()
+            .for_each(|run| self.offer(run, now));
+        update
+            .ended
+            .into_iter()
+            .for_each(|ended| self.ended(ended, now));
+        update
+            .cancelled
+            .into_iter()
+            .for_each(|attempt| self.cancel(attempt));
     }
 
     /// These claims were sent as one batch.
@@ -119,9 +144,19 @@ impl Admission {
     }
 
     /// A batch was answered: what is not refused counts.
-    pub fn results(&mut self, source: SourceId, number: u64, refused: &BTreeSet<u32>, now: Seconds) {
+    pub fn results(
+        &mut self,
+        source: SourceId,
+        number: u64,
+        refused: &BTreeSet<u32>,
+        now: Seconds,
+    ) {
         for (index, attempt) in (0..).zip(self.streams.answered(source, number)) {
-            if self.live.get(&attempt).is_none_or(|live| live.phase != Phase::Claiming(source)) {
+            if self
+                .live
+                .get(&attempt)
+                .is_none_or(|live| live.phase != Phase::Claiming(source))
+            {
                 continue;
             }
             if refused.contains(&index) {
@@ -136,14 +171,22 @@ impl Admission {
     pub fn read(&mut self, plan: &PlanRef, shape: &Arc<Shape>, now: Seconds) {
         self.forget_unused_shapes();
         self.shapes.insert(plan.clone(), Arc::downgrade(shape));
-        let Some(waiting) = self.unread.remove(plan) else { return };
+        let Some(waiting) = self.unread.remove(plan) else {
+            return;
+        };
         self.note_return(&plan.tenant, now);
-        let Some(tenant) = self.tenants.get_mut(&plan.tenant) else { return };
+        let Some(tenant) = self.tenants.get_mut(&plan.tenant) else {
+            return;
+        };
         for run in waiting.runs {
             tenant.shaped(run, shape);
         }
         for attempt in waiting.attempts {
-            let Some(live) = self.live.get_mut(&attempt).filter(|live| live.pool == Pool::Unknown) else {
+            let Some(live) = self
+                .live
+                .get_mut(&attempt)
+                .filter(|live| live.pool == Pool::Unknown)
+            else {
                 continue;
             };
             live.pool = pool_of(shape, live.task);
@@ -174,7 +217,12 @@ impl Admission {
 
     fn forget_ready(&mut self, shard: i16) {
         for tenant in self.tenants.values_mut() {
-            let runs: Vec<RunId> = tenant.runs.keys().filter(|run| run.shard() == shard).copied().collect();
+            let runs: Vec<RunId> = tenant
+                .runs
+                .keys()
+                .filter(|run| run.shard() == shard)
+                .copied()
+                .collect();
             runs.into_iter().for_each(|run| tenant.take_all(run));
         }
     }
@@ -186,10 +234,15 @@ impl Admission {
         }
         self.note_return(&id, now);
         let shape = self.shape(&offer.plan);
-        let tenant = self.tenants.entry(id.clone()).or_insert_with(|| Tenant::new(&id));
+        let tenant = self
+            .tenants
+            .entry(id.clone())
+            .or_insert_with(|| Tenant::new(&id));
         let run = tenant.offered(&offer, shape);
         if run.shape.is_none() {
-            waiting_for(&offer.plan, &mut self.unread, &mut self.effects).runs.insert(offer.run);
+            waiting_for(&offer.plan, &mut self.unread, &mut self.effects)
+                .runs
+                .insert(offer.run);
         }
         for task in offer.tasks {
             let ready = Ready {
@@ -215,12 +268,19 @@ impl Admission {
             .map(|(id, tenant)| tenant.usage.had(now) / self.limits.of(id).weight())
             .min_by(f64::total_cmp);
         let weight = self.limits.of(id).weight();
-        let tenant = self.tenants.entry(id.clone()).or_insert_with(|| Tenant::new(id));
-        tenant.usage.return_at(least.unwrap_or_default() * weight, now);
+        let tenant = self
+            .tenants
+            .entry(id.clone())
+            .or_insert_with(|| Tenant::new(id));
+        tenant
+            .usage
+            .return_at(least.unwrap_or_default() * weight, now);
     }
 
     fn withdraw(&mut self, withdrawn: &Withdrawn) {
-        let Some(tenant) = self.tenants.get_mut(&withdrawn.tenant) else { return };
+        let Some(tenant) = self.tenants.get_mut(&withdrawn.tenant) else {
+            return;
+        };
         if withdrawn.tasks.is_empty() {
             tenant.take_all(withdrawn.run);
         }
@@ -270,7 +330,11 @@ impl Admission {
             cancelling: told.cancelling,
             pushed: told.pushed,
             pool: shape.map_or(Pool::Unknown, |shape| pool_of(&shape, told.task)),
-            phase: if order.is_some() { Phase::Accepted } else { Phase::Sent },
+            phase: if order.is_some() {
+                Phase::Accepted
+            } else {
+                Phase::Sent
+            },
             sent_to: None,
             order,
             charged: 0.0,
@@ -282,13 +346,19 @@ impl Admission {
 
     /// Claimed before us and never given to the queue, as far as is known.
     fn deliver_if_waiting(&mut self, attempt: AttemptId) {
-        if self.live.get(&attempt).is_some_and(|live| live.phase == Phase::Accepted && !live.cancelling) {
+        if self
+            .live
+            .get(&attempt)
+            .is_some_and(|live| live.phase == Phase::Accepted && !live.cancelling)
+        {
             self.deliver(attempt);
         }
     }
 
     fn accepted(&mut self, attempt: AttemptId) {
-        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let Some(live) = self.live.get_mut(&attempt) else {
+            return;
+        };
         live.phase = Phase::Accepted;
         if !live.cancelling {
             self.deliver(attempt);
@@ -301,7 +371,9 @@ impl Admission {
     }
 
     fn cancel(&mut self, attempt: AttemptId) {
-        let Some(live) = self.live.get_mut(&attempt) else { return };
+        let Some(live) = self.live.get_mut(&attempt) else {
+            return;
+        };
         if std::mem::replace(&mut live.cancelling, true) {
             return;
         }
@@ -309,8 +381,14 @@ impl Admission {
         let Some(id) = live.worker.filter(|_| live.phase == Phase::Sent) else {
             return self.never_send(attempt);
         };
-        let own = || WorkerKey { tenant: Some(live.tenant.clone()), id };
-        let worker = self.workers.named(&live.tenant, id).map_or_else(own, Worker::key);
+        let own = || WorkerKey {
+            tenant: Some(live.tenant.clone()),
+            id,
+        };
+        let worker = self
+            .workers
+            .named(&live.tenant, id)
+            .map_or_else(own, Worker::key);
         self.effects.push(Effect::Cancel { worker, attempt });
     }
 
@@ -325,7 +403,9 @@ impl Admission {
 
 /// A task that the plan does not have takes no slot of any pool.
 pub(super) fn pool_of(shape: &Shape, task: Task) -> Pool {
-    let pool = shape.asset_of(task).and_then(|(_, demand, _)| demand.pool.clone());
+    let pool = shape
+        .asset_of(task)
+        .and_then(|(_, demand, _)| demand.pool.clone());
     pool.map_or(Pool::None, Pool::Named)
 }
 

@@ -25,19 +25,36 @@ impl Admission {
         if !self.streams.all_told(id.admission_shard()) {
             return None;
         }
-        let Some(tenant) = self.tenants.get(id) else { return Some(Used::default()) };
+        let Some(tenant) = self.tenants.get(id) else {
+            return Some(Used::default());
+        };
         let count = |holders: &BTreeSet<_>| u32::try_from(holders.len()).unwrap_or(u32::MAX);
-        let pools = tenant.pools.iter().map(|(pool, holders)| (pool.clone(), count(holders)));
-        Some(Used { live: tenant.live, queued: tenant.live_pushed, pools: pools.collect() })
+        let pools = tenant
+            .pools
+            .iter()
+            .map(|(pool, holders)| (pool.clone(), count(holders)));
+        Some(Used {
+            live: tenant.live,
+            queued: tenant.live_pushed,
+            pools: pools.collect(),
+        })
     }
 
     /// Who holds slots of a pool, longest first.
     pub fn holders(&self, id: &TenantId, pool: &str) -> Vec<&Live> {
-        let held = self.tenants.get(id).and_then(|tenant| tenant.pools.get(pool));
-        let mut holders: Vec<&Live> =
-            held.into_iter().flatten().filter_map(|attempt| self.live.get(attempt)).collect();
+        let held = self
+            .tenants
+            .get(id)
+            .and_then(|tenant| tenant.pools.get(pool));
+        let mut holders: Vec<&Live> = held
+            .into_iter()
+            .flatten()
+            .filter_map(|attempt| self.live.get(attempt))
+            .collect();
         holders.sort_by(|one, other| {
-            one.since.total_cmp(&other.since).then(one.attempt_id.cmp(&other.attempt_id))
+            one.since
+                .total_cmp(&other.since)
+                .then(one.attempt_id.cmp(&other.attempt_id))
         });
         holders
     }

@@ -42,7 +42,10 @@ pub struct Worker {
 
 impl Worker {
     pub fn key(&self) -> WorkerKey {
-        WorkerKey { tenant: self.tenant.clone(), id: self.id }
+        WorkerKey {
+            tenant: self.tenant.clone(),
+            id: self.id,
+        }
     }
 
     /// Whether it may get what is this tenant's.
@@ -54,8 +57,15 @@ impl Worker {
     pub fn can_run(&self, demand: &Demand) -> bool {
         !self.draining
             && (self.workspaces.is_empty() || self.workspaces.contains(&demand.workspace))
-            && (self.pools.is_empty() || demand.pool.as_ref().is_some_and(|pool| self.pools.contains(pool)))
-            && demand.handler.as_ref().is_none_or(|handler| self.handlers.contains(handler))
+            && (self.pools.is_empty()
+                || demand
+                    .pool
+                    .as_ref()
+                    .is_some_and(|pool| self.pools.contains(pool)))
+            && demand
+                .handler
+                .as_ref()
+                .is_none_or(|handler| self.handlers.contains(handler))
             && demand.capabilities.is_subset(&self.capabilities)
             && self.room.holds(&demand.room)
     }
@@ -98,7 +108,8 @@ impl Workers {
 
     /// Who is meant by the id that stands in something of this tenant's: its own worker before a shared one.
     pub(crate) fn named(&self, tenant: &TenantId, id: WorkerId) -> Option<&Worker> {
-        self.open_to(tenant).find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
+        self.open_to(tenant)
+            .find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Worker> {
@@ -106,11 +117,15 @@ impl Workers {
     }
 
     pub(crate) fn add_credits(&mut self, key: &WorkerKey, more: u32) {
-        self.change(key, |worker| worker.credits = worker.credits.saturating_add(more));
+        self.change(key, |worker| {
+            worker.credits = worker.credits.saturating_add(more)
+        });
     }
 
     pub(crate) fn spend_credit(&mut self, key: &WorkerKey) {
-        self.change(key, |worker| worker.credits = worker.credits.saturating_sub(1));
+        self.change(key, |worker| {
+            worker.credits = worker.credits.saturating_sub(1)
+        });
     }
 
     pub(crate) fn drain(&mut self, key: &WorkerKey) {
@@ -118,18 +133,32 @@ impl Workers {
     }
 
     /// Takes a credit of the worker that has most of those that can run it, own ones before shared ones.
-    pub(crate) fn take(&mut self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerKey> {
+    pub(crate) fn take(
+        &mut self,
+        tenant: &TenantId,
+        demand: &Demand,
+        may_push: bool,
+    ) -> Option<WorkerKey> {
         let key = self.find(tenant, demand, may_push)?;
         self.spend_credit(&key);
         Some(key)
     }
 
     /// Who is pushed to is left out unless one more attempt may go through the queue.
-    pub(crate) fn find(&self, tenant: &TenantId, demand: &Demand, may_push: bool) -> Option<WorkerKey> {
+    pub(crate) fn find(
+        &self,
+        tenant: &TenantId,
+        demand: &Demand,
+        may_push: bool,
+    ) -> Option<WorkerKey> {
         let fits = |worker: &Worker| worker.can_run(demand) && (may_push || !worker.pushed);
         self.open_to(tenant)
             .flat_map(|scope| {
-                self.free.get(&scope).into_iter().flatten().map(move |(_, id)| (scope.clone(), *id))
+                self.free
+                    .get(&scope)
+                    .into_iter()
+                    .flatten()
+                    .map(move |(_, id)| (scope.clone(), *id))
             })
             .map(|(tenant, id)| WorkerKey { tenant, id })
             .find(|key| self.all.get(key).is_some_and(fits))
@@ -137,12 +166,16 @@ impl Workers {
 
     /// Connected workers that would serve this tenant.
     pub(crate) fn serving(&self, tenant: &TenantId) -> impl Iterator<Item = &Worker> {
-        self.all.values().filter(move |worker| worker.serves(tenant))
+        self.all
+            .values()
+            .filter(move |worker| worker.serves(tenant))
     }
 
     /// Slots of all connected workers that serve this tenant.
     pub(crate) fn slots(&self, tenant: &TenantId) -> u32 {
-        self.open_to(tenant).filter_map(|scope| self.slots.get(&scope)).sum()
+        self.open_to(tenant)
+            .filter_map(|scope| self.slots.get(&scope))
+            .sum()
     }
 
     fn open_to(&self, tenant: &TenantId) -> impl Iterator<Item = Option<TenantId>> + use<> {
@@ -150,7 +183,9 @@ impl Workers {
     }
 
     fn change(&mut self, key: &WorkerKey, change: impl FnOnce(&mut Worker)) {
-        let Some(mut worker) = self.all.remove(key) else { return };
+        let Some(mut worker) = self.all.remove(key) else {
+            return;
+        };
         self.forget_free(&worker);
         change(&mut worker);
         self.note_free(&worker);
@@ -159,7 +194,10 @@ impl Workers {
 
     fn note_free(&mut self, worker: &Worker) {
         if worker.credits > 0 {
-            self.free.entry(worker.tenant.clone()).or_default().insert((Reverse(worker.credits), worker.id));
+            self.free
+                .entry(worker.tenant.clone())
+                .or_default()
+                .insert((Reverse(worker.credits), worker.id));
         }
     }
 

@@ -27,7 +27,12 @@ pub(crate) struct CommandLoop {
 
 impl CommandLoop {
     pub(crate) fn new(store: &Store, engine: Engine, leases: Arc<LeaseLoop>) -> CommandLoop {
-        CommandLoop { store: store.clone(), engine, leases, known: Mutex::new(Vec::new()) }
+        CommandLoop {
+            store: store.clone(),
+            engine,
+            leases,
+            known: Mutex::new(Vec::new()),
+        }
     }
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
@@ -38,9 +43,14 @@ impl CommandLoop {
             return Ok(());
         }
         let pauses = store::active_pauses(self.store.loops()).await?;
-        self.engine.tell(Message::Pauses(pauses.into_iter().filter_map(pause).collect()));
+        self.engine.tell(Message::Pauses(
+            pauses.into_iter().filter_map(pause).collect(),
+        ));
         let commanded = store::commanded_workers(self.store.loops()).await?;
-        commanded.into_iter().filter_map(drain).for_each(|told| self.engine.tell(told));
+        commanded
+            .into_iter()
+            .filter_map(drain)
+            .for_each(|told| self.engine.tell(told));
         self.move_watermarks(&shards).await?;
         *known = heads;
         Ok(())
@@ -49,9 +59,17 @@ impl CommandLoop {
     /// What was appended after we looked is looked at again.
     async fn move_watermarks(&self, shards: &[(i16, i64, i64)]) -> Result<(), StoreError> {
         let leases = self.leases.held().await;
-        for (shard, head, watermark) in shards.iter().filter(|(_, head, watermark)| head > watermark) {
+        for (shard, head, watermark) in shards
+            .iter()
+            .filter(|(_, head, watermark)| head > watermark)
+        {
             if let Some(lease) = leases.iter().find(|lease| lease.shard() == *shard) {
-                self.store.loops().fence(lease, *watermark, *head).await?.commit().await?;
+                self.store
+                    .loops()
+                    .fence(lease, *watermark, *head)
+                    .await?
+                    .commit()
+                    .await?;
             }
         }
         Ok(())
@@ -64,18 +82,32 @@ fn pause(row: PauseRow) -> Option<Pause> {
     Some(Pause {
         pause_id: row.pause_id.into(),
         tenant: scope(&row.tenant)?,
-        workspace: if row.workspace.is_empty() { None } else { Some(row.workspace.parse().ok()?) },
+        workspace: if row.workspace.is_empty() {
+            None
+        } else {
+            Some(row.workspace.parse().ok()?)
+        },
         pool: named(&row.pool),
     })
 }
 
 fn drain((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
-    let drain = pb::PullDrain { deadline: cut_off_at.map(wire::stored_time), kill: command == KILL };
-    let worker = WorkerKey { tenant: scope(&tenant)?, id: WorkerId::from_bytes(*worker.as_bytes()) };
+    let drain = pb::PullDrain {
+        deadline: cut_off_at.map(wire::stored_time),
+        kill: command == KILL,
+    };
+    let worker = WorkerKey {
+        tenant: scope(&tenant)?,
+        id: WorkerId::from_bytes(*worker.as_bytes()),
+    };
     Some(Message::Drain(worker, drain))
 }
 
 /// One tenant, or `Some(None)` for everybody; `None` for what is no name.
 fn scope(tenant: &str) -> Option<Option<TenantId>> {
-    if tenant == EVERYBODY { Some(None) } else { tenant.parse().ok().map(Some) }
+    if tenant == EVERYBODY {
+        Some(None)
+    } else {
+        tenant.parse().ok().map(Some)
+    }
 }

@@ -25,8 +25,8 @@ use super::plans::Plans;
 use super::pushes::{Entry, Pushes, Reached};
 use super::sessions::{Connect, Moved, Sessions};
 use crate::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot, SourceId,
-    Update, WorkerKey,
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, Live, Pause, PlanRef, Snapshot,
+    SourceId, Update, WorkerKey,
 };
 use crate::envelope::{NoEnvelope, Signer, StoredPlan};
 use crate::inputs::{self, Found};
@@ -111,7 +111,9 @@ impl Engine {
             let _ = reply.send(question(admission, sessions));
         });
         self.tell(Message::Ask(question));
-        answer.await.map_err(|_| Error::new(Reason::NotReady, "the dispatcher is about to stop"))
+        answer
+            .await
+            .map_err(|_| Error::new(Reason::NotReady, "the dispatcher is about to stop"))
     }
 
     /// Chooses nothing more for these shards, and returns when all that was claimed for them is sent: whoever takes them
@@ -157,7 +159,10 @@ pub(crate) fn engine(
 ) -> (Engine, EngineLoop) {
     let (sender, inbox) = mpsc::unbounded_channel();
     let (held, watched) = watch::channel(BTreeMap::new());
-    let handle = Engine { inbox: sender, held: watched };
+    let handle = Engine {
+        inbox: sender,
+        held: watched,
+    };
     let engine = EngineLoop {
         inbox,
         held,
@@ -180,7 +185,12 @@ pub(crate) fn engine(
 impl EngineLoop {
     pub(crate) async fn run(mut self) {
         let mut messages = Vec::new();
-        while self.inbox.recv_many(&mut messages, MESSAGES_PER_TURN_MAX).await > 0 {
+        while self
+            .inbox
+            .recv_many(&mut messages, MESSAGES_PER_TURN_MAX)
+            .await
+            > 0
+        {
             messages.drain(..).for_each(|message| self.take(message));
             self.act();
             self.choose();
@@ -191,7 +201,11 @@ impl EngineLoop {
     }
 
     fn settle(&mut self) {
-        if !self.leaving.is_empty() && self.admission.is_settled(|attempt| self.reading.is_awaited(attempt)) {
+        if !self.leaving.is_empty()
+            && self
+                .admission
+                .is_settled(|attempt| self.reading.is_awaited(attempt))
+        {
             for left in self.leaving.drain(..) {
                 // Who went away does not want to know.
                 let _ = left.send(());
@@ -244,7 +258,8 @@ impl EngineLoop {
             Message::Enqueued(entries) => self.enqueued(entries),
             Message::Beat => {
                 self.sessions.beat();
-                self.reading.keep_only(|attempt| self.admission.live(attempt).is_some());
+                self.reading
+                    .keep_only(|attempt| self.admission.live(attempt).is_some());
             }
             Message::Ask(question) => question(&self.admission, &self.sessions),
         }
@@ -252,7 +267,8 @@ impl EngineLoop {
 
     fn hold(&mut self, held: BTreeMap<i16, u64>) {
         self.admission.hold(held.clone());
-        self.held.send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
+        self.held
+            .send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
         for moved in self.sessions.move_away(&self.admission) {
             self.admission.leave(&moved.worker);
             self.moves.tell(moved, self.held.subscribe());
@@ -275,7 +291,10 @@ impl EngineLoop {
                 self.admission.results(source, number, &refused, now);
             }
             Told::Ahead(plans) => {
-                for plan in plans.iter().filter(|plan| self.admission.holds(&plan.tenant)) {
+                for plan in plans
+                    .iter()
+                    .filter(|plan| self.admission.holds(&plan.tenant))
+                {
                     self.plans.get(plan);
                 }
             }
@@ -295,10 +314,16 @@ impl EngineLoop {
     fn connect(&mut self, connect: Connect) {
         let (worker, has) = (connect.worker.key(), connect.has.clone());
         let tenant = worker.tenant.as_ref();
-        let elsewhere = tenant.filter(|tenant| !self.admission.holds(tenant)).map(TenantId::admission_shard);
+        let elsewhere = tenant
+            .filter(|tenant| !self.admission.holds(tenant))
+            .map(TenantId::admission_shard);
         // Its tenant's shard went while it was let in, and those who went with it were told already.
         if let Some(admission_shard) = elsewhere {
-            let moved = Moved { worker, admission_shard, out: connect.out };
+            let moved = Moved {
+                worker,
+                admission_shard,
+                out: connect.out,
+            };
             return self.moves.tell(moved, self.held.subscribe());
         }
         self.admission.join(connect.worker.clone());
@@ -310,7 +335,9 @@ impl EngineLoop {
         let waiting = self.plans.arrived(plan, stored.as_ref());
         if let Some(stored) = stored {
             self.admission.read(plan, &stored.shape, now);
-            waiting.into_iter().for_each(|(worker, attempt)| self.deliver(&worker, attempt));
+            waiting
+                .into_iter()
+                .for_each(|(worker, attempt)| self.deliver(&worker, attempt));
         }
     }
 
@@ -341,20 +368,29 @@ impl EngineLoop {
 
     /// What a task reads or compares with is waited for, unless it was found.
     fn deliver_with(&mut self, worker: &WorkerKey, attempt: AttemptId, found: Option<Found>) {
-        let Some(live) = self.admission.live(attempt) else { return };
+        let Some(live) = self.admission.live(attempt) else {
+            return;
+        };
         // While its plan or what it reads was looked up; its worker was told to stop what it never got.
         if live.cancelling {
             return self.admission.not_sent(attempt);
         }
         let target = self.pushes.target(worker);
-        let key = target.map(|target| *target.key()).or_else(|| self.sessions.key(worker));
+        let key = target
+            .map(|target| *target.key())
+            .or_else(|| self.sessions.key(worker));
         let Some(key) = key else { return };
-        let Some(stored) = self.plans.get_for(&live.plan, worker.clone(), attempt) else { return };
+        let Some(stored) = self.plans.get_for(&live.plan, worker.clone(), attempt) else {
+            return;
+        };
         let ordinal = live.task.ordinal;
         let found = match found {
             Some(found) => found,
             None if !inputs::needs_any(&stored, ordinal) => Found::NOTHING,
-            None => match self.reading.take(worker.clone(), attempt, stored.clone(), ordinal) {
+            None => match self
+                .reading
+                .take(worker.clone(), attempt, stored.clone(), ordinal)
+            {
                 Some(found) => found,
                 None => return,
             },
@@ -368,9 +404,15 @@ impl EngineLoop {
             asset_key = asset_key(&stored, ordinal),
             partition_key = stored.plan.tasks.get(ordinal as usize).map(|task| task.partition_key.as_str())
         );
-        continue_trace(&dispatch, live.order.as_ref().map_or("", |order| &order.trace.0));
+        continue_trace(
+            &dispatch,
+            live.order.as_ref().map_or("", |order| &order.trace.0),
+        );
         let _dispatch = dispatch.entered();
-        let envelope = match self.signer.envelope(&stored, live, &found, &key, wire::now()) {
+        let envelope = match self
+            .signer
+            .envelope(&stored, live, &found, &key, wire::now())
+        {
             Ok(envelope) => envelope,
             Err(NoEnvelope::TooLarge(_)) if found.inputs.fill_an_envelope() => {
                 let uri = self.signer.inputs_uri(live);
@@ -382,7 +424,9 @@ impl EngineLoop {
             }
         };
         match (target, dispatch_id(&self.admission, live)) {
-            (Some(target), Some(dispatch)) => self.pushes.create(live, &dispatch, target, &envelope),
+            (Some(target), Some(dispatch)) => {
+                self.pushes.create(live, &dispatch, target, &envelope)
+            }
             _ => self.sessions.send(worker, envelope),
         }
     }
@@ -392,7 +436,9 @@ impl EngineLoop {
         match self.admission.live(attempt) {
             Some(live) if live.pushed => {
                 let dispatch = dispatch_id(&self.admission, live);
-                dispatch.iter().for_each(|dispatch| self.pushes.drop_entry(dispatch));
+                dispatch
+                    .iter()
+                    .for_each(|dispatch| self.pushes.drop_entry(dispatch));
             }
             Some(_) | None => self.sessions.cancel(worker, attempt),
         }
@@ -409,28 +455,44 @@ impl EngineLoop {
             for claim in chosen {
                 batches.entry(claim.source).or_default().push(claim);
             }
-            batches.into_iter().for_each(|(source, claims)| self.claim(source, claims));
+            batches
+                .into_iter()
+                .for_each(|(source, claims)| self.claim(source, claims));
         }
     }
 
     fn claim(&mut self, source: SourceId, claims: Vec<Chosen>) {
         self.batch += 1;
         self.metrics.claimed.inc_by(claims.len() as u64);
-        self.admission.sent(source, self.batch, claims.iter().map(|claim| claim.attempt_id).collect());
+        self.admission.sent(
+            source,
+            self.batch,
+            claims.iter().map(|claim| claim.attempt_id).collect(),
+        );
         claims.iter().for_each(|claim| self.look_ahead(claim));
-        let batch = pb::ClaimBatch { number: self.batch, claims: claims.into_iter().map(claim).collect() };
+        let batch = pb::ClaimBatch {
+            number: self.batch,
+            claims: claims.into_iter().map(claim).collect(),
+        };
         if let Some(outlet) = self.outlets.get(&source) {
             // A stream that is gone says so by itself, and its claims are unsure then.
-            let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Claims(batch)) });
+            let _ = outlet.requests.send(pb::AdmitRequest {
+                message: Some(Say::Claims(batch)),
+            });
         }
     }
 
     /// Looks up what a task reads while its claim is under way. What it depends on is folded since before it was ready.
     fn look_ahead(&mut self, chosen: &Chosen) {
-        let Some(live) = self.admission.live(chosen.attempt_id) else { return };
-        let Some(stored) = self.plans.get(&live.plan) else { return };
+        let Some(live) = self.admission.live(chosen.attempt_id) else {
+            return;
+        };
+        let Some(stored) = self.plans.get(&live.plan) else {
+            return;
+        };
         if inputs::needs_any(&stored, chosen.task.ordinal) {
-            self.reading.begin(chosen.attempt_id, stored, chosen.task.ordinal);
+            self.reading
+                .begin(chosen.attempt_id, stored, chosen.task.ordinal);
         }
     }
 
@@ -453,7 +515,11 @@ pub(crate) fn dispatch_id(admission: &Admission, live: &Live) -> Option<Dispatch
 
 fn asset_key(stored: &StoredPlan, ordinal: u32) -> Option<&str> {
     let task = stored.plan.tasks.get(ordinal as usize)?;
-    stored.plan.assets.get(task.asset as usize).map(|asset| asset.asset_key.as_str())
+    stored
+        .plan
+        .assets
+        .get(task.asset as usize)
+        .map(|asset| asset.asset_key.as_str())
 }
 
 fn claim(chosen: Chosen) -> pb::Claim {
@@ -463,12 +529,19 @@ fn claim(chosen: Chosen) -> pb::Claim {
         task: Some(wire::task_ref(chosen.task)),
         attempt: chosen.attempt,
         admission_epoch: chosen.admission_epoch,
-        mode: if chosen.pushed { pb::DispatchMode::Push } else { pb::DispatchMode::Pull }.into(),
+        mode: if chosen.pushed {
+            pb::DispatchMode::Push
+        } else {
+            pb::DispatchMode::Pull
+        }
+        .into(),
         worker_id: chosen.worker.to_string(),
     }
 }
 
 /// One message to a worker.
 pub(crate) fn tell(message: Tell) -> pb::PullTasksResponse {
-    pb::PullTasksResponse { message: Some(message) }
+    pb::PullTasksResponse {
+        message: Some(message),
+    }
 }

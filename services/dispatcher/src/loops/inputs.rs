@@ -48,12 +48,19 @@ impl Reading {
     pub(crate) fn start(engine: Engine, loops: LoopStore) -> Reading {
         let (orders, inbox) = mpsc::unbounded_channel();
         tokio::spawn(work(engine, loops, inbox));
-        Reading { orders, looked: HashMap::new() }
+        Reading {
+            orders,
+            looked: HashMap::new(),
+        }
     }
 
     /// Looks up what a task reads that is being claimed.
     pub(crate) fn begin(&mut self, attempt: AttemptId, stored: Arc<StoredPlan>, ordinal: u32) {
-        self.order(attempt, Looked::Asked, Order::Read((attempt, stored, ordinal)));
+        self.order(
+            attempt,
+            Looked::Asked,
+            Order::Read((attempt, stored, ordinal)),
+        );
     }
 
     /// What the task reads, or `None` and the engine will hear of it.
@@ -69,14 +76,28 @@ impl Reading {
             Some(Looked::Asked | Looked::Awaited(_)) => {
                 self.looked.insert(attempt, Looked::Awaited(worker));
             }
-            None => self.order(attempt, Looked::Awaited(worker), Order::Read((attempt, stored, ordinal))),
+            None => self.order(
+                attempt,
+                Looked::Awaited(worker),
+                Order::Read((attempt, stored, ordinal)),
+            ),
         }
         None
     }
 
     /// Puts inputs that no envelope can hold where the worker finds them; the engine will hear of it.
-    pub(crate) fn store(&mut self, worker: WorkerKey, attempt: AttemptId, uri: String, found: Found) {
-        self.order(attempt, Looked::Awaited(worker), Order::Store(attempt, uri, found));
+    pub(crate) fn store(
+        &mut self,
+        worker: WorkerKey,
+        attempt: AttemptId,
+        uri: String,
+        found: Found,
+    ) {
+        self.order(
+            attempt,
+            Looked::Awaited(worker),
+            Order::Store(attempt, uri, found),
+        );
     }
 
     /// Keeps what was found for the envelope, or answers for which worker's it was awaited.
@@ -144,8 +165,9 @@ async fn read_each(engine: Engine, loops: LoopStore, reads: Vec<Read>) {
         match find(&loops, std::slice::from_ref(&read)).await {
             Ok(found) => engine.tell(Message::Inputs(found)),
             Err(error) => {
-                let why =
-                    format!("what it reads cannot be looked up: {error}; read fewer partitions at once");
+                let why = format!(
+                    "what it reads cannot be looked up: {error}; read fewer partitions at once"
+                );
                 engine.tell(Message::Undeliverable(read.0, why));
             }
         }
@@ -169,23 +191,42 @@ async fn find(loops: &LoopStore, reads: &[Read]) -> Result<Vec<(AttemptId, Found
     }
 }
 
-async fn find_once(loops: &LoopStore, reads: &[Read]) -> Result<Vec<(AttemptId, Found)>, StoreError> {
+async fn find_once(
+    loops: &LoopStore,
+    reads: &[Read],
+) -> Result<Vec<(AttemptId, Found)>, StoreError> {
     let mut wanted = Vec::new();
     let mut counts = Vec::with_capacity(reads.len());
     for (_, stored, ordinal) in reads {
         let before = wanted.len();
-        wanted.extend(inputs::wanted(&stored.plan, &stored.taken_over, inputs::planned(stored, *ordinal)));
+        wanted.extend(inputs::wanted(
+            &stored.plan,
+            &stored.taken_over,
+            inputs::planned(stored, *ordinal),
+        ));
         counts.push(wanted.len() - before);
         wanted.extend(inputs::compared(stored, *ordinal));
     }
     let mut found = inputs::find(loops, &wanted).await?.into_iter();
     let resolve = |((attempt, stored, ordinal), count): (&Read, usize)| {
         let versions = found.by_ref().take(count).collect();
-        let inputs = Inputs::Inline(inputs::resolved(inputs::planned(stored, *ordinal), versions));
+        let inputs = Inputs::Inline(inputs::resolved(
+            inputs::planned(stored, *ordinal),
+            versions,
+        ));
         let compared = inputs::compared(stored, *ordinal).and_then(|_| found.next());
         // What children made together is no version that one of them could be compared with.
-        let whole = compared.into_iter().flatten().find(|version| version.part == Part::Whole);
-        (*attempt, Found { inputs, previous: whole.map(inputs::previous) })
+        let whole = compared
+            .into_iter()
+            .flatten()
+            .find(|version| version.part == Part::Whole);
+        (
+            *attempt,
+            Found {
+                inputs,
+                previous: whole.map(inputs::previous),
+            },
+        )
     };
     Ok(reads.iter().zip(counts).map(resolve).collect())
 }
@@ -240,7 +281,10 @@ mod tests {
             partition_keys: vec![partition_key.to_owned()],
             ..Default::default()
         };
-        let tasks = vec![pb::PlannedTask { inputs: vec![input], ..Default::default() }];
+        let tasks = vec![pb::PlannedTask {
+            inputs: vec![input],
+            ..Default::default()
+        }];
         let plan = pb::Plan {
             tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
@@ -248,8 +292,16 @@ mod tests {
             tasks,
             ..Default::default()
         };
-        let shape = Arc::new(crate::core::Shape { assets: Vec::new(), tasks: Vec::new() });
-        let stored = StoredPlan { plan, taken_over: TakenOver::new(), shape, bytes: 0 };
+        let shape = Arc::new(crate::core::Shape {
+            assets: Vec::new(),
+            tasks: Vec::new(),
+        });
+        let stored = StoredPlan {
+            plan,
+            taken_over: TakenOver::new(),
+            shape,
+            bytes: 0,
+        };
         (AttemptId::from_bytes([number; 16]), Arc::new(stored), 0)
     }
 
@@ -264,9 +316,14 @@ mod tests {
         let (mut found, mut given_up) = (Vec::new(), Vec::new());
         while found.len() + given_up.len() < 3 {
             match told.recv().await.unwrap() {
-                Message::Inputs(inputs) => found.extend(inputs.into_iter().map(|(attempt, _)| attempt)),
+                Message::Inputs(inputs) => {
+                    found.extend(inputs.into_iter().map(|(attempt, _)| attempt))
+                }
                 Message::Undeliverable(attempt, why) => {
-                    assert!(why.starts_with("what it reads cannot be looked up"), "{why}");
+                    assert!(
+                        why.starts_with("what it reads cannot be looked up"),
+                        "{why}"
+                    );
                     given_up.push(attempt);
                 }
                 _ => {}

@@ -41,7 +41,11 @@ impl LeaseLoop {
         ttl: Duration,
     ) -> LeaseLoop {
         let instances = (0, Instant::now());
-        let held = Held { leases: Vec::new(), generation: store.generation(), instances };
+        let held = Held {
+            leases: Vec::new(),
+            generation: store.generation(),
+            instances,
+        };
         LeaseLoop {
             store: store.clone(),
             leases,
@@ -81,7 +85,9 @@ impl LeaseLoop {
     pub(crate) async fn release_all(&self) -> Result<(), StoreError> {
         let mut held = self.held.lock().await;
         let leases = std::mem::take(&mut held.leases);
-        self.engine.leave(leases.iter().map(Lease::shard).collect()).await;
+        self.engine
+            .leave(leases.iter().map(Lease::shard).collect())
+            .await;
         self.tell(&held);
         for lease in leases {
             self.leases.release(lease).await?;
@@ -118,7 +124,11 @@ impl LeaseLoop {
             }
         }
         let wanted: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
-        held.leases.extend(self.leases.acquire(&wanted, share - held.leases.len()).await?);
+        held.leases.extend(
+            self.leases
+                .acquire(&wanted, share - held.leases.len())
+                .await?,
+        );
         if held.instances.0 != instances {
             held.instances = (instances, Instant::now());
         }
@@ -130,7 +140,12 @@ impl LeaseLoop {
     }
 
     fn tell(&self, held: &Held) {
-        let epoch = |lease: &Lease| (lease.shard(), u64::try_from(lease.epoch()).unwrap_or_default());
+        let epoch = |lease: &Lease| {
+            (
+                lease.shard(),
+                u64::try_from(lease.epoch()).unwrap_or_default(),
+            )
+        };
         let leases: BTreeMap<i16, u64> = held.leases.iter().map(epoch).collect();
         if *self.engine.held().borrow() != leases {
             info!(shards = ?leases.keys().collect::<Vec<_>>(), "admission shards held");
@@ -170,11 +185,23 @@ mod tests {
         let leases = lease_loop(&world);
         leases.run_once().await.unwrap();
         assert_eq!(epochs(&leases).await, [1; 16]);
-        let mut admin = PgConnection::connect(&world.database.admin_url()).await.unwrap();
-        admin.execute("ALTER FUNCTION ledger.renew RENAME TO renew_away").await.unwrap();
+        let mut admin = PgConnection::connect(&world.database.admin_url())
+            .await
+            .unwrap();
+        admin
+            .execute("ALTER FUNCTION ledger.renew RENAME TO renew_away")
+            .await
+            .unwrap();
         leases.run_once().await.unwrap_err();
-        assert_eq!(epochs(&leases).await, [1; 16], "they are ours until they run out");
-        admin.execute("ALTER FUNCTION ledger.renew_away RENAME TO renew").await.unwrap();
+        assert_eq!(
+            epochs(&leases).await,
+            [1; 16],
+            "they are ours until they run out"
+        );
+        admin
+            .execute("ALTER FUNCTION ledger.renew_away RENAME TO renew")
+            .await
+            .unwrap();
         leases.run_once().await.unwrap();
         assert_eq!(epochs(&leases).await, [1; 16]);
     }
@@ -184,7 +211,9 @@ mod tests {
         let world = World::start().await;
         let leases = lease_loop(&world);
         leases.run_once().await.unwrap();
-        let mut admin = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+        let mut admin = PgConnection::connect(&world.database.admin_url())
+            .await
+            .unwrap();
         let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()";
         admin.execute(others).await.unwrap();
@@ -192,12 +221,16 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let epochs = epochs(&leases).await;
-        assert!(epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1), "{epochs:?}");
+        assert!(
+            epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1),
+            "{epochs:?}"
+        );
     }
 
     #[test]
     fn shares_cover_all_shards_and_are_even() {
-        let check = |instances, share| assert_eq!(fair_share(instances), share, "{instances} instances");
+        let check =
+            |instances, share| assert_eq!(fair_share(instances), share, "{instances} instances");
         check(0, 16);
         check(1, 16);
         check(2, 8);

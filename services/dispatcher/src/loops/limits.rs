@@ -8,5 +8,8 @@ use crate::wire;
 
 /// Follows the stream until it breaks.
 pub(crate) async fn follow(quota: Peer, engine: Engine) -> Result<(), Status> {
-    follow_limits(quota, wire::limits, |limits| engine.tell(Message::Limits(limits))).await
+    follow_limits(quota, wire::limits, |limits| {
+        engine.tell(Message::Limits(limits))
+    })
+    .await
 }

@@ -28,17 +28,28 @@ impl Moves {
     pub(crate) fn tell(&self, moved: Moved, held: watch::Receiver<BTreeMap<i16, u64>>) {
         let moves = self.clone();
         tokio::spawn(async move {
-            let found = tokio::time::timeout(PATIENCE, moves.holder(moved.admission_shard, &held)).await;
+            let found =
+                tokio::time::timeout(PATIENCE, moves.holder(moved.admission_shard, &held)).await;
             let address = found.unwrap_or_default();
             // A stream that is gone needs no address.
             let _ = moved.out.send(tell(Tell::Moved(pb::PullMoved { address })));
         });
     }
 
-    async fn holder(&self, admission_shard: i16, held: &watch::Receiver<BTreeMap<i16, u64>>) -> String {
+    async fn holder(
+        &self,
+        admission_shard: i16,
+        held: &watch::Receiver<BTreeMap<i16, u64>>,
+    ) -> String {
         loop {
-            let leases = self.loops.holders(Stream::Dispatch).await.unwrap_or_default();
-            let lease = leases.into_iter().find(|lease| lease.shard == admission_shard);
+            let leases = self
+                .loops
+                .holders(Stream::Dispatch)
+                .await
+                .unwrap_or_default();
+            let lease = leases
+                .into_iter()
+                .find(|lease| lease.shard == admission_shard);
             // Our own lease may be about to be given back, or just taken again.
             let is_good = |address: &String| {
                 *address != self.own_address || held.borrow().contains_key(&admission_shard)

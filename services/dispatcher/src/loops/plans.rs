@@ -34,7 +34,15 @@ pub(crate) struct Plans {
 
 impl Plans {
     pub(crate) fn new(engine: Engine, loops: LoopStore, bytes_max: usize) -> Plans {
-        Plans { engine, loops, bytes_max, bytes: 0, uses: 0, cached: HashMap::new(), reading: HashMap::new() }
+        Plans {
+            engine,
+            loops,
+            bytes_max,
+            bytes: 0,
+            uses: 0,
+            cached: HashMap::new(),
+            reading: HashMap::new(),
+        }
     }
 
     /// The plan, or `None` and it is being read: the engine will hear of it.
@@ -60,7 +68,10 @@ impl Plans {
     ) -> Option<Arc<StoredPlan>> {
         let stored = self.get(plan);
         if stored.is_none() {
-            self.reading.entry(plan.clone()).or_default().push((worker, attempt));
+            self.reading
+                .entry(plan.clone())
+                .or_default()
+                .push((worker, attempt));
         }
         stored
     }
@@ -76,7 +87,8 @@ impl Plans {
             return Vec::new();
         };
         self.bytes += stored.bytes;
-        self.cached.insert(plan.clone(), (stored.clone(), self.uses));
+        self.cached
+            .insert(plan.clone(), (stored.clone(), self.uses));
         self.make_room(plan);
         self.reading.remove(plan).unwrap_or_default()
     }
@@ -85,10 +97,16 @@ impl Plans {
     fn make_room(&mut self, keep: &PlanRef) {
         while self.bytes > self.bytes_max {
             let others = self.cached.iter().filter(|(plan, _)| *plan != keep);
-            let Some(oldest) = others.min_by_key(|(_, (_, used))| *used).map(|(plan, _)| plan.clone()) else {
+            let Some(oldest) = others
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(plan, _)| plan.clone())
+            else {
                 return;
             };
-            self.bytes -= self.cached.remove(&oldest).map_or(0, |(stored, _)| stored.bytes);
+            self.bytes -= self
+                .cached
+                .remove(&oldest)
+                .map_or(0, |(stored, _)| stored.bytes);
         }
     }
 }
@@ -106,10 +124,17 @@ async fn read(engine: Engine, loops: LoopStore, plan: PlanRef) {
 }
 
 async fn read_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, String> {
-    let bytes = store::read_plan(loops, plan).await.map_err(|error| error.to_string())?;
+    let bytes = store::read_plan(loops, plan)
+        .await
+        .map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or("planner.plans has no such plan")?;
     let decoded = pb::Plan::decode(&*bytes).map_err(|error| error.to_string())?;
     let shape = Arc::new(wire::shape(&decoded).map_err(|error| error.to_string())?);
     let taken_over = inputs::taken_over(&decoded);
-    Ok(StoredPlan { plan: decoded, taken_over, shape, bytes: bytes.len() * DECODED_FACTOR })
+    Ok(StoredPlan {
+        plan: decoded,
+        taken_over,
+        shape,
+        bytes: bytes.len() * DECODED_FACTOR,
+    })
 }

@@ -75,13 +75,20 @@ impl Pushes {
     pub(crate) fn start(engine: Engine, queue: PostgresQueue, queues: Vec<Arc<str>>) -> Pushes {
         let (orders, inbox) = mpsc::unbounded_channel();
         tokio::spawn(enqueue(engine, queue, inbox));
-        Pushes { queues, targets: HashMap::new(), orders }
+        Pushes {
+            queues,
+            targets: HashMap::new(),
+            orders,
+        }
     }
 
     /// Takes the place of what was known; answers who is reached no more.
     pub(crate) fn replace(&mut self, targets: HashMap<WorkerKey, Target>) -> Vec<WorkerKey> {
         let before = std::mem::replace(&mut self.targets, targets);
-        before.into_keys().filter(|worker| !self.targets.contains_key(worker)).collect()
+        before
+            .into_keys()
+            .filter(|worker| !self.targets.contains_key(worker))
+            .collect()
     }
 
     /// Where a worker listens.
@@ -98,8 +105,13 @@ impl Pushes {
     ) {
         let id = dispatch.queue_id();
         let queue = queue_of(&self.queues, &id);
-        let entry =
-            Entry { run: live.run, task: live.task, attempt: live.attempt_id, id, queue: queue.clone() };
+        let entry = Entry {
+            run: live.run,
+            task: live.task,
+            attempt: live.attempt_id,
+            id,
+            queue: queue.clone(),
+        };
         let task = NewTask {
             queue,
             name: id.to_string(),
@@ -115,7 +127,9 @@ impl Pushes {
     /// Nobody shall start it any more.
     pub(crate) fn drop_entry(&self, dispatch: &DispatchId) {
         let id = dispatch.queue_id();
-        let _ = self.orders.send(Order::Drop(queue_of(&self.queues, &id), id));
+        let _ = self
+            .orders
+            .send(Order::Drop(queue_of(&self.queues, &id), id));
     }
 }
 
@@ -127,7 +141,9 @@ impl Target {
 
 /// Names of the queues that envelopes are spread over.
 pub(crate) fn queue_names(count: u8) -> Vec<Arc<str>> {
-    (0..count.max(1)).map(|number| format!("dispatch-{number}").into()).collect()
+    (0..count.max(1))
+        .map(|number| format!("dispatch-{number}").into())
+        .collect()
 }
 
 /// An entry is always in the same queue, whoever asks.
@@ -145,7 +161,10 @@ async fn enqueue(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::Unbounde
             match order {
                 Order::Create(entry, task) => entries.push((entry, *task)),
                 Order::Drop(queue, id) => {
-                    dropped.entry(queue).or_insert_with(Vec::new).push(id.to_string());
+                    dropped
+                        .entry(queue)
+                        .or_insert_with(Vec::new)
+                        .push(id.to_string());
                 }
             }
         }
@@ -189,7 +208,11 @@ pub(crate) async fn look(
     let mut rows = store::push_workers(store.loops()).await?;
     // What an operator allowed once may have been taken back.
     rows.retain(|row| allows(&allowed, &row.push_url));
-    engine.tell(Message::Reach(rows.into_iter().filter_map(|row| reached(row, &signer)).collect()));
+    engine.tell(Message::Reach(
+        rows.into_iter()
+            .filter_map(|row| reached(row, &signer))
+            .collect(),
+    ));
     Ok(())
 }
 
@@ -204,7 +227,13 @@ fn reached(row: store::PushWorker, signer: &Signer) -> Option<Reached> {
     let mut worker = wire::worker(id, &row.session, tenant, &info, 0).ok()?;
     worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
-    Some(Reached { worker, target: Target { url: row.push_url.into(), key } })
+    Some(Reached {
+        worker,
+        target: Target {
+            url: row.push_url.into(),
+            key,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -215,7 +244,10 @@ mod tests {
     use crate::loops::engine::tests::{World, listening};
 
     fn created(number: u8, url: &str) -> (Entry, NewTask) {
-        let (run, attempt) = (RunId::from_bytes([number; 16]), AttemptId::from_bytes([number; 16]));
+        let (run, attempt) = (
+            RunId::from_bytes([number; 16]),
+            AttemptId::from_bytes([number; 16]),
+        );
         let id = DispatchId::new(&run, &"n/a:materialize".parse().unwrap(), 1).queue_id();
         let task = NewTask {
             queue: "dispatch-0".into(),
@@ -225,21 +257,46 @@ mod tests {
             body: b"body".as_slice().into(),
             not_before: None,
         };
-        let place = Task { ordinal: 0, map_index: None };
-        (Entry { run, task: place, attempt, id, queue: "dispatch-0".into() }, task)
+        let place = Task {
+            ordinal: 0,
+            map_index: None,
+        };
+        (
+            Entry {
+                run,
+                task: place,
+                attempt,
+                id,
+                queue: "dispatch-0".into(),
+            },
+            task,
+        )
     }
 
     #[tokio::test]
     async fn what_the_queue_refuses_takes_nobody_along() {
         let world = World::start().await;
-        let queue = PostgresQueue::new(world.store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
+        let queue =
+            PostgresQueue::new(world.store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
         queue.ensure().await.unwrap();
         let (engine, mut told) = listening();
         let far = format!("http://worker/{}", "x".repeat(servo_queue::URL_BYTES_MAX));
-        let batch = vec![created(1, "http://worker/"), created(2, &far), created(3, "http://worker/")];
+        let batch = vec![
+            created(1, "http://worker/"),
+            created(2, &far),
+            created(3, "http://worker/"),
+        ];
         create(&engine, &queue, batch).await;
-        let Some(Message::Enqueued(entries)) = told.recv().await else { panic!("nothing was taken") };
+        let Some(Message::Enqueued(entries)) = told.recv().await else {
+            panic!("nothing was taken")
+        };
         let taken: Vec<_> = entries.iter().map(|entry| entry.attempt).collect();
-        assert_eq!(taken, [AttemptId::from_bytes([1; 16]), AttemptId::from_bytes([3; 16])]);
+        assert_eq!(
+            taken,
+            [
+                AttemptId::from_bytes([1; 16]),
+                AttemptId::from_bytes([3; 16])
+            ]
+        );
     }
 }

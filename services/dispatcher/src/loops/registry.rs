@@ -25,8 +25,9 @@ pub(crate) async fn measure(
     queue: Option<&PostgresQueue>,
     metrics: &Metrics,
 ) -> Result<(), servo_mesh::Error> {
-    let (depths, workers) =
-        engine.ask(|admission, _| (admission.depths(), admission.workers().count())).await?;
+    let (depths, workers) = engine
+        .ask(|admission, _| (admission.depths(), admission.workers().count()))
+        .await?;
     metrics.note(&depths, workers, engine.held().borrow().len());
     if let Some(queue) = queue {
         match queue.counts().await {
@@ -44,15 +45,25 @@ pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_m
         let active = admission.active_attempts();
         let workers = sessions.heard_since(since);
         let row = |worker: &crate::core::Worker| {
-            (worker.tenant.clone(), worker.id, active.get(&worker.key()).copied().unwrap_or_default())
+            (
+                worker.tenant.clone(),
+                worker.id,
+                active.get(&worker.key()).copied().unwrap_or_default(),
+            )
         };
         workers.map(row).collect::<Vec<_>>()
     });
     let seen = seen.await?;
     if !seen.is_empty() {
-        store::note_seen(store.loops(), &seen).await.map_err(crate::rpc::unavailable)?;
+        store::note_seen(store.loops(), &seen)
+            .await
+            .map_err(crate::rpc::unavailable)?;
     }
-    store::note_lost(store.loops(), LOST_AFTER, RENEW_WITHIN).await.map_err(crate::rpc::unavailable)?;
-    store::forget_workers(store.loops(), FORGOTTEN_AFTER).await.map_err(crate::rpc::unavailable)?;
+    store::note_lost(store.loops(), LOST_AFTER, RENEW_WITHIN)
+        .await
+        .map_err(crate::rpc::unavailable)?;
+    store::forget_workers(store.loops(), FORGOTTEN_AFTER)
+        .await
+        .map_err(crate::rpc::unavailable)?;
     Ok(())
 }

@@ -50,12 +50,19 @@ impl Sessions {
     /// Takes the place of an earlier connection of this worker, whose stream ends. Another tenant's worker of the same id is
     /// another worker.
     pub(crate) fn connect(&mut self, connect: Connect) {
-        let new = Session { connect, envelopes: Vec::new(), cancels: Vec::new() };
+        let new = Session {
+            connect,
+            envelopes: Vec::new(),
+            cancels: Vec::new(),
+        };
         self.all.insert(new.connect.worker.key(), new);
     }
 
     pub(crate) fn disconnect(&mut self, worker: &WorkerKey, connection: u64) -> bool {
-        let current = self.all.get(worker).is_some_and(|session| session.connect.connection == connection);
+        let current = self
+            .all
+            .get(worker)
+            .is_some_and(|session| session.connect.connection == connection);
         if current {
             self.all.remove(worker);
         }
@@ -64,7 +71,10 @@ impl Sessions {
 
     /// Notes a sign of life; `false` from a connection that was replaced.
     pub(crate) fn heard(&mut self, worker: &WorkerKey, connection: u64, now: Seconds) -> bool {
-        let session = self.all.get_mut(worker).filter(|session| session.connect.connection == connection);
+        let session = self
+            .all
+            .get_mut(worker)
+            .filter(|session| session.connect.connection == connection);
         session.map(|session| session.connect.heard = now).is_some()
     }
 
@@ -75,7 +85,11 @@ impl Sessions {
 
     /// Workers heard of since `since`.
     pub(crate) fn heard_since(&self, since: Seconds) -> impl Iterator<Item = &Worker> {
-        self.all.values().map(|session| &session.connect).filter(move |c| c.heard >= since).map(|c| &c.worker)
+        self.all
+            .values()
+            .map(|session| &session.connect)
+            .filter(move |c| c.heard >= since)
+            .map(|c| &c.worker)
     }
 
     pub(crate) fn send(&mut self, worker: &WorkerKey, envelope: pb::SignedEnvelope) {
@@ -98,20 +112,35 @@ impl Sessions {
 
     /// Tells everybody that we are still there.
     pub(crate) fn beat(&self) {
-        self.all.keys().for_each(|worker| self.tell(worker, Tell::Idle(pb::PullIdle {})));
+        self.all
+            .keys()
+            .for_each(|worker| self.tell(worker, Tell::Idle(pb::PullIdle {})));
     }
 
     /// Takes out those whose tenant is no longer admitted here. Shared workers stay.
     pub(crate) fn move_away(&mut self, admission: &Admission) -> Vec<Moved> {
         let elsewhere = |session: &Session| {
-            session.connect.worker.tenant.as_ref().is_some_and(|tenant| !admission.holds(tenant))
+            session
+                .connect
+                .worker
+                .tenant
+                .as_ref()
+                .is_some_and(|tenant| !admission.holds(tenant))
         };
-        let moved: Vec<WorkerKey> =
-            self.all.iter().filter(|(_, session)| elsewhere(session)).map(|(key, _)| key.clone()).collect();
+        let moved: Vec<WorkerKey> = self
+            .all
+            .iter()
+            .filter(|(_, session)| elsewhere(session))
+            .map(|(key, _)| key.clone())
+            .collect();
         let moved = moved.into_iter().filter_map(|worker| {
             let out = self.all.remove(&worker)?.connect.out;
             let admission_shard = worker.tenant.as_ref()?.admission_shard();
-            Some(Moved { worker, admission_shard, out })
+            Some(Moved {
+                worker,
+                admission_shard,
+                out,
+            })
         });
         moved.collect()
     }
@@ -119,13 +148,21 @@ impl Sessions {
     /// Sends what has gathered.
     pub(crate) fn flush(&mut self) {
         for worker in std::mem::take(&mut self.full) {
-            let Some(session) = self.all.get_mut(&worker) else { continue };
+            let Some(session) = self.all.get_mut(&worker) else {
+                continue;
+            };
             for envelopes in batches(std::mem::take(&mut session.envelopes)) {
-                let _ = session.connect.out.send(tell(Tell::Envelopes(pb::EnvelopeBatch { envelopes })));
+                let _ = session
+                    .connect
+                    .out
+                    .send(tell(Tell::Envelopes(pb::EnvelopeBatch { envelopes })));
             }
             let attempt_ids = std::mem::take(&mut session.cancels);
             if !attempt_ids.is_empty() {
-                let cancels = pb::CancelBatch { attempt_ids, grace: None };
+                let cancels = pb::CancelBatch {
+                    attempt_ids,
+                    grace: None,
+                };
                 let _ = session.connect.out.send(tell(Tell::Cancels(cancels)));
             }
         }
@@ -146,7 +183,9 @@ fn batches(envelopes: Vec<pb::SignedEnvelope>) -> Vec<Vec<pb::SignedEnvelope>> {
     for envelope in envelopes {
         bytes += envelope.envelope.len();
         match batches.last_mut() {
-            Some(batch) if batch.len() < ENVELOPES_PER_MESSAGE_MAX && bytes <= BYTES_PER_MESSAGE => {
+            Some(batch)
+                if batch.len() < ENVELOPES_PER_MESSAGE_MAX && bytes <= BYTES_PER_MESSAGE =>
+            {
                 batch.push(envelope);
             }
             _ => {

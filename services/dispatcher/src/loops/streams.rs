@@ -44,7 +44,12 @@ struct Open {
 }
 
 impl StreamLoop {
-    pub(crate) fn new(mesh: &Mesh<Config>, store: &Store, engine: Engine, bell: &Doorbell) -> StreamLoop {
+    pub(crate) fn new(
+        mesh: &Mesh<Config>,
+        store: &Store,
+        engine: Engine,
+        bell: &Doorbell,
+    ) -> StreamLoop {
         StreamLoop {
             mesh: mesh.clone(),
             store: store.clone(),
@@ -88,8 +93,9 @@ impl StreamLoop {
 
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
         let peer = self.mesh.peer_at(Service::Scheduler, address);
-        let peer =
-            peer.inspect_err(|error| warn!(address, ?error, "a scheduler has no usable address")).ok()?;
+        let peer = peer
+            .inspect_err(|error| warn!(address, ?error, "a scheduler has no usable address"))
+            .ok()?;
         let source = SourceId(self.sources.fetch_add(1, Ordering::Relaxed));
         let (requests, outgoing) = mpsc::unbounded_channel();
         let _ = requests.send(opening(held));
@@ -105,7 +111,11 @@ impl StreamLoop {
         };
         let ended = stream.ended.clone();
         tokio::spawn(stream.run(SchedulerServiceClient::new(peer), outgoing));
-        Some(Open { source, held: held.clone(), ended })
+        Some(Open {
+            source,
+            held: held.clone(),
+            ended,
+        })
     }
 }
 
@@ -114,8 +124,12 @@ fn opening(held: &BTreeMap<i16, u64>) -> pb::AdmitRequest {
         admission_shard: u32::try_from(*shard).unwrap_or_default(),
         epoch: *epoch,
     };
-    let open = pb::AdmitOpen { leases: held.iter().map(lease).collect() };
-    pb::AdmitRequest { message: Some(Say::Open(open)) }
+    let open = pb::AdmitOpen {
+        leases: held.iter().map(lease).collect(),
+    };
+    pb::AdmitRequest {
+        message: Some(Say::Open(open)),
+    }
 }
 
 /// A stream being read.
@@ -136,7 +150,10 @@ impl Running {
         client: SchedulerServiceClient<servo_mesh::Peer>,
         outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
     ) {
-        let outlet = Outlet { requests: self.requests.clone(), stop: self.stop.clone() };
+        let outlet = Outlet {
+            requests: self.requests.clone(),
+            stop: self.stop.clone(),
+        };
         self.tell(Told::Opened(self.shards.clone(), outlet));
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -158,14 +175,19 @@ impl Running {
         mut client: SchedulerServiceClient<servo_mesh::Peer>,
         outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
     ) -> Result<(), Status> {
-        let mut stream = client.admit(UnboundedReceiverStream::new(outgoing)).await?.into_inner();
+        let mut stream = client
+            .admit(UnboundedReceiverStream::new(outgoing))
+            .await?
+            .into_inner();
         while let Some(response) = stream.message().await? {
             match self.understand(response) {
                 Ok(Some(told)) => self.tell(told),
                 Ok(None) => {}
                 Err(fault) => {
                     warn!(address = self.address, %fault, "a scheduler said what cannot be read");
-                    return Err(servo_mesh::Error::new(Reason::InvalidField, fault.to_string()).into());
+                    return Err(
+                        servo_mesh::Error::new(Reason::InvalidField, fault.to_string()).into(),
+                    );
                 }
             }
         }
@@ -176,9 +198,10 @@ impl Running {
         Ok(Some(match response.message {
             Some(Tell::Snapshot(snapshot)) => Told::Snapshot(wire::snapshot(snapshot)?),
             Some(Tell::Update(update)) => Told::Update(wire::update(update)?),
-            Some(Tell::Results(results)) => {
-                Told::Results(results.number, results.refused.iter().map(|claim| claim.index).collect())
-            }
+            Some(Tell::Results(results)) => Told::Results(
+                results.number,
+                results.refused.iter().map(|claim| claim.index).collect(),
+            ),
             Some(Tell::Gone(gone)) => {
                 self.bell.ring();
                 Told::Gone(wire::shard(gone.shard)?)

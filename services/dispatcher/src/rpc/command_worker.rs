@@ -41,10 +41,16 @@ impl Dispatcher {
                 command: pb::WorkerCommand::Drain,
                 expected_version: request.expected_version,
                 cut_off: grace.map(|grace| wire::now() + grace.as_secs_f64()),
-                by: pb::Actor { principal, comment: request.comment },
+                by: pb::Actor {
+                    principal,
+                    comment: request.comment,
+                },
             })
             .await?;
-        Ok(pb::DrainWorkerResponse { worker: Some(worker), accepted_event_id })
+        Ok(pb::DrainWorkerResponse {
+            worker: Some(worker),
+            accepted_event_id,
+        })
     }
 
     pub(super) async fn kill(
@@ -59,37 +65,68 @@ impl Dispatcher {
                 command: pb::WorkerCommand::Kill,
                 expected_version: request.expected_version,
                 cut_off: None,
-                by: pb::Actor { principal, comment: request.comment },
+                by: pb::Actor {
+                    principal,
+                    comment: request.comment,
+                },
             })
             .await?;
-        Ok(pb::KillWorkerResponse { worker: Some(worker), accepted_event_id })
+        Ok(pb::KillWorkerResponse {
+            worker: Some(worker),
+            accepted_event_id,
+        })
     }
 
     /// A command that the worker got already, or one that goes less far, changes nothing.
     async fn command(&self, command: Command) -> Result<(pb::Worker, String), Error> {
         text::comment(&command.by.comment)?;
-        let mut tx = self.store.requests().begin(&command.tenant).await.map_err(unavailable)?;
-        let row = store::lock_worker(&mut tx, &command.tenant, command.worker).await.map_err(unavailable)?;
+        let mut tx = self
+            .store
+            .requests()
+            .begin(&command.tenant)
+            .await
+            .map_err(unavailable)?;
+        let row = store::lock_worker(&mut tx, &command.tenant, command.worker)
+            .await
+            .map_err(unavailable)?;
         let mut row = row.ok_or_else(|| {
-            Error::new(Reason::WorkerNotFound, format!("there is no worker {}", command.worker))
+            Error::new(
+                Reason::WorkerNotFound,
+                format!("there is no worker {}", command.worker),
+            )
         })?;
         check_version(command.expected_version, row.version)?;
         if row.command < command.command as i16 {
             let event = next(&mut row, &command)?;
-            store::command_worker(&mut tx, &command.tenant, &row).await.map_err(unavailable)?;
+            store::command_worker(&mut tx, &command.tenant, &row)
+                .await
+                .map_err(unavailable)?;
             tx.append(&[event]).await.map_err(not_appended)?;
             tx.commit().await.map_err(unavailable)?;
             self.commanded.ring();
-            row.state = if row.state <= 2 { pb::WorkerState::Draining as i16 } else { row.state };
+            row.state = if row.state <= 2 {
+                pb::WorkerState::Draining as i16
+            } else {
+                row.state
+            };
         }
-        let event = row.event_id.map(|id| servo_model::EventId::from_bytes(*id.as_bytes()).to_string());
+        let event = row
+            .event_id
+            .map(|id| servo_model::EventId::from_bytes(*id.as_bytes()).to_string());
         Ok((worker(&row), event.unwrap_or_default()))
     }
 }
 
 fn grace(given: prost_types::Duration) -> Result<Duration, Error> {
-    let good = Duration::try_from(given).ok().filter(|grace| *grace <= GRACE_MAX);
-    let told = || format!("is below 0 or above {} seconds; write one between them", GRACE_MAX.as_secs());
+    let good = Duration::try_from(given)
+        .ok()
+        .filter(|grace| *grace <= GRACE_MAX);
+    let told = || {
+        format!(
+            "is below 0 or above {} seconds; write one between them",
+            GRACE_MAX.as_secs()
+        )
+    };
     good.ok_or_else(|| Error::bad_field("grace", told()))
 }
 
@@ -97,8 +134,9 @@ pub(super) fn check_version(expected: u64, version: i64) -> Result<(), Error> {
     if expected == 0 || expected == version.unsigned_abs() {
         return Ok(());
     }
-    let message =
-        format!("expected_version is {expected}, but the version is {version}; read it and try again");
+    let message = format!(
+        "expected_version is {expected}, but the version is {version}; read it and try again"
+    );
     Err(Error::new(Reason::VersionConflict, message))
 }
 
@@ -108,7 +146,9 @@ fn next(row: &mut WorkerRow, command: &Command) -> Result<NewEvent, Error> {
     row.version += 1;
     row.command = command.command as i16;
     row.event_id = Some(event_id);
-    row.cut_off_at = command.cut_off.map(|at| Timestamp::from_unix_us((at * 1e6) as i64));
+    row.cut_off_at = command
+        .cut_off
+        .map(|at| Timestamp::from_unix_us((at * 1e6) as i64));
     let body = pb::WorkerCommanded {
         worker_id: command.worker.to_string(),
         command: command.command.into(),
@@ -118,7 +158,10 @@ fn next(row: &mut WorkerRow, command: &Command) -> Result<NewEvent, Error> {
     };
     let key = IdempotencyKey::worker_commanded(&command.worker, row.version.unsigned_abs());
     let event = new_event(&command.tenant, EventType::WorkerCommanded, event_id, &key);
-    Ok(NewEvent { payload: payload(pb::event::Body::WorkerCommanded(body)), ..event? })
+    Ok(NewEvent {
+        payload: payload(pb::event::Body::WorkerCommanded(body)),
+        ..event?
+    })
 }
 
 /// An event of the dispatch stream without its payload. What concerns everybody stands on the first shard.
@@ -147,5 +190,10 @@ pub(super) fn new_event(
 }
 
 pub(super) fn payload(body: pb::event::Body) -> Vec<u8> {
-    pb::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec()
+    pb::Event {
+        version: 1,
+        trace: None,
+        body: Some(body),
+    }
+    .encode_to_vec()
 }

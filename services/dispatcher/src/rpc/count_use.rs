@@ -23,11 +23,19 @@ impl Dispatcher {
         }
         let counted = self.engine.ask(move |admission, _| {
             let holders = admission.holders(&tenant, &request.pool);
-            let told = holders.into_iter().take(HOLDERS_TOLD_MAX).map(|live| holder(admission, live));
-            admission.used(&tenant).map(|used| counted(used, told.collect()))
+            let told = holders
+                .into_iter()
+                .take(HOLDERS_TOLD_MAX)
+                .map(|live| holder(admission, live));
+            admission
+                .used(&tenant)
+                .map(|used| counted(used, told.collect()))
         });
-        let unknown = "some shards of runs have not told what is live, so that it cannot be counted";
-        counted.await?.ok_or_else(|| Error::new(Reason::NotReady, unknown))
+        let unknown =
+            "some shards of runs have not told what is live, so that it cannot be counted";
+        counted
+            .await?
+            .ok_or_else(|| Error::new(Reason::NotReady, unknown))
     }
 }
 
@@ -35,7 +43,11 @@ fn counted(used: Used, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
     pb::CountUseResponse {
         live_attempts: used.live,
         queued_attempts: used.queued,
-        pool_slots: used.pools.into_iter().map(|(pool, slots)| (pool.to_string(), slots)).collect(),
+        pool_slots: used
+            .pools
+            .into_iter()
+            .map(|(pool, slots)| (pool.to_string(), slots))
+            .collect(),
         holders,
     }
 }

@@ -23,19 +23,29 @@ impl Dispatcher {
         let run: RunId = request
             .run_id
             .parse()
-            .map_err(|error: servo_model::ids::IdError| Error::bad_field("run_id", error.to_string()))?;
+            .map_err(|error: servo_model::ids::IdError| {
+                Error::bad_field("run_id", error.to_string())
+            })?;
         if request.tasks.len() > ENVELOPES_PER_MESSAGE_MAX {
-            let rule = format!("{} are too many; at most {ENVELOPES_PER_MESSAGE_MAX}", request.tasks.len());
+            let rule = format!(
+                "{} are too many; at most {ENVELOPES_PER_MESSAGE_MAX}",
+                request.tasks.len()
+            );
             return Err(Error::bad_field("tasks", rule));
         }
         let explanations = self.engine.ask(move |admission, _| {
             let explain = |task: &pb::TaskRef| {
-                let task = Task { ordinal: task.ordinal, map_index: task.map_index };
+                let task = Task {
+                    ordinal: task.ordinal,
+                    map_index: task.map_index,
+                };
                 explanation(admission, admission.explain(&tenant, run, task))
             };
             request.tasks.iter().map(explain).collect()
         });
-        Ok(pb::ExplainAdmissionResponse { explanations: explanations.await? })
+        Ok(pb::ExplainAdmissionResponse {
+            explanations: explanations.await?,
+        })
     }
 }
 
@@ -49,64 +59,98 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
         ..pb::Explanation::default()
     };
     match wait {
-        Wait::NotReady => say(Why::WorkerStart, "it is claimed, or is being offered again".to_owned()),
-        Wait::LimitsUnknown => {
-            say(Why::TaskLimit, "the quota service has not told the limits yet".to_owned())
-        }
+        Wait::NotReady => say(
+            Why::WorkerStart,
+            "it is claimed, or is being offered again".to_owned(),
+        ),
+        Wait::LimitsUnknown => say(
+            Why::TaskLimit,
+            "the quota service has not told the limits yet".to_owned(),
+        ),
         Wait::LiveUnknown => {
-            let message =
-                "some shards of runs have no holder, so that what counts against the limit is not known";
+            let message = "some shards of runs have no holder, so that what counts against the limit is not known";
             say(Why::TaskLimit, message.to_owned())
         }
         Wait::Suspended => say(Why::Suspended, "the tenant is suspended".to_owned()),
         Wait::PlanUnread => say(Why::Planning, "the run's plan is being read".to_owned()),
         Wait::Paused(pause) => {
-            let message = format!("dispatch is paused ({}); ResumeDispatch ends it", pause.pause_id);
-            blocked_by(say(Why::DispatchPaused, message), "pause", [pause.pause_id.to_string()])
+            let message = format!(
+                "dispatch is paused ({}); ResumeDispatch ends it",
+                pause.pause_id
+            );
+            blocked_by(
+                say(Why::DispatchPaused, message),
+                "pause",
+                [pause.pause_id.to_string()],
+            )
         }
         Wait::BudgetSpent(budget) => {
             let message = format!("budget {budget} is spent for this period");
-            blocked_by(say(Why::BudgetSpent, message), "budget", [budget.to_string()])
+            blocked_by(
+                say(Why::BudgetSpent, message),
+                "budget",
+                [budget.to_string()],
+            )
         }
         Wait::TaskLimit { limit, used } => {
             let message = format!("{used} of {limit} attempts of the tenant are live");
             within(say(Why::TaskLimit, message), limit, used)
         }
         Wait::QueueLimit { limit, used } => {
-            let message =
-                format!("max_queued_tasks is {limit}: {used} attempts of the tenant are in the queue");
+            let message = format!(
+                "max_queued_tasks is {limit}: {used} attempts of the tenant are in the queue"
+            );
             within(say(Why::TaskLimit, message), limit, used)
         }
-        Wait::PoolFull { pool, limit, used, holders } => {
+        Wait::PoolFull {
+            pool,
+            limit,
+            used,
+            holders,
+        } => {
             let message = format!("pool {pool} has {used} of {limit} slots taken");
             let mut full = within(say(Why::PoolFull, message), limit, used);
             full.blockers.push(blocker("pool", pool.to_string()));
-            full.blockers.extend(holders.iter().map(|attempt| holder(admission, *attempt)));
+            full.blockers
+                .extend(holders.iter().map(|attempt| holder(admission, *attempt)));
             full
         }
         Wait::BackfillCap { limit, used } => {
-            let message = format!("backfills hold {used} of the {limit} slots they may while others wait");
+            let message =
+                format!("backfills hold {used} of the {limit} slots they may while others wait");
             within(say(Why::BackfillCap, message), limit, used)
         }
-        Wait::NoWorker => say(Why::NoWorker, "no worker of this tenant is connected".to_owned()),
+        Wait::NoWorker => say(
+            Why::NoWorker,
+            "no worker of this tenant is connected".to_owned(),
+        ),
         Wait::NoCapableWorker { missing } => {
             let missing: Vec<String> = missing.iter().map(|name| name.to_string()).collect();
             let message = match missing.is_empty() {
-                true => "no connected worker serves its workspace, pool and resources together".to_owned(),
+                true => "no connected worker serves its workspace, pool and resources together"
+                    .to_owned(),
                 false => format!("no connected worker offers {}", missing.join(", ")),
             };
             blocked_by(say(Why::NoCapableWorker, message), "capability", missing)
         }
         Wait::FairShare { before } => {
-            let message = format!("all workers are busy; {before} tasks of the tenant are before it");
+            let message =
+                format!("all workers are busy; {before} tasks of the tenant are before it");
             let position = u32::try_from(before).unwrap_or(u32::MAX);
-            pb::Explanation { position, ..say(Why::FairShare, message) }
+            pb::Explanation {
+                position,
+                ..say(Why::FairShare, message)
+            }
         }
     }
 }
 
 fn within(explanation: pb::Explanation, limit: u32, used: u32) -> pb::Explanation {
-    pb::Explanation { limit: limit.into(), used: used.into(), ..explanation }
+    pb::Explanation {
+        limit: limit.into(),
+        used: used.into(),
+        ..explanation
+    }
 }
 
 fn blocked_by(
@@ -114,18 +158,30 @@ fn blocked_by(
     kind: &str,
     ids: impl IntoIterator<Item = String>,
 ) -> pb::Explanation {
-    explanation.blockers.extend(ids.into_iter().map(|id| blocker(kind, id)));
+    explanation
+        .blockers
+        .extend(ids.into_iter().map(|id| blocker(kind, id)));
     explanation
 }
 
 fn blocker(kind: &str, id: String) -> pb::Blocker {
-    pb::Blocker { kind: kind.to_owned(), id, detail: String::new() }
+    pb::Blocker {
+        kind: kind.to_owned(),
+        id,
+        detail: String::new(),
+    }
 }
 
 fn holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
     let detail = admission.live(attempt).map(|live| {
         let held = (wire::now() - live.since).max(0.0);
-        format!("task {} of {}, for {held:.0} s", live.task.ordinal, live.run)
+        format!(
+            "task {} of {}, for {held:.0} s",
+            live.task.ordinal, live.run
+        )
     });
-    pb::Blocker { detail: detail.unwrap_or_default(), ..blocker("attempt", attempt.to_string()) }
+    pb::Blocker {
+        detail: detail.unwrap_or_default(),
+        ..blocker("attempt", attempt.to_string())
+    }
 }

@@ -11,11 +11,28 @@ impl Dispatcher {
         caller: &Caller,
         request: pb::ListHeldDispatchesRequest,
     ) -> Result<pb::ListHeldDispatchesResponse, Error> {
-        let pb::ListHeldDispatchesRequest { tenant, workspace, page_size, page_token, filter } = request;
-        let asked = pb::ListDispatchesRequest { tenant, workspace, page_size, page_token, filter };
+        let pb::ListHeldDispatchesRequest {
+            tenant,
+            workspace,
+            page_size,
+            page_token,
+            filter,
+        } = request;
+        let asked = pb::ListDispatchesRequest {
+            tenant,
+            workspace,
+            page_size,
+            page_token,
+            filter,
+        };
         // It has made its hop: if the lease moved meanwhile it is refused here.
-        let pb::ListDispatchesResponse { dispatches, next_page_token } =
-            self.dispatches(caller, asked).await?;
-        Ok(pb::ListHeldDispatchesResponse { dispatches, next_page_token })
+        let pb::ListDispatchesResponse {
+            dispatches,
+            next_page_token,
+        } = self.dispatches(caller, asked).await?;
+        Ok(pb::ListHeldDispatchesResponse {
+            dispatches,
+            next_page_token,
+        })
     }
 }

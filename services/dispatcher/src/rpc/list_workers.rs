@@ -33,9 +33,14 @@ impl Dispatcher {
         let (after, size) = pages.begin(request.page_size, &request.page_token)?;
         let (mut workers, more) = self.fitting(&request.tenant, &terms, after, size).await?;
         let last = workers.last().filter(|_| more);
-        let next_page_token = last.map(|last| pages.write(&place(last))).unwrap_or_default();
+        let next_page_token = last
+            .map(|last| pages.write(&place(last)))
+            .unwrap_or_default();
         self.note_active(&request.tenant, &mut workers).await?;
-        Ok(pb::ListWorkersResponse { workers, next_page_token })
+        Ok(pb::ListWorkersResponse {
+            workers,
+            next_page_token,
+        })
     }
 
     /// Up to `size` workers that fit behind a place, and whether there are more.
@@ -46,14 +51,23 @@ impl Dispatcher {
         after: Option<String>,
         size: usize,
     ) -> Result<(Vec<pb::Worker>, bool), Error> {
-        let mut tx = self.store.requests().begin(tenant).await.map_err(unavailable)?;
+        let mut tx = self
+            .store
+            .requests()
+            .begin(tenant)
+            .await
+            .map_err(unavailable)?;
         let (mut fitting, mut after) = (Vec::new(), after.as_deref().and_then(parse_place));
         loop {
-            let rows =
-                store::page_workers(&mut tx, tenant, after, ROWS_AT_ONCE).await.map_err(unavailable)?;
+            let rows = store::page_workers(&mut tx, tenant, after, ROWS_AT_ONCE)
+                .await
+                .map_err(unavailable)?;
             let seen: Vec<pb::Worker> = rows.iter().map(worker).collect();
             after = seen.last().map(place).as_deref().and_then(parse_place);
-            fitting.extend(seen.into_iter().filter(|worker| terms.iter().all(|term| fits(worker, term))));
+            fitting.extend(
+                seen.into_iter()
+                    .filter(|worker| terms.iter().all(|term| fits(worker, term))),
+            );
             if fitting.len() > size || rows.len() < ROWS_AT_ONCE {
                 let more = fitting.len() > size;
                 fitting.truncate(size);
@@ -73,15 +87,25 @@ impl Dispatcher {
         let active: HashMap<WorkerId, u32> = self
             .engine
             .ask(move |admission, _| {
-                let own =
-                    |worker: &&Worker| worker.tenant.as_ref().map_or(EVERYBODY, TenantId::as_str) == tenant;
+                let own = |worker: &&Worker| {
+                    worker.tenant.as_ref().map_or(EVERYBODY, TenantId::as_str) == tenant
+                };
                 let active = admission.active_attempts();
-                let count = |worker: &Worker| active.get(&worker.key()).copied().unwrap_or_default();
-                admission.workers().filter(own).map(|worker| (worker.id, count(worker))).collect()
+                let count =
+                    |worker: &Worker| active.get(&worker.key()).copied().unwrap_or_default();
+                admission
+                    .workers()
+                    .filter(own)
+                    .map(|worker| (worker.id, count(worker)))
+                    .collect()
             })
             .await?;
         for worker in workers {
-            let known = worker.worker_id.parse::<WorkerId>().ok().and_then(|id| active.get(&id));
+            let known = worker
+                .worker_id
+                .parse::<WorkerId>()
+                .ok()
+                .and_then(|id| active.get(&id));
             worker.active_attempts = known.copied().unwrap_or(worker.active_attempts);
         }
         Ok(())
@@ -90,7 +114,11 @@ impl Dispatcher {
 
 /// Where a worker stands in the list: its name and its id.
 fn place(worker: &pb::Worker) -> String {
-    format!("{}\n{}", worker.info.as_ref().map_or("", |info| &info.name), worker.worker_id)
+    format!(
+        "{}\n{}",
+        worker.info.as_ref().map_or("", |info| &info.name),
+        worker.worker_id
+    )
 }
 
 fn parse_place(place: &str) -> Option<(String, WorkerId)> {
@@ -115,12 +143,19 @@ fn fits(worker: &pb::Worker, term: &Term) -> bool {
     let info = worker.info.clone().unwrap_or_default();
     let among = |list: &[String]| {
         let found = list.contains(&term.value);
-        if term.operator == Operator::IsNot { !found } else { found }
+        if term.operator == Operator::IsNot {
+            !found
+        } else {
+            found
+        }
     };
     match term.field.as_str() {
         "state" => {
             let name = worker.state().as_str_name();
-            term.operator.holds(name.strip_prefix("WORKER_STATE_").unwrap_or(name), term.value.as_str())
+            term.operator.holds(
+                name.strip_prefix("WORKER_STATE_").unwrap_or(name),
+                term.value.as_str(),
+            )
         }
         "name" => term.operator.holds(info.name.as_str(), term.value.as_str()),
         "workspaces" => among(&info.workspaces),

@@ -59,7 +59,9 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::RegisterWorkerRequest>,
     ) -> Answer<pb::RegisterWorkerResponse> {
         let caller = Caller::of(request.extensions())?.clone();
-        Ok(Response::new(self.register(&caller, request.into_inner()).await?))
+        Ok(Response::new(
+            self.register(&caller, request.into_inner()).await?,
+        ))
     }
 
     async fn pull_tasks(
@@ -81,12 +83,19 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::DrainWorkerRequest>,
     ) -> Answer<pb::DrainWorkerResponse> {
         let principal = Caller::of(request.extensions())?.principal.clone();
-        Ok(Response::new(self.drain(principal, request.into_inner()).await?))
+        Ok(Response::new(
+            self.drain(principal, request.into_inner()).await?,
+        ))
     }
 
-    async fn kill_worker(&self, request: Request<pb::KillWorkerRequest>) -> Answer<pb::KillWorkerResponse> {
+    async fn kill_worker(
+        &self,
+        request: Request<pb::KillWorkerRequest>,
+    ) -> Answer<pb::KillWorkerResponse> {
         let principal = Caller::of(request.extensions())?.principal.clone();
-        Ok(Response::new(self.kill(principal, request.into_inner()).await?))
+        Ok(Response::new(
+            self.kill(principal, request.into_inner()).await?,
+        ))
     }
 
     async fn pause_dispatch(
@@ -94,7 +103,9 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::PauseDispatchRequest>,
     ) -> Answer<pb::PauseDispatchResponse> {
         let principal = Caller::of(request.extensions())?.principal.clone();
-        Ok(Response::new(self.pause(principal, request.into_inner()).await?))
+        Ok(Response::new(
+            self.pause(principal, request.into_inner()).await?,
+        ))
     }
 
     async fn resume_dispatch(
@@ -102,7 +113,9 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::ResumeDispatchRequest>,
     ) -> Answer<pb::ResumeDispatchResponse> {
         let principal = Caller::of(request.extensions())?.principal.clone();
-        Ok(Response::new(self.resume(principal, request.into_inner()).await?))
+        Ok(Response::new(
+            self.resume(principal, request.into_inner()).await?,
+        ))
     }
 
     async fn list_dispatch_pauses(
@@ -117,7 +130,9 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::ListDispatchesRequest>,
     ) -> Answer<pb::ListDispatchesResponse> {
         let caller = Caller::of(request.extensions())?.clone();
-        Ok(Response::new(self.dispatches(&caller, request.into_inner()).await?))
+        Ok(Response::new(
+            self.dispatches(&caller, request.into_inner()).await?,
+        ))
     }
 
     async fn list_held_dispatches(
@@ -125,12 +140,19 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::ListHeldDispatchesRequest>,
     ) -> Answer<pb::ListHeldDispatchesResponse> {
         let caller = Caller::of(request.extensions())?.clone();
-        Ok(Response::new(self.held_dispatches(&caller, request.into_inner()).await?))
+        Ok(Response::new(
+            self.held_dispatches(&caller, request.into_inner()).await?,
+        ))
     }
 
-    async fn count_use(&self, request: Request<pb::CountUseRequest>) -> Answer<pb::CountUseResponse> {
+    async fn count_use(
+        &self,
+        request: Request<pb::CountUseRequest>,
+    ) -> Answer<pb::CountUseResponse> {
         let caller = Caller::of(request.extensions())?.clone();
-        Ok(Response::new(self.use_of(&caller, request.into_inner()).await?))
+        Ok(Response::new(
+            self.use_of(&caller, request.into_inner()).await?,
+        ))
     }
 
     async fn explain_admission(
@@ -138,20 +160,32 @@ impl DispatcherService for Dispatcher {
         request: Request<pb::ExplainAdmissionRequest>,
     ) -> Answer<pb::ExplainAdmissionResponse> {
         let caller = Caller::of(request.extensions())?.clone();
-        Ok(Response::new(self.explain(&caller, request.into_inner()).await?))
+        Ok(Response::new(
+            self.explain(&caller, request.into_inner()).await?,
+        ))
     }
 }
 
 impl Dispatcher {
     /// Whether a tenant's tasks are admitted here.
     fn holds(&self, tenant: &TenantId) -> bool {
-        self.engine.held().borrow().contains_key(&tenant.admission_shard())
+        self.engine
+            .held()
+            .borrow()
+            .contains_key(&tenant.admission_shard())
     }
 
     /// Where they are admitted, as far as it is known.
     async fn holder(&self, tenant: &TenantId) -> Result<Option<String>, Error> {
-        let mut tx = self.store.requests().begin(tenant.as_str()).await.map_err(unavailable)?;
-        store::holder(&mut tx, tenant.admission_shard()).await.map_err(unavailable)
+        let mut tx = self
+            .store
+            .requests()
+            .begin(tenant.as_str())
+            .await
+            .map_err(unavailable)?;
+        store::holder(&mut tx, tenant.admission_shard())
+            .await
+            .map_err(unavailable)
     }
 
     /// The refusal of whoever is not responsible, with the address of who is.
@@ -181,11 +215,14 @@ fn not_appended(error: AppendError) -> Error {
 }
 
 fn tenant_of(text: &str) -> Result<TenantId, Error> {
-    text.parse().map_err(|error: servo_model::ids::IdError| Error::bad_field("tenant", error.to_string()))
+    text.parse()
+        .map_err(|error: servo_model::ids::IdError| Error::bad_field("tenant", error.to_string()))
 }
 
 fn worker_of(text: &str) -> Result<WorkerId, Error> {
-    text.parse().map_err(|error: servo_model::ids::IdError| Error::bad_field("worker_id", error.to_string()))
+    text.parse().map_err(|error: servo_model::ids::IdError| {
+        Error::bad_field("worker_id", error.to_string())
+    })
 }
 
 fn new_event_id() -> EventId {

@@ -18,7 +18,11 @@ pub(super) struct Pages<'a> {
 
 impl Pages<'_> {
     /// The place behind the last entry that was shown, if any, and how many to show.
-    pub(super) fn begin(&self, page_size: i32, token: &str) -> Result<(Option<String>, usize), Error> {
+    pub(super) fn begin(
+        &self,
+        page_size: i32,
+        token: &str,
+    ) -> Result<(Option<String>, usize), Error> {
         Ok((self.read(token)?, size(page_size)?))
     }
 
@@ -31,11 +35,16 @@ impl Pages<'_> {
         token: &str,
     ) -> Result<(Vec<T>, String), Error> {
         let (after, size) = self.begin(page_size, token)?;
-        let mut rest =
-            entries.into_iter().filter(|entry| after.as_ref().is_none_or(|after| key(entry) > *after));
+        let mut rest = entries
+            .into_iter()
+            .filter(|entry| after.as_ref().is_none_or(|after| key(entry) > *after));
         let page: Vec<T> = rest.by_ref().take(size).collect();
         let more = rest.next().is_some();
-        let next = page.last().filter(|_| more).map(|last| self.write(&key(last))).unwrap_or_default();
+        let next = page
+            .last()
+            .filter(|_| more)
+            .map(|last| self.write(&key(last)))
+            .unwrap_or_default();
         Ok((page, next))
     }
 
@@ -47,17 +56,32 @@ impl Pages<'_> {
         if token.is_empty() {
             return Ok(None);
         }
-        let message = "page_token was changed, or belongs to another list or filter; begin without it";
+        let message =
+            "page_token was changed, or belongs to another list or filter; begin without it";
         let wrong = || Error::new(Reason::InvalidPageToken, message);
-        let bytes = BASE64URL_NOPAD.decode(token.as_bytes()).map_err(|_| wrong())?;
+        let bytes = BASE64URL_NOPAD
+            .decode(token.as_bytes())
+            .map_err(|_| wrong())?;
         let (mac, after) = bytes.split_at_checked(MAC_BYTES).ok_or_else(wrong)?;
         let after = String::from_utf8(after.to_vec()).map_err(|_| wrong())?;
-        if self.mac(&after)[..MAC_BYTES] == *mac { Ok(Some(after)) } else { Err(wrong()) }
+        if self.mac(&after)[..MAC_BYTES] == *mac {
+            Ok(Some(after))
+        } else {
+            Err(wrong())
+        }
     }
 
     fn mac(&self, after: &str) -> [u8; 32] {
-        let Pages { list, tenant, filter, .. } = self;
-        hmac(self.secret, format!("page v1\n{list}\n{tenant}\n{filter}\n{after}").as_bytes())
+        let Pages {
+            list,
+            tenant,
+            filter,
+            ..
+        } = self;
+        hmac(
+            self.secret,
+            format!("page v1\n{list}\n{tenant}\n{filter}\n{after}").as_bytes(),
+        )
     }
 }
 
@@ -65,7 +89,10 @@ fn size(asked: i32) -> Result<usize, Error> {
     match usize::try_from(asked) {
         Ok(0) => Ok(PAGE_SIZE_DEFAULT),
         Ok(size) => Ok(size.min(PAGE_SIZE_MAX)),
-        Err(_) => Err(Error::bad_field("page_size", format!("is {asked}; 1 to {PAGE_SIZE_MAX} are allowed"))),
+        Err(_) => Err(Error::bad_field(
+            "page_size",
+            format!("is {asked}; 1 to {PAGE_SIZE_MAX} are allowed"),
+        )),
     }
 }
 
@@ -73,7 +100,12 @@ fn size(asked: i32) -> Result<usize, Error> {
 mod tests {
     use super::*;
 
-    const PAGES: Pages<'static> = Pages { secret: b"s", list: "l", tenant: "t", filter: "" };
+    const PAGES: Pages<'static> = Pages {
+        secret: b"s",
+        list: "l",
+        tenant: "t",
+        filter: "",
+    };
 
     #[test]
     fn pages_follow_each_other_without_gap_or_repeat() {
@@ -98,7 +130,10 @@ mod tests {
         changed[3] ^= 1;
         let changed = String::from_utf8(changed).unwrap();
         assert!(PAGES.cut(all.clone(), String::clone, 30, &changed).is_err());
-        let other = Pages { filter: "state = LOST", ..PAGES };
+        let other = Pages {
+            filter: "state = LOST",
+            ..PAGES
+        };
         assert!(other.cut(all.clone(), String::clone, 30, &token).is_err());
         assert!(PAGES.cut(all.clone(), String::clone, -1, "").is_err());
         assert!(PAGES.cut(all, String::clone, 30, "x").is_err());

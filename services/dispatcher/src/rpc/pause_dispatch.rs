@@ -29,10 +29,16 @@ impl Dispatcher {
             if let Some(row) = self.try_pause(&principal, &request).await? {
                 let accepted_event_id =
                     servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
-                return Ok(pb::PauseDispatchResponse { pause: Some(pause(&row)), accepted_event_id });
+                return Ok(pb::PauseDispatchResponse {
+                    pause: Some(pause(&row)),
+                    accepted_event_id,
+                });
             }
         }
-        Err(Error::new(Reason::NotReady, "others pause and resume the same at once; repeat the call"))
+        Err(Error::new(
+            Reason::NotReady,
+            "others pause and resume the same at once; repeat the call",
+        ))
     }
 
     /// The pause that holds, or `None` when another call was faster: a row that is not there yet cannot be locked.
@@ -42,8 +48,15 @@ impl Dispatcher {
         request: &pb::PauseDispatchRequest,
     ) -> Result<Option<PauseRow>, Error> {
         let pause_id = pause_id(request);
-        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
-        let before = store::lock_pause(&mut tx, &request.tenant, &pause_id).await.map_err(unavailable)?;
+        let mut tx = self
+            .store
+            .requests()
+            .begin(&request.tenant)
+            .await
+            .map_err(unavailable)?;
+        let before = store::lock_pause(&mut tx, &request.tenant, &pause_id)
+            .await
+            .map_err(unavailable)?;
         if before.as_ref().is_some_and(|row| row.active) {
             return Ok(before);
         }
@@ -58,7 +71,9 @@ impl Dispatcher {
             principal,
             comment: &request.comment,
         };
-        let row = store::put_pause(&mut tx, &state).await.map_err(unavailable)?;
+        let row = store::put_pause(&mut tx, &state)
+            .await
+            .map_err(unavailable)?;
         let appended = tx.append(&[paused(&state)?]).await.map_err(not_appended)?;
         if appended.iter().any(|event| event.outcome != Outcome::New) {
             return Ok(None);
@@ -79,7 +94,10 @@ fn checked(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
 }
 
 fn pause_id(request: &pb::PauseDispatchRequest) -> String {
-    let named = format!("{}\n{}\n{}", request.tenant, request.workspace, request.pool);
+    let named = format!(
+        "{}\n{}\n{}",
+        request.tenant, request.workspace, request.pool
+    );
     format!("pause_{}", &Digest::of(named).to_string()[..ID_CHARS])
 }
 
@@ -96,8 +114,16 @@ fn paused(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
         }),
     };
     let key = IdempotencyKey::dispatch_pause(state.pause_id, version);
-    let event = new_event(state.tenant, EventType::DispatchPaused, state.event_id, &key)?;
-    Ok(NewEvent { payload: payload(pb::event::Body::DispatchPaused(body)), ..event })
+    let event = new_event(
+        state.tenant,
+        EventType::DispatchPaused,
+        state.event_id,
+        &key,
+    )?;
+    Ok(NewEvent {
+        payload: payload(pb::event::Body::DispatchPaused(body)),
+        ..event
+    })
 }
 
 pub(super) fn pause(row: &PauseRow) -> pb::DispatchPause {
@@ -107,7 +133,10 @@ pub(super) fn pause(row: &PauseRow) -> pb::DispatchPause {
         workspace: row.workspace.clone(),
         pool: row.pool.clone(),
         version: row.version.unsigned_abs(),
-        requested_by: Some(pb::Actor { principal: row.principal.clone(), comment: row.comment.clone() }),
+        requested_by: Some(pb::Actor {
+            principal: row.principal.clone(),
+            comment: row.comment.clone(),
+        }),
         start_time: Some(wire::stored_time(row.started_at)),
     }
 }

@@ -38,22 +38,34 @@ impl Dispatcher {
         if let Some(tenant) = tenant.as_ref().filter(|tenant| !self.holds(tenant)) {
             return Err(self.not_holder(tenant).await.into());
         }
-        let row = self.registered(&request.tenant, worker, &open.session).await?;
-        let info = pb::WorkerInfo::decode(&*row.info)
-            .map_err(|error| Error::new(Reason::Internal, format!("the registry's entry: {error}")))?;
+        let row = self
+            .registered(&request.tenant, worker, &open.session)
+            .await?;
+        let info = pb::WorkerInfo::decode(&*row.info).map_err(|error| {
+            Error::new(Reason::Internal, format!("the registry's entry: {error}"))
+        })?;
         if !info.push_url.is_empty() {
-            let message =
-                format!("worker {worker} is registered for pushes; register it without push_url to pull");
+            let message = format!(
+                "worker {worker} is registered for pushes; register it without push_url to pull"
+            );
             return Err(Error::new(Reason::InvalidState, message).into());
         }
-        let described = wire::worker(worker, &open.session, tenant, &info, open.credits.min(CREDITS_MAX))
-            .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+        let described = wire::worker(
+            worker,
+            &open.session,
+            tenant,
+            &info,
+            open.credits.min(CREDITS_MAX),
+        )
+        .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
         let key = described.key();
         let (out, responses) = mpsc::unbounded_channel();
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         self.engine.tell(Message::Connect(Connect {
             worker: described,
-            key: self.signer.worker_key(&request.tenant, worker, &open.session),
+            key: self
+                .signer
+                .worker_key(&request.tenant, worker, &open.session),
             connection,
             has: attempts(&open.attempt_ids)?,
             out,
@@ -61,7 +73,10 @@ impl Dispatcher {
         }));
         if row.command != 0 {
             let deadline = row.cut_off_at.map(wire::stored_time);
-            let drain = pb::PullDrain { deadline, kill: false };
+            let drain = pb::PullDrain {
+                deadline,
+                kill: false,
+            };
             self.engine.tell(Message::Drain(key.clone(), drain));
         }
         let reading = Reading {
@@ -75,24 +90,40 @@ impl Dispatcher {
         Ok(Box::pin(UnboundedReceiverStream::new(responses).map(Ok)))
     }
 
-    async fn registered(&self, tenant: &str, worker: WorkerId, session: &str) -> Result<WorkerRow, Error> {
-        let mut tx = self.store.requests().begin(tenant).await.map_err(unavailable)?;
-        let row = store::find_worker(&mut tx, tenant, worker).await.map_err(unavailable)?;
+    async fn registered(
+        &self,
+        tenant: &str,
+        worker: WorkerId,
+        session: &str,
+    ) -> Result<WorkerRow, Error> {
+        let mut tx = self
+            .store
+            .requests()
+            .begin(tenant)
+            .await
+            .map_err(unavailable)?;
+        let row = store::find_worker(&mut tx, tenant, worker)
+            .await
+            .map_err(unavailable)?;
         let row = row.filter(|row| row.session == session).ok_or_else(|| {
-            let message =
-                format!("worker {worker} with this session is not registered; call RegisterWorker first");
+            let message = format!(
+                "worker {worker} with this session is not registered; call RegisterWorker first"
+            );
             Error::new(Reason::WorkerNotFound, message)
         })?;
         if row.command == pb::WorkerCommand::Kill as i16 {
-            let message =
-                format!("worker {worker} was told to leave; register it under a new session to use it again");
+            let message = format!(
+                "worker {worker} was told to leave; register it under a new session to use it again"
+            );
             return Err(Error::new(Reason::InvalidState, message));
         }
         Ok(row)
     }
 }
 
-fn opening(first: Option<pb::PullTasksRequest>) -> Result<(pb::PullTasksRequest, pb::PullOpen), Error> {
+fn opening(
+    first: Option<pb::PullTasksRequest>,
+) -> Result<(pb::PullTasksRequest, pb::PullOpen), Error> {
     let absent = || Error::bad_field("open", "must be the first message of the stream");
     let mut request = first.ok_or_else(absent)?;
     match request.message.take() {
@@ -102,8 +133,14 @@ fn opening(first: Option<pb::PullTasksRequest>) -> Result<(pb::PullTasksRequest,
 }
 
 fn attempts(ids: &[String]) -> Result<BTreeSet<AttemptId>, Error> {
-    let parse = |id: &String| id.parse().map_err(|error: servo_model::ids::IdError| error.to_string());
-    ids.iter().map(parse).collect::<Result<_, _>>().map_err(|fault| Error::bad_field("attempt_ids", fault))
+    let parse = |id: &String| {
+        id.parse()
+            .map_err(|error: servo_model::ids::IdError| error.to_string())
+    };
+    ids.iter()
+        .map(parse)
+        .collect::<Result<_, _>>()
+        .map_err(|fault| Error::bad_field("attempt_ids", fault))
 }
 
 /// What a worker goes on to say.
@@ -126,10 +163,16 @@ impl Reading {
                     engine.tell(Message::Credits(self.worker.clone(), self.connection, more));
                 }
                 Some(Say::Returned(returned)) => {
-                    let PullReturn { attempt_ids, comment } = returned;
+                    let PullReturn {
+                        attempt_ids,
+                        comment,
+                    } = returned;
                     info!(worker = %self.worker.id, attempts = ?attempt_ids, comment, "a worker returned envelopes");
                     // What is no attempt's id is nobody's attempt.
-                    let attempts = attempt_ids.iter().filter_map(|id| id.parse().ok()).collect();
+                    let attempts = attempt_ids
+                        .iter()
+                        .filter_map(|id| id.parse().ok())
+                        .collect();
                     engine.tell(Message::Returned(self.worker.clone(), attempts));
                 }
                 Some(Say::Leave(_)) => {

@@ -31,12 +31,25 @@ impl Dispatcher {
         let signer = &self.signer;
         wire::worker(worker, &request.session, tenant.clone(), info, 0)
             .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
-        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
-        let encoded = info.encode_to_vec();
-        let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
-        store::register_worker(&mut tx, &request.tenant, worker, name, session, encoded, push_url)
+        let mut tx = self
+            .store
+            .requests()
+            .begin(&request.tenant)
             .await
             .map_err(unavailable)?;
+        let encoded = info.encode_to_vec();
+        let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
+        store::register_worker(
+            &mut tx,
+            &request.tenant,
+            worker,
+            name,
+            session,
+            encoded,
+            push_url,
+        )
+        .await
+        .map_err(unavailable)?;
         tx.commit().await.map_err(unavailable)?;
         if !info.push_url.is_empty() {
             self.reached.ring();
@@ -44,12 +57,17 @@ impl Dispatcher {
         // Who came through the gateway cannot reach us otherwise; the gateway finds the holder by itself.
         let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
         let address = match &tenant {
-            Some(tenant) if direct && !self.holds(tenant) => self.holder(tenant).await?.unwrap_or_default(),
+            Some(tenant) if direct && !self.holds(tenant) => {
+                self.holder(tenant).await?.unwrap_or_default()
+            }
             _ => String::new(),
         };
         Ok(pb::RegisterWorkerResponse {
             address,
-            envelope_key: signer.worker_key(&request.tenant, worker, &request.session).to_vec().into(),
+            envelope_key: signer
+                .worker_key(&request.tenant, worker, &request.session)
+                .to_vec()
+                .into(),
             envelope_key_id: signer.envelope_key_id.to_string(),
             renew_before: Some(wire::timestamp(wire::now() + RENEW_WITHIN.as_secs_f64())),
             heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
@@ -59,14 +77,16 @@ impl Dispatcher {
     /// Only to where an operator allows it, and the queue takes it.
     fn may_be_pushed(&self, url: &str) -> Result<(), Error> {
         if url.len() > URL_BYTES_MAX {
-            let fault = format!("has {} bytes; write an address of at most {URL_BYTES_MAX}", url.len());
+            let fault = format!(
+                "has {} bytes; write an address of at most {URL_BYTES_MAX}",
+                url.len()
+            );
             return Err(Error::bad_field("info.push_url", fault));
         }
         if url.is_empty() || allows(&self.mesh.config().dispatcher.push.targets, url) {
             return Ok(());
         }
-        let fault =
-            "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
+        let fault = "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
         Err(Error::bad_field("info.push_url", fault))
     }
 
@@ -78,13 +98,17 @@ impl Dispatcher {
         if self.mesh.config().dispatcher.shared_workers {
             return Ok(None);
         }
-        let message = "workers that serve every tenant are off; set dispatcher.shared_workers to allow them";
+        let message =
+            "workers that serve every tenant are off; set dispatcher.shared_workers to allow them";
         Err(Error::new(Reason::PermissionDenied, message))
     }
 }
 
 fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> {
-    let info = request.info.as_ref().ok_or_else(|| Error::bad_field("info", "is not set"))?;
+    let info = request
+        .info
+        .as_ref()
+        .ok_or_else(|| Error::bad_field("info", "is not set"))?;
     if !is_name(&request.session) {
         return Err(Error::bad_field(
             "session",
@@ -92,7 +116,10 @@ fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error
         ));
     }
     if !is_name(&info.name) {
-        return Err(Error::bad_field("info.name", format!("write 1 to {NAME_BYTES_MAX} bytes without NUL")));
+        return Err(Error::bad_field(
+            "info.name",
+            format!("write 1 to {NAME_BYTES_MAX} bytes without NUL"),
+        ));
     }
     if !(1..=SLOTS_MAX).contains(&info.slots) {
         return Err(Error::bad_field(
@@ -108,7 +135,8 @@ fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error
     ];
     for (field, list) in lists {
         if list.len() > NAMES_MAX || !list.iter().all(|name| is_name(name)) {
-            let rule = format!("at most {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes are allowed");
+            let rule =
+                format!("at most {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes are allowed");
             return Err(Error::bad_field(field, rule));
         }
     }
@@ -125,7 +153,8 @@ fn within_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error
     if own.is_empty() || (info.workspaces.len() == 1 && info.workspaces[0] == own) {
         return Ok(());
     }
-    let message =
-        format!("the credential opens workspace `{own}` only; name it as the worker's one workspace");
+    let message = format!(
+        "the credential opens workspace `{own}` only; name it as the worker's one workspace"
+    );
     Err(Error::new(Reason::WorkspaceMismatch, message))
 }

@@ -20,9 +20,15 @@ impl Dispatcher {
     ) -> Result<pb::ResumeDispatchResponse, Error> {
         text::plain("pause_id", &request.pause_id, NAME_BYTES_MAX)?;
         text::comment(&request.comment)?;
-        let mut tx = self.store.requests().begin(&request.tenant).await.map_err(unavailable)?;
-        let row =
-            store::lock_pause(&mut tx, &request.tenant, &request.pause_id).await.map_err(unavailable)?;
+        let mut tx = self
+            .store
+            .requests()
+            .begin(&request.tenant)
+            .await
+            .map_err(unavailable)?;
+        let row = store::lock_pause(&mut tx, &request.tenant, &request.pause_id)
+            .await
+            .map_err(unavailable)?;
         let row = holding(row, &request.pause_id)?;
         check_version(request.expected_version, row.version)?;
         let event_id = new_event_id();
@@ -37,34 +43,59 @@ impl Dispatcher {
             principal: &principal,
             comment: &request.comment,
         };
-        store::put_pause(&mut tx, &state).await.map_err(unavailable)?;
+        store::put_pause(&mut tx, &state)
+            .await
+            .map_err(unavailable)?;
         tx.append(&[resumed(&state)?]).await.map_err(not_appended)?;
         tx.commit().await.map_err(unavailable)?;
         self.commanded.ring();
-        Ok(pb::ResumeDispatchResponse { accepted_event_id: event_id.to_string() })
+        Ok(pb::ResumeDispatchResponse {
+            accepted_event_id: event_id.to_string(),
+        })
     }
 }
 
 /// The row of a pause that ended stays, so that one that never was is told apart from it.
 fn holding(row: Option<PauseRow>, pause_id: &str) -> Result<PauseRow, Error> {
-    let refused =
-        |reason, told: &str| Error::new(reason, format!("{told}; ListDispatchPauses names those that hold"));
+    let refused = |reason, told: &str| {
+        Error::new(
+            reason,
+            format!("{told}; ListDispatchPauses names those that hold"),
+        )
+    };
     match row {
         Some(row) if row.active => Ok(row),
-        Some(_) => Err(refused(Reason::InvalidState, &format!("the pause `{pause_id}` ended already"))),
-        None => Err(refused(Reason::DispatchPauseNotFound, &format!("there is no pause `{pause_id}`"))),
+        Some(_) => Err(refused(
+            Reason::InvalidState,
+            &format!("the pause `{pause_id}` ended already"),
+        )),
+        None => Err(refused(
+            Reason::DispatchPauseNotFound,
+            &format!("there is no pause `{pause_id}`"),
+        )),
     }
 }
 
 fn resumed(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
     let version = state.version.unsigned_abs();
-    let requested_by = pb::Actor { principal: state.principal.to_owned(), comment: state.comment.to_owned() };
+    let requested_by = pb::Actor {
+        principal: state.principal.to_owned(),
+        comment: state.comment.to_owned(),
+    };
     let body = pb::DispatchResumed {
         pause_id: state.pause_id.to_owned(),
         version,
         requested_by: Some(requested_by),
     };
     let key = IdempotencyKey::dispatch_pause(state.pause_id, version);
-    let event = new_event(state.tenant, EventType::DispatchResumed, state.event_id, &key)?;
-    Ok(NewEvent { payload: payload(pb::event::Body::DispatchResumed(body)), ..event })
+    let event = new_event(
+        state.tenant,
+        EventType::DispatchResumed,
+        state.event_id,
+        &key,
+    )?;
+    Ok(NewEvent {
+        payload: payload(pb::event::Body::DispatchResumed(body)),
+        ..event
+    })
 }

@@ -26,7 +26,12 @@ mod tests {
     fn texts_have_bounds_and_no_nul() {
         assert!(comment("").is_ok() && comment(&"x".repeat(COMMENT_BYTES_MAX)).is_ok());
         for wrong in ["a\0b", &"x".repeat(COMMENT_BYTES_MAX + 1)] {
-            assert!(comment(wrong).unwrap_err().to_string().starts_with("comment: has "));
+            assert!(
+                comment(wrong)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("comment: has ")
+            );
         }
     }
 }

@@ -36,10 +36,18 @@ pub(crate) async fn lock_pause(
     tenant: &str,
     pause_id: &str,
 ) -> Result<Option<PauseRow>, StoreError> {
-    tx.optional(query(include_str!("lock_pause.sql")).bind(tenant).bind(pause_id)).await
+    tx.optional(
+        query(include_str!("lock_pause.sql"))
+            .bind(tenant)
+            .bind(pause_id),
+    )
+    .await
 }
 
-pub(crate) async fn put_pause(tx: &mut TenantTx, pause: &NewPauseState<'_>) -> Result<PauseRow, StoreError> {
+pub(crate) async fn put_pause(
+    tx: &mut TenantTx,
+    pause: &NewPauseState<'_>,
+) -> Result<PauseRow, StoreError> {
     let put = query(include_str!("put_pause.sql"))
         .bind(pause.tenant)
         .bind(pause.pause_id)
@@ -53,8 +61,12 @@ pub(crate) async fn put_pause(tx: &mut TenantTx, pause: &NewPauseState<'_>) -> R
     tx.one(put).await
 }
 
-pub(crate) async fn active_pauses_of(tx: &mut TenantTx, tenant: &str) -> Result<Vec<PauseRow>, StoreError> {
-    tx.all(query(include_str!("list_pauses.sql")).bind(tenant)).await
+pub(crate) async fn active_pauses_of(
+    tx: &mut TenantTx,
+    tenant: &str,
+) -> Result<Vec<PauseRow>, StoreError> {
+    tx.all(query(include_str!("list_pauses.sql")).bind(tenant))
+        .await
 }
 
 /// Those of all tenants.

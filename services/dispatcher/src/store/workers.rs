@@ -47,7 +47,12 @@ pub(crate) async fn find_worker(
     tenant: &str,
     worker: WorkerId,
 ) -> Result<Option<WorkerRow>, StoreError> {
-    tx.optional(query(include_str!("find_worker.sql")).bind(tenant).bind(uuid(worker))).await
+    tx.optional(
+        query(include_str!("find_worker.sql"))
+            .bind(tenant)
+            .bind(uuid(worker)),
+    )
+    .await
 }
 
 /// Workers of a tenant behind this name and id, in their order.
@@ -58,13 +63,22 @@ pub(crate) async fn page_workers(
     at_most: usize,
 ) -> Result<Vec<WorkerRow>, StoreError> {
     let (name, id) = after.unzip();
-    let page = query(include_str!("page_workers.sql")).bind(tenant).bind(name).bind(id.map(uuid));
-    tx.all(page.bind(i64::try_from(at_most).unwrap_or(i64::MAX))).await
+    let page = query(include_str!("page_workers.sql"))
+        .bind(tenant)
+        .bind(name)
+        .bind(id.map(uuid));
+    tx.all(page.bind(i64::try_from(at_most).unwrap_or(i64::MAX)))
+        .await
 }
 
 /// Answers how many were forgotten that left or were lost, and not heard of since.
-pub(crate) async fn forget_workers(loops: &LoopStore, silence: Duration) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("forget_workers.sql")).bind(silence)).await
+pub(crate) async fn forget_workers(
+    loops: &LoopStore,
+    silence: Duration,
+) -> Result<u64, StoreError> {
+    loops
+        .execute(query(include_str!("forget_workers.sql")).bind(silence))
+        .await
 }
 
 pub(crate) async fn lock_worker(
@@ -72,7 +86,12 @@ pub(crate) async fn lock_worker(
     tenant: &str,
     worker: WorkerId,
 ) -> Result<Option<WorkerRow>, StoreError> {
-    tx.optional(query(include_str!("lock_worker.sql")).bind(tenant).bind(uuid(worker))).await
+    tx.optional(
+        query(include_str!("lock_worker.sql"))
+            .bind(tenant)
+            .bind(uuid(worker)),
+    )
+    .await
 }
 
 pub(crate) async fn command_worker(
@@ -97,7 +116,13 @@ pub(crate) async fn worker_gone(
     worker: WorkerId,
     session: &str,
 ) -> Result<(), StoreError> {
-    tx.execute(query(include_str!("worker_gone.sql")).bind(tenant).bind(uuid(worker)).bind(session)).await?;
+    tx.execute(
+        query(include_str!("worker_gone.sql"))
+            .bind(tenant)
+            .bind(uuid(worker))
+            .bind(session),
+    )
+    .await?;
     Ok(())
 }
 
@@ -106,11 +131,16 @@ pub(crate) async fn note_seen(
     loops: &LoopStore,
     seen: &[(Option<TenantId>, WorkerId, u32)],
 ) -> Result<(), StoreError> {
-    let tenant = |tenant: &Option<TenantId>| tenant.as_ref().map_or("-", TenantId::as_str).to_owned();
+    let tenant =
+        |tenant: &Option<TenantId>| tenant.as_ref().map_or("-", TenantId::as_str).to_owned();
     let note = query(include_str!("note_seen.sql"))
         .bind(seen.iter().map(|(of, ..)| tenant(of)).collect::<Vec<_>>())
         .bind(seen.iter().map(|(_, id, _)| uuid(*id)).collect::<Vec<_>>())
-        .bind(seen.iter().map(|(.., active)| i32::try_from(*active).unwrap_or(i32::MAX)).collect::<Vec<_>>());
+        .bind(
+            seen.iter()
+                .map(|(.., active)| i32::try_from(*active).unwrap_or(i32::MAX))
+                .collect::<Vec<_>>(),
+        );
     loops.execute(note).await?;
     Ok(())
 }
@@ -121,7 +151,13 @@ pub(crate) async fn note_lost(
     silence: Duration,
     renewal: Duration,
 ) -> Result<u64, StoreError> {
-    loops.execute(query(include_str!("note_lost.sql")).bind(silence).bind(renewal)).await
+    loops
+        .execute(
+            query(include_str!("note_lost.sql"))
+                .bind(silence)
+                .bind(renewal),
+        )
+        .await
 }
 
 /// A worker that listens for pushes.
@@ -142,8 +178,12 @@ pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorker>, S
 /// A tenant's worker that was told to drain (1) or to die (2).
 pub(crate) type CommandedWorker = (String, Uuid, i16, Option<Timestamp>);
 
-pub(crate) async fn commanded_workers(loops: &LoopStore) -> Result<Vec<CommandedWorker>, StoreError> {
-    loops.all(query(include_str!("commanded_workers.sql"))).await
+pub(crate) async fn commanded_workers(
+    loops: &LoopStore,
+) -> Result<Vec<CommandedWorker>, StoreError> {
+    loops
+        .all(query(include_str!("commanded_workers.sql")))
+        .await
 }
 
 fn uuid(worker: WorkerId) -> Uuid {

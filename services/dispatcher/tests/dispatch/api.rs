@@ -27,14 +27,25 @@ fn reason<T>(answer: Result<T, Status>) -> Option<Reason> {
     servo_mesh::error::reason_of(&answer.err().expect("it was refused"))
 }
 
-async fn explain(world: &World, dispatcher: &Running, run: RunId, ordinal: u32) -> api::Explanation {
+async fn explain(
+    world: &World,
+    dispatcher: &Running,
+    run: RunId,
+    ordinal: u32,
+) -> api::Explanation {
     let asked = api::ExplainAdmissionRequest {
         tenant: tenant(),
         workspace: "prod".into(),
         run_id: run.to_string(),
-        tasks: vec![api::TaskRef { ordinal, map_index: None }],
+        tasks: vec![api::TaskRef {
+            ordinal,
+            map_index: None,
+        }],
     };
-    let answer = world.peer(Service::Scheduler, dispatcher).explain_admission(asked).await;
+    let answer = world
+        .peer(Service::Scheduler, dispatcher)
+        .explain_admission(asked)
+        .await;
     answer.unwrap().into_inner().explanations.remove(0)
 }
 
@@ -55,16 +66,33 @@ async fn a_pause_stops_admission_until_it_is_ended() {
     let again = gateway.pause_dispatch(pause()).await.unwrap().into_inner();
     assert_eq!(first, again, "the same pause again changes nothing");
     let held = first.pause.unwrap();
-    assert_eq!((held.version, held.requested_by.unwrap().principal), (1, "user:ada".to_owned()));
+    assert_eq!(
+        (held.version, held.requested_by.unwrap().principal),
+        (1, "user:ada".to_owned())
+    );
     let run = world.run(1, 3, api::PlannedAsset::default()).await;
     until("it waits for the pause", async || {
         explain(&world, &dispatcher, run, 0).await.reason() == api::WaitReason::DispatchPaused
     })
     .await;
     world.worker(&dispatcher, TENANT, slots(2), Endless);
-    let listed = from_ada(api::ListDispatchPausesRequest { tenant: tenant(), ..Default::default() });
-    let listed = gateway.list_dispatch_pauses(listed).await.unwrap().into_inner().pauses;
-    assert_eq!(listed.iter().map(|pause| &pause.pause_id).collect::<Vec<_>>(), [&held.pause_id]);
+    let listed = from_ada(api::ListDispatchPausesRequest {
+        tenant: tenant(),
+        ..Default::default()
+    });
+    let listed = gateway
+        .list_dispatch_pauses(listed)
+        .await
+        .unwrap()
+        .into_inner()
+        .pauses;
+    assert_eq!(
+        listed
+            .iter()
+            .map(|pause| &pause.pause_id)
+            .collect::<Vec<_>>(),
+        [&held.pause_id]
+    );
     assert_eq!(world.owner.claims(), 0);
 
     let resume = |expected_version| {
@@ -76,9 +104,15 @@ async fn a_pause_stops_admission_until_it_is_ended() {
             ..Default::default()
         })
     };
-    assert_eq!(reason(gateway.resume_dispatch(resume(7)).await), Some(Reason::VersionConflict));
+    assert_eq!(
+        reason(gateway.resume_dispatch(resume(7)).await),
+        Some(Reason::VersionConflict)
+    );
     gateway.resume_dispatch(resume(1)).await.unwrap();
-    assert_eq!(reason(gateway.resume_dispatch(resume(0)).await), Some(Reason::InvalidState));
+    assert_eq!(
+        reason(gateway.resume_dispatch(resume(0)).await),
+        Some(Reason::InvalidState)
+    );
     let mut unknown = resume(0);
     unknown.get_mut().pause_id = "pause_nobody".to_owned();
     let unknown = gateway.resume_dispatch(unknown).await;
@@ -86,24 +120,42 @@ async fn a_pause_stops_admission_until_it_is_ended() {
     assert_eq!(reason(unknown), Some(Reason::DispatchPauseNotFound));
     until("work begins", async || world.owner.claims() == 2).await;
     let waits = explain(&world, &dispatcher, run, 2).await;
-    assert_eq!((waits.reason(), waits.position), (api::WaitReason::FairShare, 0));
+    assert_eq!(
+        (waits.reason(), waits.position),
+        (api::WaitReason::FairShare, 0)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_is_listed_drained_and_killed() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
-    let info = api::WorkerInfo { capabilities: vec!["duckdb".into()], ..slots(2) };
+    let info = api::WorkerInfo {
+        capabilities: vec!["duckdb".into()],
+        ..slots(2)
+    };
     let (_, worker) = world.worker(&dispatcher, TENANT, info, Endless);
     world.run(1, 2, api::PlannedAsset::default()).await;
     until("it works", async || world.owner.claims() == 2).await;
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let mut list = async |filter: &str| {
-        let asked = api::ListWorkersRequest { tenant: tenant(), filter: filter.into(), ..Default::default() };
-        gateway.list_workers(from_ada(asked)).await.map(|answer| answer.into_inner().workers)
+        let asked = api::ListWorkersRequest {
+            tenant: tenant(),
+            filter: filter.into(),
+            ..Default::default()
+        };
+        gateway
+            .list_workers(from_ada(asked))
+            .await
+            .map(|answer| answer.into_inner().workers)
     };
-    let known = list("state = ACTIVE AND capabilities : duckdb").await.unwrap();
-    assert_eq!((known.len(), known[0].active_attempts, known[0].version), (1, 2, 0));
+    let known = list("state = ACTIVE AND capabilities : duckdb")
+        .await
+        .unwrap();
+    assert_eq!(
+        (known.len(), known[0].active_attempts, known[0].version),
+        (1, 2, 0)
+    );
     assert_eq!(list("state = LOST").await.unwrap(), []);
     assert_eq!(reason(list("slots = 2").await), Some(Reason::InvalidFilter));
 
@@ -116,9 +168,17 @@ async fn a_worker_is_listed_drained_and_killed() {
         })
     };
     let drained = gateway.drain_worker(drain()).await.unwrap().into_inner();
-    assert_eq!(drained.worker.as_ref().unwrap().state(), api::WorkerState::Draining);
     assert_eq!(
-        gateway.drain_worker(drain()).await.unwrap().into_inner().accepted_event_id,
+        drained.worker.as_ref().unwrap().state(),
+        api::WorkerState::Draining
+    );
+    assert_eq!(
+        gateway
+            .drain_worker(drain())
+            .await
+            .unwrap()
+            .into_inner()
+            .accepted_event_id,
         drained.accepted_event_id
     );
     let kill = from_ada(api::KillWorkerRequest {
@@ -127,13 +187,35 @@ async fn a_worker_is_listed_drained_and_killed() {
         expected_version: 9,
         ..Default::default()
     });
-    assert_eq!(reason(gateway.kill_worker(kill).await), Some(Reason::VersionConflict));
-    let dispatches =
-        api::ListDispatchesRequest { tenant: tenant(), workspace: "prod".into(), ..Default::default() };
-    let dispatches = gateway.list_dispatches(from_ada(dispatches)).await.unwrap().into_inner().dispatches;
-    assert_eq!(dispatches.iter().map(|d| d.task_key.as_str()).collect::<Vec<_>>().len(), 2);
+    assert_eq!(
+        reason(gateway.kill_worker(kill).await),
+        Some(Reason::VersionConflict)
+    );
+    let dispatches = api::ListDispatchesRequest {
+        tenant: tenant(),
+        workspace: "prod".into(),
+        ..Default::default()
+    };
+    let dispatches = gateway
+        .list_dispatches(from_ada(dispatches))
+        .await
+        .unwrap()
+        .into_inner()
+        .dispatches;
+    assert_eq!(
+        dispatches
+            .iter()
+            .map(|d| d.task_key.as_str())
+            .collect::<Vec<_>>()
+            .len(),
+        2
+    );
     world.owner.cancel_all();
-    tokio::time::timeout(PATIENCE, worker).await.expect("it leaves when it is drained").unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, worker)
+        .await
+        .expect("it leaves when it is drained")
+        .unwrap()
+        .unwrap();
     assert_eq!(world.reports.outcomes(), [(1, api::Outcome::Cancelled); 2]);
 }
 
@@ -145,15 +227,40 @@ async fn a_killed_worker_gives_back_what_it_has() {
     world.run(1, 2, api::PlannedAsset::default()).await;
     until("it works", async || world.owner.claims() == 2).await;
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
-    let listed = from_ada(api::ListWorkersRequest { tenant: tenant(), ..Default::default() });
-    let worker_id = gateway.list_workers(listed).await.unwrap().into_inner().workers[0].worker_id.clone();
-    let kill = api::KillWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
+    let listed = from_ada(api::ListWorkersRequest {
+        tenant: tenant(),
+        ..Default::default()
+    });
+    let worker_id = gateway
+        .list_workers(listed)
+        .await
+        .unwrap()
+        .into_inner()
+        .workers[0]
+        .worker_id
+        .clone();
+    let kill = api::KillWorkerRequest {
+        tenant: tenant(),
+        worker_id,
+        ..Default::default()
+    };
     gateway.kill_worker(from_ada(kill)).await.unwrap();
-    tokio::time::timeout(PATIENCE, worker).await.expect("it leaves").unwrap().unwrap();
-    assert_eq!(world.reports.outcomes(), [(1, api::Outcome::Interrupted); 2]);
+    tokio::time::timeout(PATIENCE, worker)
+        .await
+        .expect("it leaves")
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        world.reports.outcomes(),
+        [(1, api::Outcome::Interrupted); 2]
+    );
 }
 
-async fn list(world: &World, dispatcher: &Running, page_token: &str) -> api::ListDispatchesResponse {
+async fn list(
+    world: &World,
+    dispatcher: &Running,
+    page_token: &str,
+) -> api::ListDispatchesResponse {
     let asked = api::ListDispatchesRequest {
         tenant: tenant(),
         workspace: "prod".into(),
@@ -161,7 +268,12 @@ async fn list(world: &World, dispatcher: &Running, page_token: &str) -> api::Lis
         page_token: page_token.into(),
         ..Default::default()
     };
-    world.peer(Service::Gateway, dispatcher).list_dispatches(from_ada(asked)).await.unwrap().into_inner()
+    world
+        .peer(Service::Gateway, dispatcher)
+        .list_dispatches(from_ada(asked))
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,26 +281,66 @@ async fn every_instance_tells_what_the_holder_knows() {
     let world = World::start().await;
     let both = [world.dispatcher().await, world.dispatcher().await];
     let of = async |running: &Running| {
-        world.holders().await.iter().filter(|address| **address == running.address).count()
+        world
+            .holders()
+            .await
+            .iter()
+            .filter(|address| **address == running.address)
+            .count()
     };
-    until("both hold half", async || of(&both[0]).await == 8 && of(&both[1]).await == 8).await;
+    until("both hold half", async || {
+        of(&both[0]).await == 8 && of(&both[1]).await == 8
+    })
+    .await;
     world.worker(&both[0], TENANT, slots(2), Endless);
-    let run = world.run(1, 3, api::PlannedAsset { pool: "db".into(), ..Default::default() }).await;
+    let run = world
+        .run(
+            1,
+            3,
+            api::PlannedAsset {
+                pool: "db".into(),
+                ..Default::default()
+            },
+        )
+        .await;
     until("it works", async || world.owner.live() == 2).await;
     for (one, other) in [(&both[0], &both[1]), (&both[1], &both[0])] {
-        let asked = api::CountUseRequest { tenant: tenant(), pool: "db".into() };
-        let counted = world.peer(Service::Quota, one).count_use(asked).await.unwrap().into_inner();
+        let asked = api::CountUseRequest {
+            tenant: tenant(),
+            pool: "db".into(),
+        };
+        let counted = world
+            .peer(Service::Quota, one)
+            .count_use(asked)
+            .await
+            .unwrap()
+            .into_inner();
         assert_eq!((counted.live_attempts, counted.queued_attempts), (2, 0));
         assert_eq!(counted.pool_slots, [("db".to_owned(), 2)].into());
-        let runs: Vec<_> = counted.holders.iter().map(|holder| holder.run_id.clone()).collect();
+        let runs: Vec<_> = counted
+            .holders
+            .iter()
+            .map(|holder| holder.run_id.clone())
+            .collect();
         assert_eq!(runs, [run.to_string(), run.to_string()]);
         let first = list(&world, one, "").await;
         let second = list(&world, other, &first.next_page_token).await;
-        let keys: Vec<_> =
-            first.dispatches.iter().chain(&second.dispatches).map(|one| &one.attempt_id).collect();
-        let held: Vec<_> = counted.holders.iter().map(|holder| &holder.attempt_id).collect();
+        let keys: Vec<_> = first
+            .dispatches
+            .iter()
+            .chain(&second.dispatches)
+            .map(|one| &one.attempt_id)
+            .collect();
+        let held: Vec<_> = counted
+            .holders
+            .iter()
+            .map(|holder| &holder.attempt_id)
+            .collect();
         assert_eq!((keys, second.next_page_token.as_str()), (held, ""));
-        assert_eq!(explain(&world, one, run, 2).await.reason(), api::WaitReason::FairShare);
+        assert_eq!(
+            explain(&world, one, run, 2).await.reason(),
+            api::WaitReason::FairShare
+        );
     }
 }
 
@@ -205,21 +357,40 @@ async fn what_was_passed_on_goes_no_further_and_users_pass_nothing_on() {
     until("exactly one holds the tenant", async || {
         let mut refused = 0;
         for one in &both {
-            let answer = world.peer(Service::Dispatcher, one).list_held_dispatches(held()).await;
-            refused +=
-                usize::from(answer.is_err_and(|why| reason::<()>(Err(why)) == Some(Reason::NotHolder)));
+            let answer = world
+                .peer(Service::Dispatcher, one)
+                .list_held_dispatches(held())
+                .await;
+            refused += usize::from(
+                answer.is_err_and(|why| reason::<()>(Err(why)) == Some(Reason::NotHolder)),
+            );
         }
         refused == 1
     })
     .await;
-    let by_hand = world.peer(Service::Gateway, &both[0]).list_held_dispatches(from_ada(held())).await;
+    let by_hand = world
+        .peer(Service::Gateway, &both[0])
+        .list_held_dispatches(from_ada(held()))
+        .await;
     assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));
-    let counted = api::CountUseRequest { tenant: tenant(), ..Default::default() };
-    let by_hand = world.peer(Service::Gateway, &both[0]).count_use(from_ada(counted)).await;
+    let counted = api::CountUseRequest {
+        tenant: tenant(),
+        ..Default::default()
+    };
+    let by_hand = world
+        .peer(Service::Gateway, &both[0])
+        .count_use(from_ada(counted))
+        .await;
     assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));
-    let foreign =
-        api::ListDispatchesRequest { tenant: "evil".into(), workspace: "prod".into(), ..Default::default() };
-    let foreign = world.peer(Service::Gateway, &both[0]).list_dispatches(from_ada(foreign)).await;
+    let foreign = api::ListDispatchesRequest {
+        tenant: "evil".into(),
+        workspace: "prod".into(),
+        ..Default::default()
+    };
+    let foreign = world
+        .peer(Service::Gateway, &both[0])
+        .list_dispatches(from_ada(foreign))
+        .await;
     assert_eq!(reason(foreign), Some(Reason::TenantMismatch));
 }
 
@@ -228,7 +399,9 @@ async fn wrong_requests_are_refused_with_their_reason() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
-    let mut worker = world.worker_client(TENANT, &dispatcher.address).dispatcher();
+    let mut worker = world
+        .worker_client(TENANT, &dispatcher.address)
+        .dispatcher();
     let good = api::RegisterWorkerRequest {
         tenant: tenant(),
         worker_id: servo_model::WorkerId::from_bytes([1; 16]).to_string(),
@@ -237,22 +410,61 @@ async fn wrong_requests_are_refused_with_their_reason() {
     };
     worker.register_worker(good.clone()).await.unwrap();
     let wrong = [
-        api::RegisterWorkerRequest { worker_id: "x".into(), ..good.clone() },
-        api::RegisterWorkerRequest { session: String::new(), ..good.clone() },
-        api::RegisterWorkerRequest { info: None, ..good.clone() },
-        api::RegisterWorkerRequest { info: Some(slots(0)), ..good.clone() },
+        api::RegisterWorkerRequest {
+            worker_id: "x".into(),
+            ..good.clone()
+        },
+        api::RegisterWorkerRequest {
+            session: String::new(),
+            ..good.clone()
+        },
+        api::RegisterWorkerRequest {
+            info: None,
+            ..good.clone()
+        },
+        api::RegisterWorkerRequest {
+            info: Some(slots(0)),
+            ..good.clone()
+        },
     ];
     for wrong in wrong {
-        assert_eq!(reason(worker.register_worker(wrong).await), Some(Reason::InvalidField));
+        assert_eq!(
+            reason(worker.register_worker(wrong).await),
+            Some(Reason::InvalidField)
+        );
     }
-    let nul = api::RegisterWorkerRequest { session: "a\0b".into(), ..good.clone() };
-    assert_eq!(reason(worker.register_worker(nul).await), Some(Reason::InvalidField));
-    let info = Some(api::WorkerInfo { name: "a\0b".into(), ..slots(1) });
-    let nul = api::RegisterWorkerRequest { info, ..good.clone() };
-    assert_eq!(reason(worker.register_worker(nul).await), Some(Reason::InvalidField));
-    let other = api::RegisterWorkerRequest { tenant: "evil".into(), ..good.clone() };
-    assert_eq!(reason(worker.register_worker(other).await), Some(Reason::TenantMismatch));
-    let open = api::PullOpen { session: "another".into(), ..Default::default() };
+    let nul = api::RegisterWorkerRequest {
+        session: "a\0b".into(),
+        ..good.clone()
+    };
+    assert_eq!(
+        reason(worker.register_worker(nul).await),
+        Some(Reason::InvalidField)
+    );
+    let info = Some(api::WorkerInfo {
+        name: "a\0b".into(),
+        ..slots(1)
+    });
+    let nul = api::RegisterWorkerRequest {
+        info,
+        ..good.clone()
+    };
+    assert_eq!(
+        reason(worker.register_worker(nul).await),
+        Some(Reason::InvalidField)
+    );
+    let other = api::RegisterWorkerRequest {
+        tenant: "evil".into(),
+        ..good.clone()
+    };
+    assert_eq!(
+        reason(worker.register_worker(other).await),
+        Some(Reason::TenantMismatch)
+    );
+    let open = api::PullOpen {
+        session: "another".into(),
+        ..Default::default()
+    };
     let open = api::PullTasksRequest {
         tenant: tenant(),
         worker_id: good.worker_id,
@@ -262,8 +474,15 @@ async fn wrong_requests_are_refused_with_their_reason() {
     assert_eq!(reason(pulled), Some(Reason::WorkerNotFound));
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
-    let unknown = api::DrainWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
-    assert_eq!(reason(gateway.drain_worker(from_ada(unknown)).await), Some(Reason::WorkerNotFound));
+    let unknown = api::DrainWorkerRequest {
+        tenant: tenant(),
+        worker_id,
+        ..Default::default()
+    };
+    assert_eq!(
+        reason(gateway.drain_worker(from_ada(unknown)).await),
+        Some(Reason::WorkerNotFound)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,7 +491,9 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
     let open = async |tenant: &str, worker_id: &str| {
-        let mut worker = world.worker_client(tenant, &dispatcher.address).dispatcher();
+        let mut worker = world
+            .worker_client(tenant, &dispatcher.address)
+            .dispatcher();
         let register = api::RegisterWorkerRequest {
             tenant: tenant.into(),
             worker_id: worker_id.to_owned(),
@@ -280,7 +501,10 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
             info: Some(slots(1)),
         };
         worker.register_worker(register).await.unwrap();
-        let open = api::PullOpen { session: "s".into(), ..Default::default() };
+        let open = api::PullOpen {
+            session: "s".into(),
+            ..Default::default()
+        };
         let open = api::PullTasksRequest {
             tenant: tenant.into(),
             worker_id: worker_id.to_owned(),
@@ -289,7 +513,14 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
         let (say, said) = tokio::sync::mpsc::unbounded_channel();
         say.send(open).unwrap();
         // It goes on while somebody may say more.
-        (worker.pull_tasks(UnboundedReceiverStream::new(said)).await.unwrap().into_inner(), say)
+        (
+            worker
+                .pull_tasks(UnboundedReceiverStream::new(said))
+                .await
+                .unwrap()
+                .into_inner(),
+            say,
+        )
     };
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     for (number, order) in [(1, ["evil", "-", TENANT]), (2, [TENANT, "evil", "-"])] {
@@ -298,11 +529,22 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
         for tenant in order {
             streams.push((tenant, open(tenant, &worker_id).await));
         }
-        let drain = api::DrainWorkerRequest { tenant: tenant(), worker_id, ..Default::default() };
+        let drain = api::DrainWorkerRequest {
+            tenant: tenant(),
+            worker_id,
+            ..Default::default()
+        };
         gateway.drain_worker(from_ada(drain)).await.unwrap();
-        let (_, (told, _)) = streams.iter_mut().find(|(tenant, _)| *tenant == TENANT).unwrap();
+        let (_, (told, _)) = streams
+            .iter_mut()
+            .find(|(tenant, _)| *tenant == TENANT)
+            .unwrap();
         while !matches!(
-            told.message().await.unwrap().expect("its stream goes on").message,
+            told.message()
+                .await
+                .unwrap()
+                .expect("its stream goes on")
+                .message,
             Some(api::pull_tasks_response::Message::Drain(_))
         ) {}
     }
@@ -316,21 +558,56 @@ async fn commands_that_cannot_be_kept_are_refused_by_their_field() {
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
     for comment in ["a\0b".to_owned(), "x".repeat(64 << 10)] {
-        let pause = api::PauseDispatchRequest { tenant: tenant(), comment, ..Default::default() };
+        let pause = api::PauseDispatchRequest {
+            tenant: tenant(),
+            comment,
+            ..Default::default()
+        };
         let comment = pause.comment.clone();
-        assert_eq!(reason(gateway.pause_dispatch(from_ada(pause)).await), Some(Reason::InvalidField));
-        let resume =
-            api::ResumeDispatchRequest { tenant: tenant(), comment: comment.clone(), ..Default::default() };
-        assert_eq!(reason(gateway.resume_dispatch(from_ada(resume)).await), Some(Reason::InvalidField));
+        assert_eq!(
+            reason(gateway.pause_dispatch(from_ada(pause)).await),
+            Some(Reason::InvalidField)
+        );
+        let resume = api::ResumeDispatchRequest {
+            tenant: tenant(),
+            comment: comment.clone(),
+            ..Default::default()
+        };
+        assert_eq!(
+            reason(gateway.resume_dispatch(from_ada(resume)).await),
+            Some(Reason::InvalidField)
+        );
         let (worker_id, tenant) = (worker_id.clone(), tenant());
-        let kill = api::KillWorkerRequest { tenant, worker_id, comment, ..Default::default() };
-        assert_eq!(reason(gateway.kill_worker(from_ada(kill)).await), Some(Reason::InvalidField));
+        let kill = api::KillWorkerRequest {
+            tenant,
+            worker_id,
+            comment,
+            ..Default::default()
+        };
+        assert_eq!(
+            reason(gateway.kill_worker(from_ada(kill)).await),
+            Some(Reason::InvalidField)
+        );
     }
-    let pool = api::PauseDispatchRequest { tenant: tenant(), pool: "a\0b".into(), ..Default::default() };
-    assert_eq!(reason(gateway.pause_dispatch(from_ada(pool)).await), Some(Reason::InvalidField));
+    let pool = api::PauseDispatchRequest {
+        tenant: tenant(),
+        pool: "a\0b".into(),
+        ..Default::default()
+    };
+    assert_eq!(
+        reason(gateway.pause_dispatch(from_ada(pool)).await),
+        Some(Reason::InvalidField)
+    );
     let pause_id = "a\0b".to_owned();
-    let resume = api::ResumeDispatchRequest { tenant: tenant(), pause_id, ..Default::default() };
-    assert_eq!(reason(gateway.resume_dispatch(from_ada(resume)).await), Some(Reason::InvalidField));
+    let resume = api::ResumeDispatchRequest {
+        tenant: tenant(),
+        pause_id,
+        ..Default::default()
+    };
+    assert_eq!(
+        reason(gateway.resume_dispatch(from_ada(resume)).await),
+        Some(Reason::InvalidField)
+    );
     for seconds in [-1, i64::MAX, 400_000_000_000] {
         let drain = api::DrainWorkerRequest {
             tenant: tenant(),
@@ -338,7 +615,10 @@ async fn commands_that_cannot_be_kept_are_refused_by_their_field() {
             grace: Some(prost_types::Duration { seconds, nanos: 0 }),
             ..Default::default()
         };
-        assert_eq!(reason(gateway.drain_worker(from_ada(drain)).await), Some(Reason::InvalidField));
+        assert_eq!(
+            reason(gateway.drain_worker(from_ada(drain)).await),
+            Some(Reason::InvalidField)
+        );
     }
 }
 
@@ -351,8 +631,19 @@ async fn of_first_pauses_at_once_all_tell_the_same() {
         let pauses = (0..4).map(|number| {
             let mut gateway = world.peer(Service::Gateway, &dispatcher);
             let (pool, comment) = (pool.to_string(), number.to_string());
-            let pause = api::PauseDispatchRequest { tenant: tenant(), pool, comment, ..Default::default() };
-            tokio::spawn(async move { gateway.pause_dispatch(from_ada(pause)).await.unwrap().into_inner() })
+            let pause = api::PauseDispatchRequest {
+                tenant: tenant(),
+                pool,
+                comment,
+                ..Default::default()
+            };
+            tokio::spawn(async move {
+                gateway
+                    .pause_dispatch(from_ada(pause))
+                    .await
+                    .unwrap()
+                    .into_inner()
+            })
         });
         let pauses: Vec<_> = pauses.collect();
         let mut told = Vec::new();
@@ -368,13 +659,18 @@ async fn workers_are_listed_in_pages_until_they_are_forgotten() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
-    let mut worker = world.worker_client(TENANT, &dispatcher.address).dispatcher();
+    let mut worker = world
+        .worker_client(TENANT, &dispatcher.address)
+        .dispatcher();
     for (number, name) in [(1, "b"), (2, "a"), (3, "B"), (4, "a")] {
         let register = api::RegisterWorkerRequest {
             tenant: tenant(),
             worker_id: servo_model::WorkerId::from_bytes([number; 16]).to_string(),
             session: "s".into(),
-            info: Some(api::WorkerInfo { name: name.into(), ..slots(1) }),
+            info: Some(api::WorkerInfo {
+                name: name.into(),
+                ..slots(1)
+            }),
         };
         worker.register_worker(register).await.unwrap();
     }
@@ -382,10 +678,23 @@ async fn workers_are_listed_in_pages_until_they_are_forgotten() {
         let (mut names, mut page_token) = (Vec::new(), String::new());
         loop {
             let (tenant, filter) = (tenant(), filter.into());
-            let asked = api::ListWorkersRequest { tenant, filter, page_size: 1, page_token };
+            let asked = api::ListWorkersRequest {
+                tenant,
+                filter,
+                page_size: 1,
+                page_token,
+            };
             let mut gateway = world.peer(Service::Gateway, &dispatcher);
-            let page = gateway.list_workers(from_ada(asked)).await.unwrap().into_inner();
-            names.extend(page.workers.into_iter().map(|worker| worker.info.unwrap().name));
+            let page = gateway
+                .list_workers(from_ada(asked))
+                .await
+                .unwrap()
+                .into_inner();
+            names.extend(
+                page.workers
+                    .into_iter()
+                    .map(|worker| worker.info.unwrap().name),
+            );
             page_token = page.next_page_token;
             if page_token.is_empty() {
                 return names;
@@ -400,5 +709,8 @@ async fn workers_are_listed_in_pages_until_they_are_forgotten() {
              UPDATE dispatcher.workers SET state = 3, seen_at = seen_at - interval '13 days' WHERE name = 'b'",
         )
         .await;
-    until("the old ones are forgotten", async || list("").await == ["B", "b"]).await;
+    until("the old ones are forgotten", async || {
+        list("").await == ["B", "b"]
+    })
+    .await;
 }

@@ -25,7 +25,10 @@ struct Held {
 
 impl Held {
     fn new() -> Held {
-        Held { running: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) }
+        Held {
+            running: Arc::new(Semaphore::new(0)),
+            let_go: Arc::new(Semaphore::new(0)),
+        }
     }
 }
 
@@ -54,9 +57,19 @@ async fn every_task_runs_once_and_within_the_workers_slots() {
     until("all tasks ran", async || world.reports.finished() == 5_001).await;
     println!("{:.0} tasks/s", 5_000.0 / begun.elapsed().as_secs_f64());
     until("all slots are free", async || world.owner.live() == 0).await;
-    assert!(world.reports.outcomes().iter().all(|outcome| *outcome == (1, api::Outcome::Succeeded)));
+    assert!(
+        world
+            .reports
+            .outcomes()
+            .iter()
+            .all(|outcome| *outcome == (1, api::Outcome::Succeeded))
+    );
     assert_eq!(world.owner.claims(), 5_001);
-    assert_eq!(world.reports.started(), 0, "none lasted long enough to be reported as started");
+    assert_eq!(
+        world.reports.started(),
+        0,
+        "none lasted long enough to be reported as started"
+    );
     dispatcher.stop().await;
 }
 
@@ -68,7 +81,10 @@ async fn a_refused_claim_is_made_again_and_costs_no_slot() {
     world.worker(&dispatcher, TENANT, slots(3), held.clone());
     world.owner.refuse_next(5);
     world.run(1, 8, api::PlannedAsset::default()).await;
-    until("all slots are used", async || held.running.available_permits() == 3).await;
+    until("all slots are used", async || {
+        held.running.available_permits() == 3
+    })
+    .await;
     assert_eq!(world.owner.live_max(), 3);
     held.let_go.add_permits(8);
     until("all tasks ran", async || world.reports.finished() == 8).await;
@@ -86,7 +102,13 @@ async fn broken_streams_lose_nothing() {
         world.owner.break_streams();
     }
     until("all tasks ran", async || world.reports.finished() == 2_000).await;
-    assert!(world.reports.outcomes().iter().all(|outcome| *outcome == (1, api::Outcome::Succeeded)));
+    assert!(
+        world
+            .reports
+            .outcomes()
+            .iter()
+            .all(|outcome| *outcome == (1, api::Outcome::Succeeded))
+    );
     assert_eq!(world.owner.claims(), 2_000);
 }
 
@@ -113,13 +135,31 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
     until("two run", async || held.running.available_permits() == 2).await;
     handle.leave();
     held.let_go.add_permits(9);
-    tokio::time::timeout(PATIENCE, task).await.expect("it does not leave").unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, task)
+        .await
+        .expect("it does not leave")
+        .unwrap()
+        .unwrap();
     assert!(world.reports.finished() >= 2);
-    assert_eq!(world.reports.finished(), world.owner.claims(), "it left nothing behind");
+    assert_eq!(
+        world.reports.finished(),
+        world.owner.claims(),
+        "it left nothing behind"
+    );
     let mut api = world.peer(servo_model::Service::Gateway, &dispatcher);
-    let asked = || from_ada(api::ListWorkersRequest { tenant: TENANT.into(), ..Default::default() });
+    let asked = || {
+        from_ada(api::ListWorkersRequest {
+            tenant: TENANT.into(),
+            ..Default::default()
+        })
+    };
     until("the registry knows", async || {
-        let workers = api.list_workers(asked()).await.unwrap().into_inner().workers;
+        let workers = api
+            .list_workers(asked())
+            .await
+            .unwrap()
+            .into_inner()
+            .workers;
         workers.len() == 1 && workers[0].state() == api::WorkerState::Gone
     })
     .await;
@@ -133,11 +173,22 @@ async fn instances_share_the_shards_and_work_follows_them() {
     world.worker(&first, TENANT, slots(10), Noop);
     let second = world.dispatcher().await;
     let of = async |running: &Running| {
-        world.holders().await.iter().filter(|address| **address == running.address).count()
+        world
+            .holders()
+            .await
+            .iter()
+            .filter(|address| **address == running.address)
+            .count()
     };
-    until("both hold half", async || of(&first).await == 8 && of(&second).await == 8).await;
+    until("both hold half", async || {
+        of(&first).await == 8 && of(&second).await == 8
+    })
+    .await;
     world.run(1, 200, api::PlannedAsset::default()).await;
-    until("tasks run wherever their tenant is", async || world.reports.finished() == 200).await;
+    until("tasks run wherever their tenant is", async || {
+        world.reports.finished() == 200
+    })
+    .await;
     first.stop().await;
     until("the other one holds all", async || of(&second).await == 16).await;
     // The worker's way in was the first one; a supervisor would give it the other address.
@@ -174,7 +225,23 @@ async fn a_task_whose_envelope_is_too_large_fails_with_the_reason() {
     let dispatcher = world.dispatcher().await;
     world.worker(&dispatcher, TENANT, slots(3), Noop);
     let config_json = format!("\"{}\"", "x".repeat(70_000));
-    world.run(1, 1, api::PlannedAsset { config_json, ..api::PlannedAsset::default() }).await;
-    until("its run's owner is told", async || !world.owner.failed().is_empty()).await;
-    assert!(world.owner.failed()[0].contains("65536 are allowed"), "{:?}", world.owner.failed());
+    world
+        .run(
+            1,
+            1,
+            api::PlannedAsset {
+                config_json,
+                ..api::PlannedAsset::default()
+            },
+        )
+        .await;
+    until("its run's owner is told", async || {
+        !world.owner.failed().is_empty()
+    })
+    .await;
+    assert!(
+        world.owner.failed()[0].contains("65536 are allowed"),
+        "{:?}",
+        world.owner.failed()
+    );
 }

@@ -42,10 +42,24 @@ struct Run {
 
 impl Owner {
     pub(crate) fn offer(&self, run: RunId, plan_id: Digest, plan: &pb::Plan) {
-        let keys = plan.tasks.iter().map(|task| task.task_key.parse().unwrap()).collect();
-        let ready = (0..).zip(&plan.tasks).map(|(ordinal, _)| (ordinal, 1)).collect();
+        let keys = plan
+            .tasks
+            .iter()
+            .map(|task| task.task_key.parse().unwrap())
+            .collect();
+        let ready = (0..)
+            .zip(&plan.tasks)
+            .map(|(ordinal, _)| (ordinal, 1))
+            .collect();
         self.with(|state| {
-            state.runs.insert(run, Run { plan_id, keys, ready });
+            state.runs.insert(
+                run,
+                Run {
+                    plan_id,
+                    keys,
+                    ready,
+                },
+            );
             let update = pb::AdmitUpdate {
                 shard: u32::try_from(run.shard()).unwrap(),
                 ready: vec![state.ready_of(run)],
@@ -63,9 +77,14 @@ impl Owner {
     pub(crate) fn ended(&self, attempts: &[AttemptId]) {
         self.with(|state| {
             for attempt in attempts {
-                let Some((run, _)) = state.live.remove(attempt) else { continue };
-                let ended =
-                    pb::EndedAttempt { tenant: TENANT.into(), attempt_id: attempt.to_string(), slot_ms: 1 };
+                let Some((run, _)) = state.live.remove(attempt) else {
+                    continue;
+                };
+                let ended = pb::EndedAttempt {
+                    tenant: TENANT.into(),
+                    attempt_id: attempt.to_string(),
+                    slot_ms: 1,
+                };
                 state.tell_all(Tell::Update(pb::AdmitUpdate {
                     shard: u32::try_from(run.shard()).unwrap(),
                     ended: vec![ended],
@@ -117,13 +136,17 @@ impl Owner {
 
 impl State {
     fn tell_all(&mut self, message: Tell) {
-        self.streams.retain(|out| out.send(Ok(response(message.clone()))).is_ok());
+        self.streams
+            .retain(|out| out.send(Ok(response(message.clone()))).is_ok());
     }
 
     fn ready_of(&self, run: RunId) -> pb::ReadyRun {
         let known = &self.runs[&run];
         let ready = |(ordinal, attempt): (&u32, &u32)| pb::ReadyTask {
-            task: Some(pb::TaskRef { ordinal: *ordinal, map_index: None }),
+            task: Some(pb::TaskRef {
+                ordinal: *ordinal,
+                map_index: None,
+            }),
             attempt: *attempt,
             ..pb::ReadyTask::default()
         };
@@ -145,8 +168,18 @@ impl State {
                 epoch: 1,
                 first: true,
                 last: true,
-                ready: self.runs.keys().filter(|run| here(run)).map(|run| self.ready_of(*run)).collect(),
-                live: self.live.values().filter(|(run, _)| here(run)).map(|(_, live)| live.clone()).collect(),
+                ready: self
+                    .runs
+                    .keys()
+                    .filter(|run| here(run))
+                    .map(|run| self.ready_of(*run))
+                    .collect(),
+                live: self
+                    .live
+                    .values()
+                    .filter(|(run, _)| here(run))
+                    .map(|(_, live)| live.clone())
+                    .collect(),
             };
             let _ = out.send(Ok(response(Tell::Snapshot(snapshot))));
         }
@@ -160,8 +193,13 @@ impl State {
         };
         let run: RunId = claim.run_id.parse().unwrap();
         let ordinal = claim.task.as_ref().unwrap().ordinal;
-        let shard =
-            u32::try_from(TENANT.parse::<servo_model::TenantId>().unwrap().admission_shard()).unwrap();
+        let shard = u32::try_from(
+            TENANT
+                .parse::<servo_model::TenantId>()
+                .unwrap()
+                .admission_shard(),
+        )
+        .unwrap();
         if self.epochs.get(&shard) != Some(&claim.admission_epoch) {
             return Some(refusal(pb::ErrorReason::NotHolder));
         }
@@ -180,7 +218,8 @@ impl State {
             return Some(refusal(pb::ErrorReason::Overloaded));
         }
         known.ready.remove(&ordinal);
-        let attempt_id = DispatchId::new(&run, &known.keys[ordinal as usize], claim.attempt).attempt_id();
+        let attempt_id =
+            DispatchId::new(&run, &known.keys[ordinal as usize], claim.attempt).attempt_id();
         let live = pb::LiveAttempt {
             tenant: claim.tenant.clone(),
             workspace: "prod".into(),
@@ -201,7 +240,9 @@ impl State {
 }
 
 fn response(message: Tell) -> pb::AdmitResponse {
-    pb::AdmitResponse { message: Some(message) }
+    pb::AdmitResponse {
+        message: Some(message),
+    }
 }
 
 #[tonic::async_trait]
@@ -220,9 +261,11 @@ impl SchedulerService for Owner {
                 let Some(out) = weak.upgrade() else { return };
                 owner.with(|state| match request.message {
                     Some(Said::Open(open)) => {
-                        state
-                            .epochs
-                            .extend(open.leases.iter().map(|lease| (lease.admission_shard, lease.epoch)));
+                        state.epochs.extend(
+                            open.leases
+                                .iter()
+                                .map(|lease| (lease.admission_shard, lease.epoch)),
+                        );
                         if let Some(out) = first.take() {
                             state.snapshots(&out);
                             state.streams.push(out);
@@ -230,8 +273,13 @@ impl SchedulerService for Owner {
                     }
                     Some(Said::Claims(batch)) => {
                         let claims = (0..).zip(&batch.claims);
-                        let refused = claims.filter_map(|(index, claim)| state.claim(index, claim)).collect();
-                        let results = pb::ClaimResults { number: batch.number, refused };
+                        let refused = claims
+                            .filter_map(|(index, claim)| state.claim(index, claim))
+                            .collect();
+                        let results = pb::ClaimResults {
+                            number: batch.number,
+                            refused,
+                        };
                         let _ = out.send(Ok(response(Tell::Results(results))));
                     }
                     Some(Said::Returned(batch)) => {
@@ -242,6 +290,8 @@ impl SchedulerService for Owner {
                 });
             }
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(responses).map(|message| message))))
+        Ok(Response::new(Box::pin(
+            UnboundedReceiverStream::new(responses).map(|message| message),
+        )))
     }
 }

@@ -31,7 +31,11 @@ struct Seen {
 impl Reports {
     pub(crate) fn new(owner: Owner) -> Reports {
         let keys = KeyRing::new(SigningKey::new("k1", SECRET.as_bytes()).unwrap(), []).unwrap();
-        Reports { owner, keys, seen: Shared::default() }
+        Reports {
+            owner,
+            keys,
+            seen: Shared::default(),
+        }
     }
 
     pub(crate) fn finished(&self) -> usize {
@@ -44,11 +48,20 @@ impl Reports {
 
     /// How often each attempt was reported, and as what.
     pub(crate) fn outcomes(&self) -> Vec<(usize, pb::Outcome)> {
-        self.seen.lock().unwrap().finished.values().copied().collect()
+        self.seen
+            .lock()
+            .unwrap()
+            .finished
+            .values()
+            .copied()
+            .collect()
     }
 
     fn take(&self, item: pb::CallbackItem, ended: &mut Vec<AttemptId>) -> pb::CallbackResult {
-        let path = self.keys.verify_callback(&item.presigned, 0).expect("the path is signed");
+        let path = self
+            .keys
+            .verify_callback(&item.presigned, 0)
+            .expect("the path is signed");
         let answer = match item.call.unwrap() {
             Call::Start(_) => {
                 assert_eq!(path.verb, CallbackVerb::Start);
@@ -64,13 +77,19 @@ impl Reports {
                 assert_eq!(path.verb, CallbackVerb::Finished);
                 assert_eq!(path.attempt.to_string(), finish.attempt_id);
                 let mut seen = self.seen.lock().unwrap();
-                let entry = seen.finished.entry(path.attempt).or_insert((0, finish.outcome()));
+                let entry = seen
+                    .finished
+                    .entry(path.attempt)
+                    .or_insert((0, finish.outcome()));
                 entry.0 += 1;
                 ended.push(path.attempt);
                 Answer::Finish(pb::FinishAttemptResponse::default())
             }
         };
-        pb::CallbackResult { number: item.number, result: Some(answer) }
+        pb::CallbackResult {
+            number: item.number,
+            result: Some(answer),
+        }
     }
 }
 
@@ -83,7 +102,11 @@ impl CallbackService for Reports {
         let reports = self.clone();
         let answer = move |request: Result<pb::StreamCallbacksRequest, Status>| {
             let mut ended = Vec::new();
-            let results = request?.items.into_iter().map(|item| reports.take(item, &mut ended)).collect();
+            let results = request?
+                .items
+                .into_iter()
+                .map(|item| reports.take(item, &mut ended))
+                .collect();
             reports.owner.ended(&ended);
             Ok(pb::StreamCallbacksResponse { results })
         };

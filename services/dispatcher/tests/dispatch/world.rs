@@ -66,14 +66,28 @@ impl World {
             _owner_store: store.clone(),
         };
         let scheduler = SchedulerServiceServer::new(world.owner.clone());
-        let address = world.serve(Service::Scheduler, |mesh| mesh.serve(scheduler)).await;
+        let address = world
+            .serve(Service::Scheduler, |mesh| mesh.serve(scheduler))
+            .await;
         let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
         let leases = Leases::new(&store, Stream::Execution, "owner", &address, ttl);
-        assert_eq!(leases.acquire(&(0..64).collect::<Vec<_>>(), 64).await.unwrap().len(), 64);
+        assert_eq!(
+            leases
+                .acquire(&(0..64).collect::<Vec<_>>(), 64)
+                .await
+                .unwrap()
+                .len(),
+            64
+        );
         let callback = CallbackServiceServer::new(world.reports.clone());
-        world.callback = world.serve(Service::Callback, |mesh| mesh.serve(callback)).await;
-        world.quota =
-            world.serve(Service::Quota, |mesh| mesh.serve(QuotaServiceServer::new(Unlimited))).await;
+        world.callback = world
+            .serve(Service::Callback, |mesh| mesh.serve(callback))
+            .await;
+        world.quota = world
+            .serve(Service::Quota, |mesh| {
+                mesh.serve(QuotaServiceServer::new(Unlimited))
+            })
+            .await;
         world
     }
 
@@ -83,7 +97,10 @@ impl World {
         serving: impl FnOnce(&Mesh<NoSections>) -> servo_mesh::Serving,
     ) -> String {
         let settings = Settings::read(service, &self.sources(service, "127.0.0.1:0")).unwrap();
-        let bound = serving(&Mesh::new(settings, Shutdown::new())).bind().await.unwrap();
+        let bound = serving(&Mesh::new(settings, Shutdown::new()))
+            .bind()
+            .await
+            .unwrap();
         let address = format!("https://{}", bound.address().unwrap());
         tokio::spawn(bound.until_signal());
         address
@@ -103,7 +120,11 @@ impl World {
     }
 
     fn issue(&self, name: &str, identity: &str) {
-        self.ca.issue(&Issue::identity(identity)).unwrap().write(self.dir.path(), name).unwrap();
+        self.ca
+            .issue(&Issue::identity(identity))
+            .unwrap()
+            .write(self.dir.path(), name)
+            .unwrap();
     }
 
     /// One more instance of the dispatcher.
@@ -125,9 +146,16 @@ impl World {
         let shutdown = Shutdown::new();
         let mesh = Mesh::new(settings, shutdown.clone());
         let start = servo_dispatcher::start(mesh);
-        let task =
-            tokio::spawn(async move { start.await.inspect_err(|fault| eprintln!("no dispatcher: {fault}")) });
-        Running { address: format!("https://127.0.0.1:{port}"), shutdown, task }
+        let task = tokio::spawn(async move {
+            start
+                .await
+                .inspect_err(|fault| eprintln!("no dispatcher: {fault}"))
+        });
+        Running {
+            address: format!("https://127.0.0.1:{port}"),
+            shutdown,
+            task,
+        }
     }
 
     fn tls(&self) -> Tls {
@@ -136,8 +164,14 @@ impl World {
 
     /// A worker's own way in.
     pub(crate) fn worker_client(&self, tenant: &str, address: &str) -> Client {
-        let pair = self.ca.issue(&Issue::identity(&format!("spiffe://servo/worker/{tenant}"))).unwrap();
-        let credentials = Credentials::Certificate { certificate: pair.certificate, key: pair.key };
+        let pair = self
+            .ca
+            .issue(&Issue::identity(&format!("spiffe://servo/worker/{tenant}")))
+            .unwrap();
+        let credentials = Credentials::Certificate {
+            certificate: pair.certificate,
+            key: pair.key,
+        };
         Client::connect(address, &self.tls(), credentials).unwrap()
     }
 
@@ -174,7 +208,10 @@ impl World {
     /// Stores a plan of `tasks` independent tasks and offers them as one run.
     pub(crate) async fn run(&self, number: u8, tasks: u32, asset: api::PlannedAsset) -> RunId {
         let run = RunId::from_bytes([number; 16]);
-        let asset = api::PlannedAsset { asset_key: "raw/a".into(), ..asset };
+        let asset = api::PlannedAsset {
+            asset_key: "raw/a".into(),
+            ..asset
+        };
         let task = |ordinal: u32| api::PlannedTask {
             task_key: format!("raw/a[n=i:{ordinal}]:materialize"),
             partition_key: format!("n=i:{ordinal}"),
@@ -188,7 +225,9 @@ impl World {
             ..api::Plan::default()
         };
         let plan_id = Digest::of(plan.encode_to_vec());
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
         let store = "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ($1, 'prod', $2, $3)
             ON CONFLICT DO NOTHING";
         sqlx::query(store)
@@ -204,15 +243,25 @@ impl World {
 
     /// Changes what stands in the database behind everybody's back.
     pub(crate) async fn change(&self, statement: &'static str) {
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap();
     }
 
     /// Who holds which admission shard.
     pub(crate) async fn holders(&self) -> Vec<String> {
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
         let held = "SELECT address FROM ledger.shards WHERE stream = 6 AND lease_until > clock_timestamp()";
-        sqlx::query_scalar(held).fetch_all(&mut connection).await.unwrap()
+        sqlx::query_scalar(held)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
     }
 }
 
@@ -233,12 +282,20 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) async fn stop(self) {
         self.shutdown.drain();
-        tokio::time::timeout(PATIENCE, self.task).await.expect("it does not end").unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, self.task)
+            .await
+            .expect("it does not end")
+            .unwrap()
+            .unwrap();
     }
 }
 
 pub(crate) fn slots(slots: u32) -> api::WorkerInfo {
-    api::WorkerInfo { name: "worker".into(), slots, ..api::WorkerInfo::default() }
+    api::WorkerInfo {
+        name: "worker".into(),
+        slots,
+        ..api::WorkerInfo::default()
+    }
 }
 
 /// Waits until `condition` holds.
@@ -248,14 +305,19 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F)
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds).await.unwrap_or_else(|_| panic!("it never came true: {what}"));
+    tokio::time::timeout(PATIENCE, holds)
+        .await
+        .unwrap_or_else(|_| panic!("it never came true: {what}"));
 }
 
 /// A message as `ada` sends it through the gateway.
 pub(crate) fn from_ada<T>(message: T) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
-    for (name, value) in [("servo-tenant", TENANT), ("servo-principal", "user:ada"), ("servo-roles", "admin")]
-    {
+    for (name, value) in [
+        ("servo-tenant", TENANT),
+        ("servo-principal", "user:ada"),
+        ("servo-roles", "admin"),
+    ] {
         request.metadata_mut().insert(name, value.parse().unwrap());
     }
     request.set_timeout(PATIENCE);

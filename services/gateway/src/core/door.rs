@@ -35,8 +35,12 @@ pub fn ticket(method: Option<&Method>) -> Result<Ticket, Shut> {
 
 /// The service that answers `servo.v1.<Name>Service`; the gateway itself answers what belongs to nobody else.
 pub fn target(method: &Method) -> Service {
-    let name = method.service.strip_prefix("servo.v1.").and_then(|name| name.strip_suffix("Service"));
-    name.and_then(|name| name.to_ascii_lowercase().parse().ok()).unwrap_or(Service::Gateway)
+    let name = method
+        .service
+        .strip_prefix("servo.v1.")
+        .and_then(|name| name.strip_suffix("Service"));
+    name.and_then(|name| name.to_ascii_lowercase().parse().ok())
+        .unwrap_or(Service::Gateway)
 }
 
 #[cfg(test)]
@@ -48,7 +52,12 @@ mod tests {
     fn every_internal_method_is_shut() {
         for method in methods() {
             let shut = ticket(Some(method)) == Err(Shut::Internal);
-            assert_eq!(shut, matches!(method.access, Access::Callers(_)), "{}", method.path);
+            assert_eq!(
+                shut,
+                matches!(method.access, Access::Callers(_)),
+                "{}",
+                method.path
+            );
         }
         assert_eq!(ticket(None), Err(Shut::Unknown));
     }
@@ -58,7 +67,10 @@ mod tests {
         for method in methods() {
             let expected = match method.service.as_str() {
                 "servo.v1.MeshService" | "servo.v1.AccessService" => "gateway".to_owned(),
-                other => other.trim_start_matches("servo.v1.").trim_end_matches("Service").to_lowercase(),
+                other => other
+                    .trim_start_matches("servo.v1.")
+                    .trim_end_matches("Service")
+                    .to_lowercase(),
             };
             assert_eq!(target(method).name(), expected, "{}", method.path);
         }

@@ -36,7 +36,9 @@ pub struct Principal {
 
 impl Principal {
     pub fn may_enter(&self, workspace: &str) -> bool {
-        self.workspaces.iter().any(|own| own == ANY_WORKSPACE || own == workspace)
+        self.workspaces
+            .iter()
+            .any(|own| own == ANY_WORKSPACE || own == workspace)
     }
 }
 
@@ -83,12 +85,18 @@ impl ApiKeys {
 }
 
 fn read(key: &ApiKey) -> Result<([u8; 32], Principal), String> {
-    key.tenant.parse::<TenantId>().map_err(|error| format!("tenant: {error}"))?;
+    key.tenant
+        .parse::<TenantId>()
+        .map_err(|error| format!("tenant: {error}"))?;
     if key.workspaces.is_empty() {
-        return Err(format!("workspaces is empty: name at least one, or \"{ANY_WORKSPACE}\" for all"));
+        return Err(format!(
+            "workspaces is empty: name at least one, or \"{ANY_WORKSPACE}\" for all"
+        ));
     }
     for workspace in key.workspaces.iter().filter(|name| *name != ANY_WORKSPACE) {
-        workspace.parse::<WorkspaceId>().map_err(|error| format!("workspaces: {error}"))?;
+        workspace
+            .parse::<WorkspaceId>()
+            .map_err(|error| format!("workspaces: {error}"))?;
     }
     let mut hash = [0; 32];
     hex::decode_to_slice(&key.sha256, &mut hash)

@@ -21,14 +21,22 @@ pub(crate) fn normalise(manifest: &mut Manifest) {
 
 fn normalise_asset(asset: &mut AssetDefinition) {
     asset.owners.sort_unstable();
-    asset.dependencies.sort_by(|a, b| (&a.upstream, &a.parameter).cmp(&(&b.upstream, &b.parameter)));
+    asset
+        .dependencies
+        .sort_by(|a, b| (&a.upstream, &a.parameter).cmp(&(&b.upstream, &b.parameter)));
     asset.checks.sort_by(|a, b| a.name.cmp(&b.name));
     asset.secrets.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(partitions) = &mut asset.partitions {
         partitions.dimensions.sort_by(|a, b| a.name.cmp(&b.name));
     }
-    for mapping in asset.dependencies.iter_mut().filter_map(|dependency| dependency.mapping.as_mut()) {
-        mapping.dimensions.sort_by(|a, b| a.upstream.cmp(&b.upstream));
+    for mapping in asset
+        .dependencies
+        .iter_mut()
+        .filter_map(|dependency| dependency.mapping.as_mut())
+    {
+        mapping
+            .dimensions
+            .sort_by(|a, b| a.upstream.cmp(&b.upstream));
     }
     if let Some(resources) = &mut asset.resources {
         resources.capabilities.sort_unstable();
@@ -54,15 +62,24 @@ pub(crate) fn manifest_digest(manifest: &mut Manifest) -> Result<Digest, JsonErr
 }
 
 fn manifest_text(rest: &Manifest, assets: &[AssetDefinition]) -> Result<String, JsonError> {
-    let Json::Object(rest) = json(rest, "Manifest")? else { return Ok(String::new()) };
-    let mut members: BTreeMap<String, String> =
-        rest.into_iter().map(|(name, value)| (name, value.to_string())).collect();
+    let Json::Object(rest) = json(rest, "Manifest")? else {
+        return Ok(String::new());
+    };
+    let mut members: BTreeMap<String, String> = rest
+        .into_iter()
+        .map(|(name, value)| (name, value.to_string()))
+        .collect();
     if !assets.is_empty() {
-        let texts: Result<Vec<String>, JsonError> =
-            assets.iter().map(|asset| canonical(asset, "AssetDefinition")).collect();
+        let texts: Result<Vec<String>, JsonError> = assets
+            .iter()
+            .map(|asset| canonical(asset, "AssetDefinition"))
+            .collect();
         members.insert("assets".to_owned(), format!("[{}]", texts?.join(",")));
     }
-    let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    let members: Vec<String> = members
+        .iter()
+        .map(|(name, value)| format!("\"{name}\":{value}"))
+        .collect();
     Ok(format!("{{{}}}", members.join(",")))
 }
 
@@ -87,21 +104,28 @@ pub(crate) fn parse_manifest(bytes: &[u8]) -> Result<Manifest, String> {
 
 fn dynamic(message: &impl prost::Message, name: &str) -> DynamicMessage {
     let mut dynamic = DynamicMessage::new(descriptor(name));
-    dynamic.transcode_from(message).expect("a message fits its own descriptor");
+    dynamic
+        .transcode_from(message)
+        .expect("a message fits its own descriptor");
     debug_assert_eq!(dynamic.descriptor().name(), name);
     dynamic
 }
 
 fn descriptor(name: &str) -> prost_reflect::MessageDescriptor {
     let full = format!("servo.v1.{name}");
-    servo_proto::descriptors().get_message_by_name(&full).expect("the build compiled this message")
+    servo_proto::descriptors()
+        .get_message_by_name(&full)
+        .expect("the build compiled this message")
 }
 
 struct ProtoJson(DynamicMessage);
 
 impl Serialize for ProtoJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize_with_options(serializer, &SerializeOptions::new().use_proto_field_name(true))
+        self.0.serialize_with_options(
+            serializer,
+            &SerializeOptions::new().use_proto_field_name(true),
+        )
     }
 }
 
@@ -122,7 +146,14 @@ mod tests {
             schedules: vec![Default::default()],
             ..Default::default()
         };
-        for mut manifest in [whole.clone(), Manifest { assets: Vec::new(), ..whole }, Manifest::default()] {
+        for mut manifest in [
+            whole.clone(),
+            Manifest {
+                assets: Vec::new(),
+                ..whole
+            },
+            Manifest::default(),
+        ] {
             let expected = digest(&manifest, "Manifest").unwrap();
             assert_eq!(manifest_digest(&mut manifest).unwrap(), expected);
         }
@@ -133,7 +164,8 @@ mod tests {
         let text = canonical(&source("raw/x"), "AssetDefinition").unwrap();
         assert_eq!(text, r#"{"key":"raw/x","source":true}"#);
         let parsed =
-            parse_manifest(br#"{"format": 1, "assets": [{"key": "raw/x", "source": true}]}"#).unwrap();
+            parse_manifest(br#"{"format": 1, "assets": [{"key": "raw/x", "source": true}]}"#)
+                .unwrap();
         assert_eq!(parsed.assets, [source("raw/x")]);
         for wrong in ["", "[]", "{\"assets\": 3}", "{\"unknown\": 1}", "{} {}"] {
             assert!(parse_manifest(wrong.as_bytes()).is_err(), "{wrong}");

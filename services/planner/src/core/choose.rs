@@ -10,7 +10,9 @@ use servo_model::PartitionKey;
 use servo_model::cut::{Cut, CutError, Moment, Product, Stretch};
 use servo_model::limits::{PARTITION_KEYS_PER_CALL_MAX, TASKS_PER_RUN_MAX};
 use servo_proto::v1::partition_selection::Partitions;
-use servo_proto::v1::{DimensionSlice, ErrorReason as Reason, PartitionCondition, PartitionSelection};
+use servo_proto::v1::{
+    DimensionSlice, ErrorReason as Reason, PartitionCondition, PartitionSelection,
+};
 
 use crate::core::deployed::Deployed;
 use crate::core::refusal::Refusal;
@@ -27,7 +29,9 @@ pub(crate) fn choose(
     selection: Option<&PartitionSelection>,
     moment: &Moment,
 ) -> Result<Chosen, Refusal> {
-    let (cut, whole): (Vec<u32>, Vec<u32>) = makers.iter().partition(|maker| deployed.cut(**maker).is_some());
+    let (cut, whole): (Vec<u32>, Vec<u32>) = makers
+        .iter()
+        .partition(|maker| deployed.cut(**maker).is_some());
     let mut chosen: Chosen = whole.into_iter().map(|maker| (maker, vec![None])).collect();
     let wanted = Wanted::read(selection, FIELD)?;
     match (cut.first(), wanted) {
@@ -40,11 +44,18 @@ pub(crate) fn choose(
             ));
         }
         (Some(first), None) => {
-            let sentence = format!("`{}` has partitions; say which are meant", deployed.name(*first));
+            let sentence = format!(
+                "`{}` has partitions; say which are meant",
+                deployed.name(*first)
+            );
             return Err(Refusal::of_field(Reason::PartitionInvalid, FIELD, sentence));
         }
         (Some(_), Some(wanted)) => {
-            let chooser = Chooser { deployed, moment, cut: cut.into_iter().collect() };
+            let chooser = Chooser {
+                deployed,
+                moment,
+                cut: cut.into_iter().collect(),
+            };
             for (maker, keys) in chooser.run(&wanted)? {
                 chosen.insert(maker, keys.into_iter().map(Some).collect());
             }
@@ -79,9 +90,15 @@ impl<'a> Wanted<'a> {
         selection: Option<&'a PartitionSelection>,
         field: &str,
     ) -> Result<Option<Wanted<'a>>, Refusal> {
-        let Some(selection) = selection else { return Ok(None) };
+        let Some(selection) = selection else {
+            return Ok(None);
+        };
         let invalid = |path: &str, sentence: String| {
-            Err(Refusal::of_field(Reason::PartitionInvalid, format!("{field}.{path}"), sentence))
+            Err(Refusal::of_field(
+                Reason::PartitionInvalid,
+                format!("{field}.{path}"),
+                sentence,
+            ))
         };
         match &selection.partitions {
             None if selection.only != 0 => invalid(
@@ -108,7 +125,9 @@ impl<'a> Wanted<'a> {
                     ),
                 }
             }
-            Some(Partitions::Keys(keys)) => read_keys(&keys.keys, field).map(|keys| Some(Wanted::Keys(keys))),
+            Some(Partitions::Keys(keys)) => {
+                read_keys(&keys.keys, field).map(|keys| Some(Wanted::Keys(keys)))
+            }
         }
     }
 
@@ -118,8 +137,10 @@ impl<'a> Wanted<'a> {
             Wanted::All => cut.all(moment),
             Wanted::Latest(count) => cut.latest(*count, moment),
             Wanted::Slices(slices) => {
-                let stretches: Vec<(&str, Stretch<'_>)> =
-                    slices.iter().map(|slice| (slice.dimension.as_str(), stretch(slice))).collect();
+                let stretches: Vec<(&str, Stretch<'_>)> = slices
+                    .iter()
+                    .map(|slice| (slice.dimension.as_str(), stretch(slice)))
+                    .collect();
                 cut.slices(&stretches, moment)
             }
             Wanted::Keys(_) => Err(CutError::Invalid("keys are no product".to_owned())),
@@ -128,16 +149,21 @@ impl<'a> Wanted<'a> {
 }
 
 fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Refusal> {
-    let invalid =
-        |path: String, sentence: String| Refusal::of_field(Reason::PartitionInvalid, path, sentence);
+    let invalid = |path: String, sentence: String| {
+        Refusal::of_field(Reason::PartitionInvalid, path, sentence)
+    };
     if keys.is_empty() || keys.len() > PARTITION_KEYS_PER_CALL_MAX {
-        let sentence = format!("names {} keys; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed", keys.len());
+        let sentence = format!(
+            "names {} keys; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed",
+            keys.len()
+        );
         return Err(invalid(format!("{field}.keys"), sentence));
     }
     let read = |(index, text): (usize, &String)| {
-        text.parse().map_err(|error: servo_model::partition::PartitionKeyError| {
-            invalid(format!("{field}.keys.keys[{index}]"), error.to_string())
-        })
+        text.parse()
+            .map_err(|error: servo_model::partition::PartitionKeyError| {
+                invalid(format!("{field}.keys.keys[{index}]"), error.to_string())
+            })
     };
     keys.iter().enumerate().map(read).collect()
 }
@@ -164,21 +190,35 @@ impl Chooser<'_> {
             Wanted::Keys(keys) => self.by_keys(keys, &mut room)?,
             products => self.by_products(products, &mut room)?,
         };
-        let places: Vec<u32> =
-            self.deployed.order.iter().copied().filter(|asset| self.cut.contains(asset)).collect();
+        let places: Vec<u32> = self
+            .deployed
+            .order
+            .iter()
+            .copied()
+            .filter(|asset| self.cut.contains(asset))
+            .collect();
         for asset in places.iter().rev().copied() {
             if !chosen.contains_key(&asset) {
-                chosen.extend(self.read_by_readers(asset, &chosen, &mut room)?.map(|keys| (asset, keys)));
+                chosen.extend(
+                    self.read_by_readers(asset, &chosen, &mut room)?
+                        .map(|keys| (asset, keys)),
+                );
             }
         }
         for asset in places {
             if !chosen.contains_key(&asset) {
-                chosen.extend(self.readers_of_made(asset, &chosen, &mut room)?.map(|keys| (asset, keys)));
+                chosen.extend(
+                    self.readers_of_made(asset, &chosen, &mut room)?
+                        .map(|keys| (asset, keys)),
+                );
             }
         }
         match self.cut.iter().find(|asset| !chosen.contains_key(asset)) {
             None => Ok(chosen),
-            Some(asset) => Err(refused.get(asset).cloned().unwrap_or_else(|| self.unfit(*asset))),
+            Some(asset) => Err(refused
+                .get(asset)
+                .cloned()
+                .unwrap_or_else(|| self.unfit(*asset))),
         }
     }
 
@@ -205,7 +245,11 @@ impl Chooser<'_> {
                 }
             }
         }
-        match keys.iter().find(|key| !fitting.contains(key)).and_then(|key| refused.get(key)) {
+        match keys
+            .iter()
+            .find(|key| !fitting.contains(key))
+            .and_then(|key| refused.get(key))
+        {
             Some(error) => Err(Refusal::of_cut(format!("{FIELD}.keys"), error)),
             None => Ok((chosen, BTreeMap::new())),
         }
@@ -244,19 +288,24 @@ impl Chooser<'_> {
         chosen: &Keys,
         room: &mut Room,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(up) = self.deployed.cut(asset) else { return Ok(None) };
+        let Some(up) = self.deployed.cut(asset) else {
+            return Ok(None);
+        };
         let (mut read, mut has_reader) = (BTreeSet::new(), false);
         for (reader, keys) in chosen {
             let links = self.deployed.task_links(*reader);
             for link in links.filter(|link| self.deployed.maker(link.upstream) == asset) {
-                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader)) else {
+                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader))
+                else {
                     continue;
                 };
                 has_reader = true;
                 for key in keys {
                     let keys = mapping.upstream(up, Some((down, key)), self.moment);
                     let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
-                    let exist = keys.into_iter().filter(|key| up.check(key, self.moment).is_ok());
+                    let exist = keys
+                        .into_iter()
+                        .filter(|key| up.check(key, self.moment).is_ok());
                     room.extend(&mut read, exist)?;
                 }
             }
@@ -271,13 +320,17 @@ impl Chooser<'_> {
         chosen: &Keys,
         room: &mut Room,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(down) = self.deployed.cut(asset) else { return Ok(None) };
+        let Some(down) = self.deployed.cut(asset) else {
+            return Ok(None);
+        };
         let mut readers = None;
         for link in self.deployed.task_links(asset) {
             let upstream = self.deployed.maker(link.upstream);
-            let (Some(mapping), Some(up), Some(keys)) =
-                (&link.mapping, self.deployed.cut(upstream), chosen.get(&upstream))
-            else {
+            let (Some(mapping), Some(up), Some(keys)) = (
+                &link.mapping,
+                self.deployed.cut(upstream),
+                chosen.get(&upstream),
+            ) else {
                 continue;
             };
             for key in keys {
@@ -291,7 +344,9 @@ impl Chooser<'_> {
     }
 
     fn cuts(&self) -> impl Iterator<Item = (u32, &Cut)> {
-        self.cut.iter().filter_map(|asset| Some((*asset, self.deployed.cut(*asset)?)))
+        self.cut
+            .iter()
+            .filter_map(|asset| Some((*asset, self.deployed.cut(*asset)?)))
     }
 
     fn unfit(&self, asset: u32) -> Refusal {
@@ -351,11 +406,23 @@ mod tests {
     use crate::core::samples::{asset, cut, keys, manifest, time};
 
     fn daily(name: &str, upstream: &[&str]) -> AssetDefinition {
-        cut(asset(name, upstream), vec![time("day", TimeGrain::Day, "", "2000-01-01", "")])
+        cut(
+            asset(name, upstream),
+            vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
+        )
     }
 
     fn hourly(name: &str) -> AssetDefinition {
-        cut(asset(name, &[]), vec![time("hour", TimeGrain::Hour, "", "2000-01-01T00:00:00Z", "")])
+        cut(
+            asset(name, &[]),
+            vec![time(
+                "hour",
+                TimeGrain::Hour,
+                "",
+                "2000-01-01T00:00:00Z",
+                "",
+            )],
+        )
     }
 
     /// 8,400 of them.
@@ -370,10 +437,17 @@ mod tests {
         let makers = (0u32..).take(assets.len()).collect();
         let deployed = Deployed::new(manifest(assets)).unwrap();
         let named: Vec<&str> = named.iter().map(String::as_str).collect();
-        let moment = Moment { now: "2026-06-01T00:00:00Z".parse().unwrap(), ..Moment::default() };
+        let moment = Moment {
+            now: "2026-06-01T00:00:00Z".parse().unwrap(),
+            ..Moment::default()
+        };
         let refused = choose(&deployed, &makers, Some(&keys(&named)), &moment).unwrap_err();
         assert_eq!(refused.reason, Reason::QuotaExceeded);
-        assert!(refused.message.contains("means 50001 partitions or more"), "{}", refused.message);
+        assert!(
+            refused.message.contains("means 50001 partitions or more"),
+            "{}",
+            refused.message
+        );
     }
 
     #[test]
@@ -382,9 +456,20 @@ mod tests {
         let names = ["n/a", "n/b", "n/c", "n/d", "n/e", "n/f"];
         // Named for six assets, read of six by one, and read by six of one.
         check(names.map(|name| daily(name, &[])).into(), days().collect());
-        let read = names.map(hourly).into_iter().chain([daily("n/reader", &names)]);
+        let read = names
+            .map(hourly)
+            .into_iter()
+            .chain([daily("n/reader", &names)]);
         check(read.collect(), days().take(400).collect());
-        let readers = names.map(|name| daily(name, &["n/hourly"])).into_iter().chain([hourly("n/hourly")]);
-        check(readers.collect(), dates().map(|date| format!("hour=t:{date}T00:00:00Z")).collect());
+        let readers = names
+            .map(|name| daily(name, &["n/hourly"]))
+            .into_iter()
+            .chain([hourly("n/hourly")]);
+        check(
+            readers.collect(),
+            dates()
+                .map(|date| format!("hour=t:{date}T00:00:00Z"))
+                .collect(),
+        );
     }
 }

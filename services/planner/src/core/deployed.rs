@@ -56,7 +56,11 @@ impl Deployed {
         let mut deployed = Deployed {
             digest,
             downstream: turned(&upstream),
-            tags: manifest.assets.iter().map(|asset| asset.tags.clone()).collect(),
+            tags: manifest
+                .assets
+                .iter()
+                .map(|asset| asset.tags.clone())
+                .collect(),
             sets: checked.cuts.iter().flatten().flat_map(sets_of).collect(),
             keys: checked.keys,
             cuts: checked.cuts,
@@ -81,7 +85,10 @@ impl Deployed {
             upstream: &self.upstream,
             downstream: &self.downstream,
         };
-        Selection::parse(expressions).map_err(told)?.of(&assets).map_err(told)
+        Selection::parse(expressions)
+            .map_err(told)?
+            .of(&assets)
+            .map_err(told)
     }
 
     pub(crate) fn find(&self, key: &AssetKey) -> Option<u32> {
@@ -104,7 +111,9 @@ impl Deployed {
 
     /// Everything that the task of this asset reads.
     pub(crate) fn task_links(&self, maker: u32) -> impl Iterator<Item = &Link> {
-        self.members[maker as usize].iter().flat_map(|member| &self.links[*member as usize])
+        self.members[maker as usize]
+            .iter()
+            .flat_map(|member| &self.links[*member as usize])
     }
 
     pub(crate) fn maker(&self, asset: u32) -> u32 {
@@ -118,7 +127,10 @@ impl Deployed {
     }
 
     pub(crate) fn did_you_mean(&self, key: &str) -> String {
-        did_you_mean(key, self.manifest.assets.iter().map(|asset| asset.key.as_str()))
+        did_you_mean(
+            key,
+            self.manifest.assets.iter().map(|asset| asset.key.as_str()),
+        )
     }
 
     /// About what it takes in memory: its texts are kept up to three times, and each asset and link has its frame.
@@ -130,8 +142,10 @@ impl Deployed {
     }
 
     fn tasks_in_order(&self) -> Result<Vec<u32>, Refusal> {
-        let tasks =
-            (0..).zip(&self.members).filter(|(_, members)| !members.is_empty()).map(|(maker, _)| maker);
+        let tasks = (0..)
+            .zip(&self.members)
+            .filter(|(_, members)| !members.is_empty())
+            .map(|(maker, _)| maker);
         let upstream = |maker: u32| {
             let makers = self.task_links(maker).map(|link| self.maker(link.upstream));
             makers.filter(|before| !self.is_source(*before)).collect()
@@ -139,19 +153,28 @@ impl Deployed {
         let graph = Graph::new(tasks.map(|maker| (maker, upstream(maker))));
         let order = graph.and_then(|graph| {
             let order = graph.order()?;
-            Ok(order.into_iter().map(|node| graph.keys()[node as usize]).collect())
+            Ok(order
+                .into_iter()
+                .map(|node| graph.keys()[node as usize])
+                .collect())
         });
         order.map_err(|error| Refusal::new(Reason::CycleDetected, error.to_string()))
     }
 }
 
 fn no_canonical_form(error: servo_model::json::JsonError) -> Refusal {
-    Refusal::of_field(Reason::ManifestInvalid, "manifest", format!("has no canonical form: {error}"))
+    Refusal::of_field(
+        Reason::ManifestInvalid,
+        "manifest",
+        format!("has no canonical form: {error}"),
+    )
 }
 
 fn members(manifest: &Manifest, makers: &[u32]) -> Vec<Vec<u32>> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); makers.len()];
-    let with_tasks = (0u32..).zip(makers).filter(|(asset, _)| !manifest.assets[*asset as usize].source);
+    let with_tasks = (0u32..)
+        .zip(makers)
+        .filter(|(asset, _)| !manifest.assets[*asset as usize].source);
     for (asset, maker) in with_tasks {
         let list = &mut members[*maker as usize];
         match asset == *maker {
@@ -165,7 +188,11 @@ fn members(manifest: &Manifest, makers: &[u32]) -> Vec<Vec<u32>> {
 /// What each asset reads. One that is made by another's task reads what that task reads, unless it says more.
 fn upstream(links: &[Vec<Link>], makers: &[u32]) -> Vec<Vec<u32>> {
     let of = |(own, maker): (&Vec<Link>, &u32)| {
-        let links = if own.is_empty() { &links[*maker as usize] } else { own };
+        let links = if own.is_empty() {
+            &links[*maker as usize]
+        } else {
+            own
+        };
         let distinct: BTreeSet<u32> = links.iter().map(|link| link.upstream).collect();
         distinct.into_iter().collect()
     };
@@ -175,7 +202,8 @@ fn upstream(links: &[Vec<Link>], makers: &[u32]) -> Vec<Vec<u32>> {
 fn turned(upstream: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut downstream = vec![Vec::new(); upstream.len()];
     for (asset, list) in (0u32..).zip(upstream) {
-        list.iter().for_each(|before| downstream[*before as usize].push(asset));
+        list.iter()
+            .for_each(|before| downstream[*before as usize].push(asset));
     }
     downstream
 }
@@ -185,10 +213,15 @@ fn planned(
     members: &[Vec<u32>],
 ) -> Result<Vec<Option<(PlannedAsset, Digest)>>, Refusal> {
     let of = |members: &Vec<u32>| {
-        let Some((maker, also)) = members.split_first() else { return Ok(None) };
+        let Some((maker, also)) = members.split_first() else {
+            return Ok(None);
+        };
         let key = |asset: &u32| manifest.assets[*asset as usize].key.clone();
-        let planned =
-            settings::planned(&manifest.assets[*maker as usize], manifest, also.iter().map(key).collect());
+        let planned = settings::planned(
+            &manifest.assets[*maker as usize],
+            manifest,
+            also.iter().map(key).collect(),
+        );
         let digest = canonical::digest(&planned, "PlannedAsset").map_err(no_canonical_form)?;
         Ok(Some((planned, digest)))
     };
@@ -196,8 +229,10 @@ fn planned(
 }
 
 fn sets_of(cut: &Cut) -> impl Iterator<Item = String> {
-    cut.dimensions().iter().filter_map(|dimension| match &dimension.values {
-        Values::Dynamic { set } => Some(set.clone()),
-        Values::Time(_) | Values::Fixed(_) => None,
-    })
+    cut.dimensions()
+        .iter()
+        .filter_map(|dimension| match &dimension.values {
+            Values::Dynamic { set } => Some(set.clone()),
+            Values::Time(_) | Values::Fixed(_) => None,
+        })
 }

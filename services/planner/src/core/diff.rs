@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::json::Json;
 use servo_proto::v1::{
-    AssetDefinition, ChangeKind, DefinitionChange, DefinitionKind, DeploymentDiff, FieldChange, Manifest,
+    AssetDefinition, ChangeKind, DefinitionChange, DefinitionKind, DeploymentDiff, FieldChange,
+    Manifest,
 };
 
 use crate::core::{canonical, settings};
@@ -18,23 +19,44 @@ const VALUES_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) fn diff(before: Option<&Manifest>, after: &Manifest) -> DeploymentDiff {
     let empty = Manifest::default();
     let before = before.unwrap_or(&empty);
-    let mut writer = Writer { changes: Vec::new(), bytes_left: VALUES_BYTES_MAX };
-    let assets = |manifest: &Manifest| by_name(&manifest.assets, |asset| &asset.key, "AssetDefinition");
+    let mut writer = Writer {
+        changes: Vec::new(),
+        bytes_left: VALUES_BYTES_MAX,
+    };
+    let assets =
+        |manifest: &Manifest| by_name(&manifest.assets, |asset| &asset.key, "AssetDefinition");
     writer.compare(DefinitionKind::Asset, &assets(before), &assets(after));
-    let schedules = |manifest: &Manifest| by_name(&manifest.schedules, |s| &s.name, "ScheduleDefinition");
-    writer.compare(DefinitionKind::Schedule, &schedules(before), &schedules(after));
+    let schedules =
+        |manifest: &Manifest| by_name(&manifest.schedules, |s| &s.name, "ScheduleDefinition");
+    writer.compare(
+        DefinitionKind::Schedule,
+        &schedules(before),
+        &schedules(after),
+    );
     let sensors = |manifest: &Manifest| by_name(&manifest.sensors, |s| &s.name, "SensorDefinition");
     writer.compare(DefinitionKind::Sensor, &sensors(before), &sensors(after));
     mark_stale(&mut writer.changes, before, after);
-    DeploymentDiff { changes: writer.changes, stale_partitions: 0 }
+    DeploymentDiff {
+        changes: writer.changes,
+        stale_partitions: 0,
+    }
 }
 
 /// The assets whose data becomes stale, each with the version that its data will have to be of.
 pub(crate) fn made_stale(diff: &DeploymentDiff, after: &Manifest) -> Vec<(String, String)> {
-    let stale: BTreeSet<&str> =
-        diff.changes.iter().filter(|change| change.makes_stale).map(|change| change.key.as_str()).collect();
-    let assets = after.assets.iter().filter(|asset| stale.contains(asset.key.as_str()));
-    assets.map(|asset| (asset.key.clone(), settings::code_version(asset, after))).collect()
+    let stale: BTreeSet<&str> = diff
+        .changes
+        .iter()
+        .filter(|change| change.makes_stale)
+        .map(|change| change.key.as_str())
+        .collect();
+    let assets = after
+        .assets
+        .iter()
+        .filter(|asset| stale.contains(asset.key.as_str()));
+    assets
+        .map(|asset| (asset.key.clone(), settings::code_version(asset, after)))
+        .collect()
 }
 
 fn by_name<T: prost::Message>(
@@ -43,7 +65,10 @@ fn by_name<T: prost::Message>(
     message: &str,
 ) -> BTreeMap<String, Json> {
     let json = |item: &T| canonical::json(item, message).unwrap_or(Json::Null);
-    items.iter().map(|item| (name(item).clone(), json(item))).collect()
+    items
+        .iter()
+        .map(|item| (name(item).clone(), json(item)))
+        .collect()
 }
 
 struct Writer {
@@ -52,7 +77,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn compare(&mut self, kind: DefinitionKind, old: &BTreeMap<String, Json>, new: &BTreeMap<String, Json>) {
+    fn compare(
+        &mut self,
+        kind: DefinitionKind,
+        old: &BTreeMap<String, Json>,
+        new: &BTreeMap<String, Json>,
+    ) {
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             let (change, fields) = match (old.get(name), new.get(name)) {
@@ -76,14 +106,25 @@ impl Writer {
     }
 
     /// Goes down as long as both sides have the same shape.
-    fn fields(&mut self, path: String, old: Option<&Json>, new: Option<&Json>, found: &mut Vec<FieldChange>) {
+    fn fields(
+        &mut self,
+        path: String,
+        old: Option<&Json>,
+        new: Option<&Json>,
+        found: &mut Vec<FieldChange>,
+    ) {
         match (old, new) {
             (Some(old), Some(new)) if old == new => {}
             (Some(Json::Object(old)), Some(Json::Object(new))) => {
                 let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
                 for name in names {
                     let dot = if path.is_empty() { "" } else { "." };
-                    self.fields(format!("{path}{dot}{name}"), old.get(name), new.get(name), found);
+                    self.fields(
+                        format!("{path}{dot}{name}"),
+                        old.get(name),
+                        new.get(name),
+                        found,
+                    );
                 }
             }
             (Some(Json::Array(old)), Some(Json::Array(new))) if old.len() == new.len() => {
@@ -93,7 +134,11 @@ impl Writer {
             }
             (old, new) => {
                 let (before_json, after_json) = (self.value(old), self.value(new));
-                found.push(FieldChange { path, before_json, after_json });
+                found.push(FieldChange {
+                    path,
+                    before_json,
+                    after_json,
+                });
             }
         }
     }
@@ -110,12 +155,22 @@ impl Writer {
 fn mark_stale(changes: &mut Vec<DefinitionChange>, before: &Manifest, after: &Manifest) {
     let versions = |manifest: &Manifest| -> BTreeMap<String, String> {
         let version = |asset: &AssetDefinition| settings::code_version(asset, manifest);
-        manifest.assets.iter().map(|asset| (asset.key.clone(), version(asset))).collect()
+        manifest
+            .assets
+            .iter()
+            .map(|asset| (asset.key.clone(), version(asset)))
+            .collect()
     };
     let (old, new) = (versions(before), versions(after));
-    let is_new = |key: &String| old.get(key).is_some_and(|before| Some(before) != new.get(key));
+    let is_new = |key: &String| {
+        old.get(key)
+            .is_some_and(|before| Some(before) != new.get(key))
+    };
     let mut stale: BTreeSet<&String> = new.keys().filter(|key| is_new(key)).collect();
-    for change in changes.iter_mut().filter(|change| change.kind() == DefinitionKind::Asset) {
+    for change in changes
+        .iter_mut()
+        .filter(|change| change.kind() == DefinitionKind::Asset)
+    {
         change.makes_stale = stale.remove(&change.key);
     }
     let by_code_alone = |key: &String| DefinitionChange {
@@ -144,7 +199,10 @@ mod tests {
             priority: *priority,
             ..Default::default()
         };
-        Manifest { assets: assets.iter().map(asset).collect(), ..Default::default() }
+        Manifest {
+            assets: assets.iter().map(asset).collect(),
+            ..Default::default()
+        }
     }
 
     #[test]
@@ -152,7 +210,10 @@ mod tests {
         let before = manifest(&[("n/a", "1", 0), ("n/b", "1", 1), ("n/c", "1", 0)]);
         let after = manifest(&[("n/b", "2", 3), ("n/c", "1", 0), ("n/d", "1", 0)]);
         let changes = diff(Some(&before), &after).changes;
-        let told: Vec<_> = changes.iter().map(|c| (c.key.as_str(), c.change(), c.makes_stale)).collect();
+        let told: Vec<_> = changes
+            .iter()
+            .map(|c| (c.key.as_str(), c.change(), c.makes_stale))
+            .collect();
         assert_eq!(
             told,
             [
@@ -166,7 +227,13 @@ mod tests {
             before_json: before.to_owned(),
             after_json: after.to_owned(),
         };
-        assert_eq!(changes[1].fields, [field("code_version", "\"1\"", "\"2\""), field("priority", "1", "3")]);
+        assert_eq!(
+            changes[1].fields,
+            [
+                field("code_version", "\"1\"", "\"2\""),
+                field("priority", "1", "3")
+            ]
+        );
         assert!(diff(Some(&after), &after).changes.is_empty());
         assert_eq!(diff(None, &after).changes.len(), 3);
     }
@@ -178,17 +245,28 @@ mod tests {
             ..manifest(&[("n/a", "", 0), ("n/own", "7", 0)])
         };
         let told = diff(Some(&of("1")), &of("2"));
-        let [change] = told.changes.as_slice() else { panic!("{:?}", told.changes) };
+        let [change] = told.changes.as_slice() else {
+            panic!("{:?}", told.changes)
+        };
         assert_eq!((change.key.as_str(), change.makes_stale), ("n/a", true));
         let field = &change.fields[0];
-        assert_eq!((field.path.as_str(), field.after_json.as_str()), ("code_version", "\"2\""));
-        assert_eq!(made_stale(&told, &of("2")), [("n/a".to_owned(), "2".to_owned())]);
+        assert_eq!(
+            (field.path.as_str(), field.after_json.as_str()),
+            ("code_version", "\"2\"")
+        );
+        assert_eq!(
+            made_stale(&told, &of("2")),
+            [("n/a".to_owned(), "2".to_owned())]
+        );
     }
 
     #[test]
     fn large_values_are_cut() {
         let with = |text: &str| Manifest {
-            assets: vec![AssetDefinition { description: text.to_owned(), ..Default::default() }],
+            assets: vec![AssetDefinition {
+                description: text.to_owned(),
+                ..Default::default()
+            }],
             ..Default::default()
         };
         let changes = diff(Some(&with(&"ä".repeat(5000))), &with(&"ö".repeat(5000))).changes;

@@ -31,14 +31,24 @@ impl Expanded {
     /// The keys from `first` on, at most `count`.
     pub(crate) fn page(&self, first: u64, count: u64, newest_first: bool) -> Vec<String> {
         let (total, end) = (self.len(), first.saturating_add(count).min(self.len()));
-        let place = |index: u64| if newest_first { total - 1 - index } else { index };
-        (first..end).filter_map(|index| self.get(place(index))).collect()
+        let place = |index: u64| {
+            if newest_first {
+                total - 1 - index
+            } else {
+                index
+            }
+        };
+        (first..end)
+            .filter_map(|index| self.get(place(index)))
+            .collect()
     }
 
     fn get(&self, index: u64) -> Option<String> {
         match self {
             Expanded::Whole => (index == 0).then(String::new),
-            Expanded::Listed(keys) => keys.get(usize::try_from(index).ok()?).map(ToString::to_string),
+            Expanded::Listed(keys) => keys
+                .get(usize::try_from(index).ok()?)
+                .map(ToString::to_string),
             Expanded::Product(product) => product.get(index)?.ok().map(|key| key.to_string()),
         }
     }
@@ -50,7 +60,11 @@ pub(crate) fn only_asset(deployed: &Deployed, selection: &[String]) -> Result<u3
         [asset] => Ok(*asset),
         assets => {
             let sentence = format!("means {} assets; with_staleness takes one", assets.len());
-            Err(Refusal::of_field(Reason::SelectionInvalid, "selection", sentence))
+            Err(Refusal::of_field(
+                Reason::SelectionInvalid,
+                "selection",
+                sentence,
+            ))
         }
     }
 }
@@ -63,10 +77,16 @@ pub(crate) fn expand(
     moment: &Moment,
 ) -> Result<Expanded, Refusal> {
     let selected = deployed.select("selection", selection)?;
-    let mut cut_assets = selected.iter().filter_map(|asset| Some((*asset, deployed.cut(*asset)?)));
+    let mut cut_assets = selected
+        .iter()
+        .filter_map(|asset| Some((*asset, deployed.cut(*asset)?)));
     let Some((first, cut)) = cut_assets.next() else {
         let sentence = "none of the selected assets has partitions";
-        return Err(Refusal::of_field(Reason::SelectionInvalid, "selection", sentence));
+        return Err(Refusal::of_field(
+            Reason::SelectionInvalid,
+            "selection",
+            sentence,
+        ));
     };
     if let Some((other, _)) = cut_assets.find(|(_, other)| *other != cut) {
         let sentence = format!(
@@ -74,14 +94,27 @@ pub(crate) fn expand(
             deployed.name(first),
             deployed.name(other)
         );
-        return Err(Refusal::of_field(Reason::PartitionInvalid, "selection", sentence));
+        return Err(Refusal::of_field(
+            Reason::PartitionInvalid,
+            "selection",
+            sentence,
+        ));
     }
     if condition(partitions, FIELD)? != PartitionCondition::Unspecified {
-        let sentence = "partitions are only named here, whatever they are like; leave it out, or plan a run";
-        return Err(Refusal::of_field(Reason::PartitionInvalid, format!("{FIELD}.only"), sentence));
+        let sentence =
+            "partitions are only named here, whatever they are like; leave it out, or plan a run";
+        return Err(Refusal::of_field(
+            Reason::PartitionInvalid,
+            format!("{FIELD}.only"),
+            sentence,
+        ));
     }
     let Some(wanted) = Wanted::read(partitions, FIELD)? else {
-        return Err(Refusal::of_field(Reason::PartitionInvalid, FIELD, "is missing; say which are meant"));
+        return Err(Refusal::of_field(
+            Reason::PartitionInvalid,
+            FIELD,
+            "is missing; say which are meant",
+        ));
     };
     of_cut(cut, &wanted, moment)
 }
@@ -89,10 +122,13 @@ pub(crate) fn expand(
 fn of_cut(cut: &Cut, wanted: &Wanted<'_>, moment: &Moment) -> Result<Expanded, Refusal> {
     if let Wanted::Keys(keys) = wanted {
         for key in keys {
-            cut.check(key, moment).map_err(|error| Refusal::of_cut(format!("{FIELD}.keys"), &error))?;
+            cut.check(key, moment)
+                .map_err(|error| Refusal::of_cut(format!("{FIELD}.keys"), &error))?;
         }
         return Ok(Expanded::Listed(keys.iter().cloned().collect()));
     }
-    let product = wanted.of(cut, moment).map_err(|error| Refusal::of_cut(FIELD, &error))?;
+    let product = wanted
+        .of(cut, moment)
+        .map_err(|error| Refusal::of_cut(FIELD, &error))?;
     Ok(Expanded::Product(product))
 }

@@ -58,8 +58,9 @@ impl Freshness {
                 None => found.missing = true,
             }
         }
-        let newest_read =
-            read.filter_map(|place| Some(statuses.get(place)?.made.as_ref()?.readable_at)).max();
+        let newest_read = read
+            .filter_map(|place| Some(statuses.get(place)?.made.as_ref()?.readable_at))
+            .max();
         found.stale |= newest_read.is_some_and(|newest| newest > oldest);
         found.stale &= !found.missing;
         found
@@ -97,22 +98,34 @@ pub(crate) fn staleness(
         (at > made.recorded_at).then(|| (at, place.clone()))
     };
     let newer: Vec<(i64, Place)> = read.iter().filter_map(newer).collect();
-    let changed = newer.iter().map(|(_, (asset_key, partition_key))| StaleCause {
-        reason: StaleReason::UpstreamChanged.into(),
-        asset_key: asset_key.clone(),
-        partition_key: partition_key.clone(),
-    });
-    let other_code = StaleCause { reason: StaleReason::CodeChanged.into(), ..StaleCause::default() };
+    let changed = newer
+        .iter()
+        .map(|(_, (asset_key, partition_key))| StaleCause {
+            reason: StaleReason::UpstreamChanged.into(),
+            asset_key: asset_key.clone(),
+            partition_key: partition_key.clone(),
+        });
+    let other_code = StaleCause {
+        reason: StaleReason::CodeChanged.into(),
+        ..StaleCause::default()
+    };
     let other_code = (made.code != code_version).then_some(other_code);
     PartitionStaleness {
-        causes: other_code.into_iter().chain(changed).take(CAUSES_MAX).collect(),
+        causes: other_code
+            .into_iter()
+            .chain(changed)
+            .take(CAUSES_MAX)
+            .collect(),
         stale_since: newer.iter().map(|(at, _)| *at).min().map(timestamp),
     }
 }
 
 fn timestamp(us: i64) -> prost_types::Timestamp {
     let nanos = i32::try_from(us.rem_euclid(1_000_000)).unwrap_or(0) * 1_000;
-    prost_types::Timestamp { seconds: us.div_euclid(1_000_000), nanos }
+    prost_types::Timestamp {
+        seconds: us.div_euclid(1_000_000),
+        nanos,
+    }
 }
 
 #[cfg(test)]
@@ -120,15 +133,30 @@ mod tests {
     use super::*;
 
     fn version(at: i64, code: &str) -> Version {
-        Version { recorded_at: at, readable_at: at, code: code.to_owned() }
+        Version {
+            recorded_at: at,
+            readable_at: at,
+            code: code.to_owned(),
+        }
     }
 
     #[test]
     fn an_approved_version_is_as_new_as_its_approval() {
         let (own, read) = (place("b"), place("a"));
-        let approved = Version { readable_at: 9, ..version(3, "v1") };
+        let approved = Version {
+            readable_at: 9,
+            ..version(3, "v1")
+        };
         let statuses: Statuses = [(read.clone(), approved), (own.clone(), version(5, "v1"))]
-            .map(|(place, made)| (place, Status { made: Some(made), failed: false }))
+            .map(|(place, made)| {
+                (
+                    place,
+                    Status {
+                        made: Some(made),
+                        failed: false,
+                    },
+                )
+            })
             .into();
         assert!(Freshness::of(&statuses, [&own].into_iter(), [&read].into_iter(), "v1").stale);
         assert_eq!(staleness(&statuses, &own, &[read], "v1").causes.len(), 1);
@@ -137,18 +165,46 @@ mod tests {
     #[test]
     fn stale_data_names_what_is_newer_than_it() {
         let place = |key: &str| ("n/a".to_owned(), key.to_owned());
-        let made = |at: i64| Status { made: Some(version(at, "v1")), failed: false };
+        let made = |at: i64| Status {
+            made: Some(version(at, "v1")),
+            failed: false,
+        };
         let own = ("n/b".to_owned(), String::new());
-        let statuses: Statuses =
-            [(place("k=s:1"), made(9_000_000)), (place("k=s:2"), made(1)), (own.clone(), made(5))].into();
+        let statuses: Statuses = [
+            (place("k=s:1"), made(9_000_000)),
+            (place("k=s:2"), made(1)),
+            (own.clone(), made(5)),
+        ]
+        .into();
         let read = [place("k=s:1"), place("k=s:2"), place("k=s:3")];
         let found = staleness(&statuses, &own, &read, "v2");
-        let causes: Vec<(StaleReason, &str)> =
-            found.causes.iter().map(|cause| (cause.reason(), cause.partition_key.as_str())).collect();
-        assert_eq!(causes, [(StaleReason::CodeChanged, ""), (StaleReason::UpstreamChanged, "k=s:1")]);
-        assert_eq!(found.stale_since, Some(prost_types::Timestamp { seconds: 9, nanos: 0 }));
-        assert_eq!(staleness(&statuses, &own, &read[1..], "v1"), PartitionStaleness::default());
-        assert_eq!(staleness(&statuses, &place("k=s:3"), &[], "v1"), PartitionStaleness::default());
+        let causes: Vec<(StaleReason, &str)> = found
+            .causes
+            .iter()
+            .map(|cause| (cause.reason(), cause.partition_key.as_str()))
+            .collect();
+        assert_eq!(
+            causes,
+            [
+                (StaleReason::CodeChanged, ""),
+                (StaleReason::UpstreamChanged, "k=s:1")
+            ]
+        );
+        assert_eq!(
+            found.stale_since,
+            Some(prost_types::Timestamp {
+                seconds: 9,
+                nanos: 0
+            })
+        );
+        assert_eq!(
+            staleness(&statuses, &own, &read[1..], "v1"),
+            PartitionStaleness::default()
+        );
+        assert_eq!(
+            staleness(&statuses, &place("k=s:3"), &[], "v1"),
+            PartitionStaleness::default()
+        );
     }
 
     fn place(name: &str) -> Place {
@@ -162,31 +218,63 @@ mod tests {
             failed,
         };
         let known = [("a", a), ("b", b)].into_iter();
-        let statuses = known.filter_map(|(name, known)| Some((place(name), status(known?)))).collect();
+        let statuses = known
+            .filter_map(|(name, known)| Some((place(name), status(known?))))
+            .collect();
         Freshness::of(&statuses, [place("b")].iter(), [place("a")].iter(), "v1")
     }
 
     #[test]
     fn data_is_current_when_it_is_younger_than_what_it_is_made_from_and_by_the_same_code() {
         let fresh = Freshness::default();
-        let (missing, stale) = (Freshness { missing: true, ..fresh }, Freshness { stale: true, ..fresh });
+        let (missing, stale) = (
+            Freshness {
+                missing: true,
+                ..fresh
+            },
+            Freshness {
+                stale: true,
+                ..fresh
+            },
+        );
         assert_eq!(of_b(None, None), missing);
         assert_eq!(of_b(None, Some((5, "v1", false))), fresh);
         assert_eq!(of_b(Some((4, "v0", false)), Some((5, "v1", false))), fresh);
         assert_eq!(of_b(Some((6, "v1", false)), Some((5, "v1", false))), stale);
         assert_eq!(of_b(None, Some((5, "v0", false))), stale);
-        assert_eq!(of_b(None, Some((5, "v1", true))), Freshness { failed: true, ..fresh });
-        assert_eq!(of_b(Some((6, "v1", false)), Some((0, "", true))), Freshness { failed: true, ..missing });
+        assert_eq!(
+            of_b(None, Some((5, "v1", true))),
+            Freshness {
+                failed: true,
+                ..fresh
+            }
+        );
+        assert_eq!(
+            of_b(Some((6, "v1", false)), Some((0, "", true))),
+            Freshness {
+                failed: true,
+                ..missing
+            }
+        );
     }
 
     #[test]
     fn conditions_choose_by_what_they_name() {
         let fresh = Freshness::default();
-        let failed = Freshness { failed: true, ..fresh };
-        assert!(failed.meets(PartitionCondition::Failed) && failed.meets(PartitionCondition::NotUpToDate));
-        assert!(!failed.meets(PartitionCondition::Stale) && !failed.meets(PartitionCondition::Missing));
+        let failed = Freshness {
+            failed: true,
+            ..fresh
+        };
         assert!(
-            !fresh.meets(PartitionCondition::NotUpToDate) && fresh.meets(PartitionCondition::Unspecified)
+            failed.meets(PartitionCondition::Failed)
+                && failed.meets(PartitionCondition::NotUpToDate)
+        );
+        assert!(
+            !failed.meets(PartitionCondition::Stale) && !failed.meets(PartitionCondition::Missing)
+        );
+        assert!(
+            !fresh.meets(PartitionCondition::NotUpToDate)
+                && fresh.meets(PartitionCondition::Unspecified)
         );
     }
 }

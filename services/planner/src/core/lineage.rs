@@ -8,8 +8,18 @@ use servo_proto::v1::{Asset, LineageEdge};
 use crate::core::deployed::Deployed;
 
 /// One asset with its neighbours.
-pub(crate) fn asset(deployed: &Deployed, deployment_id: &str, asset: u32, moment: &Moment) -> Asset {
-    let keys = |numbers: &[u32]| numbers.iter().map(|number| deployed.name(*number).to_owned()).collect();
+pub(crate) fn asset(
+    deployed: &Deployed,
+    deployment_id: &str,
+    asset: u32,
+    moment: &Moment,
+) -> Asset {
+    let keys = |numbers: &[u32]| {
+        numbers
+            .iter()
+            .map(|number| deployed.name(*number).to_owned())
+            .collect()
+    };
     Asset {
         asset_key: deployed.name(asset).to_owned(),
         definition: Some(deployed.manifest.assets[asset as usize].clone()),
@@ -26,16 +36,23 @@ pub(crate) fn nearest(deployed: &Deployed, selected: &[u32], count: usize) -> Ve
         return selected.to_vec();
     }
     let inside: BTreeSet<u32> = selected.iter().copied().collect();
-    let is_beginning =
-        |asset: &&u32| !deployed.upstream[**asset as usize].iter().any(|up| inside.contains(up));
+    let is_beginning = |asset: &&u32| {
+        !deployed.upstream[**asset as usize]
+            .iter()
+            .any(|up| inside.contains(up))
+    };
     let mut found: BTreeSet<u32> = BTreeSet::new();
     let mut level: Vec<u32> = selected.iter().filter(is_beginning).copied().collect();
     while found.len() < count && !level.is_empty() {
         let room = count - found.len();
         found.extend(level.iter().copied().take(room));
-        let next = level.iter().flat_map(|asset| &deployed.downstream[*asset as usize]).copied();
-        let next: BTreeSet<u32> =
-            next.filter(|asset| inside.contains(asset) && !found.contains(asset)).collect();
+        let next = level
+            .iter()
+            .flat_map(|asset| &deployed.downstream[*asset as usize])
+            .copied();
+        let next: BTreeSet<u32> = next
+            .filter(|asset| inside.contains(asset) && !found.contains(asset))
+            .collect();
         level = next.into_iter().collect();
     }
     found.into_iter().collect()
@@ -47,7 +64,11 @@ pub(crate) fn edges(deployed: &Deployed, assets: &[u32]) -> Vec<LineageEdge> {
     let mut edges = Vec::new();
     for asset in assets {
         let own = &deployed.links[*asset as usize];
-        let links = if own.is_empty() { &deployed.links[deployed.maker(*asset) as usize] } else { own };
+        let links = if own.is_empty() {
+            &deployed.links[deployed.maker(*asset) as usize]
+        } else {
+            own
+        };
         for link in links.iter().filter(|link| inside.contains(&link.upstream)) {
             edges.push(LineageEdge {
                 upstream_key: deployed.name(link.upstream).to_owned(),

@@ -25,7 +25,10 @@ fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Vec<String>
         .filter(|(edits, _)| *edits <= EDITS_MAX)
         .collect();
     near.sort_unstable();
-    near.into_iter().take(OFFERED_MAX).map(|(_, name)| format!("`{name}`")).collect()
+    near.into_iter()
+        .take(OFFERED_MAX)
+        .map(|(_, name)| format!("`{name}`"))
+        .collect()
 }
 
 #[cfg(test)]

@@ -62,7 +62,11 @@ pub(crate) struct Drafted {
     skip_up_to_date: bool,
 }
 
-pub(crate) fn draft(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Drafted, Refusal> {
+pub(crate) fn draft(
+    deployed: &Deployed,
+    order: &Order<'_>,
+    moment: &Moment,
+) -> Result<Drafted, Refusal> {
     let operation = check_spec(order.spec)?;
     let makers = wanted_makers(deployed, order.spec, operation)?;
     let selection = order.spec.partitions.as_ref();
@@ -79,13 +83,20 @@ pub(crate) fn draft(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> 
     let drafts = Draft::all(deployed, &chosen, operation, moment, depends)?;
     let drafts = draft::only(drafts, order.only)?;
     not_empty(&drafts, "none of its partitions exists")?;
-    Ok(Drafted { drafts, condition, skip_up_to_date })
+    Ok(Drafted {
+        drafts,
+        condition,
+        skip_up_to_date,
+    })
 }
 
 impl Drafted {
     /// The partitions of which the plan depends, in order and each once; none for most plans.
     pub(crate) fn places(&self) -> Vec<Place> {
-        let all = self.drafts.iter().flat_map(|draft| draft.made.iter().chain(&draft.read));
+        let all = self
+            .drafts
+            .iter()
+            .flat_map(|draft| draft.made.iter().chain(&draft.read));
         let distinct: BTreeSet<&Place> = all.collect();
         distinct.into_iter().cloned().collect()
     }
@@ -100,7 +111,10 @@ impl Drafted {
         let mut drafts = self.drafts;
         if self.condition != PartitionCondition::Unspecified {
             drafts = current::choose(deployed, drafts, self.condition, statuses);
-            not_empty(&drafts, "none of its partitions is in the condition that partitions.only names")?;
+            not_empty(
+                &drafts,
+                "none of its partitions is in the condition that partitions.only names",
+            )?;
         }
         if self.skip_up_to_date {
             current::mark(deployed, &mut drafts, statuses);
@@ -112,20 +126,32 @@ impl Drafted {
 fn not_empty(drafts: &[Draft], why: &str) -> Result<(), Refusal> {
     match drafts.is_empty() {
         false => Ok(()),
-        true => Err(Refusal::new(Reason::SelectionEmpty, format!("the selection means no task: {why}"))),
+        true => Err(Refusal::new(
+            Reason::SelectionEmpty,
+            format!("the selection means no task: {why}"),
+        )),
     }
 }
 
 /// What can be judged without a deployment.
 fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
-    let invalid = |field: &str, sentence: String| Refusal::of_field(Reason::InvalidField, field, sentence);
+    let invalid =
+        |field: &str, sentence: String| Refusal::of_field(Reason::InvalidField, field, sentence);
     check_config(&spec.config_json).map_err(|sentence| invalid("spec.config_json", sentence))?;
     if spec.labels.len() > LABELS_MAX {
-        let sentence = format!("has {} entries; at most {LABELS_MAX} are allowed", spec.labels.len());
+        let sentence = format!(
+            "has {} entries; at most {LABELS_MAX} are allowed",
+            spec.labels.len()
+        );
         return Err(invalid("spec.labels", sentence));
     }
-    if spec.labels.iter().any(|(key, value)| key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX) {
-        let sentence = format!("a label is empty or longer than {LABEL_BYTES_MAX} bytes; shorten it");
+    if spec
+        .labels
+        .iter()
+        .any(|(key, value)| key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX)
+    {
+        let sentence =
+            format!("a label is empty or longer than {LABEL_BYTES_MAX} bytes; shorten it");
         return Err(invalid("spec.labels", sentence));
     }
     let not_built = |field: &str, what: &str| {
@@ -143,7 +169,10 @@ fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
         Ok(v1::Operation::Unspecified | v1::Operation::Materialize) => Ok(Operation::Materialize),
         Ok(v1::Operation::Check) => Ok(Operation::Check),
         Ok(v1::Operation::Evaluate) => not_built("spec.operation", "polling a sensor"),
-        Err(_) => Err(invalid("spec.operation", format!("{} is no operation", spec.operation))),
+        Err(_) => Err(invalid(
+            "spec.operation",
+            format!("{} is no operation", spec.operation),
+        )),
     }
 }
 
@@ -164,15 +193,23 @@ fn wanted_makers(
         let asset = &deployed.manifest.assets[*maker as usize];
         operation != Operation::Check || !asset.checks.is_empty()
     };
-    let runnable = selected.into_iter().filter(|asset| !deployed.is_source(*asset));
-    let makers: BTreeSet<u32> = runnable.map(|asset| deployed.maker(asset)).filter(has_work).collect();
+    let runnable = selected
+        .into_iter()
+        .filter(|asset| !deployed.is_source(*asset));
+    let makers: BTreeSet<u32> = runnable
+        .map(|asset| deployed.maker(asset))
+        .filter(has_work)
+        .collect();
     match (makers.is_empty(), asked_for_something) {
         (false, _) => Ok(makers),
-        (true, false) => {
-            Err(Refusal::of_field(Reason::SelectionEmpty, FIELD, "means no asset of this deployment"))
-        }
+        (true, false) => Err(Refusal::of_field(
+            Reason::SelectionEmpty,
+            FIELD,
+            "means no asset of this deployment",
+        )),
         (true, true) => {
-            let sentence = "means only sources, which Servo never runs, or assets without checks to run";
+            let sentence =
+                "means only sources, which Servo never runs, or assets without checks to run";
             Err(Refusal::of_field(Reason::SelectionEmpty, FIELD, sentence))
         }
     }
@@ -209,7 +246,11 @@ fn check_configs(deployed: &Deployed, makers: &BTreeSet<u32>, of_run: &str) -> R
                  reference to what is large",
                 asset.key
             );
-            return Err(Refusal::of_field(Reason::InvalidField, "spec.config_json", sentence));
+            return Err(Refusal::of_field(
+                Reason::InvalidField,
+                "spec.config_json",
+                sentence,
+            ));
         }
     }
     Ok(())
@@ -217,7 +258,12 @@ fn check_configs(deployed: &Deployed, makers: &BTreeSet<u32>, of_run: &str) -> R
 
 /// A key that a caller names, in this field.
 fn parse_key(field: &str, index: usize, text: &str) -> Result<TaskKey, Refusal> {
-    text.parse().map_err(|error: servo_model::task_key::TaskKeyError| {
-        Refusal::of_field(Reason::InvalidField, format!("{field}[{index}]"), error.to_string())
-    })
+    text.parse()
+        .map_err(|error: servo_model::task_key::TaskKeyError| {
+            Refusal::of_field(
+                Reason::InvalidField,
+                format!("{field}[{index}]"),
+                error.to_string(),
+            )
+        })
 }

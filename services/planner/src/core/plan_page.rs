@@ -32,8 +32,14 @@ mod tests {
 
     #[test]
     fn a_part_carries_the_assets_of_its_tasks() {
-        let asset = |key: &str| PlannedAsset { asset_key: key.to_owned(), ..Default::default() };
-        let task = |asset: u32| PlannedTask { asset, ..Default::default() };
+        let asset = |key: &str| PlannedAsset {
+            asset_key: key.to_owned(),
+            ..Default::default()
+        };
+        let task = |asset: u32| PlannedTask {
+            asset,
+            ..Default::default()
+        };
         let whole = Plan {
             assets: vec![asset("a"), asset("b"), asset("c")],
             tasks: vec![task(0), task(2), task(1), task(2)],
@@ -43,7 +49,10 @@ mod tests {
             let mut part = whole.clone();
             keep(&mut part, tasks);
             let key = |task: &PlannedTask| part.assets[task.asset as usize].asset_key.clone();
-            (part.tasks.iter().map(key).collect::<String>(), part.assets.len())
+            (
+                part.tasks.iter().map(key).collect::<String>(),
+                part.assets.len(),
+            )
         };
         assert_eq!(part(0..9), ("acbc".to_owned(), 3));
         assert_eq!(part(1..3), ("cb".to_owned(), 2));

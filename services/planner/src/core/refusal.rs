@@ -16,13 +16,25 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Refusal {
-        Refusal { reason, message: message.into(), violations: Vec::new() }
+        Refusal {
+            reason,
+            message: message.into(),
+            violations: Vec::new(),
+        }
     }
 
     /// One field is wrong.
-    pub(crate) fn of_field(reason: Reason, field: impl Into<String>, sentence: impl Into<String>) -> Refusal {
+    pub(crate) fn of_field(
+        reason: Reason,
+        field: impl Into<String>,
+        sentence: impl Into<String>,
+    ) -> Refusal {
         let (field, sentence) = (field.into(), sentence.into());
-        Refusal { reason, message: format!("{field}: {sentence}"), violations: vec![(field, sentence)] }
+        Refusal {
+            reason,
+            message: format!("{field}: {sentence}"),
+            violations: vec![(field, sentence)],
+        }
     }
 
     /// The first field that is wrong; empty when it is none in particular.
@@ -42,13 +54,18 @@ impl Refusal {
     /// `list` is the field that holds the expressions.
     pub(crate) fn of_selection(list: &str, error: &SelectionError, deployed: &Deployed) -> Refusal {
         let (reason, hint) = match &error.fault {
-            SelectionFault::UnknownAsset(key) => {
-                (Reason::AssetNotFound, deployed.did_you_mean(&key.canonical()))
-            }
+            SelectionFault::UnknownAsset(key) => (
+                Reason::AssetNotFound,
+                deployed.did_you_mean(&key.canonical()),
+            ),
             SelectionFault::Shape(_) | SelectionFault::OnlyExclusions => {
                 (Reason::SelectionInvalid, String::new())
             }
         };
-        Refusal::of_field(reason, format!("{list}[{}]", error.index), format!("{error}{hint}"))
+        Refusal::of_field(
+            reason,
+            format!("{list}[{}]", error.index),
+            format!("{error}{hint}"),
+        )
     }
 }

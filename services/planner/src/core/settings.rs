@@ -11,10 +11,17 @@ use servo_proto::v1::{AssetDefinition, Manifest, PlannedAsset};
 
 use super::unrepeated::Unrepeated;
 
-const EXECUTION_TIMEOUT: Duration = Duration { seconds: 3600, nanos: 0 };
+const EXECUTION_TIMEOUT: Duration = Duration {
+    seconds: 3600,
+    nanos: 0,
+};
 
 /// The asset's settings in every plan; `also` are the further assets that its task makes.
-pub(crate) fn planned(asset: &AssetDefinition, manifest: &Manifest, also: Vec<String>) -> PlannedAsset {
+pub(crate) fn planned(
+    asset: &AssetDefinition,
+    manifest: &Manifest,
+    also: Vec<String>,
+) -> PlannedAsset {
     PlannedAsset {
         asset_key: asset.key.clone(),
         code: code(asset, manifest),
@@ -39,18 +46,28 @@ pub(crate) fn code_version(asset: &AssetDefinition, manifest: &Manifest) -> Stri
     let packaged = asset.code.as_ref().map(|code| &code.artifact_digest);
     let shared = manifest.artifact.as_ref().map(|artifact| &artifact.digest);
     let versions = [own, packaged, shared, Some(&manifest.code_version)];
-    versions.into_iter().flatten().find(|version| !version.is_empty()).cloned().unwrap_or_default()
+    versions
+        .into_iter()
+        .flatten()
+        .find(|version| !version.is_empty())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// User configuration: any JSON of bounded size, or nothing.
 pub(crate) fn check_config(text: &str) -> Result<(), String> {
     if text.len() > CONFIG_BYTES_MAX {
-        return Err(format!("has {} bytes; at most {CONFIG_BYTES_MAX} are allowed", text.len()));
+        return Err(format!(
+            "has {} bytes; at most {CONFIG_BYTES_MAX} are allowed",
+            text.len()
+        ));
     }
     if text.is_empty() {
         return Ok(());
     }
-    serde_json::from_str::<Unrepeated>(text).map(drop).map_err(|error| format!("is no JSON: {error}"))
+    serde_json::from_str::<Unrepeated>(text)
+        .map(drop)
+        .map_err(|error| format!("is no JSON: {error}"))
 }
 
 /// What a handler is configured with; empty for a function.
@@ -64,7 +81,10 @@ pub(crate) fn handler_config(asset: &AssetDefinition) -> &str {
 /// What the model counts with.
 pub(crate) fn resources(planned: &PlannedAsset) -> plan::Resources {
     let resources = planned.resources.clone().unwrap_or_default();
-    let execution = planned.timeouts.and_then(|timeouts| timeouts.execution).unwrap_or(EXECUTION_TIMEOUT);
+    let execution = planned
+        .timeouts
+        .and_then(|timeouts| timeouts.execution)
+        .unwrap_or(EXECUTION_TIMEOUT);
     plan::Resources {
         cpu_millicores: resources.cpu_millicores,
         memory_bytes: resources.memory_bytes,
@@ -74,8 +94,16 @@ pub(crate) fn resources(planned: &PlannedAsset) -> plan::Resources {
 
 pub(crate) fn retry_policy(planned: &PlannedAsset) -> RetryPolicy {
     let retry = planned.retry.clone().unwrap_or_default();
-    let category = |number: &i32| i16::try_from(*number).ok().and_then(ErrorCategory::from_code);
-    let categories: BTreeSet<ErrorCategory> = retry.retry_on_categories.iter().filter_map(category).collect();
+    let category = |number: &i32| {
+        i16::try_from(*number)
+            .ok()
+            .and_then(ErrorCategory::from_code)
+    };
+    let categories: BTreeSet<ErrorCategory> = retry
+        .retry_on_categories
+        .iter()
+        .filter_map(category)
+        .collect();
     RetryPolicy {
         backoff: i16::try_from(retry.backoff)
             .ok()
@@ -90,8 +118,14 @@ pub(crate) fn retry_policy(planned: &PlannedAsset) -> RetryPolicy {
 
 fn code(asset: &AssetDefinition, manifest: &Manifest) -> Option<v1::CodeRef> {
     let mut code = asset.code.clone()?;
-    if code.artifact_digest.is_empty() && matches!(code.target, Some(v1::code_ref::Target::EntryPoint(_))) {
-        code.artifact_digest = manifest.artifact.as_ref().map(|a| a.digest.clone()).unwrap_or_default();
+    if code.artifact_digest.is_empty()
+        && matches!(code.target, Some(v1::code_ref::Target::EntryPoint(_)))
+    {
+        code.artifact_digest = manifest
+            .artifact
+            .as_ref()
+            .map(|a| a.digest.clone())
+            .unwrap_or_default();
     }
     Some(code)
 }
@@ -99,8 +133,12 @@ fn code(asset: &AssetDefinition, manifest: &Manifest) -> Option<v1::CodeRef> {
 fn timeouts(given: v1::Timeouts) -> v1::Timeouts {
     v1::Timeouts {
         execution: given.execution.or(Some(EXECUTION_TIMEOUT)),
-        dispatch_ack: given.dispatch_ack.or_else(|| Some(whole_seconds(DISPATCH_ACK_TIMEOUT))),
-        heartbeat: given.heartbeat.or_else(|| Some(whole_seconds(HEARTBEAT_TIMEOUT))),
+        dispatch_ack: given
+            .dispatch_ack
+            .or_else(|| Some(whole_seconds(DISPATCH_ACK_TIMEOUT))),
+        heartbeat: given
+            .heartbeat
+            .or_else(|| Some(whole_seconds(HEARTBEAT_TIMEOUT))),
     }
 }
 
@@ -113,10 +151,18 @@ fn retry(mut given: v1::RetryPolicy) -> v1::RetryPolicy {
         given.backoff = usual.backoff.code().into();
     }
     if given.retry_on_categories.is_empty() {
-        given.retry_on_categories = usual.retry_on.iter().map(|category| category.code().into()).collect();
+        given.retry_on_categories = usual
+            .retry_on
+            .iter()
+            .map(|category| category.code().into())
+            .collect();
     }
-    given.initial_delay = given.initial_delay.or_else(|| Some(from_millis(usual.initial_delay_ms)));
-    given.max_delay = given.max_delay.or_else(|| Some(from_millis(usual.max_delay_ms)));
+    given.initial_delay = given
+        .initial_delay
+        .or_else(|| Some(from_millis(usual.initial_delay_ms)));
+    given.max_delay = given
+        .max_delay
+        .or_else(|| Some(from_millis(usual.max_delay_ms)));
     given
 }
 
@@ -127,9 +173,15 @@ fn millis(duration: Duration) -> u64 {
 
 fn from_millis(millis: u64) -> Duration {
     let seconds = i64::try_from(millis / 1000).unwrap_or(i64::MAX);
-    Duration { seconds, nanos: i32::try_from(millis % 1000).unwrap_or(0) * 1_000_000 }
+    Duration {
+        seconds,
+        nanos: i32::try_from(millis % 1000).unwrap_or(0) * 1_000_000,
+    }
 }
 
 fn whole_seconds(duration: std::time::Duration) -> Duration {
-    Duration { seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), nanos: 0 }
+    Duration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: 0,
+    }
 }

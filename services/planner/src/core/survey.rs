@@ -37,8 +37,12 @@ pub(crate) struct Order(Option<(Product, Numbering)>);
 
 impl Order {
     pub(crate) fn of(deployed: &Deployed, asset: u32, moment: &Moment) -> Result<Order, Refusal> {
-        let Some(cut) = deployed.cut(asset) else { return Ok(Order(None)) };
-        let product = cut.all(moment).map_err(|error| Refusal::of_cut("partitions", &error))?;
+        let Some(cut) = deployed.cut(asset) else {
+            return Ok(Order(None));
+        };
+        let product = cut
+            .all(moment)
+            .map_err(|error| Refusal::of_cut("partitions", &error))?;
         let numbering = product.numbering();
         Ok(Order(Some((product, numbering))))
     }
@@ -49,7 +53,9 @@ impl Order {
 
     /// How many values each dimension has.
     fn lengths(&self) -> Vec<u64> {
-        self.0.as_ref().map_or_else(Vec::new, |(product, _)| product.lengths())
+        self.0
+            .as_ref()
+            .map_or_else(Vec::new, |(product, _)| product.lengths())
     }
 
     /// `None` for a key that no longer exists.
@@ -61,7 +67,10 @@ impl Order {
     }
 
     pub(crate) fn key(&self, place: u64) -> String {
-        let key = self.0.as_ref().and_then(|(product, _)| product.get(place)?.ok());
+        let key = self
+            .0
+            .as_ref()
+            .and_then(|(product, _)| product.get(place)?.ok());
         key.map_or_else(String::new, |key| key.to_string())
     }
 }
@@ -79,14 +88,19 @@ impl Survey {
     /// Every partition that is known, with its state as long as no attempt is under way.
     pub(crate) fn states(&mut self) -> Vec<(u64, PartitionState)> {
         let reads = &mut self.reads;
-        self.known.iter().map(|(place, known)| (*place, state(known, newest(reads, *place)))).collect()
+        self.known
+            .iter()
+            .map(|(place, known)| (*place, state(known, newest(reads, *place))))
+            .collect()
     }
 
     /// The places whose data is stale for this reason; unspecified takes any.
     pub(crate) fn stale(&mut self, reason: StaleReason) -> Vec<u64> {
         let reads = &mut self.reads;
         let is_stale = |(place, known): &&(u64, Known)| {
-            let Some(made) = &known.made else { return false };
+            let Some(made) = &known.made else {
+                return false;
+            };
             match reason {
                 StaleReason::Unspecified => !is_current(made, newest(reads, *place)),
                 StaleReason::UpstreamChanged => is_overtaken(made, newest(reads, *place)),
@@ -94,13 +108,20 @@ impl Survey {
                 StaleReason::UpstreamStale | StaleReason::TooOld => false,
             }
         };
-        self.known.iter().filter(is_stale).map(|(place, _)| *place).collect()
+        self.known
+            .iter()
+            .filter(is_stale)
+            .map(|(place, _)| *place)
+            .collect()
     }
 }
 
 /// When the newest version came that a partition could have been made from.
 fn newest(reads: &mut [Reads], place: u64) -> Option<i64> {
-    reads.iter_mut().filter_map(|reads| reads.newest(place)).max()
+    reads
+        .iter_mut()
+        .filter_map(|reads| reads.newest(place))
+        .max()
 }
 
 fn is_overtaken(made: &Made, newest_read: Option<i64>) -> bool {
@@ -127,42 +148,86 @@ mod tests {
     use crate::core::samples::{asset, cut, days, manifest};
 
     fn made(recorded_at: i64) -> Known {
-        let made = Made { recorded_at, readable_at: recorded_at, same_code: true };
-        Known { made: Some(made), failed: false, quarantined: false }
+        let made = Made {
+            recorded_at,
+            readable_at: recorded_at,
+            same_code: true,
+        };
+        Known {
+            made: Some(made),
+            failed: false,
+            quarantined: false,
+        }
     }
 
     /// `n/down` reads `n/up` by day; both are given as (day of January, time).
     fn survey(up: &[(u64, i64)], down: &[(u64, Known)]) -> Survey {
-        let assets =
-            vec![cut(asset("n/down", &["n/up"]), vec![days()]), cut(asset("n/up", &[]), vec![days()])];
+        let assets = vec![
+            cut(asset("n/down", &["n/up"]), vec![days()]),
+            cut(asset("n/up", &[]), vec![days()]),
+        ];
         let deployed = Deployed::new(manifest(assets)).unwrap();
-        let moment = Moment { now: "2027-01-01T00:00:00Z".parse().unwrap(), ..Default::default() };
+        let moment = Moment {
+            now: "2027-01-01T00:00:00Z".parse().unwrap(),
+            ..Default::default()
+        };
         let order = Order::of(&deployed, 0, &moment).unwrap();
         let link = deployed.task_links(0).next().unwrap();
         let mut reads = Reads::of(&deployed, 0, link, &moment).unwrap();
-        up.iter().for_each(|(day, at)| reads.note(&format!("day=d:2026-01-{day:02}"), *at));
+        up.iter()
+            .for_each(|(day, at)| reads.note(&format!("day=d:2026-01-{day:02}"), *at));
         let known = down.iter().map(|(day, known)| (day - 1, *known)).collect();
-        Survey { order, known, reads: vec![reads] }
+        Survey {
+            order,
+            known,
+            reads: vec![reads],
+        }
     }
 
     #[test]
     fn a_partition_is_judged_by_what_it_reads_itself() {
         use PartitionState::{Failed, Missing, Quarantined, Stale, UpToDate};
-        let old_code = Made { same_code: false, ..made(9).made.unwrap() };
-        let failed = Known { failed: true, ..made(5) };
-        let waiting = Known { made: None, quarantined: true, failed: false };
-        let rejected = Known { quarantined: false, ..waiting };
+        let old_code = Made {
+            same_code: false,
+            ..made(9).made.unwrap()
+        };
+        let failed = Known {
+            failed: true,
+            ..made(5)
+        };
+        let waiting = Known {
+            made: None,
+            quarantined: true,
+            failed: false,
+        };
+        let rejected = Known {
+            quarantined: false,
+            ..waiting
+        };
         let known = [
             (1, made(5)),
             (2, made(5)),
-            (3, Known { made: Some(old_code), ..made(9) }),
+            (
+                3,
+                Known {
+                    made: Some(old_code),
+                    ..made(9)
+                },
+            ),
             (4, failed),
             (5, waiting),
             (6, rejected),
         ];
         let mut survey = survey(&[(1, 4), (2, 6), (4, 6)], &known);
-        let states: Vec<PartitionState> = survey.states().into_iter().map(|(_, state)| state).collect();
-        assert_eq!(states, [UpToDate, Stale, Stale, Failed, Quarantined, Missing]);
+        let states: Vec<PartitionState> = survey
+            .states()
+            .into_iter()
+            .map(|(_, state)| state)
+            .collect();
+        assert_eq!(
+            states,
+            [UpToDate, Stale, Stale, Failed, Quarantined, Missing]
+        );
         assert_eq!(
             survey.stale(StaleReason::Unspecified),
             [1, 2, 3],

@@ -55,7 +55,9 @@ impl<'de> Visitor<'de> for Unrepeated {
         while let Some(key) = entries.next_key::<String>()? {
             entries.next_value::<Unrepeated>()?;
             if let Some(key) = keys.replace(key) {
-                return Err(A::Error::custom(format!("the key `{key}` stands there twice")));
+                return Err(A::Error::custom(format!(
+                    "the key `{key}` stands there twice"
+                )));
             }
         }
         Ok(self)
@@ -68,16 +70,24 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, fault: &str) {
-        let read = serde_json::from_str::<Unrepeated>(text).map(drop).map_err(|error| error.to_string());
+        let read = serde_json::from_str::<Unrepeated>(text)
+            .map(drop)
+            .map_err(|error| error.to_string());
         match fault {
             "" => assert_eq!(read, Ok(())),
-            fault => assert!(read.clone().is_err_and(|told| told.contains(fault)), "{read:?}"),
+            fault => assert!(
+                read.clone().is_err_and(|told| told.contains(fault)),
+                "{read:?}"
+            ),
         }
     }
 
     #[test]
     fn a_key_stands_once_in_each_object() {
-        check(r#"{"a": {"a": [1, -1, 1.5e3, "x", null, true]}, "b": {}}"#, "");
+        check(
+            r#"{"a": {"a": [1, -1, 1.5e3, "x", null, true]}, "b": {}}"#,
+            "",
+        );
         check("7", "");
         check(r#"{"a": 1, "b": 2, "a": 1}"#, "`a` stands there twice");
         check(r#"[{"b": {"a": 1, "a": 2}}]"#, "`a` stands there twice");

@@ -10,7 +10,9 @@ use servo_proto::v1::{
 };
 use servo_store::{EVENT_PAYLOAD_BYTES_MAX, NewEvent};
 
-use super::context::{Planner, actor, appended, catalog_event, check_request_id, event_id, scope, stored};
+use super::context::{
+    Planner, actor, appended, catalog_event, check_request_id, event_id, scope, stored,
+};
 use super::deploy::Once;
 use crate::store::sets::Set;
 use crate::store::{Scope, requests, sets};
@@ -31,12 +33,16 @@ pub(super) async fn add_dynamic_partitions(
     };
     check(&once.request_id, &request.set, &request.values)?;
     let mut tx = planner.begin(&scope).await?;
-    let set = sets::lock(&mut tx, &scope, &request.set).await.map_err(stored)?;
+    let set = sets::lock(&mut tx, &scope, &request.set)
+        .await
+        .map_err(stored)?;
     if let Some(answer) = once.first_answer(&mut tx, &scope).await? {
         return Ok(answer);
     }
     let values = distinct(request.values);
-    let added = sets::add(&mut tx, &scope, &request.set, &values, set.last_ordinal).await.map_err(stored)?;
+    let added = sets::add(&mut tx, &scope, &request.set, &values, set.last_ordinal)
+        .await
+        .map_err(stored)?;
     let added: Vec<String> = in_order(values, &added);
     let count = i64::try_from(added.len()).unwrap_or(i64::MAX);
     check_room(&request.set, set.value_count + count)?;
@@ -53,7 +59,9 @@ pub(super) async fn add_dynamic_partitions(
         last_ordinal: set.last_ordinal + count,
         value_count: set.value_count + count,
     };
-    sets::change(&mut tx, &scope, &request.set, changed).await.map_err(stored)?;
+    sets::change(&mut tx, &scope, &request.set, changed)
+        .await
+        .map_err(stored)?;
     let answer = AddDynamicPartitionsResponse {
         added: u32::try_from(count).unwrap_or(u32::MAX),
         accepted_event_id: events.last().map(event_id).unwrap_or_default(),
@@ -69,8 +77,10 @@ pub(super) fn check(request_id: &str, set: &str, values: &[String]) -> Result<()
     check_request_id(request_id)?;
     check_set(set)?;
     if values.is_empty() || values.len() > PARTITION_KEYS_PER_CALL_MAX {
-        let sentence =
-            format!("has {} entries; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed", values.len());
+        let sentence = format!(
+            "has {} entries; 1 to {PARTITION_KEYS_PER_CALL_MAX} are allowed",
+            values.len()
+        );
         return Err(Error::bad_field("values", sentence));
     }
     for (index, value) in values.iter().enumerate() {
@@ -101,21 +111,29 @@ fn check_room(set: &str, count: i64) -> Result<(), Error> {
         true => Ok(()),
         false => {
             let sentence = format!("would have {count} values, more than {PARTITION_VALUES_MAX}");
-            Err(Error::new(Reason::QuotaExceeded, format!("the set `{set}` {sentence}"))
-                .over_quota(format!("set:{set}"), sentence))
+            Err(
+                Error::new(Reason::QuotaExceeded, format!("the set `{set}` {sentence}"))
+                    .over_quota(format!("set:{set}"), sentence),
+            )
         }
     }
 }
 
 fn distinct(values: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
-    values.into_iter().filter(|value| seen.insert(value.clone())).collect()
+    values
+        .into_iter()
+        .filter(|value| seen.insert(value.clone()))
+        .collect()
 }
 
 /// Those of `values` that are among `some`, in their order.
 fn in_order(values: Vec<String>, some: &[String]) -> Vec<String> {
     let some: std::collections::HashSet<&String> = some.iter().collect();
-    values.into_iter().filter(|value| some.contains(value)).collect()
+    values
+        .into_iter()
+        .filter(|value| some.contains(value))
+        .collect()
 }
 
 /// The change in as many events as it takes, each a version of the set.
@@ -139,7 +157,12 @@ pub(super) fn events(
         let change = change(part, version);
         let key = IdempotencyKey::dynamic_partitions_changed(&change.set, change.version);
         let body = event::Body::DynamicPartitionsChanged(change);
-        catalog_event(scope, EventType::DynamicPartitionsChanged, key.as_str(), body)
+        catalog_event(
+            scope,
+            EventType::DynamicPartitionsChanged,
+            key.as_str(),
+            body,
+        )
     };
     parts.into_iter().zip(version + 1..).map(event).collect()
 }
@@ -150,9 +173,19 @@ pub(super) async fn keep_answer(
     once: &Once,
     answer: &impl Message,
 ) -> Result<(), Error> {
-    let kept = requests::keep(tx, scope, &once.request_id, &once.body, &answer.encode_to_vec()).await;
+    let kept = requests::keep(
+        tx,
+        scope,
+        &once.request_id,
+        &once.body,
+        &answer.encode_to_vec(),
+    )
+    .await;
     match kept.map_err(stored)? {
         true => Ok(()),
-        false => Err(Error::new(Reason::RequestIdReused, "request_id was used for another call meanwhile")),
+        false => Err(Error::new(
+            Reason::RequestIdReused,
+            "request_id was used for another call meanwhile",
+        )),
     }
 }

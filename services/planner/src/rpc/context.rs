@@ -7,7 +7,9 @@ use secrecy::ExposeSecret;
 use servo_mesh::{Caller, Error, PageTokens, Reason};
 use servo_model::cut::Moment;
 use servo_model::ids::IdError;
-use servo_model::{DeploymentId, Digest, EventId, EventType, PerTenant, Stream, TenantId, WorkspaceId};
+use servo_model::{
+    DeploymentId, Digest, EventId, EventType, PerTenant, Stream, TenantId, WorkspaceId,
+};
 use servo_proto::Scoped;
 use servo_proto::v1::{self, Actor};
 use servo_store::{AppendError, NewEvent, Store, StoreError, TenantTx};
@@ -64,12 +66,18 @@ impl Planner {
     }
 
     pub(crate) async fn begin(&self, scope: &Scope) -> Result<TenantTx, Error> {
-        self.store.requests().begin(&scope.tenant).await.map_err(stored)
+        self.store
+            .requests()
+            .begin(&scope.tenant)
+            .await
+            .map_err(stored)
     }
 
     pub(crate) fn artifacts(&self) -> Result<&ArtifactDir, Error> {
         let sentence = "this planner keeps no artifacts; set planner.artifacts to a directory";
-        self.artifacts.as_ref().ok_or_else(|| Error::new(Reason::NotImplemented, sentence))
+        self.artifacts
+            .as_ref()
+            .ok_or_else(|| Error::new(Reason::NotImplemented, sentence))
     }
 
     /// The deployment that a request names; an empty id or "current" is what is deployed now.
@@ -82,7 +90,10 @@ impl Planner {
         let row = find_deployment(tx, scope, id).await?;
         let digest = row.digest().map_err(stored)?;
         let graph = self.graph(tx, scope, &digest).await?;
-        Ok(Found { id: row.message().map_err(stored)?.deployment_id, graph })
+        Ok(Found {
+            id: row.message().map_err(stored)?.deployment_id,
+            graph,
+        })
     }
 
     pub(crate) async fn graph(
@@ -94,8 +105,12 @@ impl Planner {
         if let Some(graph) = self.graphs.find(digest) {
             return Ok(graph);
         }
-        let manifest = deployments::manifest(tx, scope, digest).await.map_err(stored)?;
-        let graph = working(move || Deployed::from_normal(manifest)).await?.map_err(unreadable)?;
+        let manifest = deployments::manifest(tx, scope, digest)
+            .await
+            .map_err(stored)?;
+        let graph = working(move || Deployed::from_normal(manifest))
+            .await?
+            .map_err(unreadable)?;
         Ok(self.graphs.keep(Arc::new(graph)))
     }
 
@@ -106,8 +121,13 @@ impl Planner {
         scope: &Scope,
         graph: &Deployed,
     ) -> Result<Moment, Error> {
-        let sets = sets::values(tx, scope, graph.sets.iter().cloned().collect()).await.map_err(stored)?;
-        Ok(Moment { now: Timestamp::now(), sets })
+        let sets = sets::values(tx, scope, graph.sets.iter().cloned().collect())
+            .await
+            .map_err(stored)?;
+        Ok(Moment {
+            now: Timestamp::now(),
+            sets,
+        })
     }
 }
 
@@ -117,14 +137,18 @@ pub(crate) async fn find_deployment(
     id: &str,
 ) -> Result<deployments::DeploymentRow, Error> {
     let wanted = deployment_id(id)?;
-    let row = deployments::find(tx, scope, wanted.as_ref()).await.map_err(stored)?;
+    let row = deployments::find(tx, scope, wanted.as_ref())
+        .await
+        .map_err(stored)?;
     row.ok_or_else(|| match wanted {
-        Some(id) => {
-            Error::new(Reason::DeploymentNotFound, format!("there is no deployment {id} in this workspace"))
-        }
-        None => {
-            Error::new(Reason::DeploymentNotFound, "nothing is deployed in this workspace yet; deploy first")
-        }
+        Some(id) => Error::new(
+            Reason::DeploymentNotFound,
+            format!("there is no deployment {id} in this workspace"),
+        ),
+        None => Error::new(
+            Reason::DeploymentNotFound,
+            "nothing is deployed in this workspace yet; deploy first",
+        ),
     })
 }
 
@@ -143,11 +167,16 @@ pub(crate) fn scope(request: &impl Scoped) -> Result<Scope, Error> {
 }
 
 pub(crate) fn scope_of(tenant: &str, workspace: &str) -> Result<Scope, Error> {
-    let tenant: TenantId =
-        tenant.parse().map_err(|error: IdError| Error::bad_field("tenant", error.to_string()))?;
-    let workspace: WorkspaceId =
-        workspace.parse().map_err(|error: IdError| Error::bad_field("workspace", error.to_string()))?;
-    Ok(Scope { tenant: tenant.to_string(), workspace: workspace.to_string() })
+    let tenant: TenantId = tenant
+        .parse()
+        .map_err(|error: IdError| Error::bad_field("tenant", error.to_string()))?;
+    let workspace: WorkspaceId = workspace
+        .parse()
+        .map_err(|error: IdError| Error::bad_field("workspace", error.to_string()))?;
+    Ok(Scope {
+        tenant: tenant.to_string(),
+        workspace: workspace.to_string(),
+    })
 }
 
 /// Runs what computes for long where it does not hold up others.
@@ -169,7 +198,9 @@ pub(crate) fn check_request_id(request_id: &str) -> Result<(), Error> {
         1..=REQUEST_ID_BYTES_MAX if !request_id.contains('\0') => Ok(()),
         length => Err(Error::bad_field(
             "request_id",
-            format!("has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"),
+            format!(
+                "has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"
+            ),
         )),
     }
 }
@@ -179,7 +210,10 @@ pub(crate) fn actor(caller: &Caller, comment: &str) -> Actor {
         true => caller.peer.to_string(),
         false => caller.principal.clone(),
     };
-    Actor { principal, comment: comment.to_owned() }
+    Actor {
+        principal,
+        comment: comment.to_owned(),
+    }
 }
 
 /// An event of the catalogue.
@@ -190,9 +224,15 @@ pub(crate) fn catalog_event(
     body: v1::event::Body,
 ) -> NewEvent {
     use prost::Message as _;
-    let trace = servo_mesh::current_trace()
-        .map(|trace| v1::TraceContext { traceparent: trace.to_string(), tracestate: String::new() });
-    let event = v1::Event { version: 1, trace, body: Some(body) };
+    let trace = servo_mesh::current_trace().map(|trace| v1::TraceContext {
+        traceparent: trace.to_string(),
+        tracestate: String::new(),
+    });
+    let event = v1::Event {
+        version: 1,
+        trace,
+        body: Some(body),
+    };
     NewEvent {
         event_id: Uuid::from_bytes(*new_event_id().as_bytes()),
         kind,
@@ -231,8 +271,14 @@ pub(crate) fn event_id(event: &NewEvent) -> String {
 
 /// A stored manifest that cannot be read any more is a fault of ours.
 pub(crate) fn unreadable(refusal: Refusal) -> Error {
-    error!(message = refusal.message, "a stored manifest cannot be read");
-    Error::new(Reason::Internal, "a stored manifest cannot be read by this version of the planner")
+    error!(
+        message = refusal.message,
+        "a stored manifest cannot be read"
+    );
+    Error::new(
+        Reason::Internal,
+        "a stored manifest cannot be read by this version of the planner",
+    )
 }
 
 pub(crate) fn stored(failure: StoreError) -> Error {
@@ -240,7 +286,10 @@ pub(crate) fn stored(failure: StoreError) -> Error {
         return Error::new(Reason::DependencyUnavailable, failure.to_string());
     }
     error!(%failure, "a statement failed");
-    Error::new(Reason::Internal, "the planner could not read or write its rows")
+    Error::new(
+        Reason::Internal,
+        "the planner could not read or write its rows",
+    )
 }
 
 pub(crate) fn appended(failure: AppendError) -> Error {
@@ -248,7 +297,10 @@ pub(crate) fn appended(failure: AppendError) -> Error {
         AppendError::Store(failure) => stored(failure),
         AppendError::BadEvent(_) | AppendError::TooManyEvents(_) => {
             error!(%failure, "an event was refused");
-            Error::new(Reason::Internal, "the planner made an event that the ledger refuses")
+            Error::new(
+                Reason::Internal,
+                "the planner made an event that the ledger refuses",
+            )
         }
     }
 }
@@ -259,6 +311,8 @@ impl From<Refusal> for Error {
         refusal
             .violations
             .into_iter()
-            .fold(error, |error, (field, sentence)| error.and_bad_field(field, sentence))
+            .fold(error, |error, (field, sentence)| {
+                error.and_bad_field(field, sentence)
+            })
     }
 }

@@ -9,14 +9,14 @@ use servo_model::limits::MANIFEST_INLINE_BYTES_MAX;
 use servo_model::{Digest, EventType};
 use servo_proto::v1::deploy_request::Source;
 use servo_proto::v1::{
-    ArtifactKind, DeployRequest, DeployResponse, Deployment, DeploymentDiff, DeploymentRegistered, Manifest,
-    ManifestFault, event,
+    ArtifactKind, DeployRequest, DeployResponse, Deployment, DeploymentDiff, DeploymentRegistered,
+    Manifest, ManifestFault, event,
 };
 use servo_store::TenantTx;
 
 use super::context::{
-    Planner, actor, appended, catalog_event, check_request_id, event_id, new_deployment_id, scope, stored,
-    working,
+    Planner, actor, appended, catalog_event, check_request_id, event_id, new_deployment_id, scope,
+    stored, working,
 };
 use crate::core::canonical::parse_manifest;
 use crate::core::deployed::Deployed;
@@ -40,9 +40,14 @@ pub(super) async fn deploy(
     let scope = scope(&request)?;
     check_request(&request)?;
     let body = Digest::of([b"Deploy", request.encode_to_vec().as_slice()].concat());
-    let once = Once { request_id: std::mem::take(&mut request.request_id), body };
+    let once = Once {
+        request_id: std::mem::take(&mut request.request_id),
+        body,
+    };
     if !request.validate_only
-        && let Some(answer) = once.first_answer(&mut planner.begin(&scope).await?, &scope).await?
+        && let Some(answer) = once
+            .first_answer(&mut planner.begin(&scope).await?, &scope)
+            .await?
     {
         return Ok(answer);
     }
@@ -59,7 +64,16 @@ pub(super) async fn deploy(
     }
     let deployed_by = actor(caller, &request.comment);
     let description = description(&graph, deployed_by);
-    register(planner, tx, &scope, &once, request.expected_version, graph, description).await
+    register(
+        planner,
+        tx,
+        &scope,
+        &once,
+        request.expected_version,
+        graph,
+        description,
+    )
+    .await
 }
 
 fn check_request(request: &DeployRequest) -> Result<(), Error> {
@@ -79,7 +93,9 @@ fn check_request(request: &DeployRequest) -> Result<(), Error> {
             format!("has {length} bytes; at most {COMMENT_BYTES_MAX} are allowed"),
         ));
     }
-    let Some(Source::Manifest(manifest)) = &request.source else { return Ok(()) };
+    let Some(Source::Manifest(manifest)) = &request.source else {
+        return Ok(());
+    };
     let length = manifest.encoded_len();
     match length <= MANIFEST_INLINE_BYTES_MAX {
         true => Ok(()),
@@ -109,9 +125,15 @@ fn listed(refusal: Refusal) -> DeployResponse {
     let mut faults: Vec<ManifestFault> = faults.into_iter().take_while(fits).map(fault).collect();
     if faults.len() < count {
         let description = format!("and {} more", count - faults.len());
-        faults.push(ManifestFault { field: String::new(), description });
+        faults.push(ManifestFault {
+            field: String::new(),
+            description,
+        });
     }
-    DeployResponse { faults, ..Default::default() }
+    DeployResponse {
+        faults,
+        ..Default::default()
+    }
 }
 
 /// The manifest itself, wherever it lies.
@@ -124,13 +146,19 @@ async fn manifest(
     let uri = match source {
         Some(Source::Manifest(manifest)) => return Ok(manifest),
         Some(Source::ManifestUri(uri)) => uri,
-        None => return Err(Error::bad_field("manifest", "is missing; send one or give manifest_uri")),
+        None => {
+            return Err(Error::bad_field(
+                "manifest",
+                "is missing; send one or give manifest_uri",
+            ));
+        }
     };
-    let expected: Digest = digest
-        .parse()
-        .map_err(|error: servo_model::ids::IdError| Error::bad_field("manifest_digest", error.to_string()))?;
+    let expected: Digest = digest.parse().map_err(|error: servo_model::ids::IdError| {
+        Error::bad_field("manifest_digest", error.to_string())
+    })?;
     let Some(named) = uri.strip_prefix(ARTIFACT_SCHEME) else {
-        let sentence = "only `artifact:` and a digest are read so far; upload the manifest as an artifact";
+        let sentence =
+            "only `artifact:` and a digest are read so far; upload the manifest as an artifact";
         return Err(Error::bad_field("manifest_uri", sentence));
     };
     if named != expected.to_string() {
@@ -149,41 +177,65 @@ async fn manifest(
     })
 }
 
-async fn uploaded_manifest(planner: &Planner, scope: &Scope, digest: &Digest) -> Result<Vec<u8>, Error> {
+async fn uploaded_manifest(
+    planner: &Planner,
+    scope: &Scope,
+    digest: &Digest,
+) -> Result<Vec<u8>, Error> {
     let mut tx = planner.begin(scope).await?;
-    let found = artifacts::find(&mut tx, scope, digest).await.map_err(stored)?;
+    let found = artifacts::find(&mut tx, scope, digest)
+        .await
+        .map_err(stored)?;
     drop(tx);
     let (kind, size) = found.ok_or_else(|| missing_artifact("manifest_uri", digest))?;
     if i32::from(kind) != ArtifactKind::Manifest as i32 {
-        return Err(Error::bad_field("manifest_uri", "names an artifact that is no manifest"));
+        return Err(Error::bad_field(
+            "manifest_uri",
+            "names an artifact that is no manifest",
+        ));
     }
     if size.unsigned_abs() > MANIFEST_BYTES_MAX {
         let sentence = format!("the manifest has {size} bytes, {MANIFEST_BYTES_MAX} are allowed");
         return Err(Error::new(Reason::MessageTooLarge, sentence));
     }
     let path = planner.artifacts()?.path(scope, digest);
-    let bytes = tokio::fs::read(path).await.map_err(|_| missing_artifact("manifest_uri", digest))?;
+    let bytes = tokio::fs::read(path)
+        .await
+        .map_err(|_| missing_artifact("manifest_uri", digest))?;
     match Digest::of(&bytes) == *digest {
         true => Ok(bytes),
-        false => Err(Error::new(Reason::DigestMismatch, "the stored manifest does not hash to its digest")),
+        false => Err(Error::new(
+            Reason::DigestMismatch,
+            "the stored manifest does not hash to its digest",
+        )),
     }
 }
 
 fn missing_artifact(field: &str, digest: &Digest) -> Error {
     let sentence = format!("nothing was uploaded under {digest}; upload it first");
-    Error::new(Reason::ArtifactNotFound, format!("{field}: {sentence}")).and_bad_field(field, sentence)
+    Error::new(Reason::ArtifactNotFound, format!("{field}: {sentence}"))
+        .and_bad_field(field, sentence)
 }
 
 /// Archives must be there before anything runs from them; images lie elsewhere.
-async fn check_artifacts(tx: &mut TenantTx, scope: &Scope, manifest: &Manifest) -> Result<(), Error> {
-    let Some(artifact) = manifest.artifact.as_ref().filter(|a| a.kind() == ArtifactKind::SourceArchive)
+async fn check_artifacts(
+    tx: &mut TenantTx,
+    scope: &Scope,
+    manifest: &Manifest,
+) -> Result<(), Error> {
+    let Some(artifact) = manifest
+        .artifact
+        .as_ref()
+        .filter(|a| a.kind() == ArtifactKind::SourceArchive)
     else {
         return Ok(());
     };
     let digest: Digest = artifact
         .digest
         .parse()
-        .map_err(|error: servo_model::ids::IdError| Error::bad_field("artifact.digest", error.to_string()))?;
+        .map_err(|error: servo_model::ids::IdError| {
+            Error::bad_field("artifact.digest", error.to_string())
+        })?;
     match artifacts::find(tx, scope, &digest).await.map_err(stored)? {
         Some(_) => Ok(()),
         None => Err(missing_artifact("artifact.digest", &digest)),
@@ -197,11 +249,17 @@ async fn preview(
     request: &DeployRequest,
     graph: &Arc<Deployed>,
 ) -> Result<DeployResponse, Error> {
-    let current = deployments::read_current(&mut tx, scope).await.map_err(stored)?;
+    let current = deployments::read_current(&mut tx, scope)
+        .await
+        .map_err(stored)?;
     check_version(request.expected_version, &current)?;
     let diff = difference(planner, &mut tx, scope, &current, graph).await?;
     let deployment = Some(description(graph, Default::default()));
-    Ok(DeployResponse { deployment, diff: Some(diff), ..Default::default() })
+    Ok(DeployResponse {
+        deployment,
+        diff: Some(diff),
+        ..Default::default()
+    })
 }
 
 /// Rows, answer and event in one transaction, under the lock of the workspace.
@@ -215,9 +273,13 @@ async fn register(
     description: Deployment,
 ) -> Result<DeployResponse, Error> {
     // Compared before the lock is taken, for others wait for it.
-    let seen = deployments::read_current(&mut tx, scope).await.map_err(stored)?;
+    let seen = deployments::read_current(&mut tx, scope)
+        .await
+        .map_err(stored)?;
     let diff = difference(planner, &mut tx, scope, &seen, &graph).await?;
-    let current = deployments::lock_current(&mut tx, scope).await.map_err(stored)?;
+    let current = deployments::lock_current(&mut tx, scope)
+        .await
+        .map_err(stored)?;
     // Whoever held the lock before may have answered the same request.
     if let Some(answer) = once.first_answer(&mut tx, scope).await? {
         return Ok(answer);
@@ -228,21 +290,36 @@ async fn register(
         false => difference(planner, &mut tx, scope, &current, &graph).await?,
     };
     let (id, version) = (new_deployment_id(), current.version + 1);
-    let deployment = Deployment { deployment_id: id.to_string(), ..description };
+    let deployment = Deployment {
+        deployment_id: id.to_string(),
+        ..description
+    };
     let key = IdempotencyKey::deployment_registered(&id, version.unsigned_abs());
     let body = registered(&deployment, version);
     let event = catalog_event(scope, EventType::DeploymentRegistered, key.as_str(), body);
     let manifest = (&graph.digest, graph.manifest.encode_to_vec());
-    let at = deployments::keep(&mut tx, scope, &id, version, manifest, &deployment).await.map_err(stored)?;
+    let at = deployments::keep(&mut tx, scope, &id, version, manifest, &deployment)
+        .await
+        .map_err(stored)?;
     let answer = DeployResponse {
         deployment: Some(deployments::complete(deployment, version, at, true)),
         diff: Some(diff),
         accepted_event_id: event_id(&event),
         ..Default::default()
     };
-    let kept = requests::keep(&mut tx, scope, &once.request_id, &once.body, &answer.encode_to_vec()).await;
+    let kept = requests::keep(
+        &mut tx,
+        scope,
+        &once.request_id,
+        &once.body,
+        &answer.encode_to_vec(),
+    )
+    .await;
     if !kept.map_err(stored)? {
-        return Err(Error::new(Reason::RequestIdReused, "request_id was used for another call meanwhile"));
+        return Err(Error::new(
+            Reason::RequestIdReused,
+            "request_id was used for another call meanwhile",
+        ));
     }
     tx.append(&[event]).await.map_err(appended)?;
     tx.commit().await.map_err(stored)?;
@@ -255,8 +332,9 @@ fn check_version(expected: u64, current: &Current) -> Result<(), Error> {
     if expected == 0 || expected == version {
         return Ok(());
     }
-    let message =
-        format!("the current deployment has version {version}, not {expected}; read it and try again");
+    let message = format!(
+        "the current deployment has version {version}, not {expected}; read it and try again"
+    );
     Err(Error::new(Reason::VersionConflict, message).with("current_version", version.to_string()))
 }
 
@@ -274,12 +352,17 @@ async fn difference(
     };
     let after = graph.clone();
     let (mut diff, stale) = working(move || {
-        let diff = diff(before.as_deref().map(|before| &before.manifest), &after.manifest);
+        let diff = diff(
+            before.as_deref().map(|before| &before.manifest),
+            &after.manifest,
+        );
         let stale = made_stale(&diff, &after.manifest);
         (diff, stale)
     })
     .await?;
-    diff.stale_partitions = statuses::count_stale(tx, scope, stale).await.map_err(stored)?;
+    diff.stale_partitions = statuses::count_stale(tx, scope, stale)
+        .await
+        .map_err(stored)?;
     Ok(diff)
 }
 
@@ -289,7 +372,11 @@ fn description(graph: &Deployed, deployed_by: servo_proto::v1::Actor) -> Deploym
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     Deployment {
         manifest_digest: graph.digest.to_string(),
-        artifact_digest: manifest.artifact.as_ref().map(|a| a.digest.clone()).unwrap_or_default(),
+        artifact_digest: manifest
+            .artifact
+            .as_ref()
+            .map(|a| a.digest.clone())
+            .unwrap_or_default(),
         code_version: manifest.code_version.clone(),
         labels: manifest.labels.clone(),
         asset_count: count(manifest.assets.len()),
@@ -326,15 +413,21 @@ impl Once {
         tx: &mut TenantTx,
         scope: &Scope,
     ) -> Result<Option<M>, Error> {
-        let Some(first) = requests::find(tx, scope, &self.request_id).await.map_err(stored)? else {
+        let Some(first) = requests::find(tx, scope, &self.request_id)
+            .await
+            .map_err(stored)?
+        else {
             return Ok(None);
         };
         if first.body != self.body.as_bytes() {
             let message = "request_id was used before with another body; choose a new one";
             return Err(Error::new(Reason::RequestIdReused, message));
         }
-        M::decode(first.answer.as_slice())
-            .map(Some)
-            .map_err(|_| Error::new(Reason::Internal, "the first answer to this request_id cannot be read"))
+        M::decode(first.answer.as_slice()).map(Some).map_err(|_| {
+            Error::new(
+                Reason::Internal,
+                "the first answer to this request_id cannot be read",
+            )
+        })
     }
 }

@@ -23,7 +23,11 @@ pub(super) async fn expand_partitions(
     let size = page_size(request.page_size, KEYS_DEFAULT, KEYS_MAX)?;
     let mut tx = planner.begin(&scope).await?;
     // Later pages stay with the deployment and the question of the first one.
-    let question = ExpandPartitionsRequest { page_size: 0, page_token: String::new(), ..request.clone() };
+    let question = ExpandPartitionsRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
     let question = canonical::canonical(&question, "ExpandPartitionsRequest")
         .map_err(|error| Error::bad_field("partitions", error.to_string()))?;
     let question = Digest::of(question).to_string();
@@ -39,12 +43,16 @@ pub(super) async fn expand_partitions(
     let count = if request.count_only { 0 } else { size as u64 };
     let graph = found.graph.clone();
     let expanded = working(move || Page::read(&graph, &request, &moment, first, count));
-    let Page { total, keys: partition_keys, judged } = expanded.await??;
+    let Page {
+        total,
+        keys: partition_keys,
+        judged,
+    } = expanded.await??;
     let staleness = staleness(&mut tx, &scope, &judged).await?;
     drop(tx);
     let after = first + partition_keys.len() as u64;
-    let next =
-        (count > 0 && after < total).then(|| planner.pages.write(&list, &format!("{after} {}", found.id)));
+    let next = (count > 0 && after < total)
+        .then(|| planner.pages.write(&list, &format!("{after} {}", found.id)));
     Ok(ExpandPartitionsResponse {
         partition_keys,
         total,
@@ -79,7 +87,14 @@ impl Page {
             None => expand::expand(deployed, selection, partitions, moment)?,
         };
         let keys = expanded.page(first, count, request.newest_first);
-        let judged = asset.map_or_else(|| Ok(Vec::new()), |asset| judged(deployed, asset, &keys, moment))?;
-        Ok(Page { total: expanded.len(), keys, judged })
+        let judged = asset.map_or_else(
+            || Ok(Vec::new()),
+            |asset| judged(deployed, asset, &keys, moment),
+        )?;
+        Ok(Page {
+            total: expanded.len(),
+            keys,
+            judged,
+        })
     }
 }

@@ -20,7 +20,10 @@ enum Value {
 
 impl Wanted {
     pub(super) fn assets(filter: &str) -> Result<Wanted, Error> {
-        Wanted::read(filter, &["key", "namespace", "tags.*", "owners", "pool", "source"])
+        Wanted::read(
+            filter,
+            &["key", "namespace", "tags.*", "owners", "pool", "source"],
+        )
     }
 
     pub(super) fn deployments(filter: &str) -> Result<Wanted, Error> {
@@ -33,7 +36,11 @@ impl Wanted {
 
     fn read(filter: &str, fields: &[&str]) -> Result<Wanted, Error> {
         let valued = |term: Term| value(&term).map(|value| (term, value));
-        filter::parse(filter, fields)?.into_iter().map(valued).collect::<Result<_, _>>().map(Wanted)
+        filter::parse(filter, fields)?
+            .into_iter()
+            .map(valued)
+            .collect::<Result<_, _>>()
+            .map(Wanted)
     }
 
     pub(super) fn fits_asset(&self, asset: &AssetDefinition) -> bool {
@@ -74,14 +81,20 @@ fn value(term: &Term) -> Result<Value, Error> {
         "deploy_time" | "create_time" => return term.time().map(Value::Time),
         // A list is asked for an entry.
         "owners" if term.operator == Operator::Has => return Ok(Value::Text),
-        "owners" => return Err(bad_filter("`owners` is a list; ask it for an entry with `:`")),
+        "owners" => {
+            return Err(bad_filter(
+                "`owners` is a list; ask it for an entry with `:`",
+            ));
+        }
         _ => {}
     }
     term.is_equality()?;
     match (term.field.as_str(), term.value.as_str()) {
         ("source", "true") => Ok(Value::Flag(true)),
         ("source", "false") => Ok(Value::Flag(false)),
-        ("source", other) => Err(bad_filter(&format!("`{other}` is neither true nor false, as `source` is"))),
+        ("source", other) => Err(bad_filter(&format!(
+            "`{other}` is neither true nor false, as `source` is"
+        ))),
         _ => Ok(Value::Text),
     }
 }
@@ -92,12 +105,16 @@ fn holds(term: &Term, value: &str) -> bool {
 
 /// The entry of a map that the term names; one that is not there is empty.
 fn entry<'a>(map: &'a BTreeMap<String, String>, term: &Term) -> &'a str {
-    term.key.as_ref().and_then(|key| map.get(key)).map_or("", String::as_str)
+    term.key
+        .as_ref()
+        .and_then(|key| map.get(key))
+        .map_or("", String::as_str)
 }
 
 fn is_at(term: &Term, time: Option<prost_types::Timestamp>, than: i128) -> bool {
-    let nanos =
-        |time: prost_types::Timestamp| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);
+    let nanos = |time: prost_types::Timestamp| {
+        i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos)
+    };
     time.is_some_and(|time| term.operator.holds(nanos(time), than))
 }
 
@@ -116,7 +133,13 @@ pub(super) struct Page<T> {
 
 impl<T> Page<T> {
     pub(super) fn new(size: usize, from: i64) -> Page<T> {
-        Page { size, found: Vec::new(), looked: 0, from, more: true }
+        Page {
+            size,
+            found: Vec::new(),
+            looked: 0,
+            from,
+            more: true,
+        }
     }
 
     pub(super) fn wants_more(&self) -> bool {
@@ -166,27 +189,48 @@ mod tests {
     fn an_asset_fits_when_every_term_holds() {
         let fits = |filter: &str| Wanted::assets(filter).unwrap().fits_asset(&asset());
         assert!(fits(""));
-        assert!(fits("key = sales/orders AND namespace = sales AND tags.tier = gold AND owners : bob"));
+        assert!(fits(
+            "key = sales/orders AND namespace = sales AND tags.tier = gold AND owners : bob"
+        ));
         assert!(fits("pool = db AND source = false AND tags.other != x"));
         assert!(!fits("namespace = raw") && !fits("owners : eve") && !fits("source = true"));
     }
 
     #[test]
     fn times_are_ordered() {
-        let create_time = Some(prost_types::Timestamp { seconds: 1_767_225_600, nanos: 0 });
-        let value = DynamicPartition { value: "de".to_owned(), create_time };
+        let create_time = Some(prost_types::Timestamp {
+            seconds: 1_767_225_600,
+            nanos: 0,
+        });
+        let value = DynamicPartition {
+            value: "de".to_owned(),
+            create_time,
+        };
         let fits = |filter: &str| Wanted::values(filter).unwrap().fits_value(&value);
         assert!(fits("value = de AND create_time >= 2026-01-01T00:00:00Z"));
         assert!(!fits("create_time < 2026-01-01T00:00:00Z") && !fits("value != de"));
-        let deployment = Deployment { deploy_time: create_time, ..Deployment::default() };
-        let fits = |filter: &str| Wanted::deployments(filter).unwrap().fits_deployment(&deployment);
-        assert!(fits("deploy_time <= 2026-01-01T00:00:00Z AND labels.team != core"));
+        let deployment = Deployment {
+            deploy_time: create_time,
+            ..Deployment::default()
+        };
+        let fits = |filter: &str| {
+            Wanted::deployments(filter)
+                .unwrap()
+                .fits_deployment(&deployment)
+        };
+        assert!(fits(
+            "deploy_time <= 2026-01-01T00:00:00Z AND labels.team != core"
+        ));
         assert!(!fits("code_version = 7"));
     }
 
     #[test]
     fn pages_hold_what_fits_and_miss_nothing() {
-        let read = |from: i64, count: i64| (from + 1..=(from + count).min(10)).map(|n| (n, n)).collect();
+        let read = |from: i64, count: i64| {
+            (from + 1..=(from + count).min(10))
+                .map(|n| (n, n))
+                .collect()
+        };
         let mut seen = Vec::new();
         let mut from = Some(0);
         while let Some(begin) = from {

@@ -8,7 +8,8 @@ use servo_model::Digest;
 use servo_model::cut::Moment;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{
-    FindStalePartitionsRequest, FindStalePartitionsResponse, PartitionStaleness, StalePartition, StaleReason,
+    FindStalePartitionsRequest, FindStalePartitionsResponse, PartitionStaleness, StalePartition,
+    StaleReason,
 };
 
 use super::context::{Planner, scope, working};
@@ -26,11 +27,18 @@ pub(super) async fn find_stale_partitions(
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let reason = StaleReason::try_from(request.reason)
         .map_err(|_| Error::bad_field("reason", format!("{} is no reason", request.reason)))?;
-    let question = Digest::of(format!("{}\n{}", request.reason, request.selection.join("\n"))).to_string();
+    let question = Digest::of(format!(
+        "{}\n{}",
+        request.reason,
+        request.selection.join("\n")
+    ))
+    .to_string();
     let list = ["stale", &scope.tenant, &scope.workspace, &question];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     // Behind this partition of this asset, whatever became of either meanwhile.
-    let after = cursor.as_deref().map(|cursor| cursor.split_once(' ').unwrap_or((cursor, "")));
+    let after = cursor
+        .as_deref()
+        .map(|cursor| cursor.split_once(' ').unwrap_or((cursor, "")));
     let mut tx = planner.begin(&scope).await?;
     let graph = planner.deployment(&mut tx, &scope, "").await?.graph;
     let moment = Arc::new(planner.moment(&mut tx, &scope, &graph).await?);
@@ -41,17 +49,29 @@ pub(super) async fn find_stale_partitions(
     };
     let (mut page, mut total) = (Vec::new(), 0);
     // What has no task is made from nothing here.
-    for asset in selected.into_iter().filter(|asset| !graph.is_source(*asset)) {
+    for asset in selected
+        .into_iter()
+        .filter(|asset| !graph.is_source(*asset))
+    {
         let stale = Stale::of(planner, &scope, &graph, &moment, asset, reason).await?;
         total += stale.places.len() as u64;
-        page.extend(stale.after(after).take((size + 1).saturating_sub(page.len())));
+        page.extend(
+            stale
+                .after(after)
+                .take((size + 1).saturating_sub(page.len())),
+        );
     }
     let more = page.len() > size;
     page.truncate(size);
-    let last = page.last().filter(|_| more).map(|(asset, key)| format!("{} {key}", graph.name(*asset)));
+    let last = page
+        .last()
+        .filter(|_| more)
+        .map(|(asset, key)| format!("{} {key}", graph.name(*asset)));
     Ok(FindStalePartitionsResponse {
         partitions: explained(planner, &scope, &graph, &moment, page).await?,
-        next_page_token: last.map(|cursor| planner.pages.write(&list, &cursor)).unwrap_or_default(),
+        next_page_token: last
+            .map(|cursor| planner.pages.write(&list, &cursor))
+            .unwrap_or_default(),
         total,
     })
 }
@@ -75,7 +95,13 @@ impl Stale {
     ) -> Result<Stale, Error> {
         let mut survey = survey(planner, scope, graph, moment, asset).await?;
         let name = graph.name(asset).to_owned();
-        working(move || Stale { asset, name, places: survey.stale(reason), order: survey.order }).await
+        working(move || Stale {
+            asset,
+            name,
+            places: survey.stale(reason),
+            order: survey.order,
+        })
+        .await
     }
 
     /// Those behind where the page before ended.
@@ -84,11 +110,15 @@ impl Stale {
             Some((asset, _)) if self.name.as_str() < asset => self.places.len(),
             Some((asset, key)) if self.name == asset => {
                 let last = self.order.place(key);
-                last.map_or(0, |last| self.places.partition_point(|place| *place <= last))
+                last.map_or(0, |last| {
+                    self.places.partition_point(|place| *place <= last)
+                })
             }
             _ => 0,
         };
-        self.places[first..].iter().map(|place| (self.asset, self.order.key(*place)))
+        self.places[first..]
+            .iter()
+            .map(|place| (self.asset, self.order.key(*place)))
     }
 }
 

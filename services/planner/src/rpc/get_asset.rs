@@ -15,12 +15,19 @@ pub(super) async fn get_asset(
     let key = AssetKey::new(&request.namespace, &request.name)
         .map_err(|error| Error::new(Reason::AssetNotFound, error.to_string()))?;
     let mut tx = planner.begin(&scope).await?;
-    let found = planner.deployment(&mut tx, &scope, &request.deployment_id).await?;
+    let found = planner
+        .deployment(&mut tx, &scope, &request.deployment_id)
+        .await?;
     let asset = found.graph.find(&key).ok_or_else(|| {
         let key = key.canonical();
         let offer = found.graph.did_you_mean(&key);
-        Error::new(Reason::AssetNotFound, format!("the deployment has no asset `{key}`{offer}"))
+        Error::new(
+            Reason::AssetNotFound,
+            format!("the deployment has no asset `{key}`{offer}"),
+        )
     })?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;
-    Ok(GetAssetResponse { asset: Some(lineage::asset(&found.graph, &found.id, asset, &moment)) })
+    Ok(GetAssetResponse {
+        asset: Some(lineage::asset(&found.graph, &found.id, asset, &moment)),
+    })
 }

@@ -18,10 +18,15 @@ pub(super) async fn get_deployment(
     let manifest = match request.include_manifest {
         true => {
             let digest = row.digest().map_err(stored)?;
-            let manifest = deployments::manifest(&mut tx, &scope, &digest).await.map_err(stored)?;
+            let manifest = deployments::manifest(&mut tx, &scope, &digest)
+                .await
+                .map_err(stored)?;
             Some(manifest).filter(|manifest| manifest.encoded_len() <= MANIFEST_INLINE_BYTES_MAX)
         }
         false => None,
     };
-    Ok(GetDeploymentResponse { deployment: Some(row.message().map_err(stored)?), manifest })
+    Ok(GetDeploymentResponse {
+        deployment: Some(row.message().map_err(stored)?),
+        manifest,
+    })
 }

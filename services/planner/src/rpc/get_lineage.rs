@@ -20,25 +20,36 @@ pub(super) async fn get_lineage(
         count => count.min(ASSETS_PER_MANIFEST_MAX),
     };
     let mut tx = planner.begin(&scope).await?;
-    let found = planner.deployment(&mut tx, &scope, &request.deployment_id).await?;
+    let found = planner
+        .deployment(&mut tx, &scope, &request.deployment_id)
+        .await?;
     let graph = &found.graph;
     let selected = match request.selection.is_empty() {
         true => (0..).take(graph.keys.len()).collect(),
         false => graph.select("selection", &request.selection)?,
     };
     if selected.is_empty() {
-        return Err(Error::new(Reason::SelectionEmpty, "selection: means no asset of this deployment"));
+        return Err(Error::new(
+            Reason::SelectionEmpty,
+            "selection: means no asset of this deployment",
+        ));
     }
     let moment = planner.moment(&mut tx, &scope, graph).await?;
     let assets = lineage::nearest(graph, &selected, count);
     let mut answer = GetLineageResponse {
         truncated: assets.len() < selected.len(),
         edges: lineage::edges(graph, &assets),
-        assets: assets.iter().map(|asset| lineage::asset(graph, &found.id, *asset, &moment)).collect(),
+        assets: assets
+            .iter()
+            .map(|asset| lineage::asset(graph, &found.id, *asset, &moment))
+            .collect(),
     };
     if answer.encoded_len() > MESSAGE_BYTES_MAX {
         // Of a graph this large the shape matters; each asset's definition is one GetAsset away.
-        answer.assets.iter_mut().for_each(|asset| asset.definition = None);
+        answer
+            .assets
+            .iter_mut()
+            .for_each(|asset| asset.definition = None);
     }
     Ok(answer)
 }

@@ -12,7 +12,10 @@ use crate::store::plans;
 const TASKS_DEFAULT: usize = 100;
 const TASKS_MAX: usize = 1_000;
 
-pub(super) async fn get_plan(planner: &Planner, request: GetPlanRequest) -> Result<GetPlanResponse, Error> {
+pub(super) async fn get_plan(
+    planner: &Planner,
+    request: GetPlanRequest,
+) -> Result<GetPlanResponse, Error> {
     let scope = scope(&request)?;
     let size = page_size(request.page_size, TASKS_DEFAULT, TASKS_MAX)?;
     let id = plan_id(&request.plan_id)?;

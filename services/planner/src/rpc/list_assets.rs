@@ -17,26 +17,48 @@ pub(super) async fn list_assets(
     let wanted = Wanted::assets(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let selection = request.selection.join("\n");
-    let list =
-        ["assets", &scope.tenant, &scope.workspace, &request.deployment_id, &selection, &request.filter];
+    let list = [
+        "assets",
+        &scope.tenant,
+        &scope.workspace,
+        &request.deployment_id,
+        &selection,
+        &request.filter,
+    ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     let mut tx = planner.begin(&scope).await?;
-    let found = planner.deployment(&mut tx, &scope, &request.deployment_id).await?;
+    let found = planner
+        .deployment(&mut tx, &scope, &request.deployment_id)
+        .await?;
     let graph = &found.graph;
     let selected = match request.selection.is_empty() {
         true => (0..).take(graph.keys.len()).collect(),
         false => graph.select("selection", &request.selection)?,
     };
     // By key rather than by place, so that a deployment in between loses nothing that stayed.
-    let after = |asset: &u32| cursor.as_deref().is_none_or(|cursor| graph.name(*asset) > cursor);
+    let after = |asset: &u32| {
+        cursor
+            .as_deref()
+            .is_none_or(|cursor| graph.name(*asset) > cursor)
+    };
     let fits = |asset: &u32| wanted.fits_asset(&graph.manifest.assets[*asset as usize]);
-    let mut page: Vec<u32> = selected.into_iter().filter(after).filter(fits).take(size + 1).collect();
+    let mut page: Vec<u32> = selected
+        .into_iter()
+        .filter(after)
+        .filter(fits)
+        .take(size + 1)
+        .collect();
     let more = page.len() > size;
     page.truncate(size);
     let moment = planner.moment(&mut tx, &scope, graph).await?;
     let last = page.last().filter(|_| more).map(|asset| graph.name(*asset));
     Ok(ListAssetsResponse {
-        next_page_token: last.map(|cursor| planner.pages.write(&list, cursor)).unwrap_or_default(),
-        assets: page.iter().map(|asset| lineage::asset(graph, &found.id, *asset, &moment)).collect(),
+        next_page_token: last
+            .map(|cursor| planner.pages.write(&list, cursor))
+            .unwrap_or_default(),
+        assets: page
+            .iter()
+            .map(|asset| lineage::asset(graph, &found.id, *asset, &moment))
+            .collect(),
     })
 }

@@ -16,17 +16,34 @@ pub(super) async fn list_deployments(
     let scope = scope(&request)?;
     let wanted = Wanted::deployments(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
-    let list = ["deployments", &scope.tenant, &scope.workspace, &request.filter];
+    let list = [
+        "deployments",
+        &scope.tenant,
+        &scope.workspace,
+        &request.filter,
+    ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
-    let below = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(i64::MAX);
+    let below = cursor
+        .and_then(|cursor| cursor.parse().ok())
+        .unwrap_or(i64::MAX);
     let mut tx = planner.begin(&scope).await?;
     let mut page = Page::new(size, below);
     while page.wants_more() {
-        let rows = deployments::list(&mut tx, &scope, page.from, page.stretch()).await.map_err(stored)?;
-        let read: Result<Vec<_>, _> = rows.iter().map(|row| Ok((row.version, row.message()?))).collect();
-        page.add(read.map_err(stored)?, |deployment| wanted.fits_deployment(deployment));
+        let rows = deployments::list(&mut tx, &scope, page.from, page.stretch())
+            .await
+            .map_err(stored)?;
+        let read: Result<Vec<_>, _> = rows
+            .iter()
+            .map(|row| Ok((row.version, row.message()?)))
+            .collect();
+        page.add(read.map_err(stored)?, |deployment| {
+            wanted.fits_deployment(deployment)
+        });
     }
     let (deployments, last) = page.end();
     let token = |last: i64| planner.pages.write(&list, &last.to_string());
-    Ok(ListDeploymentsResponse { deployments, next_page_token: last.map(token).unwrap_or_default() })
+    Ok(ListDeploymentsResponse {
+        deployments,
+        next_page_token: last.map(token).unwrap_or_default(),
+    })
 }

@@ -13,7 +13,8 @@ use servo_model::Digest;
 use servo_model::cut::{Moment, ValueList};
 use servo_model::limits::{MESSAGE_BYTES_MAX, PLAN_ORDERS_PER_CALL_MAX};
 use servo_proto::v1::{
-    MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, RunSpec, StoredPlan, plan_result,
+    MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, RunSpec, StoredPlan,
+    plan_result,
 };
 
 use super::context::{Planner, deployment_id, scope_of, stored, unreadable, working};
@@ -35,19 +36,25 @@ pub(super) async fn make_plans(
 ) -> Result<MakePlansResponse, Error> {
     let count = request.orders.len();
     if count > PLAN_ORDERS_PER_CALL_MAX {
-        let sentence = format!("has {count} orders; at most {PLAN_ORDERS_PER_CALL_MAX} are taken at once");
+        let sentence =
+            format!("has {count} orders; at most {PLAN_ORDERS_PER_CALL_MAX} are taken at once");
         return Err(Error::bad_field("orders", sentence));
     }
     let mut jobs: Vec<Result<Job, Refusal>> = request.orders.into_iter().map(Job::new).collect();
     find_deployments(planner, &mut jobs).await?;
     let sets = find_sets(planner, &jobs).await?;
     let now = Timestamp::now();
-    let drafted =
-        working(move || jobs.into_iter().map(|job| job?.draft(&sets, now)).collect::<Vec<_>>()).await?;
+    let drafted = working(move || {
+        jobs.into_iter()
+            .map(|job| job?.draft(&sets, now))
+            .collect::<Vec<_>>()
+    })
+    .await?;
     let statuses = find_statuses(planner, &drafted).await?;
     let finish = move || {
         let jobs = drafted.into_iter().zip(statuses);
-        jobs.map(|(job, statuses)| job.and_then(|job| job.finish(&statuses))).collect::<Vec<_>>()
+        jobs.map(|(job, statuses)| job.and_then(|job| job.finish(&statuses)))
+            .collect::<Vec<_>>()
     };
     let made = working(finish).await?;
     store_and_answer(planner, made).await
@@ -67,11 +74,15 @@ impl Job {
     fn new(mut order: PlanOrder) -> Result<Job, Refusal> {
         let scope = scope_of(&order.tenant, &order.workspace);
         let scope = scope.map_err(|error| Refusal::new(error.reason(), error.to_string()))?;
-        let spec = order
-            .spec
-            .take()
-            .ok_or_else(|| Refusal::of_field(Reason::InvalidField, "spec", "is missing; say what to run"))?;
-        Ok(Job { scope, order, spec, deployment: None })
+        let spec = order.spec.take().ok_or_else(|| {
+            Refusal::of_field(Reason::InvalidField, "spec", "is missing; say what to run")
+        })?;
+        Ok(Job {
+            scope,
+            order,
+            spec,
+            deployment: None,
+        })
     }
 
     fn draft(self, sets: &Sets, now: Timestamp) -> Result<DraftedJob, Refusal> {
@@ -80,12 +91,24 @@ impl Job {
                 "" => "nothing is deployed in this workspace yet; deploy first".to_owned(),
                 id => format!("there is no deployment {id} in this workspace"),
             };
-            return Err(Refusal::of_field(Reason::DeploymentNotFound, "spec.deployment_id", wanted));
+            return Err(Refusal::of_field(
+                Reason::DeploymentNotFound,
+                "spec.deployment_id",
+                wanted,
+            ));
         };
         let key = (self.scope.tenant.clone(), self.scope.workspace.clone());
-        let moment = Moment { now, sets: sets.get(&key).cloned().unwrap_or_default() };
+        let moment = Moment {
+            now,
+            sets: sets.get(&key).cloned().unwrap_or_default(),
+        };
         let drafted = draft(&graph, &self.order(&deployment_id), &moment)?;
-        Ok(DraftedJob { drafted, deployment_id, graph, job: self })
+        Ok(DraftedJob {
+            drafted,
+            deployment_id,
+            graph,
+            job: self,
+        })
     }
 
     fn order<'a>(&'a self, deployment_id: &'a str) -> Order<'a> {
@@ -111,7 +134,9 @@ struct DraftedJob {
 
 impl DraftedJob {
     fn finish(self, statuses: &Statuses) -> Result<(Scope, Made), Refusal> {
-        let made = self.drafted.finish(&self.graph, &self.job.order(&self.deployment_id), statuses)?;
+        let made =
+            self.drafted
+                .finish(&self.graph, &self.job.order(&self.deployment_id), statuses)?;
         Ok((self.job.scope, made))
     }
 }
@@ -121,30 +146,57 @@ async fn find_statuses(
     planner: &Planner,
     jobs: &[Result<DraftedJob, Refusal>],
 ) -> Result<Vec<Statuses>, Error> {
-    let nobody = Scope { tenant: String::new(), workspace: String::new() };
+    let nobody = Scope {
+        tenant: String::new(),
+        workspace: String::new(),
+    };
     let wanted: Vec<(&Scope, Vec<Place>)> = jobs
         .iter()
-        .map(|job| job.as_ref().map_or((&nobody, Vec::new()), |job| (&job.job.scope, job.drafted.places())))
+        .map(|job| {
+            job.as_ref().map_or((&nobody, Vec::new()), |job| {
+                (&job.job.scope, job.drafted.places())
+            })
+        })
         .collect();
-    statuses::of_many(planner.store.loops(), &wanted).await.map_err(stored)
+    statuses::of_many(planner.store.loops(), &wanted)
+        .await
+        .map_err(stored)
 }
 
 /// Two statements at most: which deployments are meant, and the manifests that are not in memory.
-async fn find_deployments(planner: &Planner, jobs: &mut [Result<Job, Refusal>]) -> Result<(), Error> {
+async fn find_deployments(
+    planner: &Planner,
+    jobs: &mut [Result<Job, Refusal>],
+) -> Result<(), Error> {
     // An id that cannot be one finds nothing.
     for job in jobs.iter_mut() {
-        let bad = job.as_ref().ok().and_then(|job| deployment_id(&job.spec.deployment_id).err());
+        let bad = job
+            .as_ref()
+            .ok()
+            .and_then(|job| deployment_id(&job.spec.deployment_id).err());
         if let Some(error) = bad {
-            *job = Err(Refusal::of_field(error.reason(), "spec.deployment_id", error.to_string()));
+            *job = Err(Refusal::of_field(
+                error.reason(),
+                "spec.deployment_id",
+                error.to_string(),
+            ));
         }
     }
-    let mut wanted: Vec<&mut Job> = jobs.iter_mut().filter_map(|job| job.as_mut().ok()).collect();
+    let mut wanted: Vec<&mut Job> = jobs
+        .iter_mut()
+        .filter_map(|job| job.as_mut().ok())
+        .collect();
     if wanted.is_empty() {
         return Ok(());
     }
     let scopes: Vec<Scope> = wanted.iter().map(|job| job.scope.clone()).collect();
-    let ids = wanted.iter().map(|job| deployment_id(&job.spec.deployment_id).ok().flatten()).collect();
-    let found = deployments::find_ordered(planner.store.loops(), &scopes, ids).await.map_err(stored)?;
+    let ids = wanted
+        .iter()
+        .map(|job| deployment_id(&job.spec.deployment_id).ok().flatten())
+        .collect();
+    let found = deployments::find_ordered(planner.store.loops(), &scopes, ids)
+        .await
+        .map_err(stored)?;
     let digests: Vec<(Scope, Digest)> = scopes
         .into_iter()
         .zip(&found)
@@ -152,7 +204,8 @@ async fn find_deployments(planner: &Planner, jobs: &mut [Result<Job, Refusal>]) 
         .collect();
     let graphs = graphs(planner, digests).await?;
     for (job, found) in wanted.iter_mut().zip(found) {
-        job.deployment = found.and_then(|(id, digest)| Some((id.to_string(), graphs.get(&digest)?.clone())));
+        job.deployment =
+            found.and_then(|(id, digest)| Some((id.to_string(), graphs.get(&digest)?.clone())));
     }
     Ok(())
 }
@@ -172,9 +225,17 @@ async fn graphs(
     if missing.is_empty() {
         return Ok(graphs);
     }
-    let missing: Vec<(Scope, Digest)> = missing.into_iter().map(|(digest, scope)| (scope, digest)).collect();
-    for manifest in deployments::manifests(planner.store.loops(), &missing).await.map_err(stored)? {
-        let graph = working(move || Deployed::from_normal(manifest)).await?.map_err(unreadable)?;
+    let missing: Vec<(Scope, Digest)> = missing
+        .into_iter()
+        .map(|(digest, scope)| (scope, digest))
+        .collect();
+    for manifest in deployments::manifests(planner.store.loops(), &missing)
+        .await
+        .map_err(stored)?
+    {
+        let graph = working(move || Deployed::from_normal(manifest))
+            .await?
+            .map_err(unreadable)?;
         let graph = planner.graphs.keep(Arc::new(graph));
         graphs.insert(graph.digest, graph);
     }
@@ -186,14 +247,26 @@ async fn find_sets(planner: &Planner, jobs: &[Result<Job, Refusal>]) -> Result<S
     let mut wanted: BTreeSet<(String, String, String)> = BTreeSet::new();
     for job in jobs.iter().flatten() {
         let names = job.deployment.iter().flat_map(|(_, graph)| &graph.sets);
-        wanted.extend(names.map(|set| (job.scope.tenant.clone(), job.scope.workspace.clone(), set.clone())));
+        wanted.extend(names.map(|set| {
+            (
+                job.scope.tenant.clone(),
+                job.scope.workspace.clone(),
+                set.clone(),
+            )
+        }));
     }
-    let wanted: Vec<(Scope, String)> =
-        wanted.into_iter().map(|(tenant, workspace, set)| (Scope { tenant, workspace }, set)).collect();
-    let lists = sets::values_of_many(planner.store.loops(), &wanted).await.map_err(stored)?;
+    let wanted: Vec<(Scope, String)> = wanted
+        .into_iter()
+        .map(|(tenant, workspace, set)| (Scope { tenant, workspace }, set))
+        .collect();
+    let lists = sets::values_of_many(planner.store.loops(), &wanted)
+        .await
+        .map_err(stored)?;
     let mut sets = Sets::new();
     for ((scope, set), list) in wanted.into_iter().zip(lists) {
-        sets.entry((scope.tenant, scope.workspace)).or_default().insert(set, list);
+        sets.entry((scope.tenant, scope.workspace))
+            .or_default()
+            .insert(set, list);
     }
     Ok(sets)
 }
@@ -226,8 +299,12 @@ async fn store_and_answer(
                 })
             }
         };
-        results.push(PlanResult { result: Some(result) });
+        results.push(PlanResult {
+            result: Some(result),
+        });
     }
-    plans::keep(planner.store.loops(), plans).await.map_err(stored)?;
+    plans::keep(planner.store.loops(), plans)
+        .await
+        .map_err(stored)?;
     Ok(MakePlansResponse { results })
 }

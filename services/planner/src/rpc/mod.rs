@@ -32,16 +32,25 @@ pub(crate) use context::{Limits, Planner};
 
 /// Hands a request to the function of its method.
 macro_rules! answer {
-    ($planner:expr, $method:ident, $request:expr) => {{ Ok(Response::new($method::$method($planner, $request.into_inner()).await?)) }};
+    ($planner:expr, $method:ident, $request:expr) => {{
+        Ok(Response::new(
+            $method::$method($planner, $request.into_inner()).await?,
+        ))
+    }};
     ($planner:expr, $method:ident, by $request:expr) => {{
         let caller = Caller::of($request.extensions())?.clone();
-        Ok(Response::new($method::$method($planner, &caller, $request.into_inner()).await?))
+        Ok(Response::new(
+            $method::$method($planner, &caller, $request.into_inner()).await?,
+        ))
     }};
 }
 
 #[tonic::async_trait]
 impl PlannerService for Planner {
-    async fn deploy(&self, request: Request<DeployRequest>) -> Result<Response<DeployResponse>, Status> {
+    async fn deploy(
+        &self,
+        request: Request<DeployRequest>,
+    ) -> Result<Response<DeployResponse>, Status> {
         answer!(self, deploy, by request)
     }
 
@@ -94,11 +103,17 @@ impl PlannerService for Planner {
         answer!(self, get_lineage, request)
     }
 
-    async fn plan_run(&self, request: Request<PlanRunRequest>) -> Result<Response<PlanRunResponse>, Status> {
+    async fn plan_run(
+        &self,
+        request: Request<PlanRunRequest>,
+    ) -> Result<Response<PlanRunResponse>, Status> {
         answer!(self, plan_run, request)
     }
 
-    async fn get_plan(&self, request: Request<GetPlanRequest>) -> Result<Response<GetPlanResponse>, Status> {
+    async fn get_plan(
+        &self,
+        request: Request<GetPlanRequest>,
+    ) -> Result<Response<GetPlanResponse>, Status> {
         answer!(self, get_plan, request)
     }
 

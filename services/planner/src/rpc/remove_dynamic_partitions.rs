@@ -20,16 +20,26 @@ pub(super) async fn remove_dynamic_partitions(
 ) -> Result<RemoveDynamicPartitionsResponse, Error> {
     let scope = scope(&request)?;
     let once = Once {
-        body: Digest::of([b"RemoveDynamicPartitions", request.encode_to_vec().as_slice()].concat()),
+        body: Digest::of(
+            [
+                b"RemoveDynamicPartitions",
+                request.encode_to_vec().as_slice(),
+            ]
+            .concat(),
+        ),
         request_id: request.request_id,
     };
     check(&once.request_id, &request.set, &request.values)?;
     let mut tx = planner.begin(&scope).await?;
-    let set = sets::lock(&mut tx, &scope, &request.set).await.map_err(stored)?;
+    let set = sets::lock(&mut tx, &scope, &request.set)
+        .await
+        .map_err(stored)?;
     if let Some(answer) = once.first_answer(&mut tx, &scope).await? {
         return Ok(answer);
     }
-    let mut removed = sets::remove(&mut tx, &scope, &request.set, &request.values).await.map_err(stored)?;
+    let mut removed = sets::remove(&mut tx, &scope, &request.set, &request.values)
+        .await
+        .map_err(stored)?;
     removed.sort_unstable();
     let count = i64::try_from(removed.len()).unwrap_or(i64::MAX);
     let change = |values: Vec<String>, version: i64| DynamicPartitionsChanged {
@@ -41,8 +51,14 @@ pub(super) async fn remove_dynamic_partitions(
     };
     let events = events(&scope, set.version, removed, change);
     let version = set.version + i64::try_from(events.len()).unwrap_or(0);
-    let changed = Set { version, value_count: set.value_count - count, ..set };
-    sets::change(&mut tx, &scope, &request.set, changed).await.map_err(stored)?;
+    let changed = Set {
+        version,
+        value_count: set.value_count - count,
+        ..set
+    };
+    sets::change(&mut tx, &scope, &request.set, changed)
+        .await
+        .map_err(stored)?;
     let answer = RemoveDynamicPartitionsResponse {
         removed: u32::try_from(count).unwrap_or(u32::MAX),
         accepted_event_id: events.last().map(event_id).unwrap_or_default(),

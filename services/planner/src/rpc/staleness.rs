@@ -47,11 +47,16 @@ pub(super) async fn staleness(
     scope: &Scope,
     all: &[Judged],
 ) -> Result<Vec<PartitionStaleness>, Error> {
-    let places = all.iter().flat_map(|judged| judged.read.iter().chain([&judged.own]));
+    let places = all
+        .iter()
+        .flat_map(|judged| judged.read.iter().chain([&judged.own]));
     let distinct: BTreeSet<Place> = places.cloned().collect();
     let distinct: Vec<Place> = distinct.into_iter().collect();
-    let known = statuses::of_one(tx, scope, &distinct).await.map_err(stored)?;
-    let judge =
-        |judged: &Judged| freshness::staleness(&known, &judged.own, &judged.read, &judged.code_version);
+    let known = statuses::of_one(tx, scope, &distinct)
+        .await
+        .map_err(stored)?;
+    let judge = |judged: &Judged| {
+        freshness::staleness(&known, &judged.own, &judged.read, &judged.code_version)
+    };
     Ok(all.iter().map(judge).collect())
 }

@@ -31,8 +31,17 @@ pub(super) async fn summarize_partitions(
     let mut survey = survey(planner, &scope, &graph, &moment, asset).await?;
     working(move || {
         let known = survey.states();
-        let live: Vec<u64> = request.in_progress.iter().filter_map(|key| survey.order.place(key)).collect();
-        summary(&survey.order, known, &live, request.max_stretches.max(1) as usize)
+        let live: Vec<u64> = request
+            .in_progress
+            .iter()
+            .filter_map(|key| survey.order.place(key))
+            .collect();
+        summary(
+            &survey.order,
+            known,
+            &live,
+            request.max_stretches.max(1) as usize,
+        )
     })
     .await
 }

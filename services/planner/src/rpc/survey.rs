@@ -25,23 +25,39 @@ pub(super) async fn survey(
     for reads in &mut reads {
         let upstream = graph.name(reads.upstream);
         let note = |key: &str, known: crate::core::survey::Known| {
-            known.made.into_iter().for_each(|made| reads.note(key, made.readable_at));
+            known
+                .made
+                .into_iter()
+                .for_each(|made| reads.note(key, made.readable_at));
         };
-        statuses::of_asset(&mut tx, scope, upstream, "", note).await.map_err(stored)?;
+        statuses::of_asset(&mut tx, scope, upstream, "", note)
+            .await
+            .map_err(stored)?;
     }
     let mut known = Vec::new();
     let keep = |key: &str, status| known.extend(order.place(key).map(|place| (place, status)));
-    statuses::of_asset(&mut tx, scope, graph.name(asset), graph.code_version(asset), keep)
-        .await
-        .map_err(stored)?;
+    statuses::of_asset(
+        &mut tx,
+        scope,
+        graph.name(asset),
+        graph.code_version(asset),
+        keep,
+    )
+    .await
+    .map_err(stored)?;
     known.sort_unstable_by_key(|(place, _)| *place);
-    Ok(Survey { order, known, reads })
+    Ok(Survey {
+        order,
+        known,
+        reads,
+    })
 }
 
 fn begin(deployed: &Deployed, asset: u32, moment: &Moment) -> Result<(Order, Vec<Reads>), Refusal> {
     let maker = deployed.maker(asset);
     let links = deployed.task_links(maker);
-    let reads: Result<Vec<Reads>, Refusal> =
-        links.map(|link| Reads::of(deployed, maker, link, moment)).collect();
+    let reads: Result<Vec<Reads>, Refusal> = links
+        .map(|link| Reads::of(deployed, maker, link, moment))
+        .collect();
     Ok((Order::of(deployed, asset, moment)?, reads?))
 }

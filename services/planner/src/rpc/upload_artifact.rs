@@ -17,8 +17,12 @@ pub(super) async fn upload_artifact(
     planner: &Planner,
     mut messages: Streaming<UploadArtifactRequest>,
 ) -> Result<UploadArtifactResponse, Status> {
-    let missing =
-        || Error::bad_field("digest", "the stream is empty; the first message names digest and kind");
+    let missing = || {
+        Error::bad_field(
+            "digest",
+            "the stream is empty; the first message names digest and kind",
+        )
+    };
     let first = messages.message().await?.ok_or_else(missing)?;
     let scope = scope(&first)?;
     let (digest, kind) = head(&first)?;
@@ -35,35 +39,62 @@ pub(super) async fn upload_artifact(
         return Err(Error::new(Reason::DigestMismatch, sentence).into());
     }
     let byte_size = upload.bytes;
-    upload.finish(&dir.path(&scope, &digest)).await.map_err(failed)?;
+    upload
+        .finish(&dir.path(&scope, &digest))
+        .await
+        .map_err(failed)?;
     let mut tx = planner.begin(&scope).await?;
     let size = i64::try_from(byte_size).unwrap_or(i64::MAX);
-    let new = artifacts::keep(&mut tx, &scope, &digest, kind, size).await.map_err(stored)?;
+    let new = artifacts::keep(&mut tx, &scope, &digest, kind, size)
+        .await
+        .map_err(stored)?;
     tx.commit().await.map_err(stored)?;
-    Ok(UploadArtifactResponse { digest: digest.to_string(), byte_size, existed: !new })
+    Ok(UploadArtifactResponse {
+        digest: digest.to_string(),
+        byte_size,
+        existed: !new,
+    })
 }
 
 fn head(first: &UploadArtifactRequest) -> Result<(Digest, i16), Error> {
     let digest = first
         .digest
         .parse()
-        .map_err(|error: servo_model::ids::IdError| Error::bad_field("digest", error.to_string()))?;
-    let kind = ArtifactKind::try_from(first.kind).ok().filter(|kind| *kind != ArtifactKind::Unspecified);
+        .map_err(|error: servo_model::ids::IdError| {
+            Error::bad_field("digest", error.to_string())
+        })?;
+    let kind = ArtifactKind::try_from(first.kind)
+        .ok()
+        .filter(|kind| *kind != ArtifactKind::Unspecified);
     let kind = kind.and_then(|kind| i16::try_from(kind as i32).ok());
-    Ok((digest, kind.ok_or_else(|| Error::bad_field("kind", "is missing; say what the artifact is"))?))
+    Ok((
+        digest,
+        kind.ok_or_else(|| Error::bad_field("kind", "is missing; say what the artifact is"))?,
+    ))
 }
 
-async fn take(upload: &mut Upload, scope: &Scope, message: &UploadArtifactRequest) -> Result<(), Error> {
+async fn take(
+    upload: &mut Upload,
+    scope: &Scope,
+    message: &UploadArtifactRequest,
+) -> Result<(), Error> {
     if message.tenant != scope.tenant || message.workspace != scope.workspace {
-        return Err(Error::bad_field("workspace", "changes within the stream; keep to one"));
+        return Err(Error::bad_field(
+            "workspace",
+            "changes within the stream; keep to one",
+        ));
     }
     if message.chunk.len() > CHUNK_BYTES_MAX {
-        let sentence = format!("a chunk has {} bytes, {CHUNK_BYTES_MAX} are allowed", message.chunk.len());
+        let sentence = format!(
+            "a chunk has {} bytes, {CHUNK_BYTES_MAX} are allowed",
+            message.chunk.len()
+        );
         return Err(Error::new(Reason::MessageTooLarge, sentence));
     }
     let total = upload.bytes + message.chunk.len() as u64;
     if total > ARTIFACT_BYTES_MAX {
-        let sentence = format!("the artifact has {total} bytes or more, {ARTIFACT_BYTES_MAX} are allowed");
+        let sentence =
+            format!("the artifact has {total} bytes or more, {ARTIFACT_BYTES_MAX} are allowed");
         return Err(Error::new(Reason::MessageTooLarge, sentence));
     }
     upload.write(&message.chunk).await.map_err(failed)
@@ -71,5 +102,8 @@ async fn take(upload: &mut Upload, scope: &Scope, message: &UploadArtifactReques
 
 pub(super) fn failed(failure: std::io::Error) -> Error {
     error!(%failure, "the artifact directory cannot be used");
-    Error::new(Reason::DependencyUnavailable, "the artifact directory cannot be used just now; try again")
+    Error::new(
+        Reason::DependencyUnavailable,
+        "the artifact directory cannot be used just now; try again",
+    )
 }

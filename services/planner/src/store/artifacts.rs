@@ -13,8 +13,10 @@ pub(crate) async fn keep(
     kind: i16,
     byte_size: i64,
 ) -> Result<bool, StoreError> {
-    let statement =
-        scoped!("keep_artifact", scope).bind(digest.as_bytes().as_slice()).bind(kind).bind(byte_size);
+    let statement = scoped!("keep_artifact", scope)
+        .bind(digest.as_bytes().as_slice())
+        .bind(kind)
+        .bind(byte_size);
     Ok(tx.execute(statement).await? == 1)
 }
 
@@ -24,5 +26,6 @@ pub(crate) async fn find(
     scope: &Scope,
     digest: &Digest,
 ) -> Result<Option<(i16, i64)>, StoreError> {
-    tx.optional(scoped!("find_artifact", scope).bind(digest.as_bytes().as_slice())).await
+    tx.optional(scoped!("find_artifact", scope).bind(digest.as_bytes().as_slice()))
+        .await
 }

@@ -18,22 +18,37 @@ pub(crate) struct NewPlan {
 /// Stores all of them in one statement. Sorted, so that two callers with the same plans cannot wait for each other.
 pub(crate) async fn keep(store: &LoopStore, mut plans: Vec<NewPlan>) -> Result<(), StoreError> {
     plans.sort_unstable_by(|a, b| {
-        (&a.scope.tenant, &a.scope.workspace, a.id).cmp(&(&b.scope.tenant, &b.scope.workspace, b.id))
+        (&a.scope.tenant, &a.scope.workspace, a.id).cmp(&(
+            &b.scope.tenant,
+            &b.scope.workspace,
+            b.id,
+        ))
     });
     plans.dedup_by(|a, b| a.id == b.id && a.scope == b.scope);
     if plans.is_empty() {
         return Ok(());
     }
     let (tenants, workspaces) = columns(plans.iter().map(|plan| &plan.scope));
-    let ids: Vec<Vec<u8>> = plans.iter().map(|plan| plan.id.digest().as_bytes().to_vec()).collect();
+    let ids: Vec<Vec<u8>> = plans
+        .iter()
+        .map(|plan| plan.id.digest().as_bytes().to_vec())
+        .collect();
     let bytes: Vec<Vec<u8>> = plans.into_iter().map(|plan| plan.bytes).collect();
-    let statement =
-        query(include_str!("sql/keep_plans.sql")).bind(tenants).bind(workspaces).bind(ids).bind(bytes);
+    let statement = query(include_str!("sql/keep_plans.sql"))
+        .bind(tenants)
+        .bind(workspaces)
+        .bind(ids)
+        .bind(bytes);
     store.execute(statement).await.map(drop)
 }
 
-pub(crate) async fn find(tx: &mut Tx, scope: &Scope, id: &PlanId) -> Result<Option<Plan>, StoreError> {
+pub(crate) async fn find(
+    tx: &mut Tx,
+    scope: &Scope,
+    id: &PlanId,
+) -> Result<Option<Plan>, StoreError> {
     let statement = scoped!("find_plan", scope).bind(id.digest().as_bytes().as_slice());
     let row: Option<(Vec<u8>,)> = tx.optional(statement).await?;
-    row.map(|(bytes,)| Plan::decode(bytes.as_slice()).map_err(broken)).transpose()
+    row.map(|(bytes,)| Plan::decode(bytes.as_slice()).map_err(broken))
+        .transpose()
 }

@@ -18,8 +18,9 @@ pub(crate) async fn find(
     scope: &Scope,
     request_id: &str,
 ) -> Result<Option<FirstAnswer>, StoreError> {
-    let row: Option<(Vec<u8>, Vec<u8>)> =
-        tx.optional(scoped!("find_request", scope).bind(request_id)).await?;
+    let row: Option<(Vec<u8>, Vec<u8>)> = tx
+        .optional(scoped!("find_request", scope).bind(request_id))
+        .await?;
     Ok(row.map(|(body, answer)| FirstAnswer { body, answer }))
 }
 
@@ -31,13 +32,25 @@ pub(crate) async fn keep(
     body: &Digest,
     answer: &[u8],
 ) -> Result<bool, StoreError> {
-    let statement =
-        scoped!("keep_request", scope).bind(request_id).bind(body.as_bytes().as_slice()).bind(answer);
+    let statement = scoped!("keep_request", scope)
+        .bind(request_id)
+        .bind(body.as_bytes().as_slice())
+        .bind(answer);
     Ok(tx.execute(statement).await? == 1)
 }
 
 /// Answers how many were forgotten.
-pub(crate) async fn expire(store: &LoopStore, age: Duration, count: i64) -> Result<u64, StoreError> {
+pub(crate) async fn expire(
+    store: &LoopStore,
+    age: Duration,
+    count: i64,
+) -> Result<u64, StoreError> {
     let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
-    store.execute(query(include_str!("sql/expire_requests.sql")).bind(seconds).bind(count)).await
+    store
+        .execute(
+            query(include_str!("sql/expire_requests.sql"))
+                .bind(seconds)
+                .bind(count),
+        )
+        .await
 }

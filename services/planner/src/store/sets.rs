@@ -26,12 +26,23 @@ pub(crate) struct ValueRow {
 
 pub(crate) async fn lock(tx: &mut Tx, scope: &Scope, set: &str) -> Result<Set, StoreError> {
     let (version, last_ordinal, value_count) = tx.one(scoped!("lock_set", scope).bind(set)).await?;
-    Ok(Set { version, last_ordinal, value_count })
+    Ok(Set {
+        version,
+        last_ordinal,
+        value_count,
+    })
 }
 
-pub(crate) async fn change(tx: &mut Tx, scope: &Scope, name: &str, set: Set) -> Result<(), StoreError> {
+pub(crate) async fn change(
+    tx: &mut Tx,
+    scope: &Scope,
+    name: &str,
+    set: Set,
+) -> Result<(), StoreError> {
     let statement = scoped!("change_set", scope).bind(name).bind(set.version);
-    tx.execute(statement.bind(set.last_ordinal).bind(set.value_count)).await.map(drop)
+    tx.execute(statement.bind(set.last_ordinal).bind(set.value_count))
+        .await
+        .map(drop)
 }
 
 /// Answers those that were new.
@@ -42,7 +53,10 @@ pub(crate) async fn add(
     values: &[String],
     last_ordinal: i64,
 ) -> Result<Vec<String>, StoreError> {
-    let statement = scoped!("add_values", scope).bind(set).bind(values).bind(last_ordinal);
+    let statement = scoped!("add_values", scope)
+        .bind(set)
+        .bind(values)
+        .bind(last_ordinal);
     let rows: Vec<(String,)> = tx.all(statement).await?;
     Ok(rows.into_iter().map(|(value,)| value).collect())
 }
@@ -54,7 +68,9 @@ pub(crate) async fn remove(
     set: &str,
     values: &[String],
 ) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> = tx.all(scoped!("remove_values", scope).bind(set).bind(values)).await?;
+    let rows: Vec<(String,)> = tx
+        .all(scoped!("remove_values", scope).bind(set).bind(values))
+        .await?;
     Ok(rows.into_iter().map(|(value,)| value).collect())
 }
 
@@ -65,13 +81,26 @@ pub(crate) async fn list(
     after: i64,
     count: i64,
 ) -> Result<Vec<ValueRow>, StoreError> {
-    let rows = tx.all(scoped!("list_values", scope).bind(set).bind(after).bind(count)).await?;
-    let read = |(value, ordinal, created_at)| ValueRow { value, ordinal, created_at };
+    let rows = tx
+        .all(
+            scoped!("list_values", scope)
+                .bind(set)
+                .bind(after)
+                .bind(count),
+        )
+        .await?;
+    let read = |(value, ordinal, created_at)| ValueRow {
+        value,
+        ordinal,
+        created_at,
+    };
     Ok(rows.into_iter().map(read).collect())
 }
 
 pub(crate) async fn count(tx: &mut Tx, scope: &Scope, set: &str) -> Result<i64, StoreError> {
-    let row: Option<(i64,)> = tx.optional(scoped!("count_values", scope).bind(set)).await?;
+    let row: Option<(i64,)> = tx
+        .optional(scoped!("count_values", scope).bind(set))
+        .await?;
     Ok(row.map_or(0, |(count,)| count))
 }
 
@@ -85,8 +114,16 @@ pub(crate) async fn values(
         return Ok(BTreeMap::new());
     }
     let (tenants, workspaces) = columns(std::iter::repeat_n(scope, sets.len()));
-    let statement = query(include_str!("sql/find_sets.sql")).bind(tenants).bind(workspaces).bind(sets);
-    Ok(by_name(tx.all(statement).await?.into_iter().map(|(_, set, value): Row| (set, value))))
+    let statement = query(include_str!("sql/find_sets.sql"))
+        .bind(tenants)
+        .bind(workspaces)
+        .bind(sets);
+    Ok(by_name(
+        tx.all(statement)
+            .await?
+            .into_iter()
+            .map(|(_, set, value): Row| (set, value)),
+    ))
 }
 
 type Row = (i64, String, String);
@@ -101,7 +138,10 @@ pub(crate) async fn values_of_many(
     }
     let (tenants, workspaces) = columns(wanted.iter().map(|(scope, _)| scope));
     let sets: Vec<String> = wanted.iter().map(|(_, set)| set.clone()).collect();
-    let statement = query(include_str!("sql/find_sets.sql")).bind(tenants).bind(workspaces).bind(sets);
+    let statement = query(include_str!("sql/find_sets.sql"))
+        .bind(tenants)
+        .bind(workspaces)
+        .bind(sets);
     let rows: Vec<Row> = store.all(statement).await?;
     let mut lists: Vec<Vec<PartitionValue>> = vec![Vec::new(); wanted.len()];
     for (place, _, value) in rows {
@@ -116,7 +156,13 @@ pub(crate) async fn values_of_many(
 fn by_name(rows: impl Iterator<Item = (String, String)>) -> BTreeMap<String, ValueList> {
     let mut lists: BTreeMap<String, Vec<PartitionValue>> = BTreeMap::new();
     for (set, value) in rows {
-        lists.entry(set).or_default().push(PartitionValue::Text(value));
+        lists
+            .entry(set)
+            .or_default()
+            .push(PartitionValue::Text(value));
     }
-    lists.into_iter().map(|(set, values)| (set, ValueList::new(values))).collect()
+    lists
+        .into_iter()
+        .map(|(set, values)| (set, ValueList::new(values)))
+        .collect()
 }

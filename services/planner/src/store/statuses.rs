@@ -9,20 +9,50 @@ use super::{Scope, scoped};
 use crate::core::freshness::{Place, Status, Statuses, Version};
 use crate::core::survey::{Known, Made};
 
-type Row = (i64, Option<Timestamp>, Option<Timestamp>, Option<String>, i16);
+type Row = (
+    i64,
+    Option<Timestamp>,
+    Option<Timestamp>,
+    Option<String>,
+    i16,
+);
 
 macro_rules! select {
     ($wanted:expr) => {
         query(include_str!("sql/partition_statuses.sql"))
-            .bind($wanted.iter().map(|(scope, _)| scope.tenant.as_str()).collect::<Vec<_>>())
-            .bind($wanted.iter().map(|(scope, _)| scope.workspace.as_str()).collect::<Vec<_>>())
-            .bind($wanted.iter().map(|(_, place)| place.0.as_str()).collect::<Vec<_>>())
-            .bind($wanted.iter().map(|(_, place)| place.1.as_str()).collect::<Vec<_>>())
+            .bind(
+                $wanted
+                    .iter()
+                    .map(|(scope, _)| scope.tenant.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                $wanted
+                    .iter()
+                    .map(|(scope, _)| scope.workspace.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                $wanted
+                    .iter()
+                    .map(|(_, place)| place.0.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                $wanted
+                    .iter()
+                    .map(|(_, place)| place.1.as_str())
+                    .collect::<Vec<_>>(),
+            )
     };
 }
 
 /// Of one plan.
-pub(crate) async fn of_one(tx: &mut Tx, scope: &Scope, places: &[Place]) -> Result<Statuses, StoreError> {
+pub(crate) async fn of_one(
+    tx: &mut Tx,
+    scope: &Scope,
+    places: &[Place],
+) -> Result<Statuses, StoreError> {
     if places.is_empty() {
         return Ok(Statuses::new());
     }
@@ -49,7 +79,9 @@ pub(crate) async fn of_many(
     }
     let rows: Vec<Row> = loops.all(select!(wanted)).await?;
     for row in rows {
-        let Some(index) = index(&row).filter(|index| *index < wanted.len()) else { continue };
+        let Some(index) = index(&row).filter(|index| *index < wanted.len()) else {
+            continue;
+        };
         statuses[plan_of[index]].insert(wanted[index].1.clone(), status(row));
     }
     Ok(statuses)
@@ -66,7 +98,10 @@ fn status((_, recorded_at, readable_at, code, attempt): Row) -> Status {
         readable_at: readable_at.unix_us(),
         code: code.unwrap_or_default(),
     };
-    Status { made: recorded_at.zip(readable_at).map(version), failed: attempt == TaskState::Failed.code() }
+    Status {
+        made: recorded_at.zip(readable_at).map(version),
+        failed: attempt == TaskState::Failed.code(),
+    }
 }
 
 /// Partitions that a deployment looks at. Who has more has very many, and nobody waits for the exact number.
@@ -83,8 +118,14 @@ pub(crate) async fn count_stale(
         return Ok(0);
     }
     let (keys, versions): (Vec<String>, Vec<String>) = assets.into_iter().unzip();
-    let (count,): (i64,) =
-        tx.one(scoped!("count_stale", scope).bind(keys).bind(versions).bind(COUNTED_MAX)).await?;
+    let (count,): (i64,) = tx
+        .one(
+            scoped!("count_stale", scope)
+                .bind(keys)
+                .bind(versions)
+                .bind(COUNTED_MAX),
+        )
+        .await?;
     Ok(count.unsigned_abs())
 }
 
@@ -134,7 +175,14 @@ pub(crate) async fn of_asset(
                 same_code: code[index],
             });
             let failed = attempts[index] == TaskState::Failed.code();
-            each(key, Known { made, failed, quarantined: waits[index] });
+            each(
+                key,
+                Known {
+                    made,
+                    failed,
+                    quarantined: waits[index],
+                },
+            );
         }
         if (keys.len() as i64) < PARTITIONS_PER_READ {
             return Ok(());
@@ -145,7 +193,11 @@ pub(crate) async fn of_asset(
 }
 
 /// Since when readers get those that were approved, by partition.
-async fn approved(tx: &mut Tx, scope: &Scope, asset: &str) -> Result<HashMap<String, Timestamp>, StoreError> {
+async fn approved(
+    tx: &mut Tx,
+    scope: &Scope,
+    asset: &str,
+) -> Result<HashMap<String, Timestamp>, StoreError> {
     let select = query(include_str!("sql/approved_versions.sql"))
         .bind(scope.tenant.clone())
         .bind(scope.workspace.clone())

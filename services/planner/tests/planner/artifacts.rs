@@ -7,7 +7,9 @@ use servo_proto::v1::{
 };
 use tonic::{Response, Status};
 
-use crate::support::{TENANT, WORKSPACE, World, by_user, by_user_of, chain, deploy_request, refused};
+use crate::support::{
+    TENANT, WORKSPACE, World, by_user, by_user_of, chain, deploy_request, refused,
+};
 
 async fn upload(
     world: &World,
@@ -23,7 +25,10 @@ async fn upload(
         chunk: chunk.to_vec().into(),
     };
     let messages: Vec<UploadArtifactRequest> = chunks.iter().map(message).collect();
-    world.client().upload_artifact(by_user(futures::stream::iter(messages))).await
+    world
+        .client()
+        .upload_artifact(by_user(futures::stream::iter(messages)))
+        .await
 }
 
 fn download(tenant: &str, digest: &str, offset: u64) -> DownloadArtifactRequest {
@@ -41,36 +46,79 @@ async fn what_is_uploaded_comes_back_to_its_own_tenant() {
     let (head, tail) = (vec![1u8; 1 << 20], vec![2u8; 1000]);
     let digest = Digest::of([head.as_slice(), tail.as_slice()].concat()).to_string();
     let archive = ArtifactKind::SourceArchive;
-    let first = upload(&world, &digest, archive, &[&head, &tail]).await.unwrap().into_inner();
+    let first = upload(&world, &digest, archive, &[&head, &tail])
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!((first.byte_size, first.existed), ((1 << 20) + 1000, false));
-    assert!(upload(&world, &digest, archive, &[&head, &tail]).await.unwrap().into_inner().existed);
+    assert!(
+        upload(&world, &digest, archive, &[&head, &tail])
+            .await
+            .unwrap()
+            .into_inner()
+            .existed
+    );
 
     let mut client = world.client();
-    let stream = client.download_artifact(by_user(download(TENANT, &digest, 1 << 20))).await.unwrap();
-    let messages: Vec<_> = stream.into_inner().map(|message| message.unwrap()).collect().await;
+    let stream = client
+        .download_artifact(by_user(download(TENANT, &digest, 1 << 20)))
+        .await
+        .unwrap();
+    let messages: Vec<_> = stream
+        .into_inner()
+        .map(|message| message.unwrap())
+        .collect()
+        .await;
     assert_eq!(messages[0].total_size, (1 << 20) + 1000);
-    let bytes: Vec<u8> = messages.iter().flat_map(|message| message.chunk.to_vec()).collect();
+    let bytes: Vec<u8> = messages
+        .iter()
+        .flat_map(|message| message.chunk.to_vec())
+        .collect();
     assert_eq!(bytes, tail);
-    let foreign = client.download_artifact(by_user_of("other", download("other", &digest, 0))).await;
-    assert_eq!(servo_mesh::error::reason_of(&foreign.err().unwrap()), Some(Reason::ArtifactNotFound));
+    let foreign = client
+        .download_artifact(by_user_of("other", download("other", &digest, 0)))
+        .await;
+    assert_eq!(
+        servo_mesh::error::reason_of(&foreign.err().unwrap()),
+        Some(Reason::ArtifactNotFound)
+    );
 }
 
 #[tokio::test]
 async fn bytes_that_are_not_what_they_claim_are_not_kept() {
     let world = World::start().await;
-    let (digest, archive) = (Digest::of("something else").to_string(), ArtifactKind::SourceArchive);
+    let (digest, archive) = (
+        Digest::of("something else").to_string(),
+        ArtifactKind::SourceArchive,
+    );
     refused(
         upload(&world, &digest, archive, &[b"bytes"]).await,
         Reason::DigestMismatch,
         "nothing was stored",
     );
-    refused(upload(&world, "x", archive, &[b"bytes"]).await, Reason::InvalidField, "digest");
+    refused(
+        upload(&world, "x", archive, &[b"bytes"]).await,
+        Reason::InvalidField,
+        "digest",
+    );
     let kindless = upload(&world, &digest, ArtifactKind::Unspecified, &[b"bytes"]).await;
     refused(kindless, Reason::InvalidField, "kind");
     let large = vec![0u8; (1 << 20) + 1];
-    refused(upload(&world, &digest, archive, &[&large]).await, Reason::MessageTooLarge, "a chunk has");
-    let left: Vec<_> =
-        std::fs::read_dir(world.dir.path().join("artifacts").join(TENANT).join(WORKSPACE)).unwrap().collect();
+    refused(
+        upload(&world, &digest, archive, &[&large]).await,
+        Reason::MessageTooLarge,
+        "a chunk has",
+    );
+    let left: Vec<_> = std::fs::read_dir(
+        world
+            .dir
+            .path()
+            .join("artifacts")
+            .join(TENANT)
+            .join(WORKSPACE),
+    )
+    .unwrap()
+    .collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -80,14 +128,23 @@ async fn code_must_be_there_before_it_is_deployed() {
     let digest = Digest::of("code").to_string();
     let mut manifest = chain();
     let archive = ArtifactKind::SourceArchive;
-    manifest.artifact =
-        Some(CodeArtifact { digest: digest.clone(), kind: archive.into(), ..Default::default() });
+    manifest.artifact = Some(CodeArtifact {
+        digest: digest.clone(),
+        kind: archive.into(),
+        ..Default::default()
+    });
     let mut client = world.client();
-    let early = client.deploy(by_user(deploy_request("r", manifest.clone()))).await;
+    let early = client
+        .deploy(by_user(deploy_request("r", manifest.clone())))
+        .await;
     refused(early, Reason::ArtifactNotFound, "upload it first");
     upload(&world, &digest, archive, &[b"code"]).await.unwrap();
-    let deployment =
-        client.deploy(by_user(deploy_request("r", manifest))).await.unwrap().into_inner().deployment;
+    let deployment = client
+        .deploy(by_user(deploy_request("r", manifest)))
+        .await
+        .unwrap()
+        .into_inner()
+        .deployment;
     assert_eq!(deployment.unwrap().artifact_digest, digest);
 }
 
@@ -102,20 +159,40 @@ async fn a_manifest_may_come_as_an_artifact() {
         ..deploy_request("r", Default::default())
     };
     let mut client = world.client();
-    let early = client.deploy(by_user(by_uri(format!("artifact:{digest}"), &digest))).await;
+    let early = client
+        .deploy(by_user(by_uri(format!("artifact:{digest}"), &digest)))
+        .await;
     refused(early, Reason::ArtifactNotFound, "manifest_uri");
-    upload(&world, &digest, ArtifactKind::Manifest, &[json]).await.unwrap();
+    upload(&world, &digest, ArtifactKind::Manifest, &[json])
+        .await
+        .unwrap();
     let other = Digest::of("other").to_string();
-    let mixed = client.deploy(by_user(by_uri(format!("artifact:{digest}"), &other))).await;
+    let mixed = client
+        .deploy(by_user(by_uri(format!("artifact:{digest}"), &other)))
+        .await;
     refused(mixed, Reason::DigestMismatch, "different digests");
-    let file = client.deploy(by_user(by_uri("file:///etc/passwd".into(), &digest))).await;
+    let file = client
+        .deploy(by_user(by_uri("file:///etc/passwd".into(), &digest)))
+        .await;
     refused(file, Reason::InvalidField, "manifest_uri");
-    let answer = client.deploy(by_user(by_uri(format!("artifact:{digest}"), &digest))).await.unwrap();
+    let answer = client
+        .deploy(by_user(by_uri(format!("artifact:{digest}"), &digest)))
+        .await
+        .unwrap();
     assert_eq!(answer.into_inner().deployment.unwrap().asset_count, 1);
 
     let broken = br#"{"format": 1, "assets": [{"key": 3}]}"#;
     let digest = Digest::of(broken).to_string();
-    upload(&world, &digest, ArtifactKind::Manifest, &[broken]).await.unwrap();
-    let broken = DeployRequest { request_id: "r2".into(), ..by_uri(format!("artifact:{digest}"), &digest) };
-    refused(client.deploy(by_user(broken)).await, Reason::ManifestInvalid, "no JSON form");
+    upload(&world, &digest, ArtifactKind::Manifest, &[broken])
+        .await
+        .unwrap();
+    let broken = DeployRequest {
+        request_id: "r2".into(),
+        ..by_uri(format!("artifact:{digest}"), &digest)
+    };
+    refused(
+        client.deploy(by_user(broken)).await,
+        Reason::ManifestInvalid,
+        "no JSON form",
+    );
 }

@@ -2,14 +2,18 @@ use prost::Message;
 use servo_mesh::Reason;
 use servo_proto::v1::plan_result::Result as Outcome;
 use servo_proto::v1::{
-    GetPlanRequest, MakePlansRequest, Plan, PlanOrder, PlanRefusal, PlanRunRequest, RunSpec, StoredPlan,
+    GetPlanRequest, MakePlansRequest, Plan, PlanOrder, PlanRefusal, PlanRunRequest, RunSpec,
+    StoredPlan,
 };
 use sqlx::{Connection, PgConnection};
 
 use crate::support::{TENANT, WORKSPACE, World, by_user, by_user_of, chain, refused};
 
 fn spec(selection: &[&str]) -> RunSpec {
-    RunSpec { selection: selection.iter().map(ToString::to_string).collect(), ..Default::default() }
+    RunSpec {
+        selection: selection.iter().map(ToString::to_string).collect(),
+        ..Default::default()
+    }
 }
 
 fn order(selection: &[&str]) -> PlanOrder {
@@ -22,8 +26,17 @@ fn order(selection: &[&str]) -> PlanOrder {
 }
 
 async fn make(world: &World, orders: Vec<PlanOrder>) -> Vec<Outcome> {
-    let answer = world.scheduler().make_plans(MakePlansRequest { orders }).await.unwrap().into_inner();
-    answer.results.into_iter().map(|result| result.result.unwrap()).collect()
+    let answer = world
+        .scheduler()
+        .make_plans(MakePlansRequest { orders })
+        .await
+        .unwrap()
+        .into_inner();
+    answer
+        .results
+        .into_iter()
+        .map(|result| result.result.unwrap())
+        .collect()
 }
 
 #[track_caller]
@@ -46,10 +59,17 @@ fn refusal(outcome: &Outcome) -> &PlanRefusal {
 async fn plans_are_stored_once_under_their_ids() {
     let world = World::start().await;
     world.deploy(chain()).await;
-    let outcomes = make(&world, vec![order(&["*"]), order(&["n/a"]), order(&["n.*"])]).await;
+    let outcomes = make(
+        &world,
+        vec![order(&["*"]), order(&["n/a"]), order(&["n.*"])],
+    )
+    .await;
     let (whole, part, again) = (plan(&outcomes[0]), plan(&outcomes[1]), plan(&outcomes[2]));
     assert_eq!((whole.task_count, part.task_count), (3, 1));
-    assert_eq!(whole.plan_id, again.plan_id, "the same tasks are the same plan");
+    assert_eq!(
+        whole.plan_id, again.plan_id,
+        "the same tasks are the same plan"
+    );
     assert_ne!(whole.plan_id, part.plan_id);
     assert_eq!(world.count("plans").await, 2);
     let repeated = make(&world, vec![order(&["*"])]).await;
@@ -57,14 +77,19 @@ async fn plans_are_stored_once_under_their_ids() {
     assert_eq!(world.count("plans").await, 2);
 
     // What other services read from the table is the plan itself.
-    let mut connection = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+    let mut connection = PgConnection::connect(&world.database.admin_url())
+        .await
+        .unwrap();
     let bytes: Vec<u8> =
         sqlx::query_scalar("SELECT plan FROM planner.plans WHERE encode(plan_id, 'hex') = $1")
             .bind(&whole.plan_id)
             .fetch_one(&mut connection)
             .await
             .unwrap();
-    assert_eq!(Some(&Plan::decode(bytes.as_slice()).unwrap()), whole.plan.as_ref());
+    assert_eq!(
+        Some(&Plan::decode(bytes.as_slice()).unwrap()),
+        whole.plan.as_ref()
+    );
 }
 
 #[tokio::test]
@@ -83,11 +108,16 @@ async fn single_orders_are_refused_beside_others() {
         of(|order| order.spec = None),
         of(|order| order.max_tasks = 2),
         of(|order| order.spec.as_mut().unwrap().selection = vec!["n/z".into()]),
-        of(|order| order.spec.as_mut().unwrap().deployment_id = "01JCZX5RA0000000000000000A".into()),
+        of(|order| {
+            order.spec.as_mut().unwrap().deployment_id = "01JCZX5RA0000000000000000A".into()
+        }),
         of(|order| order.only_task_keys = vec!["n/b:materialize".into()]),
     ];
     let outcomes = make(&world, orders).await;
-    let reasons: Vec<Reason> = outcomes[..7].iter().map(|outcome| refusal(outcome).reason()).collect();
+    let reasons: Vec<Reason> = outcomes[..7]
+        .iter()
+        .map(|outcome| refusal(outcome).reason())
+        .collect();
     let expected = [
         Reason::DeploymentNotFound,
         Reason::InvalidField,
@@ -117,9 +147,18 @@ async fn many_orders_are_planned_together() {
     let outcomes = make(&world, orders.clone()).await;
     assert!(outcomes.iter().all(|outcome| plan(outcome).task_count == 3));
     assert_eq!(world.count("plans").await, 256);
-    let too_many = MakePlansRequest { orders: [orders, vec![order(&["*"])]].concat() };
-    refused(world.scheduler().make_plans(too_many).await, Reason::InvalidField, "257 orders");
-    let by_hand = world.client().make_plans(by_user(MakePlansRequest::default())).await;
+    let too_many = MakePlansRequest {
+        orders: [orders, vec![order(&["*"])]].concat(),
+    };
+    refused(
+        world.scheduler().make_plans(too_many).await,
+        Reason::InvalidField,
+        "257 orders",
+    );
+    let by_hand = world
+        .client()
+        .make_plans(by_user(MakePlansRequest::default()))
+        .await;
     refused(by_hand, Reason::CallerNotAllowed, "");
 }
 
@@ -136,15 +175,36 @@ async fn a_dry_run_stores_nothing_and_compares() {
         compare_plan_id: compare.into(),
     };
     let mut client = world.client();
-    let answer =
-        client.plan_run(by_user(dry(&["*"], &plan(&stored[0]).plan_id, 2))).await.unwrap().into_inner();
-    assert_eq!((answer.task_count, answer.plan.unwrap().tasks.len()), (3, 2));
-    assert_eq!(answer.diff.unwrap().added_task_keys, ["n/b:materialize", "n/c:materialize"]);
+    let answer = client
+        .plan_run(by_user(dry(&["*"], &plan(&stored[0]).plan_id, 2)))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (answer.task_count, answer.plan.unwrap().tasks.len()),
+        (3, 2)
+    );
+    assert_eq!(
+        answer.diff.unwrap().added_task_keys,
+        ["n/b:materialize", "n/c:materialize"]
+    );
     assert_eq!(world.count("plans").await, 1);
-    let same = client.plan_run(by_user(dry(&["n/a"], "", 0))).await.unwrap().into_inner();
+    let same = client
+        .plan_run(by_user(dry(&["n/a"], "", 0)))
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(same.plan.unwrap().plan_id, plan(&stored[0]).plan_id);
-    refused(client.plan_run(by_user(dry(&["n/a"], "nonsense", 0))).await, Reason::PlanNotFound, "sha256");
-    refused(client.plan_run(by_user(dry(&["n/x"], "", 0))).await, Reason::AssetNotFound, "did you mean");
+    refused(
+        client.plan_run(by_user(dry(&["n/a"], "nonsense", 0))).await,
+        Reason::PlanNotFound,
+        "sha256",
+    );
+    refused(
+        client.plan_run(by_user(dry(&["n/x"], "", 0))).await,
+        Reason::AssetNotFound,
+        "did you mean",
+    );
 }
 
 #[tokio::test]
@@ -161,12 +221,31 @@ async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
         page_token: token.into(),
     };
     let mut client = world.client();
-    let first = client.get_plan(by_user(get(TENANT, ""))).await.unwrap().into_inner();
-    assert_eq!((first.task_count, first.first_ordinal, first.plan.unwrap().tasks.len()), (3, 0, 2));
-    let second = client.get_plan(by_user(get(TENANT, &first.next_page_token))).await.unwrap().into_inner();
+    let first = client
+        .get_plan(by_user(get(TENANT, "")))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (
+            first.task_count,
+            first.first_ordinal,
+            first.plan.unwrap().tasks.len()
+        ),
+        (3, 0, 2)
+    );
+    let second = client
+        .get_plan(by_user(get(TENANT, &first.next_page_token)))
+        .await
+        .unwrap()
+        .into_inner();
     let tasks = second.plan.unwrap().tasks;
     assert_eq!(
-        (second.first_ordinal, tasks[0].task_key.as_str(), tasks[0].upstream[0]),
+        (
+            second.first_ordinal,
+            tasks[0].task_key.as_str(),
+            tasks[0].upstream[0]
+        ),
         (2, "n/c:materialize", 1)
     );
     assert!(second.next_page_token.is_empty());
@@ -179,7 +258,9 @@ async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
 
 /// As the scheduler's fold would write it: `asset` materialised at `second`.
 async fn materialized(world: &World, asset: &str, second: f64) {
-    let mut connection = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+    let mut connection = PgConnection::connect(&world.database.admin_url())
+        .await
+        .unwrap();
     sqlx::query(
         "INSERT INTO scheduler.partitions (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
              attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
@@ -198,7 +279,10 @@ async fn materialized(world: &World, asset: &str, second: f64) {
 async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
     let world = World::start().await;
     world.deploy(chain()).await;
-    let current = || RunSpec { skip_up_to_date: true, ..spec(&["*"]) };
+    let current = || RunSpec {
+        skip_up_to_date: true,
+        ..spec(&["*"])
+    };
     let preview = async || {
         let request = PlanRunRequest {
             tenant: TENANT.into(),
@@ -206,7 +290,12 @@ async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
             spec: Some(current()),
             ..Default::default()
         };
-        world.client().plan_run(by_user(request)).await.unwrap().into_inner()
+        world
+            .client()
+            .plan_run(by_user(request))
+            .await
+            .unwrap()
+            .into_inner()
     };
     assert_eq!(preview().await.up_to_date_count, 0);
     materialized(&world, "n/a", 1.0).await;
@@ -214,7 +303,13 @@ async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
     let shown = preview().await;
     assert_eq!((shown.task_count, shown.up_to_date_count), (3, 2));
     // The orders of one call do not see each other's partitions, and a plain one sees none.
-    let orders = vec![PlanOrder { spec: Some(current()), ..order(&[]) }, order(&["*"])];
+    let orders = vec![
+        PlanOrder {
+            spec: Some(current()),
+            ..order(&[])
+        },
+        order(&["*"]),
+    ];
     let outcomes = make(&world, orders).await;
     assert_eq!(plan(&outcomes[0]).plan_id, shown.plan.unwrap().plan_id);
     assert_ne!(plan(&outcomes[0]).plan_id, plan(&outcomes[1]).plan_id);

@@ -1,13 +1,15 @@
 //! A planner with a database of its own, called as the gateway and as the scheduler.
 
 use servo_local::{Ca, Issue, TestDatabase, free_port};
-use servo_mesh::{Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources};
+use servo_mesh::{
+    Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources,
+};
 use servo_model::Service;
 use servo_proto::v1::code_ref::Target;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::{
-    AssetDefinition, CodeRef, Dependency, DeployRequest, DeployResponse, GetDeploymentRequest, Handler,
-    Manifest, deploy_request,
+    AssetDefinition, CodeRef, Dependency, DeployRequest, DeployResponse, GetDeploymentRequest,
+    Handler, Manifest, deploy_request,
 };
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
@@ -37,7 +39,12 @@ impl World {
                 .unwrap();
         }
         let database = TestDatabase::create().await.unwrap();
-        let world = World { dir, database, port: free_port().unwrap(), shutdown: Shutdown::new() };
+        let world = World {
+            dir,
+            database,
+            port: free_port().unwrap(),
+            shutdown: Shutdown::new(),
+        };
         let (url, password) = (world.database.service_url(), world.database.password());
         let artifacts = world.dir.path().join("artifacts");
         let sources = world
@@ -47,7 +54,10 @@ impl World {
             .set("database.password", password)
             .set("planner.artifacts", artifacts.display());
         let settings = read(Service::Planner, &sources);
-        tokio::spawn(servo_planner::start(Mesh::new(settings, world.shutdown.clone())));
+        tokio::spawn(servo_planner::start(Mesh::new(
+            settings,
+            world.shutdown.clone(),
+        )));
         world.until_it_answers().await;
         world
     }
@@ -94,7 +104,9 @@ impl World {
 
     /// As a superuser, for looking behind the API.
     pub(crate) async fn count(&self, table: &'static str) -> i64 {
-        let mut connection = PgConnection::connect(&self.database.admin_url()).await.unwrap();
+        let mut connection = PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap();
         let sql = match table {
             "deployments" => "SELECT count(*) FROM planner.deployments",
             "manifests" => "SELECT count(*) FROM planner.manifests",
@@ -103,12 +115,19 @@ impl World {
             "values" => "SELECT count(*) FROM planner.partition_values",
             other => panic!("no query for {other}"),
         };
-        sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+        sqlx::query_scalar(sql)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn deploy(&self, manifest: Manifest) -> DeployResponse {
         let request = deploy_request(&format!("deploy-{}", rand::random::<u64>()), manifest);
-        self.client().deploy(by_user(request)).await.unwrap().into_inner()
+        self.client()
+            .deploy(by_user(request))
+            .await
+            .unwrap()
+            .into_inner()
     }
 }
 
@@ -119,7 +138,9 @@ impl Drop for World {
 }
 
 fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> Settings<C> {
-    Settings::read(service, sources).map_err(|fault: Fault| fault.to_string()).unwrap()
+    Settings::read(service, sources)
+        .map_err(|fault: Fault| fault.to_string())
+        .unwrap()
 }
 
 /// A request of a user of the tenant, as the gateway passes it on.
@@ -152,23 +173,40 @@ pub(crate) fn deploy_request(request_id: &str, manifest: Manifest) -> DeployRequ
 }
 
 pub(crate) fn manifest(assets: Vec<AssetDefinition>) -> Manifest {
-    Manifest { format: 1, assets, ..Default::default() }
+    Manifest {
+        format: 1,
+        assets,
+        ..Default::default()
+    }
 }
 
 pub(crate) fn asset(key: &str, upstream: &[&str]) -> AssetDefinition {
-    let dependency = |upstream: &&str| Dependency { upstream: (*upstream).to_owned(), ..Default::default() };
-    let handler = Handler { name: "noop".to_owned(), config_json: String::new() };
+    let dependency = |upstream: &&str| Dependency {
+        upstream: (*upstream).to_owned(),
+        ..Default::default()
+    };
+    let handler = Handler {
+        name: "noop".to_owned(),
+        config_json: String::new(),
+    };
     AssetDefinition {
         key: key.to_owned(),
         dependencies: upstream.iter().map(dependency).collect(),
-        code: Some(CodeRef { target: Some(Target::Handler(handler)), ..Default::default() }),
+        code: Some(CodeRef {
+            target: Some(Target::Handler(handler)),
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }
 
 /// a -> b -> c
 pub(crate) fn chain() -> Manifest {
-    manifest(vec![asset("n/a", &[]), asset("n/b", &["n/a"]), asset("n/c", &["n/b"])])
+    manifest(vec![
+        asset("n/a", &[]),
+        asset("n/b", &["n/a"]),
+        asset("n/c", &["n/b"]),
+    ])
 }
 
 /// The call is refused for this reason, with a message that says `part`.
@@ -179,7 +217,15 @@ pub(crate) fn refused<T: std::fmt::Debug>(
     part: &str,
 ) -> Status {
     let status = answer.unwrap_err();
-    assert_eq!(servo_mesh::error::reason_of(&status), Some(reason), "{status:?}");
-    assert!(status.message().contains(part), "`{part}` is missing in: {}", status.message());
+    assert_eq!(
+        servo_mesh::error::reason_of(&status),
+        Some(reason),
+        "{status:?}"
+    );
+    assert!(
+        status.message().contains(part),
+        "`{part}` is missing in: {}",
+        status.message()
+    );
     status
 }

@@ -15,19 +15,28 @@ use crate::support::{TENANT, WORKSPACE, World, asset, manifest, refused};
 const SIDE: usize = 150;
 
 fn grid(key: &str, upstream: &[&str]) -> AssetDefinition {
-    let values =
-        StaticValues { values: (0..SIDE).map(|n| format!("v{n:04}")).collect(), ..Default::default() };
+    let values = StaticValues {
+        values: (0..SIDE).map(|n| format!("v{n:04}")).collect(),
+        ..Default::default()
+    };
     let dimension = |name: &str| PartitionDimension {
         name: name.to_owned(),
         values: Some(Values::Fixed(values.clone())),
     };
-    let partitions = PartitionsDefinition { dimensions: vec![dimension("x"), dimension("y")] };
-    AssetDefinition { partitions: Some(partitions), ..asset(key, upstream) }
+    let partitions = PartitionsDefinition {
+        dimensions: vec![dimension("x"), dimension("y")],
+    };
+    AssetDefinition {
+        partitions: Some(partitions),
+        ..asset(key, upstream)
+    }
 }
 
 /// Versions of the partitions whose x lies in between, made at an hour of the same day.
 async fn made(world: &World, asset: &str, from: usize, until: usize, hour: i32) {
-    let mut connection = PgConnection::connect(&world.database.admin_url()).await.unwrap();
+    let mut connection = PgConnection::connect(&world.database.admin_url())
+        .await
+        .unwrap();
     let sql = "INSERT INTO scheduler.partitions (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
             attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
         SELECT $1, $2, $3, format('x=s:v%s,y=s:v%s', lpad(x::text, 4, '0'), lpad(y::text, 4, '0')), id,
@@ -51,7 +60,12 @@ async fn made(world: &World, asset: &str, from: usize, until: usize, hour: i32) 
 /// `n/grid` reads `n/base`: its first third was made after it, its second third before.
 async fn two_thirds_made() -> World {
     let world = World::start().await;
-    world.deploy(manifest(vec![grid("n/base", &[]), grid("n/grid", &["n/base"])])).await;
+    world
+        .deploy(manifest(vec![
+            grid("n/base", &[]),
+            grid("n/grid", &["n/base"]),
+        ]))
+        .await;
     made(&world, "n/base", 0, SIDE, 10).await;
     made(&world, "n/grid", 0, 2 * SIDE / 3, 11).await;
     made(&world, "n/base", SIDE / 3, 2 * SIDE / 3, 12).await;
@@ -70,7 +84,12 @@ fn summarize(asset_key: &str, in_progress: &[&str]) -> SummarizePartitionsReques
 
 fn stretch(stretch: &PartitionStretch) -> (&str, &str, PartitionState, u64) {
     assert_eq!(stretch.counts.len(), 1, "nothing was merged");
-    (&stretch.first_key, &stretch.last_key, stretch.counts[0].state(), stretch.counts[0].count)
+    (
+        &stretch.first_key,
+        &stretch.last_key,
+        stretch.counts[0].state(),
+        stretch.counts[0].count,
+    )
 }
 
 #[tokio::test]
@@ -78,26 +97,58 @@ async fn all_partitions_of_an_asset_are_summed_up() {
     use PartitionState::{InProgress, Missing, Stale, UpToDate};
     let world = two_thirds_made().await;
     let asked = summarize("n/grid", &["x=s:v0000,y=s:v0000", "x=s:gone,y=s:v0000"]);
-    let found = world.scheduler().summarize_partitions(asked).await.unwrap().into_inner();
+    let found = world
+        .scheduler()
+        .summarize_partitions(asked)
+        .await
+        .unwrap()
+        .into_inner();
     let third = (SIDE * SIDE / 3) as u64;
     assert_eq!(found.total, 3 * third);
-    let counts: Vec<(PartitionState, u64)> =
-        found.counts.iter().map(|count| (count.state(), count.count)).collect();
-    assert_eq!(counts, [(Missing, third), (InProgress, 1), (UpToDate, third - 1), (Stale, third)]);
+    let counts: Vec<(PartitionState, u64)> = found
+        .counts
+        .iter()
+        .map(|count| (count.state(), count.count))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            (Missing, third),
+            (InProgress, 1),
+            (UpToDate, third - 1),
+            (Stale, third)
+        ]
+    );
     let stretches: Vec<_> = found.stretches.iter().map(stretch).collect();
     assert_eq!(
         stretches,
         [
             ("x=s:v0000,y=s:v0000", "x=s:v0000,y=s:v0000", InProgress, 1),
-            ("x=s:v0000,y=s:v0001", "x=s:v0049,y=s:v0149", UpToDate, third - 1),
+            (
+                "x=s:v0000,y=s:v0001",
+                "x=s:v0049,y=s:v0149",
+                UpToDate,
+                third - 1
+            ),
             ("x=s:v0050,y=s:v0000", "x=s:v0099,y=s:v0149", Stale, third),
             ("x=s:v0100,y=s:v0000", "x=s:v0149,y=s:v0149", Missing, third),
         ]
     );
-    let merged = SummarizePartitionsRequest { max_stretches: 2, ..summarize("n/grid", &[]) };
-    let merged = world.scheduler().summarize_partitions(merged).await.unwrap().into_inner();
+    let merged = SummarizePartitionsRequest {
+        max_stretches: 2,
+        ..summarize("n/grid", &[])
+    };
+    let merged = world
+        .scheduler()
+        .summarize_partitions(merged)
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(merged.stretches.len(), 2);
-    let none = world.scheduler().summarize_partitions(summarize("n/gird", &[])).await;
+    let none = world
+        .scheduler()
+        .summarize_partitions(summarize("n/gird", &[]))
+        .await;
     refused(none, Reason::AssetNotFound, "n/grid");
 }
 
@@ -122,24 +173,56 @@ async fn stale_partitions_are_found_page_by_page() {
     let world = two_thirds_made().await;
     let mut scheduler = world.scheduler();
     let any = StaleReason::Unspecified;
-    let first = scheduler.find_stale_partitions(find(&[], "", any)).await.unwrap().into_inner();
+    let first = scheduler
+        .find_stale_partitions(find(&[], "", any))
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(first.total, (SIDE * SIDE / 3) as u64);
     assert_eq!(keys(&first), ("x=s:v0050,y=s:v0000", "x=s:v0050,y=s:v0099"));
     let staleness = first.partitions[0].staleness.as_ref().unwrap();
     let cause = &staleness.causes[0];
-    assert_eq!((cause.reason(), cause.asset_key.as_str()), (StaleReason::UpstreamChanged, "n/base"));
+    assert_eq!(
+        (cause.reason(), cause.asset_key.as_str()),
+        (StaleReason::UpstreamChanged, "n/base")
+    );
     assert_eq!(cause.partition_key, "x=s:v0050,y=s:v0000");
     // 2026-01-01T12:00:00Z, when what it reads came.
     assert_eq!(staleness.stale_since.unwrap().seconds, 1_767_268_800);
     let next = find(&[], &first.next_page_token, any);
-    let second = scheduler.find_stale_partitions(next).await.unwrap().into_inner();
-    assert_eq!(keys(&second), ("x=s:v0050,y=s:v0100", "x=s:v0051,y=s:v0049"));
+    let second = scheduler
+        .find_stale_partitions(next)
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        keys(&second),
+        ("x=s:v0050,y=s:v0100", "x=s:v0051,y=s:v0049")
+    );
 
-    let base = scheduler.find_stale_partitions(find(&["n/base"], "", any)).await.unwrap().into_inner();
+    let base = scheduler
+        .find_stale_partitions(find(&["n/base"], "", any))
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!((base.total, base.partitions.len()), (0, 0));
     let by_code = find(&[], "", StaleReason::CodeChanged);
-    assert_eq!(scheduler.find_stale_partitions(by_code).await.unwrap().into_inner().total, 0);
-    let unknown = scheduler.find_stale_partitions(find(&["n/x"], "", any)).await;
+    assert_eq!(
+        scheduler
+            .find_stale_partitions(by_code)
+            .await
+            .unwrap()
+            .into_inner()
+            .total,
+        0
+    );
+    let unknown = scheduler
+        .find_stale_partitions(find(&["n/x"], "", any))
+        .await;
     refused(unknown, Reason::AssetNotFound, "n/x");
-    refused(scheduler.find_stale_partitions(find(&[], "x", any)).await, Reason::InvalidPageToken, "");
+    refused(
+        scheduler.find_stale_partitions(find(&[], "x", any)).await,
+        Reason::InvalidPageToken,
+        "",
+    );
 }

@@ -19,15 +19,24 @@ pub(crate) fn normal(budget: &Budget, list_currency: &str) -> Result<Budget, Bad
     check_selection(&budget.selection)?;
     currency("budget.currency", &budget.currency)?;
     if budget.currency != list_currency {
-        let sentence = format!("is {}, the price list's is {list_currency}; write that", budget.currency);
+        let sentence = format!(
+            "is {}, the price list's is {list_currency}; write that",
+            budget.currency
+        );
         return Err(BadField::new("budget.currency", sentence));
     }
     if i64::try_from(budget.limit_micros).is_err() {
-        return Err(BadField::new("budget.limit_micros", "is more than 9223372036854775807"));
+        return Err(BadField::new(
+            "budget.limit_micros",
+            "is more than 9223372036854775807",
+        ));
     }
     let period = known(budget.period, "budget.period", BudgetPeriod::try_from)?;
     if period == BudgetPeriod::Unspecified {
-        return Err(BadField::new("budget.period", "is missing; write DAY, MONTH or TOTAL"));
+        return Err(BadField::new(
+            "budget.period",
+            "is missing; write DAY, MONTH or TOTAL",
+        ));
     }
     let action = match known(budget.action, "budget.action", BudgetAction::try_from)? {
         BudgetAction::Unspecified => BudgetAction::Warn,
@@ -52,7 +61,10 @@ pub(crate) fn period(
     let day = now.to_zoned(TimeZone::UTC).date();
     let (first, next) = match budget.period() {
         BudgetPeriod::Day => (day, day.tomorrow().ok()),
-        BudgetPeriod::Month => (day.first_of_month(), day.first_of_month().checked_add(1.month()).ok()),
+        BudgetPeriod::Month => (
+            day.first_of_month(),
+            day.first_of_month().checked_add(1.month()).ok(),
+        ),
         BudgetPeriod::Total | BudgetPeriod::Unspecified => {
             // Use is kept by the hour.
             return (counts_from.round(hour_down()).unwrap_or(counts_from), None);
@@ -62,11 +74,16 @@ pub(crate) fn period(
         let midnight = date.to_datetime(Time::midnight()).to_zoned(TimeZone::UTC);
         midnight.map(|zoned| zoned.timestamp())
     };
-    (begin(first).unwrap_or(now), next.and_then(|next| begin(next).ok()))
+    (
+        begin(first).unwrap_or(now),
+        next.and_then(|next| begin(next).ok()),
+    )
 }
 
 fn hour_down() -> jiff::TimestampRound {
-    jiff::TimestampRound::new().smallest(Unit::Hour).mode(jiff::RoundMode::Floor)
+    jiff::TimestampRound::new()
+        .smallest(Unit::Hour)
+        .mode(jiff::RoundMode::Floor)
 }
 
 fn check_workspace(workspace: &str) -> Result<(), BadField> {
@@ -79,19 +96,29 @@ fn check_workspace(workspace: &str) -> Result<(), BadField> {
 
 fn check_selection(selection: &[String]) -> Result<(), BadField> {
     if selection.len() > SELECTION_MAX {
-        let sentence = format!("has {} entries; at most {SELECTION_MAX} are allowed", selection.len());
+        let sentence = format!(
+            "has {} entries; at most {SELECTION_MAX} are allowed",
+            selection.len()
+        );
         return Err(BadField::new("budget.selection", sentence));
     }
     for (index, entry) in selection.iter().enumerate() {
         if AssetKey::parse_canonical(entry).is_err() {
             let sentence = "is no asset; name one as namespace/name, tags are not counted yet";
-            return Err(BadField::new(format!("budget.selection[{index}]"), sentence));
+            return Err(BadField::new(
+                format!("budget.selection[{index}]"),
+                sentence,
+            ));
         }
     }
     Ok(())
 }
 
-fn known<T, E>(number: i32, field: &str, read: impl Fn(i32) -> Result<T, E>) -> Result<T, BadField> {
+fn known<T, E>(
+    number: i32,
+    field: &str,
+    read: impl Fn(i32) -> Result<T, E>,
+) -> Result<T, BadField> {
     read(number).map_err(|_| BadField::new(field, format!("is {number}, which nothing stands for")))
 }
 
@@ -113,32 +140,124 @@ mod tests {
         let refuse = |budget: Budget, field: &str| {
             assert_eq!(normal(&budget, "EUR").unwrap_err().field, field);
         };
-        assert_eq!(normal(&budget(), "EUR").unwrap().action(), BudgetAction::Warn);
-        refuse(Budget { name: String::new(), ..budget() }, "budget.name");
-        refuse(Budget { workspace: "No Slug".into(), ..budget() }, "budget.workspace");
-        refuse(Budget { selection: vec!["n/a".into(), "tag:x".into()], ..budget() }, "budget.selection[1]");
-        refuse(Budget { selection: vec!["n.a".into()], ..budget() }, "budget.selection[0]");
-        refuse(Budget { selection: vec!["n/a".into(); SELECTION_MAX + 1], ..budget() }, "budget.selection");
-        refuse(Budget { currency: "USD".into(), ..budget() }, "budget.currency");
-        refuse(Budget { limit_micros: u64::MAX, ..budget() }, "budget.limit_micros");
-        refuse(Budget { period: 0, ..budget() }, "budget.period");
-        refuse(Budget { period: 9, ..budget() }, "budget.period");
-        refuse(Budget { action: 9, ..budget() }, "budget.action");
+        assert_eq!(
+            normal(&budget(), "EUR").unwrap().action(),
+            BudgetAction::Warn
+        );
+        refuse(
+            Budget {
+                name: String::new(),
+                ..budget()
+            },
+            "budget.name",
+        );
+        refuse(
+            Budget {
+                workspace: "No Slug".into(),
+                ..budget()
+            },
+            "budget.workspace",
+        );
+        refuse(
+            Budget {
+                selection: vec!["n/a".into(), "tag:x".into()],
+                ..budget()
+            },
+            "budget.selection[1]",
+        );
+        refuse(
+            Budget {
+                selection: vec!["n.a".into()],
+                ..budget()
+            },
+            "budget.selection[0]",
+        );
+        refuse(
+            Budget {
+                selection: vec!["n/a".into(); SELECTION_MAX + 1],
+                ..budget()
+            },
+            "budget.selection",
+        );
+        refuse(
+            Budget {
+                currency: "USD".into(),
+                ..budget()
+            },
+            "budget.currency",
+        );
+        refuse(
+            Budget {
+                limit_micros: u64::MAX,
+                ..budget()
+            },
+            "budget.limit_micros",
+        );
+        refuse(
+            Budget {
+                period: 0,
+                ..budget()
+            },
+            "budget.period",
+        );
+        refuse(
+            Budget {
+                period: 9,
+                ..budget()
+            },
+            "budget.period",
+        );
+        refuse(
+            Budget {
+                action: 9,
+                ..budget()
+            },
+            "budget.action",
+        );
     }
 
     #[test]
     fn periods_begin_at_midnight_in_utc() {
         let check = |kind: BudgetPeriod, now: &str, begins: &str, ends: Option<&str>| {
-            let budget = Budget { period: kind.into(), ..Budget::default() };
+            let budget = Budget {
+                period: kind.into(),
+                ..Budget::default()
+            };
             let made = "2026-01-15T10:20:30Z".parse().unwrap();
             let (begin, end) = period(&budget, made, now.parse().unwrap());
-            assert_eq!((begin, end), (begins.parse().unwrap(), ends.map(|end| end.parse().unwrap())));
+            assert_eq!(
+                (begin, end),
+                (
+                    begins.parse().unwrap(),
+                    ends.map(|end| end.parse().unwrap())
+                )
+            );
         };
         let day = BudgetPeriod::Day;
-        check(day, "2026-02-28T23:59:59Z", "2026-02-28T00:00:00Z", Some("2026-03-01T00:00:00Z"));
-        check(day, "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z", Some("2026-03-02T00:00:00Z"));
+        check(
+            day,
+            "2026-02-28T23:59:59Z",
+            "2026-02-28T00:00:00Z",
+            Some("2026-03-01T00:00:00Z"),
+        );
+        check(
+            day,
+            "2026-03-01T00:00:00Z",
+            "2026-03-01T00:00:00Z",
+            Some("2026-03-02T00:00:00Z"),
+        );
         let month = BudgetPeriod::Month;
-        check(month, "2026-12-31T12:00:00Z", "2026-12-01T00:00:00Z", Some("2027-01-01T00:00:00Z"));
-        check(BudgetPeriod::Total, "2026-12-31T12:00:00Z", "2026-01-15T10:00:00Z", None);
+        check(
+            month,
+            "2026-12-31T12:00:00Z",
+            "2026-12-01T00:00:00Z",
+            Some("2027-01-01T00:00:00Z"),
+        );
+        check(
+            BudgetPeriod::Total,
+            "2026-12-31T12:00:00Z",
+            "2026-01-15T10:00:00Z",
+            None,
+        );
     }
 }

@@ -33,10 +33,16 @@ pub(crate) fn check(limits: &QuotaLimits, below: &QuotaLimits) -> Result<(), Bad
 fn check_duration(duration: Option<&Duration>) -> Result<(), BadField> {
     match duration {
         None => Ok(()),
-        Some(Duration { seconds: 1..=RUN_SECONDS_MAX, nanos: 0..1_000_000_000 }) => Ok(()),
+        Some(Duration {
+            seconds: 1..=RUN_SECONDS_MAX,
+            nanos: 0..1_000_000_000,
+        }) => Ok(()),
         Some(other) => Err(bad(
             "max_run_duration",
-            format!("is {} s; 1 to {RUN_SECONDS_MAX} s are allowed", other.seconds),
+            format!(
+                "is {} s; 1 to {RUN_SECONDS_MAX} s are allowed",
+                other.seconds
+            ),
         )),
     }
 }
@@ -45,7 +51,9 @@ fn check_shares(limits: &QuotaLimits) -> Result<(), BadField> {
     match (limits.backfill_floor_ppm, limits.backfill_cap_ppm) {
         (Some(floor), Some(cap)) if floor > cap => Err(bad(
             "backfill_floor_ppm",
-            format!("is {floor}, more than backfill_cap_ppm, which is {cap}; lower it or raise the cap"),
+            format!(
+                "is {floor}, more than backfill_cap_ppm, which is {cap}; lower it or raise the cap"
+            ),
         )),
         _ => Ok(()),
     }
@@ -72,7 +80,9 @@ pub(crate) fn over(upper: &QuotaLimits, lower: &QuotaLimits) -> QuotaLimits {
         max_daily_runs: upper.max_daily_runs.or(lower.max_daily_runs),
         max_run_duration: upper.max_run_duration.or(lower.max_run_duration),
         max_tasks_per_run: upper.max_tasks_per_run.or(lower.max_tasks_per_run),
-        max_backfill_concurrency: upper.max_backfill_concurrency.or(lower.max_backfill_concurrency),
+        max_backfill_concurrency: upper
+            .max_backfill_concurrency
+            .or(lower.max_backfill_concurrency),
         weight_millis: upper.weight_millis.or(lower.weight_millis),
         backfill_floor_ppm: upper.backfill_floor_ppm.or(lower.backfill_floor_ppm),
         backfill_cap_ppm: upper.backfill_cap_ppm.or(lower.backfill_cap_ppm),
@@ -102,7 +112,10 @@ mod tests {
     use super::*;
 
     fn tasks(max: u32) -> QuotaLimits {
-        QuotaLimits { max_concurrent_tasks: Some(max), ..QuotaLimits::default() }
+        QuotaLimits {
+            max_concurrent_tasks: Some(max),
+            ..QuotaLimits::default()
+        }
     }
 
     #[test]
@@ -125,24 +138,59 @@ mod tests {
         let refuse = |limits: QuotaLimits, field: &str| {
             assert_eq!(check(&limits, &nothing).unwrap_err().field, field);
         };
-        let duration =
-            |seconds, nanos| QuotaLimits { max_run_duration: Some(Duration { seconds, nanos }), ..nothing };
+        let duration = |seconds, nanos| QuotaLimits {
+            max_run_duration: Some(Duration { seconds, nanos }),
+            ..nothing
+        };
         assert_eq!(check(&duration(1, 0), &nothing), Ok(()));
         refuse(duration(0, 5), "limits.max_run_duration");
         refuse(duration(-1, 0), "limits.max_run_duration");
         refuse(duration(1, -1), "limits.max_run_duration");
         refuse(duration(i64::MAX, 0), "limits.max_run_duration");
-        refuse(QuotaLimits { weight_millis: Some(0), ..nothing }, "limits.weight_millis");
-        refuse(QuotaLimits { weight_millis: Some(NO_LIMIT), ..nothing }, "limits.weight_millis");
-        refuse(QuotaLimits { backfill_cap_ppm: Some(PPM + 1), ..nothing }, "limits.backfill_cap_ppm");
-        refuse(QuotaLimits { backfill_floor_ppm: Some(PPM + 1), ..nothing }, "limits.backfill_floor_ppm");
+        refuse(
+            QuotaLimits {
+                weight_millis: Some(0),
+                ..nothing
+            },
+            "limits.weight_millis",
+        );
+        refuse(
+            QuotaLimits {
+                weight_millis: Some(NO_LIMIT),
+                ..nothing
+            },
+            "limits.weight_millis",
+        );
+        refuse(
+            QuotaLimits {
+                backfill_cap_ppm: Some(PPM + 1),
+                ..nothing
+            },
+            "limits.backfill_cap_ppm",
+        );
+        refuse(
+            QuotaLimits {
+                backfill_floor_ppm: Some(PPM + 1),
+                ..nothing
+            },
+            "limits.backfill_floor_ppm",
+        );
     }
 
     #[test]
     fn a_floor_is_held_against_the_cap_that_will_hold() {
-        let cap = QuotaLimits { backfill_cap_ppm: Some(500_000), ..QuotaLimits::default() };
-        let floor = |ppm| QuotaLimits { backfill_floor_ppm: Some(ppm), ..QuotaLimits::default() };
+        let cap = QuotaLimits {
+            backfill_cap_ppm: Some(500_000),
+            ..QuotaLimits::default()
+        };
+        let floor = |ppm| QuotaLimits {
+            backfill_floor_ppm: Some(ppm),
+            ..QuotaLimits::default()
+        };
         assert_eq!(check(&floor(500_000), &cap), Ok(()));
-        assert_eq!(check(&floor(500_001), &cap).unwrap_err().field, "limits.backfill_floor_ppm");
+        assert_eq!(
+            check(&floor(500_001), &cap).unwrap_err().field,
+            "limits.backfill_floor_ppm"
+        );
     }
 }

@@ -38,8 +38,13 @@ impl Heads {
 
     /// `None` for what is no place in this ledger, or one that it has not reached.
     fn reached(&self, token: &str) -> Option<Heads> {
-        let positions: Vec<i64> = token.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let behind = positions.len() == self.0.len() && positions.iter().zip(&self.0).all(|(p, h)| p <= h);
+        let positions: Vec<i64> = token
+            .split('.')
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .ok()?;
+        let behind =
+            positions.len() == self.0.len() && positions.iter().zip(&self.0).all(|(p, h)| p <= h);
         behind.then_some(Heads(positions))
     }
 }
@@ -79,43 +84,68 @@ impl Picture {
         let position = self.heads.of(&tenant.tenant);
         let known = self.places.get(&tenant.tenant).copied();
         if let Some(place) = known {
-            if self.by_change.get(&place.change).is_some_and(|told| **told == tenant) {
+            if self
+                .by_change
+                .get(&place.change)
+                .is_some_and(|told| **told == tenant)
+            {
                 return;
             }
             self.by_change.remove(&place.change);
         }
         self.last_change += 1;
-        self.places.insert(tenant.tenant.clone(), Place { change: self.last_change, position });
+        self.places.insert(
+            tenant.tenant.clone(),
+            Place {
+                change: self.last_change,
+                position,
+            },
+        );
         self.by_change.insert(self.last_change, Arc::new(tenant));
     }
 
     /// Tenants of which money is counted.
     pub(crate) fn with_budgets(&self) -> Vec<String> {
-        let budgeted = self.by_change.values().filter(|tenant| !tenant.budgets.is_empty());
+        let budgeted = self
+            .by_change
+            .values()
+            .filter(|tenant| !tenant.budgets.is_empty());
         budgeted.map(|tenant| tenant.tenant.clone()).collect()
     }
 
     /// A budget as it is told.
     pub(crate) fn budget(&self, tenant: &str, budget_id: &str) -> Option<&Budget> {
         let told = self.by_change.get(&self.places.get(tenant)?.change)?;
-        told.budgets.iter().find(|budget| budget.budget_id == budget_id)
+        told.budgets
+            .iter()
+            .find(|budget| budget.budget_id == budget_id)
     }
 
     /// What a watcher hears first, and the change it has then heard.
     pub(crate) fn first(&self, token: &str) -> (Vec<WatchLimitsResponse>, u64) {
         let tenants: Vec<&Arc<TenantLimits>> = match self.heads.reached(token) {
-            Some(then) if self.position(PLATFORM) <= then.of(PLATFORM) => {
-                self.by_change.values().filter(|tenant| self.is_news(tenant, &then)).collect()
-            }
+            Some(then) if self.position(PLATFORM) <= then.of(PLATFORM) => self
+                .by_change
+                .values()
+                .filter(|tenant| self.is_news(tenant, &then))
+                .collect(),
             _ => self.by_change.values().collect(),
         };
-        let begun = if tenants.len() == self.by_change.len() { "" } else { token };
+        let begun = if tenants.len() == self.by_change.len() {
+            ""
+        } else {
+            token
+        };
         (self.messages(tenants, begun), self.last_change)
     }
 
     /// What changed after the change that a watcher heard last.
     pub(crate) fn since(&self, change: u64, token: &str) -> (Vec<WatchLimitsResponse>, u64) {
-        let tenants: Vec<_> = self.by_change.range(change + 1..).map(|(_, tenant)| tenant).collect();
+        let tenants: Vec<_> = self
+            .by_change
+            .range(change + 1..)
+            .map(|(_, tenant)| tenant)
+            .collect();
         match tenants.is_empty() {
             true => (Vec::new(), change),
             false => (self.messages(tenants, token), self.last_change),
@@ -124,7 +154,11 @@ impl Picture {
 
     /// Nothing but where the watcher is.
     pub(crate) fn reminder(&self) -> WatchLimitsResponse {
-        WatchLimitsResponse { resume_token: self.heads.token(), tenants: Vec::new(), caught_up: true }
+        WatchLimitsResponse {
+            resume_token: self.heads.token(),
+            tenants: Vec::new(),
+            caught_up: true,
+        }
     }
 
     fn is_news(&self, tenant: &TenantLimits, then: &Heads) -> bool {
@@ -137,12 +171,17 @@ impl Picture {
 
     /// In as many messages as it takes; whoever loses the stream between two of them begins again where `begun` was.
     fn messages(&self, tenants: Vec<&Arc<TenantLimits>>, begun: &str) -> Vec<WatchLimitsResponse> {
-        let open = || WatchLimitsResponse { resume_token: begun.to_owned(), ..Default::default() };
+        let open = || WatchLimitsResponse {
+            resume_token: begun.to_owned(),
+            ..Default::default()
+        };
         let mut messages = vec![open()];
         let mut bytes = 0;
         for tenant in tenants {
             bytes += tenant.encoded_len();
-            if bytes > MESSAGE_BYTES_AIM && messages.last().is_some_and(|last| !last.tenants.is_empty()) {
+            if bytes > MESSAGE_BYTES_AIM
+                && messages.last().is_some_and(|last| !last.tenants.is_empty())
+            {
                 messages.push(open());
                 bytes = tenant.encoded_len();
             }

@@ -12,7 +12,10 @@ pub(crate) fn check(pool: &Pool) -> Result<(), BadField> {
 }
 
 /// The first asset that takes its slots from the pool, with its workspace.
-pub(crate) fn first_user<'m>(manifests: &'m [(String, Manifest)], pool: &str) -> Option<(&'m str, &'m str)> {
+pub(crate) fn first_user<'m>(
+    manifests: &'m [(String, Manifest)],
+    pool: &str,
+) -> Option<(&'m str, &'m str)> {
     manifests.iter().find_map(|(workspace, manifest)| {
         let asset = manifest.assets.iter().find(|asset| asset.pool == pool)?;
         Some((workspace.as_str(), asset.key.as_str()))
@@ -32,10 +35,16 @@ mod tests {
             pool: pool.into(),
             ..AssetDefinition::default()
         };
-        let manifest = |assets| Manifest { assets, ..Manifest::default() };
+        let manifest = |assets| Manifest {
+            assets,
+            ..Manifest::default()
+        };
         let deployed = [
             ("dev".to_owned(), manifest(vec![asset("n/a", "")])),
-            ("prod".to_owned(), manifest(vec![asset("n/a", "api"), asset("n/b", "db")])),
+            (
+                "prod".to_owned(),
+                manifest(vec![asset("n/a", "api"), asset("n/b", "db")]),
+            ),
         ];
         assert_eq!(first_user(&deployed, "db"), Some(("prod", "n/b")));
         assert_eq!(first_user(&deployed, "gpu"), None);
@@ -50,6 +59,9 @@ mod tests {
         };
         assert_eq!(check(&pool("db", "")), Ok(()));
         assert_eq!(check(&pool("", "")).unwrap_err().field, "pool.pool");
-        assert_eq!(check(&pool("db", "\0")).unwrap_err().field, "pool.description");
+        assert_eq!(
+            check(&pool("db", "\0")).unwrap_err().field,
+            "pool.description"
+        );
     }
 }

@@ -9,23 +9,34 @@ const CURRENCY_DEFAULT: &str = "USD";
 const UNITS_MAX: usize = 100;
 
 pub(crate) fn free() -> PriceList {
-    PriceList { currency: CURRENCY_DEFAULT.to_owned(), ..PriceList::default() }
+    PriceList {
+        currency: CURRENCY_DEFAULT.to_owned(),
+        ..PriceList::default()
+    }
 }
 
 pub(crate) fn check(prices: &PriceList) -> Result<(), BadField> {
     currency("prices.currency", &prices.currency)?;
     if prices.million_units_micros.len() > UNITS_MAX {
-        let sentence =
-            format!("has {} units; at most {UNITS_MAX} are allowed", prices.million_units_micros.len());
+        let sentence = format!(
+            "has {} units; at most {UNITS_MAX} are allowed",
+            prices.million_units_micros.len()
+        );
         return Err(BadField::new("prices.million_units_micros", sentence));
     }
-    prices.million_units_micros.keys().try_for_each(|unit| name("prices.million_units_micros", unit))
+    prices
+        .million_units_micros
+        .keys()
+        .try_for_each(|unit| name("prices.million_units_micros", unit))
 }
 
 pub(crate) fn currency(field: &str, text: &str) -> Result<(), BadField> {
     match text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
         true => Ok(()),
-        false => Err(BadField::new(field, "is no ISO 4217 code; write three capital letters, such as EUR")),
+        false => Err(BadField::new(
+            field,
+            "is no ISO 4217 code; write three capital letters, such as EUR",
+        )),
     }
 }
 
@@ -37,14 +48,39 @@ mod tests {
     fn prices_need_a_currency_and_few_named_units() {
         assert_eq!(check(&free()), Ok(()));
         for wrong in ["", "eur", "EURO", "E1R"] {
-            let prices = PriceList { currency: wrong.into(), ..PriceList::default() };
-            assert_eq!(check(&prices).unwrap_err().field, "prices.currency", "{wrong}");
+            let prices = PriceList {
+                currency: wrong.into(),
+                ..PriceList::default()
+            };
+            assert_eq!(
+                check(&prices).unwrap_err().field,
+                "prices.currency",
+                "{wrong}"
+            );
         }
         let units = |count: usize| (0..count).map(|n| (format!("u{n}"), 1)).collect();
-        assert_eq!(check(&PriceList { million_units_micros: units(UNITS_MAX), ..free() }), Ok(()));
-        let many = PriceList { million_units_micros: units(UNITS_MAX + 1), ..free() };
-        assert_eq!(check(&many).unwrap_err().field, "prices.million_units_micros");
-        let nameless = PriceList { million_units_micros: [(String::new(), 1)].into(), ..free() };
-        assert_eq!(check(&nameless).unwrap_err().field, "prices.million_units_micros");
+        assert_eq!(
+            check(&PriceList {
+                million_units_micros: units(UNITS_MAX),
+                ..free()
+            }),
+            Ok(())
+        );
+        let many = PriceList {
+            million_units_micros: units(UNITS_MAX + 1),
+            ..free()
+        };
+        assert_eq!(
+            check(&many).unwrap_err().field,
+            "prices.million_units_micros"
+        );
+        let nameless = PriceList {
+            million_units_micros: [(String::new(), 1)].into(),
+            ..free()
+        };
+        assert_eq!(
+            check(&nameless).unwrap_err().field,
+            "prices.million_units_micros"
+        );
     }
 }

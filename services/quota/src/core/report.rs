@@ -25,8 +25,12 @@ pub(crate) fn filter(text: &str) -> Result<Filter, String> {
     let mut first = true;
     while !rest.is_empty() {
         if !first {
-            let after = rest.strip_prefix("AND").filter(|after| after.starts_with(char::is_whitespace));
-            rest = after.ok_or_else(|| format!("`AND` is expected before `{rest}`"))?.trim_start();
+            let after = rest
+                .strip_prefix("AND")
+                .filter(|after| after.starts_with(char::is_whitespace));
+            rest = after
+                .ok_or_else(|| format!("`AND` is expected before `{rest}`"))?
+                .trim_start();
         }
         first = false;
         rest = term(rest, &mut filter)?.trim_start();
@@ -35,20 +39,30 @@ pub(crate) fn filter(text: &str) -> Result<Filter, String> {
 }
 
 fn term<'t>(text: &'t str, filter: &mut Filter) -> Result<&'t str, String> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(text.len());
     let (field, rest) = text.split_at(end);
     let place = match field {
         "workspace" => &mut filter.workspace,
         "asset" => &mut filter.asset,
         "pool" => &mut filter.pool,
-        _ => return Err(format!("use is not kept by `{field}`; the fields are workspace, asset and pool")),
+        _ => {
+            return Err(format!(
+                "use is not kept by `{field}`; the fields are workspace, asset and pool"
+            ));
+        }
     };
     let rest = rest.trim_start().strip_prefix('=');
-    let rest = rest.ok_or_else(|| format!("`=` is expected after `{field}`"))?.trim_start();
+    let rest = rest
+        .ok_or_else(|| format!("`=` is expected after `{field}`"))?
+        .trim_start();
     let (value, rest) = value(rest)?;
     match place.replace(value.to_owned()) {
         None => Ok(rest),
-        Some(_) => Err(format!("`{field}` is named twice, and nothing has two of them")),
+        Some(_) => Err(format!(
+            "`{field}` is named twice, and nothing has two of them"
+        )),
     }
 }
 
@@ -57,7 +71,9 @@ fn value(text: &str) -> Result<(&str, &str), String> {
         return Err("a NUL is in it".to_owned());
     }
     if let Some(quoted) = text.strip_prefix('"') {
-        return quoted.split_once('"').ok_or_else(|| "a quotation mark is not closed".to_owned());
+        return quoted
+            .split_once('"')
+            .ok_or_else(|| "a quotation mark is not closed".to_owned());
     }
     let (value, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
     match value {
@@ -74,8 +90,10 @@ pub(crate) fn groups(names: &[String], allowed: &[&str]) -> Result<Groups, BadFi
             "asset" => &mut groups.asset,
             "pool" if allowed.contains(&"pool") => &mut groups.pool,
             _ => {
-                let sentence =
-                    format!("is `{name}`, by which nothing is kept; write {}", allowed.join(" or "));
+                let sentence = format!(
+                    "is `{name}`, by which nothing is kept; write {}",
+                    allowed.join(" or ")
+                );
                 return Err(BadField::new(format!("group_by[{index}]"), sentence));
             }
         };
@@ -93,7 +111,11 @@ mod tests {
         let read = |text| filter(text).unwrap();
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(read("  "), Filter::default());
-        let both = Filter { workspace: some("prod"), asset: some("n/a"), pool: None };
+        let both = Filter {
+            workspace: some("prod"),
+            asset: some("n/a"),
+            pool: None,
+        };
         assert_eq!(read("workspace = prod AND asset=\"n/a\""), both);
         assert_eq!(read("pool=\"\"").pool, some(""));
         for wrong in [
@@ -115,8 +137,19 @@ mod tests {
     #[test]
     fn groups_are_what_is_kept() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let all = groups(&names(&["workspace", "pool"]), &["workspace", "asset", "pool"]).unwrap();
-        assert_eq!(all, Groups { workspace: true, asset: false, pool: true });
+        let all = groups(
+            &names(&["workspace", "pool"]),
+            &["workspace", "asset", "pool"],
+        )
+        .unwrap();
+        assert_eq!(
+            all,
+            Groups {
+                workspace: true,
+                asset: false,
+                pool: true
+            }
+        );
         let refused = groups(&names(&["asset", "run"]), &["workspace", "asset"]).unwrap_err();
         assert_eq!(refused.field, "group_by[1]");
         assert!(groups(&names(&["pool"]), &["workspace", "asset"]).is_err());

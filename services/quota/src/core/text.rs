@@ -13,7 +13,10 @@ pub(crate) struct BadField {
 
 impl BadField {
     pub(crate) fn new(field: impl Into<String>, sentence: impl Into<String>) -> BadField {
-        BadField { field: field.into(), sentence: sentence.into() }
+        BadField {
+            field: field.into(),
+            sentence: sentence.into(),
+        }
     }
 }
 
@@ -35,7 +38,9 @@ pub(crate) fn prose(field: &str, text: &str) -> Result<(), BadField> {
         0..=PROSE_BYTES_MAX if !text.contains('\0') => Ok(()),
         length => Err(BadField::new(
             field,
-            format!("has {length} bytes or a NUL; at most {PROSE_BYTES_MAX} plain ones are allowed"),
+            format!(
+                "has {length} bytes or a NUL; at most {PROSE_BYTES_MAX} plain ones are allowed"
+            ),
         )),
     }
 }

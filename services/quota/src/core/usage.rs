@@ -55,7 +55,10 @@ pub(crate) struct Ended {
 }
 
 /// Sums up a batch. `prices` finds the list that holds for a tenant.
-pub(crate) fn sum_up<'p>(batch: Vec<Ended>, prices: impl Fn(&str) -> &'p PriceList) -> BTreeMap<Key, Sums> {
+pub(crate) fn sum_up<'p>(
+    batch: Vec<Ended>,
+    prices: impl Fn(&str) -> &'p PriceList,
+) -> BTreeMap<Key, Sums> {
     let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
     for ended in batch {
         let prices = prices(&ended.tenant);
@@ -82,7 +85,9 @@ impl Sums {
         plus(&mut self.cpu_ms, usage.cpu_ms);
         plus(&mut self.memory_mb_ms, usage.memory_mb_ms);
         plus(&mut self.gpu_ms, usage.gpu_ms);
-        self.memory_peak_bytes = self.memory_peak_bytes.max(column(usage.memory_peak_bytes.into()));
+        self.memory_peak_bytes = self
+            .memory_peak_bytes
+            .max(column(usage.memory_peak_bytes.into()));
         plus(&mut self.read_bytes, usage.read_bytes);
         plus(&mut self.written_bytes, usage.written_bytes);
         plus(&mut self.egress_bytes, usage.egress_bytes);
@@ -110,20 +115,27 @@ struct Cost {
 fn cost(usage: &Usage, prices: &PriceList) -> Cost {
     let price = |amount: u64, micros: u64, per: u128| {
         let micros = u128::from(amount).saturating_mul(u128::from(micros));
-        micros.checked_mul(PICO_PER_MICRO).map_or(u128::MAX, |pico| pico / per)
+        micros
+            .checked_mul(PICO_PER_MICRO)
+            .map_or(u128::MAX, |pico| pico / per)
     };
     let external = usage.billed_units.iter().filter_map(|(unit, amount)| {
-        prices.million_units_micros.get(unit).map(|micros| price(*amount, *micros, MILLION))
+        prices
+            .million_units_micros
+            .get(unit)
+            .map(|micros| price(*amount, *micros, MILLION))
     });
     Cost {
         compute: price(usage.cpu_ms, prices.cpu_hour_micros, HOUR_MS)
-            .saturating_add(price(usage.memory_mb_ms, prices.memory_gb_hour_micros, HOUR_MS * MB_PER_GB))
+            .saturating_add(price(
+                usage.memory_mb_ms,
+                prices.memory_gb_hour_micros,
+                HOUR_MS * MB_PER_GB,
+            ))
             .saturating_add(price(usage.gpu_ms, prices.gpu_hour_micros, HOUR_MS)),
-        storage: price(usage.read_bytes, prices.read_gb_micros, BYTES_PER_GB).saturating_add(price(
-            usage.written_bytes,
-            prices.written_gb_micros,
-            BYTES_PER_GB,
-        )),
+        storage: price(usage.read_bytes, prices.read_gb_micros, BYTES_PER_GB).saturating_add(
+            price(usage.written_bytes, prices.written_gb_micros, BYTES_PER_GB),
+        ),
         network: price(usage.egress_bytes, prices.egress_gb_micros, BYTES_PER_GB),
         external: external.fold(0, u128::saturating_add),
     }
@@ -132,10 +144,14 @@ fn cost(usage: &Usage, prices: &PriceList) -> Cost {
 /// From when user code began until it ended; 0 when either is unknown or they are the wrong way round.
 fn slot_ms(finished: &TaskFinished) -> u64 {
     let millis = |time: &prost_types::Timestamp| {
-        time.seconds.saturating_mul(1_000).saturating_add(i64::from(time.nanos / 1_000_000))
+        time.seconds
+            .saturating_mul(1_000)
+            .saturating_add(i64::from(time.nanos / 1_000_000))
     };
     match (&finished.start_time, &finished.end_time) {
-        (Some(start), Some(end)) => u64::try_from(millis(end).saturating_sub(millis(start))).unwrap_or(0),
+        (Some(start), Some(end)) => {
+            u64::try_from(millis(end).saturating_sub(millis(start))).unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -209,19 +225,46 @@ mod tests {
 
     #[test]
     fn attempts_of_an_hour_are_one_sum_and_small_ones_are_not_free() {
-        let tiny = || Usage { cpu_ms: 1, memory_peak_bytes: 5, ..Usage::default() };
-        let larger = Usage { cpu_ms: 2, memory_peak_bytes: 3, ..Usage::default() };
-        let batch =
-            vec![ended(HOUR_US + 1, tiny()), ended(2 * HOUR_US - 1, larger), ended(2 * HOUR_US, tiny())];
+        let tiny = || Usage {
+            cpu_ms: 1,
+            memory_peak_bytes: 5,
+            ..Usage::default()
+        };
+        let larger = Usage {
+            cpu_ms: 2,
+            memory_peak_bytes: 3,
+            ..Usage::default()
+        };
+        let batch = vec![
+            ended(HOUR_US + 1, tiny()),
+            ended(2 * HOUR_US - 1, larger),
+            ended(2 * HOUR_US, tiny()),
+        ];
         let prices = prices();
         let sums = sum_up(batch, |_| &prices);
         let told: Vec<_> = sums
             .iter()
-            .map(|(key, sum)| (key.hour_us, sum.attempts, sum.slot_ms, sum.cpu_ms, sum.memory_peak_bytes))
+            .map(|(key, sum)| {
+                (
+                    key.hour_us,
+                    sum.attempts,
+                    sum.slot_ms,
+                    sum.cpu_ms,
+                    sum.memory_peak_bytes,
+                )
+            })
             .collect();
-        assert_eq!(told, [(HOUR_US, 2, 4_000, 3, 5), (2 * HOUR_US, 1, 2_000, 1, 5)]);
+        assert_eq!(
+            told,
+            [(HOUR_US, 2, 4_000, 3, 5), (2 * HOUR_US, 1, 2_000, 1, 5)]
+        );
         // 86,400 micros an hour are 24,000 millionths of a micro a millisecond.
-        assert_eq!(sums.values().map(|sum| sum.compute_pico).collect::<Vec<_>>(), [72_000, 24_000]);
+        assert_eq!(
+            sums.values()
+                .map(|sum| sum.compute_pico)
+                .collect::<Vec<_>>(),
+            [72_000, 24_000]
+        );
     }
 
     #[test]
@@ -240,7 +283,10 @@ mod tests {
         };
         let sums = sum_up(vec![ended(0, lie()), ended(0, lie())], |_| &prices);
         let sum = sums.values().next().unwrap();
-        assert_eq!((sum.attempts, sum.cpu_ms, sum.compute_pico), (2, i64::MAX, i64::MAX));
+        assert_eq!(
+            (sum.attempts, sum.cpu_ms, sum.compute_pico),
+            (2, i64::MAX, i64::MAX)
+        );
         assert_eq!((sum.egress_bytes, sum.external_pico), (i64::MAX, i64::MAX));
     }
 }

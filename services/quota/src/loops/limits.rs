@@ -48,8 +48,19 @@ enum Whom {
 }
 
 impl LimitsLoop {
-    pub(crate) fn new(store: &Store, defaults: QuotaLimits, board: Board, metrics: Metrics) -> LimitsLoop {
-        LimitsLoop { store: store.loops().clone(), defaults, board, metrics, spent_at: Mutex::default() }
+    pub(crate) fn new(
+        store: &Store,
+        defaults: QuotaLimits,
+        board: Board,
+        metrics: Metrics,
+    ) -> LimitsLoop {
+        LimitsLoop {
+            store: store.loops().clone(),
+            defaults,
+            board,
+            metrics,
+            spent_at: Mutex::default(),
+        }
     }
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
@@ -68,7 +79,11 @@ impl LimitsLoop {
     }
 
     async fn whom(&self, heads: &Heads) -> Result<Whom, StoreError> {
-        let known = self.board.borrow().as_ref().map(|picture| picture.heads().clone());
+        let known = self
+            .board
+            .borrow()
+            .as_ref()
+            .map(|picture| picture.heads().clone());
         let Some(known) = known.filter(|known| known.0.len() == heads.0.len()) else {
             return Ok(Whom::All);
         };
@@ -85,18 +100,28 @@ impl LimitsLoop {
     }
 
     fn whose_money_is_due(&self) -> Vec<String> {
-        let mut spent_at = self.spent_at.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut spent_at = self
+            .spent_at
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         if spent_at.is_some_and(|at| at.elapsed() < SPENT_EVERY) {
             return Vec::new();
         }
         *spent_at = Some(Instant::now());
-        self.board.borrow().as_ref().map(Picture::with_budgets).unwrap_or_default()
+        self.board
+            .borrow()
+            .as_ref()
+            .map(Picture::with_budgets)
+            .unwrap_or_default()
     }
 
     async fn read(&self, tenants: Option<&[String]>) -> Result<Vec<TenantLimits>, StoreError> {
         let platform = [PLATFORM.to_owned()];
         let platform = all::limits(&self.store, Some(&platform)).await?;
-        let platform = over(&platform.get(PLATFORM).copied().unwrap_or_default(), &self.defaults);
+        let platform = over(
+            &platform.get(PLATFORM).copied().unwrap_or_default(),
+            &self.defaults,
+        );
         let mut set = all::limits(&self.store, tenants).await?;
         if tenants.is_none() {
             // Told even when nobody ever changed a default.
@@ -114,7 +139,10 @@ impl LimitsLoop {
         Ok(set.into_iter().map(tell).collect())
     }
 
-    async fn budgets(&self, tenants: Option<&[String]>) -> Result<BTreeMap<String, Vec<Budget>>, StoreError> {
+    async fn budgets(
+        &self,
+        tenants: Option<&[String]>,
+    ) -> Result<BTreeMap<String, Vec<Budget>>, StoreError> {
         let mut told: BTreeMap<String, Vec<Budget>> = BTreeMap::new();
         let until = self.sums_end();
         for (tenant, rows) in budgets::all(&self.store, tenants).await? {
@@ -128,34 +156,55 @@ impl LimitsLoop {
 
     /// Nothing is admitted before the first picture, so it does not wait for sums that last.
     fn sums_end(&self) -> Option<tokio::time::Instant> {
-        self.board.borrow().is_none().then(|| tokio::time::Instant::now() + FIRST_SUMS_WITHIN)
+        self.board
+            .borrow()
+            .is_none()
+            .then(|| tokio::time::Instant::now() + FIRST_SUMS_WITHIN)
     }
 
     /// The budget with what is spent of it, or with what was last known to be: one that cannot be summed holds up no limit.
-    async fn summed(&self, tenant: &str, row: BudgetRow, until: Option<tokio::time::Instant>) -> Budget {
+    async fn summed(
+        &self,
+        tenant: &str,
+        row: BudgetRow,
+        until: Option<tokio::time::Instant>,
+    ) -> Budget {
         let (begin, end) = wire::period(&row, Timestamp::now());
-        let budget = Budget { period_end_time: end, ..row.budget };
+        let budget = Budget {
+            period_end_time: end,
+            ..row.budget
+        };
         let sum = budgets::spent_of(&self.store, tenant, &budget, begin);
         let summed = match until {
-            Some(until) => tokio::time::timeout_at(until, sum).await.map_err(|late| late.to_string()),
+            Some(until) => tokio::time::timeout_at(until, sum)
+                .await
+                .map_err(|late| late.to_string()),
             None => Ok(sum.await),
         };
         let spent = match summed.and_then(|sum| sum.map_err(|error| error.to_string())) {
             Ok(spent) => spent,
             Err(error) => {
                 let budget_id = &budget.budget_id;
-                warn!(tenant, budget_id, error, "a budget cannot be summed; it keeps what was last known");
+                warn!(
+                    tenant,
+                    budget_id, error, "a budget cannot be summed; it keeps what was last known"
+                );
                 self.metrics.unsummed.inc();
                 self.last_known(tenant, &budget)
             }
         };
-        Budget { spent_micros: spent, ..budget }
+        Budget {
+            spent_micros: spent,
+            ..budget
+        }
     }
 
     /// Of the same period; in a new one nothing is spent as far as is known.
     fn last_known(&self, tenant: &str, budget: &Budget) -> u64 {
         let board = self.board.borrow();
-        let told = board.as_ref().and_then(|picture| picture.budget(tenant, &budget.budget_id));
+        let told = board
+            .as_ref()
+            .and_then(|picture| picture.budget(tenant, &budget.budget_id));
         let same = told.filter(|told| told.period_end_time == budget.period_end_time);
         same.map_or(0, |told| told.spent_micros)
     }

@@ -12,5 +12,10 @@ const REQUESTS_PER_PASS_MAX: i64 = 1000;
 
 /// Forgets first answers that are older than their promise.
 pub(crate) async fn expire_requests(store: Store) -> Result<u64, StoreError> {
-    requests::expire(store.loops(), REQUEST_IDEMPOTENCY_TTL, REQUESTS_PER_PASS_MAX).await
+    requests::expire(
+        store.loops(),
+        REQUEST_IDEMPOTENCY_TTL,
+        REQUESTS_PER_PASS_MAX,
+    )
+    .await
 }

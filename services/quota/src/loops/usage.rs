@@ -43,7 +43,10 @@ struct Outcome {
 
 impl UsageLoop {
     pub(crate) fn new(store: &Store) -> UsageLoop {
-        UsageLoop { store: store.loops().clone(), plans: Mutex::default() }
+        UsageLoop {
+            store: store.loops().clone(),
+            plans: Mutex::default(),
+        }
     }
 
     /// Answers how many positions were counted.
@@ -69,11 +72,17 @@ impl UsageLoop {
             usage::add(&mut tx, &sums).await?;
         }
         tx.commit().await?;
-        Ok(spans.iter().map(|span| (span.until - span.after).unsigned_abs()).sum())
+        Ok(spans
+            .iter()
+            .map(|span| (span.until - span.after).unsigned_abs())
+            .sum())
     }
 
     async fn prices(&self, outcomes: &[Outcome]) -> Result<HashMap<String, PriceList>, StoreError> {
-        let mut tenants: HashSet<String> = outcomes.iter().map(|outcome| outcome.tenant.clone()).collect();
+        let mut tenants: HashSet<String> = outcomes
+            .iter()
+            .map(|outcome| outcome.tenant.clone())
+            .collect();
         tenants.insert(PLATFORM.to_owned());
         usage::prices(&self.store, &tenants.into_iter().collect::<Vec<_>>()).await
     }
@@ -87,13 +96,30 @@ impl UsageLoop {
         let ended = |outcome: Outcome| {
             let place = outcome.run.and_then(|run| places.get(&run));
             let tasks = place.and_then(|place| plans.get(&place.plan_id));
-            let ordinal = outcome.finished.task.as_ref().map_or(usize::MAX, |task| task.ordinal as usize);
+            let ordinal = outcome
+                .finished
+                .task
+                .as_ref()
+                .map_or(usize::MAX, |task| task.ordinal as usize);
             let (asset, pool) = tasks
                 .and_then(|tasks| tasks.get(ordinal))
                 .map(|(asset, pool)| (asset.to_string(), pool.to_string()))
                 .unwrap_or_default();
-            let Outcome { tenant, workspace, recorded_us, finished, .. } = outcome;
-            Ended { tenant, workspace, recorded_us, asset, pool, finished }
+            let Outcome {
+                tenant,
+                workspace,
+                recorded_us,
+                finished,
+                ..
+            } = outcome;
+            Ended {
+                tenant,
+                workspace,
+                recorded_us,
+                asset,
+                pool,
+                finished,
+            }
         };
         Ok(outcomes.into_iter().map(ended).collect())
     }
@@ -104,8 +130,12 @@ impl UsageLoop {
     ) -> Result<HashMap<Vec<u8>, Tasks>, StoreError> {
         let mut known = std::mem::take(&mut *self.kept());
         let places: HashSet<&PlanPlace> = places.collect();
-        known.retain(|id, _| places.iter().any(|place| place.plan_id == *id) || places.len() < PLANS_MAX);
-        let absent = places.into_iter().filter(|place| !known.contains_key(&place.plan_id));
+        known.retain(|id, _| {
+            places.iter().any(|place| place.plan_id == *id) || places.len() < PLANS_MAX
+        });
+        let absent = places
+            .into_iter()
+            .filter(|place| !known.contains_key(&place.plan_id));
         let absent: Vec<PlanPlace> = absent.cloned().collect();
         for batch in absent.chunks(PLANS_MAX) {
             for (id, plan) in usage::plans(&self.store, batch).await? {
@@ -119,7 +149,9 @@ impl UsageLoop {
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Tasks>> {
-        self.plans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.plans
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -127,7 +159,11 @@ impl UsageLoop {
 fn spans(heads: &[i64], cursors: &HashMap<i16, i64>) -> Vec<Span> {
     let behind = |(shard, head): (i16, &i64)| {
         let after = cursors.get(&shard).copied().unwrap_or(0);
-        (*head > after).then_some(Span { shard, after, until: *head })
+        (*head > after).then_some(Span {
+            shard,
+            after,
+            until: *head,
+        })
     };
     let mut spans: Vec<Span> = (0_i16..).zip(heads).filter_map(behind).collect();
     let part = POSITIONS_PER_PASS_MAX / i64::try_from(spans.len().max(1)).unwrap_or(i64::MAX);
@@ -143,20 +179,36 @@ fn tasks(plan: &Plan) -> Vec<(Arc<str>, Arc<str>)> {
         .iter()
         .map(|asset| (asset.asset_key.as_str().into(), asset.pool.as_str().into()))
         .collect();
-    let of = |asset: u32| assets.get(asset as usize).cloned().unwrap_or_else(|| ("".into(), "".into()));
+    let of = |asset: u32| {
+        assets
+            .get(asset as usize)
+            .cloned()
+            .unwrap_or_else(|| ("".into(), "".into()))
+    };
     plan.tasks.iter().map(|task| of(task.asset)).collect()
 }
 
 /// What cannot be read uses nothing; it must not stop the count of all others.
 fn outcome((tenant, workspace, recorded_at, payload): Finished) -> Option<Outcome> {
-    let body = Event::decode(payload.as_slice()).ok().and_then(|event| event.body);
+    let body = Event::decode(payload.as_slice())
+        .ok()
+        .and_then(|event| event.body);
     let Some(event::Body::TaskFinished(finished)) = body else {
-        warn!(tenant, workspace, "an outcome cannot be read and is not counted");
+        warn!(
+            tenant,
+            workspace, "an outcome cannot be read and is not counted"
+        );
         return None;
     };
     let run: Option<RunId> = finished.run_id.parse().ok();
     let run = run.map(|run| Uuid::from_bytes(*run.as_bytes()));
-    Some(Outcome { tenant, workspace, recorded_us: recorded_at.unix_us(), run, finished })
+    Some(Outcome {
+        tenant,
+        workspace,
+        recorded_us: recorded_at.unix_us(),
+        run,
+        finished,
+    })
 }
 
 #[cfg(test)]
@@ -165,10 +217,17 @@ mod tests {
 
     #[test]
     fn a_pass_counts_so_much_and_no_more() {
-        let span = |shard, after, until| Span { shard, after, until };
+        let span = |shard, after, until| Span {
+            shard,
+            after,
+            until,
+        };
         assert_eq!(spans(&[5, 0, 7], &[(0, 5), (2, 3)].into()), [span(2, 3, 7)]);
         let max = POSITIONS_PER_PASS_MAX;
-        assert_eq!(spans(&[6, max], &[(0, 2)].into()), [span(0, 2, 6), span(1, 0, max / 2)]);
+        assert_eq!(
+            spans(&[6, max], &[(0, 2)].into()),
+            [span(0, 2, 6), span(1, 0, max / 2)]
+        );
         assert_eq!(spans(&[5], &[(0, 9)].into()), []);
     }
 }

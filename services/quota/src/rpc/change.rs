@@ -53,12 +53,28 @@ pub(super) async fn begin<'a, A: Message + Default>(
     let body = Digest::of([ask.method.as_bytes(), &ask.body].concat());
     let mut tx = quota.begin(&ask.tenant).await?;
     quotas::lock(&mut tx, &ask.tenant).await.map_err(stored)?;
-    let first = requests::find(&mut tx, &ask.tenant, ask.request_id).await.map_err(stored)?;
+    let first = requests::find(&mut tx, &ask.tenant, ask.request_id)
+        .await
+        .map_err(stored)?;
     if let Some(first) = first {
         return first_answer(first, &body).map(Begun::Answered);
     }
-    let Ask { caller, tenant, request_id, comment, .. } = ask;
-    Ok(Begun::Open(Change { tx, tenant, quota, caller, request_id, comment, body }))
+    let Ask {
+        caller,
+        tenant,
+        request_id,
+        comment,
+        ..
+    } = ask;
+    Ok(Begun::Open(Change {
+        tx,
+        tenant,
+        quota,
+        caller,
+        request_id,
+        comment,
+        body,
+    }))
 }
 
 impl Change<'_> {
@@ -73,7 +89,14 @@ impl Change<'_> {
         let event = self.event(event_id, subject, change);
         let answer = answer(event_id.to_string());
         let bytes = answer.encode_to_vec();
-        let kept = requests::keep(&mut self.tx, &self.tenant, self.request_id, &self.body, &bytes).await;
+        let kept = requests::keep(
+            &mut self.tx,
+            &self.tenant,
+            self.request_id,
+            &self.body,
+            &bytes,
+        )
+        .await;
         kept.map_err(stored)?;
         let done = self.tx.append(&[event]).await.map_err(appended)?;
         if done.iter().any(|event| event.outcome != Outcome::New) {
@@ -87,11 +110,19 @@ impl Change<'_> {
 
     fn event(&self, event_id: EventId, subject: &str, change: QuotaChanged) -> NewEvent {
         let key = IdempotencyKey::quota_changed(subject, change.version);
-        let changed_by = Some(Actor { principal: self.principal(), comment: self.comment.to_owned() });
-        let body =
-            v1::event::Body::QuotaChanged(QuotaChanged { subject: subject.to_owned(), changed_by, ..change });
-        let trace = servo_mesh::current_trace()
-            .map(|trace| v1::TraceContext { traceparent: trace.to_string(), tracestate: String::new() });
+        let changed_by = Some(Actor {
+            principal: self.principal(),
+            comment: self.comment.to_owned(),
+        });
+        let body = v1::event::Body::QuotaChanged(QuotaChanged {
+            subject: subject.to_owned(),
+            changed_by,
+            ..change
+        });
+        let trace = servo_mesh::current_trace().map(|trace| v1::TraceContext {
+            traceparent: trace.to_string(),
+            tracestate: String::new(),
+        });
         NewEvent {
             event_id: Uuid::from_bytes(*event_id.as_bytes()),
             kind: EventType::QuotaChanged,
@@ -102,7 +133,12 @@ impl Change<'_> {
             idempotency_key: key.as_str().to_owned(),
             correlation_id: None,
             causation_id: None,
-            payload: v1::Event { version: 1, trace, body: Some(body) }.encode_to_vec(),
+            payload: v1::Event {
+                version: 1,
+                trace,
+                body: Some(body),
+            }
+            .encode_to_vec(),
         }
     }
 
@@ -119,18 +155,26 @@ pub(super) fn next_version(expected: u64, current: u64) -> Result<u64, Error> {
     if expected == 0 || expected == current {
         return Ok(current + 1);
     }
-    let message =
-        format!("expected_version is {expected}, the current version is {current}; read it and decide again");
+    let message = format!(
+        "expected_version is {expected}, the current version is {current}; read it and decide again"
+    );
     Err(Error::new(Reason::VersionConflict, message).with("current_version", current.to_string()))
 }
 
-fn first_answer<A: Message + Default>(first: requests::FirstAnswer, body: &Digest) -> Result<A, Error> {
+fn first_answer<A: Message + Default>(
+    first: requests::FirstAnswer,
+    body: &Digest,
+) -> Result<A, Error> {
     if first.body != body.as_bytes() {
         let message = "request_id was used before with another body; choose a new one";
         return Err(Error::new(Reason::RequestIdReused, message));
     }
-    A::decode(first.answer.as_slice())
-        .map_err(|_| Error::new(Reason::Internal, "the first answer to this request_id cannot be read"))
+    A::decode(first.answer.as_slice()).map_err(|_| {
+        Error::new(
+            Reason::Internal,
+            "the first answer to this request_id cannot be read",
+        )
+    })
 }
 
 fn check_request_id(request_id: &str) -> Result<(), Error> {
@@ -142,7 +186,9 @@ fn check_request_id(request_id: &str) -> Result<(), Error> {
         1..=REQUEST_ID_BYTES_MAX if !request_id.contains('\0') => Ok(()),
         length => Err(Error::bad_field(
             "request_id",
-            format!("has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"),
+            format!(
+                "has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"
+            ),
         )),
     }
 }

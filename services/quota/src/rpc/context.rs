@@ -78,7 +78,9 @@ pub(crate) fn tenant_or_platform(text: &str) -> Result<String, Error> {
 
 pub(crate) fn tenant(text: &str) -> Result<String, Error> {
     let parsed: Result<TenantId, IdError> = text.parse();
-    parsed.map(|tenant| tenant.to_string()).map_err(|error| Error::bad_field("tenant", error.to_string()))
+    parsed
+        .map(|tenant| tenant.to_string())
+        .map_err(|error| Error::bad_field("tenant", error.to_string()))
 }
 
 pub(crate) fn millis() -> u64 {
@@ -94,7 +96,10 @@ pub(crate) fn stored(failure: StoreError) -> Error {
         return Error::new(Reason::DependencyUnavailable, failure.to_string());
     }
     error!(%failure, "a statement failed");
-    Error::new(Reason::Internal, "the quota service could not read or write its rows")
+    Error::new(
+        Reason::Internal,
+        "the quota service could not read or write its rows",
+    )
 }
 
 pub(crate) fn appended(failure: AppendError) -> Error {
@@ -102,7 +107,10 @@ pub(crate) fn appended(failure: AppendError) -> Error {
         AppendError::Store(failure) => stored(failure),
         AppendError::BadEvent(_) | AppendError::TooManyEvents(_) => {
             error!(%failure, "an event was refused");
-            Error::new(Reason::Internal, "the quota service made an event that the ledger refuses")
+            Error::new(
+                Reason::Internal,
+                "the quota service made an event that the ledger refuses",
+            )
         }
     }
 }

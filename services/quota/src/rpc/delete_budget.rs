@@ -30,9 +30,16 @@ pub(super) async fn delete_budget(
     };
     let (id, current) = existing(&mut change.tx, &change.tenant, &request.budget_id).await?;
     let version = next_version(request.expected_version, current.budget.version)?;
-    let budget = Budget { version, ..current.budget };
+    let budget = Budget {
+        version,
+        ..current.budget
+    };
     let row_id = Uuid::from_bytes(*id.as_bytes());
-    budgets::keep(&mut change.tx, &change.tenant, row_id, &budget, true).await.map_err(stored)?;
+    budgets::keep(&mut change.tx, &change.tenant, row_id, &budget, true)
+        .await
+        .map_err(stored)?;
     let answer = |accepted_event_id| DeleteBudgetResponse { accepted_event_id };
-    change.finish(&subject(id), changed(id, budget, true), answer).await
+    change
+        .finish(&subject(id), changed(id, budget, true), answer)
+        .await
 }

@@ -29,24 +29,37 @@ pub(super) async fn delete_pool(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing(&mut change.tx, &change.tenant, &request.pool).await?.pool;
+    let current = existing(&mut change.tx, &change.tenant, &request.pool)
+        .await?
+        .pool;
     let version = next_version(request.expected_version, current.version)?;
     refuse_in_use(&mut change, &request.pool).await?;
-    let row = PoolRow { pool: Pool { version, ..current }, deleted: true };
-    pools::keep(&mut change.tx, &change.tenant, &row).await.map_err(stored)?;
+    let row = PoolRow {
+        pool: Pool { version, ..current },
+        deleted: true,
+    };
+    pools::keep(&mut change.tx, &change.tenant, &row)
+        .await
+        .map_err(stored)?;
     let answer = |accepted_event_id| DeletePoolResponse { accepted_event_id };
-    change.finish(&subject(&request.pool), changed(row), answer).await
+    change
+        .finish(&subject(&request.pool), changed(row), answer)
+        .await
 }
 
 async fn refuse_in_use(change: &mut Change<'_>, pool: &str) -> Result<(), Error> {
-    let manifests = deployed::manifests(&mut change.tx, &change.tenant).await.map_err(stored)?;
+    let manifests = deployed::manifests(&mut change.tx, &change.tenant)
+        .await
+        .map_err(stored)?;
     match first_user(&manifests, pool) {
         None => Ok(()),
         Some((workspace, asset)) => {
             let message = format!(
                 "the asset `{asset}` of workspace `{workspace}` takes its slots from pool `{pool}`; deploy without it first"
             );
-            Err(Error::new(Reason::InUse, message).with("workspace", workspace).with("asset", asset))
+            Err(Error::new(Reason::InUse, message)
+                .with("workspace", workspace)
+                .with("asset", asset))
         }
     }
 }

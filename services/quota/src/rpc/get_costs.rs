@@ -11,7 +11,10 @@ use crate::store::report::Line;
 
 const PICO_PER_MICRO: u64 = 1_000_000;
 
-pub(super) async fn get_costs(quota: &Quota, request: GetCostsRequest) -> Result<GetCostsResponse, Error> {
+pub(super) async fn get_costs(
+    quota: &Quota,
+    request: GetCostsRequest,
+) -> Result<GetCostsResponse, Error> {
     let tenant = tenant(&request.tenant)?;
     let (prices, _) = holding(quota, &tenant).await?;
     let report = Report {
@@ -28,8 +31,16 @@ pub(super) async fn get_costs(quota: &Quota, request: GetCostsRequest) -> Result
         currency: &prices.currency,
     };
     let page = page(quota, report).await?;
-    let lines = page.lines.iter().map(|line| cost_line(page.groups, line)).collect();
-    Ok(GetCostsResponse { lines, next_page_token: page.next_page_token, currency: prices.currency })
+    let lines = page
+        .lines
+        .iter()
+        .map(|line| cost_line(page.groups, line))
+        .collect();
+    Ok(GetCostsResponse {
+        lines,
+        next_page_token: page.next_page_token,
+        currency: prices.currency,
+    })
 }
 
 fn cost_line(groups: Groups, line: &Line) -> CostLine {

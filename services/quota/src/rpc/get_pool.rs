@@ -7,7 +7,10 @@ use servo_store::Tx;
 use super::context::{Quota, stored, tenant};
 use crate::store::pools::{self, PoolRow};
 
-pub(super) async fn get_pool(quota: &Quota, request: GetPoolRequest) -> Result<GetPoolResponse, Error> {
+pub(super) async fn get_pool(
+    quota: &Quota,
+    request: GetPoolRequest,
+) -> Result<GetPoolResponse, Error> {
     let tenant = tenant(&request.tenant)?;
     let mut tx = quota.begin(&tenant).await?;
     let row = existing(&mut tx, &tenant, &request.pool).await?;
@@ -16,13 +19,20 @@ pub(super) async fn get_pool(quota: &Quota, request: GetPoolRequest) -> Result<G
     let counted = quota.count_use(&tenant, &request.pool).await;
     let pool = with_use(row.pool, counted.as_ref());
     let holders = counted.map(|counted| counted.holders).unwrap_or_default();
-    Ok(GetPoolResponse { pool: Some(pool), holders })
+    Ok(GetPoolResponse {
+        pool: Some(pool),
+        holders,
+    })
 }
 
 /// A pool as it is read, with the slots that are taken as far as it is known.
 pub(super) fn with_use(pool: Pool, counted: Option<&CountUseResponse>) -> Pool {
     let taken = counted.map(|counted| counted.pool_slots.get(&pool.pool).copied().unwrap_or(0));
-    Pool { used_slots: taken.unwrap_or(0), use_unknown: taken.is_none(), ..pool }
+    Pool {
+        used_slots: taken.unwrap_or(0),
+        use_unknown: taken.is_none(),
+        ..pool
+    }
 }
 
 /// A text that cannot be a pool's name names no pool either.
@@ -32,6 +42,9 @@ pub(super) async fn existing(tx: &mut Tx, tenant: &str, pool: &str) -> Result<Po
         false => pools::find(tx, tenant, pool).await.map_err(stored)?,
     };
     found.filter(|row| !row.deleted).ok_or_else(|| {
-        Error::new(Reason::PoolNotFound, format!("there is no pool `{}`", pool.escape_debug()))
+        Error::new(
+            Reason::PoolNotFound,
+            format!("there is no pool `{}`", pool.escape_debug()),
+        )
     })
 }

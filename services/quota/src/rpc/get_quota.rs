@@ -8,7 +8,10 @@ use crate::core::limits;
 use crate::core::picture::PLATFORM;
 use crate::store::quotas;
 
-pub(super) async fn get_quota(quota: &Quota, request: GetQuotaRequest) -> Result<GetQuotaResponse, Error> {
+pub(super) async fn get_quota(
+    quota: &Quota,
+    request: GetQuotaRequest,
+) -> Result<GetQuotaResponse, Error> {
     let tenant = tenant_or_platform(&request.tenant)?;
     let below = quota.below(&tenant).await?;
     let mut tx = quota.begin(&tenant).await?;

@@ -20,19 +20,31 @@ pub(super) async fn list_budgets(
     no_filter(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = ["budgets", tenant.as_str()];
-    let after = quota.pages.read(&list, &request.page_token)?.and_then(|cursor| place(&cursor));
+    let after = quota
+        .pages
+        .read(&list, &request.page_token)?
+        .and_then(|cursor| place(&cursor));
     let mut tx = quota.begin(&tenant).await?;
-    let mut rows = budgets::list(&mut tx, &tenant, after, size + 1).await.map_err(stored)?;
+    let mut rows = budgets::list(&mut tx, &tenant, after, size + 1)
+        .await
+        .map_err(stored)?;
     let more = rows.len() > size;
     rows.truncate(size);
-    let last =
-        rows.last().filter(|_| more).map(|row| format!("{} {}", row.budget.budget_id, row.budget.name));
+    let last = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| format!("{} {}", row.budget.budget_id, row.budget.name));
     let mut budgets = Vec::with_capacity(rows.len());
     for row in rows {
         budgets.push(with_spent(&mut tx, &tenant, row).await?);
     }
-    let next_page_token = last.map(|cursor| quota.pages.write(&list, &cursor)).unwrap_or_default();
-    Ok(ListBudgetsResponse { budgets, next_page_token })
+    let next_page_token = last
+        .map(|cursor| quota.pages.write(&list, &cursor))
+        .unwrap_or_default();
+    Ok(ListBudgetsResponse {
+        budgets,
+        next_page_token,
+    })
 }
 
 /// The name and id of the last budget of a page, as its token carries them.

@@ -8,7 +8,10 @@ use super::report::{Report, group, page, wire_time};
 use crate::core::report::Groups;
 use crate::store::report::Line;
 
-pub(super) async fn list_usage(quota: &Quota, request: ListUsageRequest) -> Result<ListUsageResponse, Error> {
+pub(super) async fn list_usage(
+    quota: &Quota,
+    request: ListUsageRequest,
+) -> Result<ListUsageResponse, Error> {
     let tenant = tenant(&request.tenant)?;
     let report = Report {
         method: "usage",
@@ -24,12 +27,30 @@ pub(super) async fn list_usage(quota: &Quota, request: ListUsageRequest) -> Resu
         currency: "",
     };
     let page = page(quota, report).await?;
-    let lines = page.lines.iter().map(|line| usage_line(page.groups, line)).collect();
-    Ok(ListUsageResponse { lines, next_page_token: page.next_page_token })
+    let lines = page
+        .lines
+        .iter()
+        .map(|line| usage_line(page.groups, line))
+        .collect();
+    Ok(ListUsageResponse {
+        lines,
+        next_page_token: page.next_page_token,
+    })
 }
 
 fn usage_line(groups: Groups, line: &Line) -> UsageLine {
-    let [attempts, slot_ms, cpu_ms, memory_mb_ms, gpu_ms, peak, read, written, egress, ..] = line.sums;
+    let [
+        attempts,
+        slot_ms,
+        cpu_ms,
+        memory_mb_ms,
+        gpu_ms,
+        peak,
+        read,
+        written,
+        egress,
+        ..,
+    ] = line.sums;
     UsageLine {
         start_time: Some(wire_time(line.place.begins)),
         end_time: Some(wire_time(line.ends)),

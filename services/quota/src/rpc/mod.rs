@@ -32,10 +32,16 @@ pub(crate) use context::Quota;
 
 /// Hands a request to the function of its method.
 macro_rules! answer {
-    ($quota:expr, $method:ident, $request:expr) => {{ Ok(Response::new($method::$method($quota, $request.into_inner()).await?)) }};
+    ($quota:expr, $method:ident, $request:expr) => {{
+        Ok(Response::new(
+            $method::$method($quota, $request.into_inner()).await?,
+        ))
+    }};
     ($quota:expr, $method:ident, by $request:expr) => {{
         let caller = Caller::of($request.extensions())?.clone();
-        Ok(Response::new($method::$method($quota, &caller, $request.into_inner()).await?))
+        Ok(Response::new(
+            $method::$method($quota, &caller, $request.into_inner()).await?,
+        ))
     }};
 }
 
@@ -47,7 +53,10 @@ impl QuotaService for Quota {
         answer!(self, get_quota, request)
     }
 
-    async fn update_quota(&self, request: Request<UpdateQuotaRequest>) -> Answer<UpdateQuotaResponse> {
+    async fn update_quota(
+        &self,
+        request: Request<UpdateQuotaRequest>,
+    ) -> Answer<UpdateQuotaResponse> {
         answer!(self, update_quota, by request)
     }
 
@@ -75,11 +84,17 @@ impl QuotaService for Quota {
         answer!(self, get_prices, request)
     }
 
-    async fn update_prices(&self, request: Request<UpdatePricesRequest>) -> Answer<UpdatePricesResponse> {
+    async fn update_prices(
+        &self,
+        request: Request<UpdatePricesRequest>,
+    ) -> Answer<UpdatePricesResponse> {
         answer!(self, update_prices, by request)
     }
 
-    async fn create_budget(&self, request: Request<CreateBudgetRequest>) -> Answer<CreateBudgetResponse> {
+    async fn create_budget(
+        &self,
+        request: Request<CreateBudgetRequest>,
+    ) -> Answer<CreateBudgetResponse> {
         answer!(self, create_budget, by request)
     }
 
@@ -87,15 +102,24 @@ impl QuotaService for Quota {
         answer!(self, get_budget, request)
     }
 
-    async fn list_budgets(&self, request: Request<ListBudgetsRequest>) -> Answer<ListBudgetsResponse> {
+    async fn list_budgets(
+        &self,
+        request: Request<ListBudgetsRequest>,
+    ) -> Answer<ListBudgetsResponse> {
         answer!(self, list_budgets, request)
     }
 
-    async fn update_budget(&self, request: Request<UpdateBudgetRequest>) -> Answer<UpdateBudgetResponse> {
+    async fn update_budget(
+        &self,
+        request: Request<UpdateBudgetRequest>,
+    ) -> Answer<UpdateBudgetResponse> {
         answer!(self, update_budget, by request)
     }
 
-    async fn delete_budget(&self, request: Request<DeleteBudgetRequest>) -> Answer<DeleteBudgetResponse> {
+    async fn delete_budget(
+        &self,
+        request: Request<DeleteBudgetRequest>,
+    ) -> Answer<DeleteBudgetResponse> {
         answer!(self, delete_budget, by request)
     }
 

@@ -40,8 +40,12 @@ pub(super) struct Page {
 pub(super) async fn page(quota: &Quota, report: Report<'_>) -> Result<Page, Error> {
     let size = page_size(report.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let groups = groups(report.group_by, report.may_group_by).map_err(bad)?;
-    let grain = ReportGrain::try_from(report.grain)
-        .map_err(|_| Error::bad_field("grain", format!("is {}, which nothing stands for", report.grain)))?;
+    let grain = ReportGrain::try_from(report.grain).map_err(|_| {
+        Error::bad_field(
+            "grain",
+            format!("is {}, which nothing stands for", report.grain),
+        )
+    })?;
     let start = time("start_time", report.start_time)?
         .ok_or_else(|| Error::bad_field("start_time", "is missing; say from when to count"))?;
     let shape = shape(&report);
@@ -63,12 +67,18 @@ pub(super) async fn page(quota: &Quota, report: Report<'_>) -> Result<Page, Erro
         after,
         limit: size + 1,
     };
-    let mut lines = lines(&mut *quota.begin(report.tenant).await?, ask).await.map_err(stored)?;
+    let mut lines = lines(&mut *quota.begin(report.tenant).await?, ask)
+        .await
+        .map_err(stored)?;
     let more = lines.len() > size;
     lines.truncate(size);
     let last = lines.last().filter(|_| more);
     let next_page_token = last.map(|line| quota.pages.write(&list, &cursor_of(end, &line.place)));
-    Ok(Page { lines, groups, next_page_token: next_page_token.unwrap_or_default() })
+    Ok(Page {
+        lines,
+        groups,
+        next_page_token: next_page_token.unwrap_or_default(),
+    })
 }
 
 /// What the line is about, by the dimensions asked for.
@@ -79,19 +89,25 @@ pub(super) fn group(groups: Groups, place: &Place) -> BTreeMap<String, String> {
         (groups.pool, "pool", &place.pool),
     ];
     let asked = dimensions.into_iter().filter(|(asked, ..)| *asked);
-    asked.map(|(_, name, value)| (name.to_owned(), value.clone())).collect()
+    asked
+        .map(|(_, name, value)| (name.to_owned(), value.clone()))
+        .collect()
 }
 
 pub(super) fn wire_time(time: Stored) -> prost_types::Timestamp {
     let us = time.unix_us();
     let nanos = i32::try_from(us.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
-    prost_types::Timestamp { seconds: us.div_euclid(1_000_000), nanos }
+    prost_types::Timestamp {
+        seconds: us.div_euclid(1_000_000),
+        nanos,
+    }
 }
 
 /// Everything that shapes the list.
 fn shape(report: &Report<'_>) -> Vec<String> {
-    let time =
-        |time: Option<prost_types::Timestamp>| time.map(|time| format!("{time:?}")).unwrap_or_default();
+    let time = |time: Option<prost_types::Timestamp>| {
+        time.map(|time| format!("{time:?}")).unwrap_or_default()
+    };
     let mut shape = vec![
         report.method.to_owned(),
         report.tenant.to_owned(),
@@ -117,11 +133,17 @@ fn cursor_of(end: Stored, place: &Place) -> String {
 
 fn place(cursor: &str) -> Option<(Stored, Place)> {
     let parts: Vec<&str> = cursor.split(SEPARATOR).collect();
-    let [end, begins, workspace, asset, pool] = parts.as_slice() else { return None };
+    let [end, begins, workspace, asset, pool] = parts.as_slice() else {
+        return None;
+    };
     let time = |us: &str| us.parse().ok().map(Stored::from_unix_us);
     let text = |text: &str| text.to_owned();
-    let place =
-        Place { begins: time(begins)?, workspace: text(workspace), asset: text(asset), pool: text(pool) };
+    let place = Place {
+        begins: time(begins)?,
+        workspace: text(workspace),
+        asset: text(asset),
+        pool: text(pool),
+    };
     Some((time(end)?, place))
 }
 
@@ -133,11 +155,14 @@ fn time(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Stor
     let read = |time: prost_types::Timestamp| {
         Timestamp::new(time.seconds, time.nanos)
             .map(crate::wire::stored)
-            .map_err(|_| Error::bad_field(field, format!("is {} s, which is no time", time.seconds)))
+            .map_err(|_| {
+                Error::bad_field(field, format!("is {} s, which is no time", time.seconds))
+            })
     };
     time.map(read).transpose()
 }
 
 fn bad_filter(sentence: &str) -> Error {
-    Error::new(Reason::InvalidFilter, format!("filter: {sentence}")).and_bad_field("filter", sentence)
+    Error::new(Reason::InvalidFilter, format!("filter: {sentence}"))
+        .and_bad_field("filter", sentence)
 }

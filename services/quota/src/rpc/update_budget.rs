@@ -24,7 +24,10 @@ pub(super) async fn update_budget(
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    let wanted = request.budget.as_ref().ok_or_else(|| Error::bad_field("budget", "is missing"))?;
+    let wanted = request
+        .budget
+        .as_ref()
+        .ok_or_else(|| Error::bad_field("budget", "is missing"))?;
     let (prices, _) = holding(quota, &ask.tenant).await?;
     let mut change = match begin(quota, ask).await? {
         Begun::Answered(answer) => return Ok(answer),
@@ -32,8 +35,16 @@ pub(super) async fn update_budget(
     };
     let (id, current) = existing(&mut change.tx, &change.tenant, &request.budget_id).await?;
     let version = next_version(request.expected_version, current.budget.version)?;
-    let budget = Budget { version, ..normal(wanted, &prices.currency).map_err(bad)? };
+    let budget = Budget {
+        version,
+        ..normal(wanted, &prices.currency).map_err(bad)?
+    };
     let told = keep(&mut change, id, &budget).await?;
-    let answer = |accepted_event_id| UpdateBudgetResponse { budget: Some(told), accepted_event_id };
-    change.finish(&subject(id), changed(id, budget, false), answer).await
+    let answer = |accepted_event_id| UpdateBudgetResponse {
+        budget: Some(told),
+        accepted_event_id,
+    };
+    change
+        .finish(&subject(id), changed(id, budget, false), answer)
+        .await
 }

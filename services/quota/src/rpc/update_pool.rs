@@ -29,11 +29,28 @@ pub(super) async fn update_pool(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing(&mut change.tx, &change.tenant, &request.pool).await?.pool;
+    let current = existing(&mut change.tx, &change.tenant, &request.pool)
+        .await?
+        .pool;
     let version = next_version(request.expected_version, current.version)?;
-    let pool = Pool { slots: request.slots, description: request.description.clone(), version, ..current };
-    let row = PoolRow { pool: pool.clone(), deleted: false };
-    pools::keep(&mut change.tx, &change.tenant, &row).await.map_err(stored)?;
-    let answer = |accepted_event_id| UpdatePoolResponse { pool: Some(pool), accepted_event_id };
-    change.finish(&subject(&request.pool), changed(row), answer).await
+    let pool = Pool {
+        slots: request.slots,
+        description: request.description.clone(),
+        version,
+        ..current
+    };
+    let row = PoolRow {
+        pool: pool.clone(),
+        deleted: false,
+    };
+    pools::keep(&mut change.tx, &change.tenant, &row)
+        .await
+        .map_err(stored)?;
+    let answer = |accepted_event_id| UpdatePoolResponse {
+        pool: Some(pool),
+        accepted_event_id,
+    };
+    change
+        .finish(&subject(&request.pool), changed(row), answer)
+        .await
 }

@@ -18,7 +18,9 @@ pub(super) async fn update_quota(
 ) -> Result<UpdateQuotaResponse, Error> {
     let tenant = tenant_or_platform(&request.tenant)?;
     let sentence = "is missing; send an empty one to follow all defaults";
-    let set = request.limits.ok_or_else(|| Error::bad_field("limits", sentence))?;
+    let set = request
+        .limits
+        .ok_or_else(|| Error::bad_field("limits", sentence))?;
     let below = quota.below(&tenant).await?;
     let ask = Ask {
         method: "UpdateQuota",
@@ -33,12 +35,23 @@ pub(super) async fn update_quota(
         Begun::Open(change) => change,
     };
     limits::check(&set, &below).map_err(bad)?;
-    let (current, _) = quotas::find(&mut change.tx, &change.tenant).await.map_err(stored)?;
+    let (current, _) = quotas::find(&mut change.tx, &change.tenant)
+        .await
+        .map_err(stored)?;
     let version = next_version(request.expected_version, current)?;
-    quotas::keep(&mut change.tx, &change.tenant, version, &set).await.map_err(stored)?;
-    let changed =
-        QuotaChanged { version, setting: Some(quota_changed::Setting::Limits(set)), ..Default::default() };
+    quotas::keep(&mut change.tx, &change.tenant, version, &set)
+        .await
+        .map_err(stored)?;
+    let changed = QuotaChanged {
+        version,
+        setting: Some(quota_changed::Setting::Limits(set)),
+        ..Default::default()
+    };
     let effective = Some(limits::effective(&set, &below));
-    let answer = |accepted_event_id| UpdateQuotaResponse { effective, version, accepted_event_id };
+    let answer = |accepted_event_id| UpdateQuotaResponse {
+        effective,
+        version,
+        accepted_event_id,
+    };
     change.finish(SUBJECT, changed, answer).await
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use servo_proto::v1::{CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, QuotaUse};
+use servo_proto::v1::{
+    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, QuotaUse,
+};
 use tonic::{Request, Response, Status};
 use tracing::warn;
 
@@ -28,12 +30,20 @@ impl Quota {
 
     /// Slots taken in all pools of the tenant, and who holds those of `pool`.
     pub(super) async fn count_use(&self, tenant: &str, pool: &str) -> Option<CountUseResponse> {
-        let asked = CountUseRequest { tenant: tenant.to_owned(), pool: pool.to_owned() };
-        told(self.dispatcher.clone().count_use(soon(asked)).await, "tasks")
+        let asked = CountUseRequest {
+            tenant: tenant.to_owned(),
+            pool: pool.to_owned(),
+        };
+        told(
+            self.dispatcher.clone().count_use(soon(asked)).await,
+            "tasks",
+        )
     }
 
     async fn count_runs(&self, tenant: &str) -> Option<CountRunsResponse> {
-        let asked = CountRunsRequest { tenant: tenant.to_owned() };
+        let asked = CountRunsRequest {
+            tenant: tenant.to_owned(),
+        };
         told(self.scheduler.clone().count_runs(soon(asked)).await, "runs")
     }
 }
@@ -46,7 +56,10 @@ fn soon<T>(message: T) -> Request<T> {
 
 fn told<T>(answer: Result<Response<T>, Status>, of: &str) -> Option<T> {
     let silent = |status: &Status| {
-        warn!(error = status.message(), of, "what is used of limits could not be asked for");
+        warn!(
+            error = status.message(),
+            of, "what is used of limits could not be asked for"
+        );
     };
     answer.inspect_err(silent).ok().map(Response::into_inner)
 }

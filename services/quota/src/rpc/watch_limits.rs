@@ -46,9 +46,17 @@ struct Watcher {
 
 impl Watcher {
     fn new(mut board: watch::Receiver<Option<Picture>>, token: &str) -> Watcher {
-        let first = board.borrow_and_update().as_ref().map(|picture| picture.first(token));
+        let first = board
+            .borrow_and_update()
+            .as_ref()
+            .map(|picture| picture.first(token));
         let (messages, heard) = first.unwrap_or_default();
-        Watcher { board, heard, token: token.to_owned(), unsent: messages.into() }
+        Watcher {
+            board,
+            heard,
+            token: token.to_owned(),
+            unsent: messages.into(),
+        }
     }
 
     /// The next message; `None` when there will be no more changes.
@@ -61,7 +69,9 @@ impl Watcher {
             match timeout(REMIND_EVERY, self.board.changed()).await {
                 Ok(Ok(())) => self.look(),
                 Ok(Err(_)) => return None,
-                Err(_) => self.unsent.extend(self.board.borrow().as_ref().map(Picture::reminder)),
+                Err(_) => self
+                    .unsent
+                    .extend(self.board.borrow().as_ref().map(Picture::reminder)),
             }
         }
     }

@@ -11,7 +11,9 @@ use super::pools::PoolRow;
 
 /// The last position of every shard of a stream.
 pub(crate) async fn heads(store: &LoopStore, stream: Stream) -> Result<Vec<i64>, StoreError> {
-    let rows: Vec<(i64,)> = store.all(query(include_str!("sql/heads.sql")).bind(stream.code())).await?;
+    let rows: Vec<(i64,)> = store
+        .all(query(include_str!("sql/heads.sql")).bind(stream.code()))
+        .await?;
     Ok(rows.into_iter().map(|(head,)| head).collect())
 }
 
@@ -39,7 +41,10 @@ pub(crate) async fn limits(
     let statement = query(include_str!("sql/load_limits.sql")).bind(tenants);
     let rows: Vec<(String, Option<Vec<u8>>)> = store.all(statement).await?;
     let read = |(tenant, limits): (String, Option<Vec<u8>>)| {
-        Ok((tenant, limits.map_or(Ok(QuotaLimits::default()), |limits| decoded(&limits))?))
+        Ok((
+            tenant,
+            limits.map_or(Ok(QuotaLimits::default()), |limits| decoded(&limits))?,
+        ))
     };
     rows.into_iter().map(read).collect()
 }
@@ -50,7 +55,9 @@ pub(crate) async fn pools(
     tenants: Option<&[String]>,
 ) -> Result<BTreeMap<String, Vec<Pool>>, StoreError> {
     type Columns = (String, String, i64, i64, String, bool);
-    let rows: Vec<Columns> = store.all(query(include_str!("sql/load_pools.sql")).bind(tenants)).await?;
+    let rows: Vec<Columns> = store
+        .all(query(include_str!("sql/load_pools.sql")).bind(tenants))
+        .await?;
     let mut pools: BTreeMap<String, Vec<Pool>> = BTreeMap::new();
     for (tenant, pool, version, slots, description, deleted) in rows {
         let row = PoolRow::from((pool, version, slots, description, deleted));

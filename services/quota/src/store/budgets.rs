@@ -24,11 +24,23 @@ type Columns = (Uuid, i64, String, Vec<u8>, Timestamp);
 
 fn read((id, version, name, budget, counts_from): Columns) -> Result<BudgetRow, StoreError> {
     let budget_id = EventId::from_bytes(*id.as_bytes()).to_string();
-    let budget = Budget { budget_id, version: count(version), name, ..decoded(&budget)? };
-    Ok(BudgetRow { budget, counts_from })
+    let budget = Budget {
+        budget_id,
+        version: count(version),
+        name,
+        ..decoded(&budget)?
+    };
+    Ok(BudgetRow {
+        budget,
+        counts_from,
+    })
 }
 
-pub(crate) async fn find(tx: &mut Tx, tenant: &str, id: Uuid) -> Result<Option<BudgetRow>, StoreError> {
+pub(crate) async fn find(
+    tx: &mut Tx,
+    tenant: &str,
+    id: Uuid,
+) -> Result<Option<BudgetRow>, StoreError> {
     let row: Option<Columns> = tx.optional(scoped!("find_budget", tenant).bind(id)).await?;
     row.map(read).transpose()
 }
@@ -42,7 +54,9 @@ pub(crate) async fn list(
 ) -> Result<Vec<BudgetRow>, StoreError> {
     let (name, id) = after.unzip();
     let statement = scoped!("list_budgets", tenant).bind(name).bind(id);
-    let rows: Vec<Columns> = tx.all(statement.bind(i64::try_from(limit).unwrap_or(i64::MAX))).await?;
+    let rows: Vec<Columns> = tx
+        .all(statement.bind(i64::try_from(limit).unwrap_or(i64::MAX)))
+        .await?;
     rows.into_iter().map(read).collect()
 }
 
@@ -73,10 +87,15 @@ pub(crate) async fn all(
     tenants: Option<&[String]>,
 ) -> Result<BTreeMap<String, Vec<BudgetRow>>, StoreError> {
     type Row = (String, Uuid, i64, String, Vec<u8>, Timestamp);
-    let rows: Vec<Row> = store.all(query(include_str!("sql/load_budgets.sql")).bind(tenants)).await?;
+    let rows: Vec<Row> = store
+        .all(query(include_str!("sql/load_budgets.sql")).bind(tenants))
+        .await?;
     let mut budgets: BTreeMap<String, Vec<BudgetRow>> = BTreeMap::new();
     for (tenant, id, version, name, budget, counts_from) in rows {
-        budgets.entry(tenant).or_default().push(read((id, version, name, budget, counts_from))?);
+        budgets
+            .entry(tenant)
+            .or_default()
+            .push(read((id, version, name, budget, counts_from))?);
     }
     Ok(budgets)
 }

@@ -6,7 +6,12 @@ use servo_store::{StoreError, Tx};
 use super::{decoded, scoped};
 
 /// The manifests of a tenant's workspaces.
-pub(crate) async fn manifests(tx: &mut Tx, tenant: &str) -> Result<Vec<(String, Manifest)>, StoreError> {
+pub(crate) async fn manifests(
+    tx: &mut Tx,
+    tenant: &str,
+) -> Result<Vec<(String, Manifest)>, StoreError> {
     let rows: Vec<(String, Vec<u8>)> = tx.all(scoped!("current_manifests", tenant)).await?;
-    rows.into_iter().map(|(workspace, manifest)| Ok((workspace, decoded(&manifest)?))).collect()
+    rows.into_iter()
+        .map(|(workspace, manifest)| Ok((workspace, decoded(&manifest)?)))
+        .collect()
 }

@@ -29,7 +29,10 @@ pub(crate) fn column(count: u64) -> i64 {
 }
 
 /// A stored message that cannot be read is a broken row.
-pub(crate) fn decoded<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, servo_store::StoreError> {
-    M::decode(bytes)
-        .map_err(|error| servo_store::StoreError::Database(servo_store::sqlx::Error::Decode(error.into())))
+pub(crate) fn decoded<M: prost::Message + Default>(
+    bytes: &[u8],
+) -> Result<M, servo_store::StoreError> {
+    M::decode(bytes).map_err(|error| {
+        servo_store::StoreError::Database(servo_store::sqlx::Error::Decode(error.into()))
+    })
 }

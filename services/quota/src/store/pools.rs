@@ -18,13 +18,23 @@ impl From<Columns> for PoolRow {
     fn from((pool, version, slots, description, deleted): Columns) -> PoolRow {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         PoolRow {
-            pool: Pool { pool, slots, description, version: count(version), ..Pool::default() },
+            pool: Pool {
+                pool,
+                slots,
+                description,
+                version: count(version),
+                ..Pool::default()
+            },
             deleted,
         }
     }
 }
 
-pub(crate) async fn find(tx: &mut Tx, tenant: &str, pool: &str) -> Result<Option<PoolRow>, StoreError> {
+pub(crate) async fn find(
+    tx: &mut Tx,
+    tenant: &str,
+    pool: &str,
+) -> Result<Option<PoolRow>, StoreError> {
     let row: Option<Columns> = tx.optional(scoped!("find_pool", tenant).bind(pool)).await?;
     Ok(row.map(PoolRow::from))
 }
@@ -35,9 +45,14 @@ pub(crate) async fn list(
     after: &str,
     limit: usize,
 ) -> Result<Vec<Pool>, StoreError> {
-    let statement = scoped!("list_pools", tenant).bind(after).bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    let statement = scoped!("list_pools", tenant)
+        .bind(after)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX));
     let rows: Vec<Columns> = tx.all(statement).await?;
-    Ok(rows.into_iter().map(|row| PoolRow::from(row).pool).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| PoolRow::from(row).pool)
+        .collect())
 }
 
 pub(crate) async fn keep(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(), StoreError> {

@@ -13,7 +13,9 @@ pub(crate) async fn lock(tx: &mut Tx, tenant: &str) -> Result<(), StoreError> {
 /// Version 0 and nothing set for a tenant without a row.
 pub(crate) async fn find(tx: &mut Tx, tenant: &str) -> Result<(u64, QuotaLimits), StoreError> {
     let row: Option<(i64, Vec<u8>)> = tx.optional(scoped!("find_quota", tenant)).await?;
-    row.map_or(Ok((0, QuotaLimits::default())), |(version, limits)| Ok((count(version), decoded(&limits)?)))
+    row.map_or(Ok((0, QuotaLimits::default())), |(version, limits)| {
+        Ok((count(version), decoded(&limits)?))
+    })
 }
 
 pub(crate) async fn keep(
@@ -22,6 +24,8 @@ pub(crate) async fn keep(
     version: u64,
     limits: &QuotaLimits,
 ) -> Result<(), StoreError> {
-    let statement = scoped!("keep_quota", tenant).bind(column(version)).bind(limits.encode_to_vec());
+    let statement = scoped!("keep_quota", tenant)
+        .bind(column(version))
+        .bind(limits.encode_to_vec());
     tx.execute(statement).await.map(drop)
 }

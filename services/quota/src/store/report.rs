@@ -61,11 +61,27 @@ pub(crate) async fn lines(tx: &mut Tx, ask: Ask<'_>) -> Result<Vec<Line>, StoreE
 }
 
 fn line(
-    (begins, ends, workspace, asset, pool, columns): (Timestamp, Timestamp, String, String, String, Vec<i64>),
+    (begins, ends, workspace, asset, pool, columns): (
+        Timestamp,
+        Timestamp,
+        String,
+        String,
+        String,
+        Vec<i64>,
+    ),
 ) -> Line {
     let mut sums = [0; 13];
     for (sum, column) in sums.iter_mut().zip(columns) {
         *sum = super::count(column);
     }
-    Line { place: Place { begins, workspace, asset, pool }, ends, sums }
+    Line {
+        place: Place {
+            begins,
+            workspace,
+            asset,
+            pool,
+        },
+        ends,
+        sums,
+    }
 }

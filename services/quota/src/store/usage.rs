@@ -26,7 +26,10 @@ pub(crate) async fn cursors(store: &LoopStore) -> Result<HashMap<i16, i64>, Stor
     Ok(rows.into_iter().collect())
 }
 
-pub(crate) async fn finished(store: &LoopStore, spans: &[Span]) -> Result<Vec<Finished>, StoreError> {
+pub(crate) async fn finished(
+    store: &LoopStore,
+    spans: &[Span],
+) -> Result<Vec<Finished>, StoreError> {
     let statement = query(include_str!("sql/finished.sql"))
         .bind(Stream::Execution.code())
         .bind(EventType::TaskFinished.code())
@@ -57,9 +60,19 @@ pub(crate) async fn plans_of_runs(
     store: &LoopStore,
     runs: &[Uuid],
 ) -> Result<HashMap<Uuid, PlanPlace>, StoreError> {
-    let rows: Vec<(Uuid, String, String, Vec<u8>)> =
-        store.all(query(include_str!("sql/plans_of_runs.sql")).bind(runs)).await?;
-    let read = |(run, tenant, workspace, plan_id)| (run, PlanPlace { tenant, workspace, plan_id });
+    let rows: Vec<(Uuid, String, String, Vec<u8>)> = store
+        .all(query(include_str!("sql/plans_of_runs.sql")).bind(runs))
+        .await?;
+    let read = |(run, tenant, workspace, plan_id)| {
+        (
+            run,
+            PlanPlace {
+                tenant,
+                workspace,
+                plan_id,
+            },
+        )
+    };
     Ok(rows.into_iter().map(read).collect())
 }
 
@@ -72,16 +85,21 @@ pub(crate) async fn plans(
         .bind(column(places, |place| place.workspace.clone()))
         .bind(column(places, |place| place.plan_id.clone()));
     let rows: Vec<(Vec<u8>, Vec<u8>)> = store.all(statement).await?;
-    rows.into_iter().map(|(id, plan)| Ok((id, decoded(&plan)?))).collect()
+    rows.into_iter()
+        .map(|(id, plan)| Ok((id, decoded(&plan)?)))
+        .collect()
 }
 
 pub(crate) async fn prices(
     store: &LoopStore,
     tenants: &[String],
 ) -> Result<HashMap<String, PriceList>, StoreError> {
-    let rows: Vec<(String, Vec<u8>)> =
-        store.all(query(include_str!("sql/load_prices.sql")).bind(tenants)).await?;
-    rows.into_iter().map(|(tenant, prices)| Ok((tenant, decoded(&prices)?))).collect()
+    let rows: Vec<(String, Vec<u8>)> = store
+        .all(query(include_str!("sql/load_prices.sql")).bind(tenants))
+        .await?;
+    rows.into_iter()
+        .map(|(tenant, prices)| Ok((tenant, decoded(&prices)?)))
+        .collect()
 }
 
 pub(crate) async fn add(tx: &mut Tx, sums: &BTreeMap<Key, Sums>) -> Result<(), StoreError> {

@@ -1,6 +1,8 @@
 use prost::Message;
 use servo_mesh::Reason;
-use servo_proto::v1::{Event, GetQuotaRequest, QuotaLimits, UpdateQuotaRequest, event, quota_changed};
+use servo_proto::v1::{
+    Event, GetQuotaRequest, QuotaLimits, UpdateQuotaRequest, event, quota_changed,
+};
 
 use crate::support::{PLATFORM, TENANT, World, by, by_user, refused, tasks, update};
 
@@ -8,17 +10,36 @@ use crate::support::{PLATFORM, TENANT, World, by, by_user, refused, tasks, updat
 async fn a_tenant_without_settings_has_no_caps_on_what_runs() {
     let world = World::start().await;
     let quota = world.quota_of(TENANT).await;
-    assert_eq!((quota.version, quota.limits), (0, Some(QuotaLimits::default())));
+    assert_eq!(
+        (quota.version, quota.limits),
+        (0, Some(QuotaLimits::default()))
+    );
     let effective = quota.effective.unwrap();
-    assert_eq!((effective.max_concurrent_tasks, effective.max_concurrent_runs), (None, None));
-    assert_eq!((effective.weight_millis, effective.backfill_cap_ppm), (Some(1_000), Some(500_000)));
+    assert_eq!(
+        (
+            effective.max_concurrent_tasks,
+            effective.max_concurrent_runs
+        ),
+        (None, None)
+    );
+    assert_eq!(
+        (effective.weight_millis, effective.backfill_cap_ppm),
+        (Some(1_000), Some(500_000))
+    );
     assert_eq!(effective.max_run_duration.unwrap().seconds, 24 * 3600);
 }
 
 #[tokio::test]
 async fn settings_lie_over_the_platform_which_lies_over_the_configuration() {
     let world = World::start_with(1, &[("quota.defaults.max_concurrent_tasks", "100")]).await;
-    let holds = async || world.quota_of(TENANT).await.effective.unwrap().max_concurrent_tasks;
+    let holds = async || {
+        world
+            .quota_of(TENANT)
+            .await
+            .effective
+            .unwrap()
+            .max_concurrent_tasks
+    };
     assert_eq!(holds().await, Some(100));
     world.set_limits(PLATFORM, tasks(50)).await;
     assert_eq!(holds().await, Some(50));
@@ -28,43 +49,96 @@ async fn settings_lie_over_the_platform_which_lies_over_the_configuration() {
     assert_eq!(holds().await, None);
     world.set_limits(TENANT, QuotaLimits::default()).await;
     assert_eq!(holds().await, Some(50));
-    assert_eq!(world.quota_of("other").await.effective.unwrap().max_concurrent_tasks, Some(50));
+    assert_eq!(
+        world
+            .quota_of("other")
+            .await
+            .effective
+            .unwrap()
+            .max_concurrent_tasks,
+        Some(50)
+    );
 }
 
 #[tokio::test]
 async fn a_change_counts_once_and_is_an_event() {
     let world = World::start().await;
     let mut client = world.client();
-    let request = UpdateQuotaRequest { comment: "night shift".into(), ..update(TENANT, tasks(7)) };
-    let first = client.update_quota(by_user(request.clone())).await.unwrap().into_inner();
-    assert_eq!((first.version, first.effective.unwrap().max_concurrent_tasks), (1, Some(7)));
-    let repeated = client.update_quota(by_user(request.clone())).await.unwrap().into_inner();
+    let request = UpdateQuotaRequest {
+        comment: "night shift".into(),
+        ..update(TENANT, tasks(7))
+    };
+    let first = client
+        .update_quota(by_user(request.clone()))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (first.version, first.effective.unwrap().max_concurrent_tasks),
+        (1, Some(7))
+    );
+    let repeated = client
+        .update_quota(by_user(request.clone()))
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(repeated, first);
     assert_eq!(world.events().await, 1);
-    let other = UpdateQuotaRequest { limits: Some(tasks(8)), ..request };
-    refused(client.update_quota(by_user(other)).await, Reason::RequestIdReused, "another body");
+    let other = UpdateQuotaRequest {
+        limits: Some(tasks(8)),
+        ..request
+    };
+    refused(
+        client.update_quota(by_user(other)).await,
+        Reason::RequestIdReused,
+        "another body",
+    );
 
     let sql = "SELECT tenant, payload FROM ledger.events WHERE stream = 5";
-    let (tenant, payload): (String, Vec<u8>) =
-        sqlx::query_as(sql).fetch_one(&mut world.admin().await).await.unwrap();
-    let Some(event::Body::QuotaChanged(change)) = Event::decode(&*payload).unwrap().body else { panic!() };
-    assert_eq!((tenant.as_str(), change.subject.as_str(), change.version), (TENANT, "quota", 1));
-    assert_eq!(change.setting, Some(quota_changed::Setting::Limits(tasks(7))));
+    let (tenant, payload): (String, Vec<u8>) = sqlx::query_as(sql)
+        .fetch_one(&mut world.admin().await)
+        .await
+        .unwrap();
+    let Some(event::Body::QuotaChanged(change)) = Event::decode(&*payload).unwrap().body else {
+        panic!()
+    };
+    assert_eq!(
+        (tenant.as_str(), change.subject.as_str(), change.version),
+        (TENANT, "quota", 1)
+    );
+    assert_eq!(
+        change.setting,
+        Some(quota_changed::Setting::Limits(tasks(7)))
+    );
     let actor = change.changed_by.unwrap();
-    assert_eq!((actor.principal.as_str(), actor.comment.as_str()), ("user:ann", "night shift"));
+    assert_eq!(
+        (actor.principal.as_str(), actor.comment.as_str()),
+        ("user:ann", "night shift")
+    );
 }
 
 #[tokio::test]
 async fn a_stale_version_is_refused_and_changes_nothing() {
     let world = World::start().await;
     let expecting = |expected_version, max| {
-        by_user(UpdateQuotaRequest { expected_version, ..update(TENANT, tasks(max)) })
+        by_user(UpdateQuotaRequest {
+            expected_version,
+            ..update(TENANT, tasks(max))
+        })
     };
     let mut client = world.client();
-    refused(client.update_quota(expecting(1, 5)).await, Reason::VersionConflict, "current version is 0");
+    refused(
+        client.update_quota(expecting(1, 5)).await,
+        Reason::VersionConflict,
+        "current version is 0",
+    );
     client.update_quota(expecting(0, 5)).await.unwrap();
     client.update_quota(expecting(1, 6)).await.unwrap();
-    refused(client.update_quota(expecting(1, 7)).await, Reason::VersionConflict, "current version is 2");
+    refused(
+        client.update_quota(expecting(1, 7)).await,
+        Reason::VersionConflict,
+        "current version is 2",
+    );
     let quota = world.quota_of(TENANT).await;
     assert_eq!((quota.version, quota.limits), (2, Some(tasks(6))));
     assert_eq!(world.events().await, 2);
@@ -76,7 +150,10 @@ async fn of_changes_at_once_that_expect_the_same_version_one_wins() {
     world.set_limits(TENANT, tasks(1)).await;
     let change = |max: u32| {
         let mut client = world.client();
-        let request = UpdateQuotaRequest { expected_version: 1, ..update(TENANT, tasks(max)) };
+        let request = UpdateQuotaRequest {
+            expected_version: 1,
+            ..update(TENANT, tasks(max))
+        };
         async move { client.update_quota(by_user(request)).await }
     };
     let (a, b, c) = tokio::join!(change(10), change(11), change(12));
@@ -97,20 +174,72 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
         let answer = client.update_quota(by_user(update(TENANT, limits))).await;
         refused(answer, Reason::InvalidField, part);
     };
-    refuse(QuotaLimits { weight_millis: Some(0), ..nothing }, "limits.weight_millis").await;
-    refuse(QuotaLimits { backfill_cap_ppm: Some(2_000_000), ..nothing }, "limits.backfill_cap_ppm").await;
+    refuse(
+        QuotaLimits {
+            weight_millis: Some(0),
+            ..nothing
+        },
+        "limits.weight_millis",
+    )
+    .await;
+    refuse(
+        QuotaLimits {
+            backfill_cap_ppm: Some(2_000_000),
+            ..nothing
+        },
+        "limits.backfill_cap_ppm",
+    )
+    .await;
     // The floor that follows the default is 100,000.
-    refuse(QuotaLimits { backfill_cap_ppm: Some(99_999), ..nothing }, "limits.backfill_floor_ppm").await;
+    refuse(
+        QuotaLimits {
+            backfill_cap_ppm: Some(99_999),
+            ..nothing
+        },
+        "limits.backfill_floor_ppm",
+    )
+    .await;
     let mut client = world.client();
-    let absent = UpdateQuotaRequest { limits: None, ..update(TENANT, nothing) };
-    refused(client.update_quota(by_user(absent)).await, Reason::InvalidField, "limits: is missing");
-    let nameless = UpdateQuotaRequest { request_id: String::new(), ..update(TENANT, nothing) };
-    refused(client.update_quota(by_user(nameless)).await, Reason::RequestIdRequired, "request_id");
-    let long = UpdateQuotaRequest { comment: "x".repeat(1 << 20), ..update(TENANT, nothing) };
-    refused(client.update_quota(by_user(long)).await, Reason::InvalidField, "comment: has 1048576 bytes");
+    let absent = UpdateQuotaRequest {
+        limits: None,
+        ..update(TENANT, nothing)
+    };
+    refused(
+        client.update_quota(by_user(absent)).await,
+        Reason::InvalidField,
+        "limits: is missing",
+    );
+    let nameless = UpdateQuotaRequest {
+        request_id: String::new(),
+        ..update(TENANT, nothing)
+    };
+    refused(
+        client.update_quota(by_user(nameless)).await,
+        Reason::RequestIdRequired,
+        "request_id",
+    );
+    let long = UpdateQuotaRequest {
+        comment: "x".repeat(1 << 20),
+        ..update(TENANT, nothing)
+    };
+    refused(
+        client.update_quota(by_user(long)).await,
+        Reason::InvalidField,
+        "comment: has 1048576 bytes",
+    );
     let foreign = client.update_quota(by_user(update("evil", tasks(1)))).await;
     refused(foreign, Reason::TenantMismatch, "evil");
-    let shouting = client.get_quota(by("ACME", GetQuotaRequest { tenant: "ACME".into() })).await;
+    let shouting = client
+        .get_quota(by(
+            "ACME",
+            GetQuotaRequest {
+                tenant: "ACME".into(),
+            },
+        ))
+        .await;
     refused(shouting, Reason::InvalidField, "tenant");
-    assert_eq!((world.events().await, world.quota_of(TENANT).await.version), (0, 0));
+    assert_eq!(
+        (world.events().await, world.quota_of(TENANT).await.version),
+        (0, 0)
+    );
 }

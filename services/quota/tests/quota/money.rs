@@ -10,7 +10,11 @@ pub(crate) fn prices(tenant: &str, currency: &str, cpu_hour_micros: u64) -> Upda
     UpdatePricesRequest {
         tenant: tenant.into(),
         request_id: new_request_id(),
-        prices: Some(PriceList { currency: currency.into(), cpu_hour_micros, ..Default::default() }),
+        prices: Some(PriceList {
+            currency: currency.into(),
+            cpu_hour_micros,
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }
@@ -33,7 +37,10 @@ pub(crate) fn create(name: &str, limit_micros: u64) -> CreateBudgetRequest {
 }
 
 fn get(budget_id: &str) -> GetBudgetRequest {
-    GetBudgetRequest { tenant: TENANT.into(), budget_id: budget_id.into() }
+    GetBudgetRequest {
+        tenant: TENANT.into(),
+        budget_id: budget_id.into(),
+    }
 }
 
 #[tokio::test]
@@ -41,21 +48,56 @@ async fn a_tenant_has_the_platforms_prices_until_it_has_its_own() {
     let world = World::start().await;
     let mut client = world.client();
     let held = async || {
-        let request = GetPricesRequest { tenant: TENANT.into() };
-        let answer = world.client().get_prices(by_user(request)).await.unwrap().into_inner();
+        let request = GetPricesRequest {
+            tenant: TENANT.into(),
+        };
+        let answer = world
+            .client()
+            .get_prices(by_user(request))
+            .await
+            .unwrap()
+            .into_inner();
         let prices = answer.prices.unwrap();
-        (prices.currency, prices.cpu_hour_micros, prices.version, answer.is_default)
+        (
+            prices.currency,
+            prices.cpu_hour_micros,
+            prices.version,
+            answer.is_default,
+        )
     };
     assert_eq!(held().await, ("USD".into(), 0, 0, true));
-    client.update_prices(by(PLATFORM, prices(PLATFORM, "EUR", 40))).await.unwrap();
+    client
+        .update_prices(by(PLATFORM, prices(PLATFORM, "EUR", 40)))
+        .await
+        .unwrap();
     assert_eq!(held().await, ("EUR".into(), 40, 1, true));
     let request = prices(TENANT, "EUR", 30);
-    let first = client.update_prices(by_user(request.clone())).await.unwrap().into_inner();
-    assert_eq!(client.update_prices(by_user(request)).await.unwrap().into_inner(), first);
+    let first = client
+        .update_prices(by_user(request.clone()))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        client
+            .update_prices(by_user(request))
+            .await
+            .unwrap()
+            .into_inner(),
+        first
+    );
     assert_eq!(held().await, ("EUR".into(), 30, 1, false));
-    let stale = UpdatePricesRequest { expected_version: 2, ..prices(TENANT, "EUR", 20) };
-    refused(client.update_prices(by_user(stale)).await, Reason::VersionConflict, "current version is 1");
-    let wrong = client.update_prices(by_user(prices(TENANT, "euro", 20))).await;
+    let stale = UpdatePricesRequest {
+        expected_version: 2,
+        ..prices(TENANT, "EUR", 20)
+    };
+    refused(
+        client.update_prices(by_user(stale)).await,
+        Reason::VersionConflict,
+        "current version is 1",
+    );
+    let wrong = client
+        .update_prices(by_user(prices(TENANT, "euro", 20)))
+        .await;
     refused(wrong, Reason::InvalidField, "prices.currency");
     assert_eq!(world.events().await, 2);
 }
@@ -65,13 +107,30 @@ async fn a_budget_lives_from_create_to_delete() {
     let world = World::start().await;
     let mut client = world.client();
     let request = create("all", 5_000_000);
-    let made = client.create_budget(by_user(request.clone())).await.unwrap().into_inner();
-    assert_eq!(client.create_budget(by_user(request.clone())).await.unwrap().into_inner(), made);
+    let made = client
+        .create_budget(by_user(request.clone()))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        client
+            .create_budget(by_user(request.clone()))
+            .await
+            .unwrap()
+            .into_inner(),
+        made
+    );
     let budget = made.budget.unwrap();
-    assert_eq!((budget.version, budget.spent_micros, budget.period_end_time), (1, 0, None));
+    assert_eq!(
+        (budget.version, budget.spent_micros, budget.period_end_time),
+        (1, 0, None)
+    );
     let id = budget.budget_id.clone();
 
-    let daily = Budget { period: BudgetPeriod::Day.into(), ..request.budget.clone().unwrap() };
+    let daily = Budget {
+        period: BudgetPeriod::Day.into(),
+        ..request.budget.clone().unwrap()
+    };
     let update = |expected_version| UpdateBudgetRequest {
         tenant: TENANT.into(),
         request_id: new_request_id(),
@@ -80,14 +139,30 @@ async fn a_budget_lives_from_create_to_delete() {
         expected_version,
         comment: String::new(),
     };
-    refused(client.update_budget(by_user(update(9))).await, Reason::VersionConflict, "version is 1");
+    refused(
+        client.update_budget(by_user(update(9))).await,
+        Reason::VersionConflict,
+        "version is 1",
+    );
     client.update_budget(by_user(update(1))).await.unwrap();
-    let read = client.get_budget(by_user(get(&id))).await.unwrap().into_inner().budget.unwrap();
+    let read = client
+        .get_budget(by_user(get(&id)))
+        .await
+        .unwrap()
+        .into_inner()
+        .budget
+        .unwrap();
     assert_eq!((read.version, read.period()), (2, BudgetPeriod::Day));
     assert_eq!(read.period_end_time.unwrap().seconds % 86_400, 0);
 
-    let another = client.update_prices(by_user(prices(TENANT, "EUR", 1))).await;
-    refused(another, Reason::InvalidField, "prices.currency: is not that of the 1 budgets");
+    let another = client
+        .update_prices(by_user(prices(TENANT, "EUR", 1)))
+        .await;
+    refused(
+        another,
+        Reason::InvalidField,
+        "prices.currency: is not that of the 1 budgets",
+    );
     let delete = DeleteBudgetRequest {
         tenant: TENANT.into(),
         request_id: new_request_id(),
@@ -96,8 +171,16 @@ async fn a_budget_lives_from_create_to_delete() {
     };
     client.delete_budget(by_user(delete.clone())).await.unwrap();
     client.delete_budget(by_user(delete)).await.unwrap();
-    refused(client.get_budget(by_user(get(&id))).await, Reason::BudgetNotFound, &id);
-    refused(client.get_budget(by_user(get("no id"))).await, Reason::BudgetNotFound, "`no id`");
+    refused(
+        client.get_budget(by_user(get(&id))).await,
+        Reason::BudgetNotFound,
+        &id,
+    );
+    refused(
+        client.get_budget(by_user(get("no id"))).await,
+        Reason::BudgetNotFound,
+        "`no id`",
+    );
     assert_eq!(world.events().await, 3);
 }
 
@@ -106,10 +189,18 @@ async fn budgets_are_listed_by_name_in_pages() {
     let world = World::start().await;
     let mut client = world.client();
     for name in ["c", "a", "b", "a"] {
-        client.create_budget(by_user(create(name, 1))).await.unwrap();
+        client
+            .create_budget(by_user(create(name, 1)))
+            .await
+            .unwrap();
     }
     let list = |page_token: String| {
-        by_user(ListBudgetsRequest { tenant: TENANT.into(), page_size: 1, page_token, ..Default::default() })
+        by_user(ListBudgetsRequest {
+            tenant: TENANT.into(),
+            page_size: 1,
+            page_token,
+            ..Default::default()
+        })
     };
     let (mut names, mut token) = (Vec::new(), String::new());
     loop {
@@ -121,11 +212,29 @@ async fn budgets_are_listed_by_name_in_pages() {
         }
     }
     assert_eq!(names, ["a", "a", "b", "c"]);
-    let filtered =
-        ListBudgetsRequest { tenant: TENANT.into(), filter: "name = a".into(), ..Default::default() };
-    refused(client.list_budgets(by_user(filtered)).await, Reason::InvalidFilter, "no filter yet");
-    let theirs = ListBudgetsRequest { tenant: "other".into(), ..Default::default() };
-    assert!(client.list_budgets(by("other", theirs)).await.unwrap().into_inner().budgets.is_empty());
+    let filtered = ListBudgetsRequest {
+        tenant: TENANT.into(),
+        filter: "name = a".into(),
+        ..Default::default()
+    };
+    refused(
+        client.list_budgets(by_user(filtered)).await,
+        Reason::InvalidFilter,
+        "no filter yet",
+    );
+    let theirs = ListBudgetsRequest {
+        tenant: "other".into(),
+        ..Default::default()
+    };
+    assert!(
+        client
+            .list_budgets(by("other", theirs))
+            .await
+            .unwrap()
+            .into_inner()
+            .budgets
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -135,11 +244,27 @@ async fn a_wrong_budget_is_refused_and_changes_nothing() {
     let mut refuse = async |change: fn(&mut Budget), part: &str| {
         let mut request = create("all", 1);
         change(request.budget.as_mut().unwrap());
-        refused(client.create_budget(by_user(request)).await, Reason::InvalidField, part);
+        refused(
+            client.create_budget(by_user(request)).await,
+            Reason::InvalidField,
+            part,
+        );
     };
-    refuse(|budget| budget.currency = "EUR".into(), "budget.currency: is EUR, the price list's is USD").await;
+    refuse(
+        |budget| budget.currency = "EUR".into(),
+        "budget.currency: is EUR, the price list's is USD",
+    )
+    .await;
     refuse(|budget| budget.period = 0, "budget.period").await;
-    refuse(|budget| budget.selection = vec!["tag:x".into()], "budget.selection[0]").await;
-    refuse(|budget| budget.name = "x".repeat(1 << 20), "budget.name: has 1048576 bytes").await;
+    refuse(
+        |budget| budget.selection = vec!["tag:x".into()],
+        "budget.selection[0]",
+    )
+    .await;
+    refuse(
+        |budget| budget.name = "x".repeat(1 << 20),
+        "budget.name: has 1048576 bytes",
+    )
+    .await;
     assert_eq!(world.events().await, 0);
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use servo_local::{Ca, Issue, TestDatabase, free_port};
 use servo_mesh::{
-    Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Serving, Settings, Shutdown, Sources,
+    Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Serving, Settings, Shutdown,
+    Sources,
 };
 use servo_model::Service;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
@@ -41,7 +42,12 @@ impl World {
     pub(crate) async fn prepare(instances: usize) -> World {
         let dir = TempDir::new().unwrap();
         let ca = Ca::load_or_create(dir.path()).unwrap();
-        let others = [Service::Gateway, Service::Dispatcher, Service::Scheduler, Service::Callback];
+        let others = [
+            Service::Gateway,
+            Service::Dispatcher,
+            Service::Scheduler,
+            Service::Callback,
+        ];
         for service in others.into_iter().chain([Service::Quota]) {
             ca.issue(&Issue::identity(&service.spiffe_id()))
                 .unwrap()
@@ -50,7 +56,12 @@ impl World {
         }
         let database = TestDatabase::create().await.unwrap();
         let ports = (0..instances).map(|_| free_port().unwrap()).collect();
-        World { dir, database, ports, shutdown: Shutdown::new() }
+        World {
+            dir,
+            database,
+            ports,
+            shutdown: Shutdown::new(),
+        }
     }
 
     pub(crate) async fn launch_all(&self, settings: &[(&str, &str)]) {
@@ -68,8 +79,13 @@ impl World {
         service: Service,
         serving: impl FnOnce(&Mesh<NoSections>) -> Serving,
     ) -> String {
-        let sources = self.sources(service, self.ports[0]).set("server.listen", "127.0.0.1:0");
-        let bound = serving(&Mesh::new(read(service, &sources), self.shutdown.clone())).bind().await.unwrap();
+        let sources = self
+            .sources(service, self.ports[0])
+            .set("server.listen", "127.0.0.1:0");
+        let bound = serving(&Mesh::new(read(service, &sources), self.shutdown.clone()))
+            .bind()
+            .await
+            .unwrap();
         let address = format!("https://{}", bound.address().unwrap());
         tokio::spawn(bound.until_signal());
         address
@@ -85,7 +101,10 @@ impl World {
             sources = sources.set(*key, value);
         }
         let settings = read(Service::Quota, &sources);
-        tokio::spawn(servo_quota::start(Mesh::new(settings, self.shutdown.clone())));
+        tokio::spawn(servo_quota::start(Mesh::new(
+            settings,
+            self.shutdown.clone(),
+        )));
     }
 
     fn sources(&self, service: Service, port: u16) -> Sources {
@@ -101,7 +120,11 @@ impl World {
 
     async fn until_it_answers(&self, instance: usize) {
         let mut client = self.client_of(Service::Gateway, instance);
-        let request = || by_user(GetQuotaRequest { tenant: TENANT.into() });
+        let request = || {
+            by_user(GetQuotaRequest {
+                tenant: TENANT.into(),
+            })
+        };
         while let Err(status) = client.get_quota(request()).await {
             assert_eq!(status.code(), Code::Unavailable, "{status:?}");
             tokio::task::yield_now().await;
@@ -109,7 +132,8 @@ impl World {
     }
 
     pub(crate) fn client_of(&self, service: Service, instance: usize) -> Client {
-        let settings: Settings<NoSections> = read(service, &self.sources(service, self.ports[instance]));
+        let settings: Settings<NoSections> =
+            read(service, &self.sources(service, self.ports[instance]));
         QuotaServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota))
     }
 
@@ -120,21 +144,35 @@ impl World {
 
     /// As a superuser, for looking behind the API.
     pub(crate) async fn admin(&self) -> PgConnection {
-        PgConnection::connect(&self.database.admin_url()).await.unwrap()
+        PgConnection::connect(&self.database.admin_url())
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn events(&self) -> i64 {
         let sql = "SELECT count(*) FROM ledger.events WHERE stream = 5";
-        sqlx::query_scalar(sql).fetch_one(&mut self.admin().await).await.unwrap()
+        sqlx::query_scalar(sql)
+            .fetch_one(&mut self.admin().await)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn quota_of(&self, tenant: &str) -> GetQuotaResponse {
-        let request = GetQuotaRequest { tenant: tenant.into() };
-        self.client().get_quota(by(tenant, request)).await.unwrap().into_inner()
+        let request = GetQuotaRequest {
+            tenant: tenant.into(),
+        };
+        self.client()
+            .get_quota(by(tenant, request))
+            .await
+            .unwrap()
+            .into_inner()
     }
 
     pub(crate) async fn set_limits(&self, tenant: &str, limits: QuotaLimits) {
-        self.client().update_quota(by(tenant, update(tenant, limits))).await.unwrap();
+        self.client()
+            .update_quota(by(tenant, update(tenant, limits)))
+            .await
+            .unwrap();
     }
 }
 
@@ -145,7 +183,9 @@ impl Drop for World {
 }
 
 fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> Settings<C> {
-    Settings::read(service, sources).map_err(|fault: Fault| fault.to_string()).unwrap()
+    Settings::read(service, sources)
+        .map_err(|fault: Fault| fault.to_string())
+        .unwrap()
 }
 
 /// A request of a user of the tenant, as the gateway passes it on.
@@ -183,13 +223,28 @@ pub(crate) fn update(tenant: &str, limits: QuotaLimits) -> UpdateQuotaRequest {
 }
 
 pub(crate) fn tasks(max: u32) -> QuotaLimits {
-    QuotaLimits { max_concurrent_tasks: Some(max), ..Default::default() }
+    QuotaLimits {
+        max_concurrent_tasks: Some(max),
+        ..Default::default()
+    }
 }
 
 /// The call is refused for this reason, with a message that says `part`.
 #[track_caller]
-pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<Response<T>, Status>, reason: Reason, part: &str) {
+pub(crate) fn refused<T: std::fmt::Debug>(
+    answer: Result<Response<T>, Status>,
+    reason: Reason,
+    part: &str,
+) {
     let status = answer.unwrap_err();
-    assert_eq!(servo_mesh::error::reason_of(&status), Some(reason), "{status:?}");
-    assert!(status.message().contains(part), "`{part}` is missing in: {}", status.message());
+    assert_eq!(
+        servo_mesh::error::reason_of(&status),
+        Some(reason),
+        "{status:?}"
+    );
+    assert!(
+        status.message().contains(part),
+        "`{part}` is missing in: {}",
+        status.message()
+    );
 }

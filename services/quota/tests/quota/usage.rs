@@ -3,8 +3,9 @@ use prost_types::Timestamp;
 use servo_mesh::Reason;
 use servo_model::{EventType, RunId, Service};
 use servo_proto::v1::{
-    Event, GetBudgetRequest, GetCostsRequest, GetCostsResponse, ListUsageRequest, ListUsageResponse, Plan,
-    PlannedAsset, PlannedTask, ReportGrain, TaskFinished, TaskRef, Usage, WatchLimitsRequest, event,
+    Event, GetBudgetRequest, GetCostsRequest, GetCostsResponse, ListUsageRequest,
+    ListUsageResponse, Plan, PlannedAsset, PlannedTask, ReportGrain, TaskFinished, TaskRef, Usage,
+    WatchLimitsRequest, event,
 };
 use servo_store::{DatabaseConfig, NewEvent, Store};
 use uuid::Uuid;
@@ -22,17 +23,36 @@ async fn run(world: &World, byte: u8) -> RunId {
         pool: (*pool).into(),
         ..Default::default()
     };
-    let tasks = (0..2).map(|asset| PlannedTask { asset, ..Default::default() }).collect();
-    let plan = Plan { assets: ASSETS.iter().map(asset).collect(), tasks, ..Default::default() };
+    let tasks = (0..2)
+        .map(|asset| PlannedTask {
+            asset,
+            ..Default::default()
+        })
+        .collect();
+    let plan = Plan {
+        assets: ASSETS.iter().map(asset).collect(),
+        tasks,
+        ..Default::default()
+    };
     let mut admin = world.admin().await;
     let sql = "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ('acme', 'prod', sha256('p'), $1)
         ON CONFLICT DO NOTHING";
-    sqlx::query(sql).bind(plan.encode_to_vec()).execute(&mut admin).await.unwrap();
+    sqlx::query(sql)
+        .bind(plan.encode_to_vec())
+        .execute(&mut admin)
+        .await
+        .unwrap();
     let sql = "INSERT INTO scheduler.runs (tenant, workspace, run_id, run_number, shard, state, reason, version,
             generation, run_key, request, request_event_id, plan_id, created_at, changed_at)
         VALUES ('acme', 'prod', $1, $2, $3, 2, 1, 0, 1, 'k', '', gen_random_uuid(), sha256('p'), now(), now())";
-    let statement = sqlx::query(sql).bind(Uuid::from_bytes(*run.as_bytes())).bind(i64::from(byte));
-    statement.bind(run.shard()).execute(&mut admin).await.unwrap();
+    let statement = sqlx::query(sql)
+        .bind(Uuid::from_bytes(*run.as_bytes()))
+        .bind(i64::from(byte));
+    statement
+        .bind(run.shard())
+        .execute(&mut admin)
+        .await
+        .unwrap();
     run
 }
 
@@ -41,13 +61,23 @@ fn finished(run: RunId, ordinal: u32, cpu_ms: u64) -> NewEvent {
     let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
     let body = TaskFinished {
         run_id: run.to_string(),
-        task: Some(TaskRef { ordinal, map_index: None }),
+        task: Some(TaskRef {
+            ordinal,
+            map_index: None,
+        }),
         start_time: time(100),
         end_time: time(102),
-        usage: Some(Usage { cpu_ms, ..Default::default() }),
+        usage: Some(Usage {
+            cpu_ms,
+            ..Default::default()
+        }),
         ..Default::default()
     };
-    let event = Event { version: 1, trace: None, body: Some(event::Body::TaskFinished(body)) };
+    let event = Event {
+        version: 1,
+        trace: None,
+        body: Some(event::Body::TaskFinished(body)),
+    };
     NewEvent {
         event_id: Uuid::from_u128(rand::random()),
         kind: EventType::TaskFinished,
@@ -70,21 +100,36 @@ fn scheduler(world: &World) -> Store {
 fn report(group_by: &[&str]) -> ListUsageRequest {
     ListUsageRequest {
         tenant: TENANT.into(),
-        start_time: Some(Timestamp { seconds: 0, nanos: 0 }),
+        start_time: Some(Timestamp {
+            seconds: 0,
+            nanos: 0,
+        }),
         group_by: group_by.iter().map(ToString::to_string).collect(),
         ..Default::default()
     }
 }
 
 async fn usage(world: &World, request: ListUsageRequest) -> ListUsageResponse {
-    world.client().list_usage(by_user(request)).await.unwrap().into_inner()
+    world
+        .client()
+        .list_usage(by_user(request))
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 /// Waits until so many attempts are counted.
 async fn until_counted(world: &World, attempts: u64) {
     loop {
-        let counted = usage(world, report(&[])).await.lines.first().map_or(0, |line| line.attempts);
-        assert!(counted <= attempts, "{counted} of {attempts} attempts are counted");
+        let counted = usage(world, report(&[]))
+            .await
+            .lines
+            .first()
+            .map_or(0, |line| line.attempts);
+        assert!(
+            counted <= attempts,
+            "{counted} of {attempts} attempts are counted"
+        );
         if counted == attempts {
             return;
         }
@@ -95,22 +140,35 @@ async fn costs(world: &World, filter: &str, group_by: &[&str]) -> GetCostsRespon
     let request = GetCostsRequest {
         tenant: TENANT.into(),
         filter: filter.into(),
-        start_time: Some(Timestamp { seconds: 0, nanos: 0 }),
+        start_time: Some(Timestamp {
+            seconds: 0,
+            nanos: 0,
+        }),
         grain: ReportGrain::Month.into(),
         group_by: group_by.iter().map(ToString::to_string).collect(),
         ..Default::default()
     };
-    world.client().get_costs(by_user(request)).await.unwrap().into_inner()
+    world
+        .client()
+        .get_costs(by_user(request))
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 #[tokio::test]
 async fn every_outcome_is_counted_once_however_many_count() {
     let world = World::start_with(2, &[("quota.count_every", "10ms")]).await;
     let ledger = scheduler(&world);
-    let runs = [run(&world, 1).await, run(&world, 2).await, run(&world, 3).await];
+    let runs = [
+        run(&world, 1).await,
+        run(&world, 2).await,
+        run(&world, 3).await,
+    ];
     for round in 1..=10 {
-        let events: Vec<NewEvent> =
-            (0..30).map(|n| finished(runs[n % 3], u32::try_from(n % 2).unwrap(), 10)).collect();
+        let events: Vec<NewEvent> = (0..30)
+            .map(|n| finished(runs[n % 3], u32::try_from(n % 2).unwrap(), 10))
+            .collect();
         ledger.ledger().append(events).await.unwrap();
         until_counted(&world, round * 30).await;
     }
@@ -120,14 +178,37 @@ async fn every_outcome_is_counted_once_however_many_count() {
         .iter()
         .map(|line| {
             let cpu_ms = line.usage.as_ref().unwrap().cpu_ms;
-            (line.group["asset"].as_str(), line.group["pool"].as_str(), line.attempts, line.slot_ms, cpu_ms)
+            (
+                line.group["asset"].as_str(),
+                line.group["pool"].as_str(),
+                line.attempts,
+                line.slot_ms,
+                cpu_ms,
+            )
         })
         .collect();
-    assert_eq!(told, [("n/a", "", 150, 300_000, 1_500), ("n/b", "db", 150, 300_000, 1_500)]);
-    let filtered = ListUsageRequest { filter: "pool = db".into(), ..report(&[]) };
+    assert_eq!(
+        told,
+        [
+            ("n/a", "", 150, 300_000, 1_500),
+            ("n/b", "db", 150, 300_000, 1_500)
+        ]
+    );
+    let filtered = ListUsageRequest {
+        filter: "pool = db".into(),
+        ..report(&[])
+    };
     assert_eq!(usage(&world, filtered).await.lines[0].attempts, 150);
-    let theirs = ListUsageRequest { tenant: "other".into(), ..report(&[]) };
-    let theirs = world.client().list_usage(by("other", theirs)).await.unwrap().into_inner();
+    let theirs = ListUsageRequest {
+        tenant: "other".into(),
+        ..report(&[])
+    };
+    let theirs = world
+        .client()
+        .list_usage(by("other", theirs))
+        .await
+        .unwrap()
+        .into_inner();
     assert!(theirs.lines.is_empty());
 }
 
@@ -138,28 +219,70 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
     let mut client = world.client();
     let run = run(&world, 7).await;
     // An hour of a core costs 3.6 units: a millisecond is a millionth.
-    client.update_prices(by_user(prices(TENANT, "USD", 3_600_000))).await.unwrap();
-    let budget =
-        client.create_budget(by_user(create("all", 400))).await.unwrap().into_inner().budget.unwrap();
-    ledger.ledger().append(vec![finished(run, 0, 100), finished(run, 1, 250)]).await.unwrap();
+    client
+        .update_prices(by_user(prices(TENANT, "USD", 3_600_000)))
+        .await
+        .unwrap();
+    let budget = client
+        .create_budget(by_user(create("all", 400)))
+        .await
+        .unwrap()
+        .into_inner()
+        .budget
+        .unwrap();
+    ledger
+        .ledger()
+        .append(vec![finished(run, 0, 100), finished(run, 1, 250)])
+        .await
+        .unwrap();
     until_counted(&world, 2).await;
     // What was used before costs what it cost then.
-    client.update_prices(by_user(prices(TENANT, "USD", 7_200_000))).await.unwrap();
-    ledger.ledger().append(vec![finished(run, 0, 50)]).await.unwrap();
+    client
+        .update_prices(by_user(prices(TENANT, "USD", 7_200_000)))
+        .await
+        .unwrap();
+    ledger
+        .ledger()
+        .append(vec![finished(run, 0, 50)])
+        .await
+        .unwrap();
     until_counted(&world, 3).await;
 
     let total = costs(&world, "", &[]).await;
     assert_eq!((total.currency.as_str(), total.lines.len()), ("USD", 1));
-    assert_eq!((total.lines[0].compute_micros, total.lines[0].total_micros), (450, 450));
+    assert_eq!(
+        (total.lines[0].compute_micros, total.lines[0].total_micros),
+        (450, 450)
+    );
     let by_asset = costs(&world, "workspace = prod", &["asset"]).await;
-    let told: Vec<_> = by_asset.lines.iter().map(|l| (l.group["asset"].as_str(), l.total_micros)).collect();
+    let told: Vec<_> = by_asset
+        .lines
+        .iter()
+        .map(|l| (l.group["asset"].as_str(), l.total_micros))
+        .collect();
     assert_eq!(told, [("n/a", 200), ("n/b", 250)]);
 
-    let request = GetBudgetRequest { tenant: TENANT.into(), budget_id: budget.budget_id };
-    let read = client.get_budget(by_user(request)).await.unwrap().into_inner().budget.unwrap();
+    let request = GetBudgetRequest {
+        tenant: TENANT.into(),
+        budget_id: budget.budget_id,
+    };
+    let read = client
+        .get_budget(by_user(request))
+        .await
+        .unwrap()
+        .into_inner()
+        .budget
+        .unwrap();
     assert_eq!((read.spent_micros, read.limit_micros), (450, 400));
-    let watch = WatchLimitsRequest { resume_token: String::new() };
-    let mut stream = world.client_of(Service::Dispatcher, 0).watch_limits(watch).await.unwrap().into_inner();
+    let watch = WatchLimitsRequest {
+        resume_token: String::new(),
+    };
+    let mut stream = world
+        .client_of(Service::Dispatcher, 0)
+        .watch_limits(watch)
+        .await
+        .unwrap()
+        .into_inner();
     loop {
         let told = stream.message().await.unwrap().unwrap();
         let ours = told.tenants.iter().find(|tenant| tenant.tenant == TENANT);
@@ -173,14 +296,26 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
 async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
     let world = World::start_with(1, &[("quota.count_every", "10ms")]).await;
     let run = run(&world, 9).await;
-    let events = vec![finished(run, 0, 1), finished(run, 1, 1), finished(RunId::from_bytes([8; 16]), 0, 1)];
+    let events = vec![
+        finished(run, 0, 1),
+        finished(run, 1, 1),
+        finished(RunId::from_bytes([8; 16]), 0, 1),
+    ];
     scheduler(&world).ledger().append(events).await.unwrap();
     until_counted(&world, 3).await;
     let (mut assets, mut token) = (Vec::new(), String::new());
     loop {
-        let request = ListUsageRequest { page_size: 1, page_token: token, ..report(&["asset"]) };
+        let request = ListUsageRequest {
+            page_size: 1,
+            page_token: token,
+            ..report(&["asset"])
+        };
         let page = usage(&world, request).await;
-        assets.extend(page.lines.into_iter().map(|line| line.group["asset"].clone()));
+        assets.extend(
+            page.lines
+                .into_iter()
+                .map(|line| line.group["asset"].clone()),
+        );
         token = page.next_page_token;
         if token.is_empty() {
             break;
@@ -192,12 +327,34 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
     let mut refuse = async |request: ListUsageRequest, reason: Reason, part: &str| {
         refused(client.list_usage(by_user(request)).await, reason, part);
     };
-    refuse(ListUsageRequest { start_time: None, ..report(&[]) }, Reason::InvalidField, "start_time").await;
+    refuse(
+        ListUsageRequest {
+            start_time: None,
+            ..report(&[])
+        },
+        Reason::InvalidField,
+        "start_time",
+    )
+    .await;
     refuse(report(&["run"]), Reason::InvalidField, "group_by[0]").await;
-    refuse(ListUsageRequest { grain: 9, ..report(&[]) }, Reason::InvalidField, "grain").await;
-    let filter = ListUsageRequest { filter: "run_id = x".into(), ..report(&[]) };
+    refuse(
+        ListUsageRequest {
+            grain: 9,
+            ..report(&[])
+        },
+        Reason::InvalidField,
+        "grain",
+    )
+    .await;
+    let filter = ListUsageRequest {
+        filter: "run_id = x".into(),
+        ..report(&[])
+    };
     refuse(filter, Reason::InvalidFilter, "use is not kept by `run_id`").await;
-    let token = ListUsageRequest { page_token: "x".into(), ..report(&[]) };
+    let token = ListUsageRequest {
+        page_token: "x".into(),
+        ..report(&[])
+    };
     refuse(token, Reason::InvalidPageToken, "page_token").await;
 }
 
@@ -206,17 +363,40 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
 async fn the_ledger_is_read_by_positions_whatever_the_planner_prefers() {
     let world = World::start().await;
     let mut admin = world.admin().await;
-    sqlx::query("SET enable_nestloop = off").execute(&mut admin).await.unwrap();
+    sqlx::query("SET enable_nestloop = off")
+        .execute(&mut admin)
+        .await
+        .unwrap();
     let spans = "ARRAY[1]::smallint[], ARRAY[5]::bigint[], ARRAY[9]::bigint[]";
     for (look, statement, arguments) in [
-        ("outcomes", include_str!("../../src/store/sql/finished.sql"), format!("1, 7, {spans}")),
-        ("tenants", include_str!("../../src/store/sql/touched_tenants.sql"), format!("1, {spans}")),
+        (
+            "outcomes",
+            include_str!("../../src/store/sql/finished.sql"),
+            format!("1, 7, {spans}"),
+        ),
+        (
+            "tenants",
+            include_str!("../../src/store/sql/touched_tenants.sql"),
+            format!("1, {spans}"),
+        ),
     ] {
         let prepare = format!("PREPARE {look} AS {statement}");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(prepare)).execute(&mut admin).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(prepare))
+            .execute(&mut admin)
+            .await
+            .unwrap();
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN EXECUTE {look} ({arguments})"));
-        let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&mut admin).await.unwrap();
-        let found_by: Vec<&String> = plan.iter().filter(|line| line.contains("Index Cond")).collect();
-        assert!(!found_by.is_empty() && found_by.iter().all(|by| by.contains("position")), "{plan:#?}");
+        let plan: Vec<String> = sqlx::query_scalar(explain)
+            .fetch_all(&mut admin)
+            .await
+            .unwrap();
+        let found_by: Vec<&String> = plan
+            .iter()
+            .filter(|line| line.contains("Index Cond"))
+            .collect();
+        assert!(
+            !found_by.is_empty() && found_by.iter().all(|by| by.contains("position")),
+            "{plan:#?}"
+        );
     }
 }

@@ -4,8 +4,8 @@ use servo_model::Service;
 use servo_proto::v1::dispatcher_service_server::{DispatcherService, DispatcherServiceServer};
 use servo_proto::v1::scheduler_service_server::{SchedulerService, SchedulerServiceServer};
 use servo_proto::v1::{
-    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, GetPoolRequest, GetPoolResponse,
-    ListPoolsRequest, Pool, QuotaUse, SlotHolder,
+    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, GetPoolRequest,
+    GetPoolResponse, ListPoolsRequest, Pool, QuotaUse, SlotHolder,
 };
 use tonic::{Request, Response, Status};
 
@@ -22,7 +22,11 @@ impl DispatcherService for Busy {
         request: Request<CountUseRequest>,
     ) -> Result<Response<CountUseResponse>, Status> {
         let CountUseRequest { tenant, pool } = request.into_inner();
-        let holder = SlotHolder { workspace: tenant, run_id: format!("of {pool}"), ..Default::default() };
+        let holder = SlotHolder {
+            workspace: tenant,
+            run_id: format!("of {pool}"),
+            ..Default::default()
+        };
         Ok(Response::new(CountUseResponse {
             live_attempts: 5,
             queued_attempts: 1,
@@ -34,8 +38,16 @@ impl DispatcherService for Busy {
 
 #[tonic::async_trait]
 impl SchedulerService for Busy {
-    async fn count_runs(&self, _: Request<CountRunsRequest>) -> Result<Response<CountRunsResponse>, Status> {
-        Ok(Response::new(CountRunsResponse { under_way: 4, waiting: 3, today: 20, backfills: 2 }))
+    async fn count_runs(
+        &self,
+        _: Request<CountRunsRequest>,
+    ) -> Result<Response<CountRunsResponse>, Status> {
+        Ok(Response::new(CountRunsResponse {
+            under_way: 4,
+            waiting: 3,
+            today: 20,
+            backfills: 2,
+        }))
     }
 }
 
@@ -44,7 +56,10 @@ struct Asleep;
 
 #[tonic::async_trait]
 impl DispatcherService for Asleep {
-    async fn count_use(&self, _: Request<CountUseRequest>) -> Result<Response<CountUseResponse>, Status> {
+    async fn count_use(
+        &self,
+        _: Request<CountUseRequest>,
+    ) -> Result<Response<CountUseResponse>, Status> {
         std::future::pending().await
     }
 }
@@ -53,25 +68,58 @@ impl DispatcherService for Asleep {
 async fn world(dispatcher: impl DispatcherService) -> World {
     let world = World::prepare(1).await;
     let dispatcher = DispatcherServiceServer::new(dispatcher);
-    let dispatcher = world.serve(Service::Dispatcher, |mesh| mesh.serve(dispatcher)).await;
+    let dispatcher = world
+        .serve(Service::Dispatcher, |mesh| mesh.serve(dispatcher))
+        .await;
     let scheduler = SchedulerServiceServer::new(Busy);
-    let scheduler = world.serve(Service::Scheduler, |mesh| mesh.serve(scheduler)).await;
-    world.launch_all(&[("peers.dispatcher", &dispatcher), ("peers.scheduler", &scheduler)]).await;
+    let scheduler = world
+        .serve(Service::Scheduler, |mesh| mesh.serve(scheduler))
+        .await;
+    world
+        .launch_all(&[
+            ("peers.dispatcher", &dispatcher),
+            ("peers.scheduler", &scheduler),
+        ])
+        .await;
     for name in ["api", "db"] {
-        world.client().create_pool(by_user(create(name, 3))).await.unwrap();
+        world
+            .client()
+            .create_pool(by_user(create(name, 3)))
+            .await
+            .unwrap();
     }
     world
 }
 
 async fn listed(world: &World) -> Vec<(String, u32, bool)> {
-    let list = ListPoolsRequest { tenant: TENANT.into(), ..Default::default() };
-    let pools = world.client().list_pools(by_user(list)).await.unwrap().into_inner().pools;
-    pools.into_iter().map(|pool| (pool.pool, pool.used_slots, pool.use_unknown)).collect()
+    let list = ListPoolsRequest {
+        tenant: TENANT.into(),
+        ..Default::default()
+    };
+    let pools = world
+        .client()
+        .list_pools(by_user(list))
+        .await
+        .unwrap()
+        .into_inner()
+        .pools;
+    pools
+        .into_iter()
+        .map(|pool| (pool.pool, pool.used_slots, pool.use_unknown))
+        .collect()
 }
 
 async fn read(world: &World, pool: &str) -> (Pool, Vec<SlotHolder>) {
-    let get = GetPoolRequest { tenant: TENANT.into(), pool: pool.into() };
-    let GetPoolResponse { pool, holders } = world.client().get_pool(by_user(get)).await.unwrap().into_inner();
+    let get = GetPoolRequest {
+        tenant: TENANT.into(),
+        pool: pool.into(),
+    };
+    let GetPoolResponse { pool, holders } = world
+        .client()
+        .get_pool(by_user(get))
+        .await
+        .unwrap()
+        .into_inner();
     (pool.unwrap(), holders)
 }
 
@@ -87,21 +135,43 @@ async fn limits_and_pools_are_told_with_what_is_used_of_them() {
         backfill_runs: 2,
     };
     assert_eq!(world.quota_of(TENANT).await.used, Some(used));
-    assert_eq!(world.quota_of(PLATFORM).await.used, None, "the platform runs nothing");
-    assert_eq!(listed(&world).await, [("api".to_owned(), 0, false), ("db".to_owned(), 2, false)]);
+    assert_eq!(
+        world.quota_of(PLATFORM).await.used,
+        None,
+        "the platform runs nothing"
+    );
+    assert_eq!(
+        listed(&world).await,
+        [("api".to_owned(), 0, false), ("db".to_owned(), 2, false)]
+    );
     let (db, holders) = read(&world, "db").await;
-    assert_eq!((db.used_slots, db.use_unknown, holders.len()), (2, false, 1));
-    assert_eq!((holders[0].workspace.as_str(), holders[0].run_id.as_str()), (TENANT, "of db"));
+    assert_eq!(
+        (db.used_slots, db.use_unknown, holders.len()),
+        (2, false, 1)
+    );
+    assert_eq!(
+        (holders[0].workspace.as_str(), holders[0].run_id.as_str()),
+        (TENANT, "of db")
+    );
     let (api, holders) = read(&world, "api").await;
-    assert_eq!((api.used_slots, api.use_unknown, holders.len()), (0, false, 0));
+    assert_eq!(
+        (api.used_slots, api.use_unknown, holders.len()),
+        (0, false, 0)
+    );
 }
 
 #[tokio::test]
 async fn limits_are_told_though_nobody_says_what_is_used() {
     let world = world(Asleep).await;
     let quota = world.quota_of(TENANT).await;
-    assert_eq!((quota.effective.unwrap().weight_millis, quota.used), (Some(1_000), None));
-    assert_eq!(listed(&world).await, [("api".to_owned(), 0, true), ("db".to_owned(), 0, true)]);
+    assert_eq!(
+        (quota.effective.unwrap().weight_millis, quota.used),
+        (Some(1_000), None)
+    );
+    assert_eq!(
+        listed(&world).await,
+        [("api".to_owned(), 0, true), ("db".to_owned(), 0, true)]
+    );
     let (db, holders) = read(&world, "db").await;
     assert_eq!((db.slots, db.use_unknown, holders.len()), (3, true, 0));
 }

@@ -17,10 +17,16 @@ struct Watcher {
 
 impl Watcher {
     async fn open(world: &World, instance: usize, resume_token: &str) -> Watcher {
-        let request = WatchLimitsRequest { resume_token: resume_token.into() };
+        let request = WatchLimitsRequest {
+            resume_token: resume_token.into(),
+        };
         let mut client = world.client_of(Service::Dispatcher, instance);
         let stream = client.watch_limits(request).await.unwrap().into_inner();
-        let mut watcher = Watcher { stream, told: BTreeMap::new(), token: String::new() };
+        let mut watcher = Watcher {
+            stream,
+            told: BTreeMap::new(),
+            token: String::new(),
+        };
         while !watcher.hear().await {}
         watcher
     }
@@ -28,7 +34,12 @@ impl Watcher {
     /// Takes one message in. Answers whether it is caught up.
     async fn hear(&mut self) -> bool {
         let message = self.stream.message().await.unwrap().unwrap();
-        self.told.extend(message.tenants.into_iter().map(|tenant| (tenant.tenant.clone(), tenant)));
+        self.told.extend(
+            message
+                .tenants
+                .into_iter()
+                .map(|tenant| (tenant.tenant.clone(), tenant)),
+        );
         self.token = message.resume_token;
         message.caught_up
     }
@@ -52,8 +63,14 @@ fn cap(told: &BTreeMap<String, TenantLimits>, tenant: &str) -> Option<u32> {
 async fn a_fresh_platform_tells_that_nobody_has_a_cap() {
     let world = World::start().await;
     let watcher = Watcher::open(&world, 0, "").await;
-    assert_eq!((watcher.names(), cap(&watcher.told, PLATFORM)), (vec![PLATFORM], None));
-    assert_eq!(watcher.told[PLATFORM].limits.unwrap().weight_millis, Some(1_000));
+    assert_eq!(
+        (watcher.names(), cap(&watcher.told, PLATFORM)),
+        (vec![PLATFORM], None)
+    );
+    assert_eq!(
+        watcher.told[PLATFORM].limits.unwrap().weight_millis,
+        Some(1_000)
+    );
 }
 
 #[tokio::test]
@@ -66,7 +83,9 @@ async fn a_pause_by_a_zero_limit_reaches_every_watcher_of_every_instance() {
         let wanted = limits.max_concurrent_tasks;
         world.set_limits(TENANT, limits).await;
         for watcher in [&mut here, &mut too, &mut elsewhere] {
-            watcher.until(|told| told.contains_key(TENANT) && cap(told, TENANT) == wanted).await;
+            watcher
+                .until(|told| told.contains_key(TENANT) && cap(told, TENANT) == wanted)
+                .await;
         }
     }
     for watcher in [&here, &elsewhere] {
@@ -77,14 +96,27 @@ async fn a_pause_by_a_zero_limit_reaches_every_watcher_of_every_instance() {
 #[tokio::test]
 async fn a_new_default_changes_all_who_follow_it() {
     let world = World::start().await;
-    world.set_limits("follower", QuotaLimits { weight_millis: Some(3_000), ..Default::default() }).await;
+    world
+        .set_limits(
+            "follower",
+            QuotaLimits {
+                weight_millis: Some(3_000),
+                ..Default::default()
+            },
+        )
+        .await;
     world.set_limits("fixed", tasks(7)).await;
     let mut watcher = Watcher::open(&world, 0, "").await;
     world.set_limits(PLATFORM, tasks(50)).await;
     watcher.until(|told| cap(told, PLATFORM) == Some(50)).await;
-    watcher.until(|told| cap(told, "follower") == Some(50)).await;
+    watcher
+        .until(|told| cap(told, "follower") == Some(50))
+        .await;
     assert_eq!(cap(&watcher.told, "fixed"), Some(7));
-    assert_eq!(watcher.told["follower"].limits.unwrap().weight_millis, Some(3_000));
+    assert_eq!(
+        watcher.told["follower"].limits.unwrap().weight_millis,
+        Some(3_000)
+    );
 }
 
 #[tokio::test]
@@ -94,11 +126,18 @@ async fn pools_come_and_go_whole() {
     let mut watcher = Watcher::open(&world, 0, "").await;
     let slots = |told: &BTreeMap<String, TenantLimits>| -> Option<Vec<(String, u32)>> {
         let pools = &told.get(TENANT)?.pools;
-        Some(pools.iter().map(|pool| (pool.pool.clone(), pool.slots)).collect())
+        Some(
+            pools
+                .iter()
+                .map(|pool| (pool.pool.clone(), pool.slots))
+                .collect(),
+        )
     };
     client.create_pool(by_user(create("db", 3))).await.unwrap();
     client.create_pool(by_user(create("api", 0))).await.unwrap();
-    watcher.until(|told| slots(told) == Some(vec![("api".into(), 0), ("db".into(), 3)])).await;
+    watcher
+        .until(|told| slots(told) == Some(vec![("api".into(), 0), ("db".into(), 3)]))
+        .await;
     client.delete_pool(by_user(delete("db", 0))).await.unwrap();
     client.delete_pool(by_user(delete("api", 0))).await.unwrap();
     watcher.until(|told| slots(told) == Some(Vec::new())).await;
@@ -119,19 +158,33 @@ async fn a_token_leads_on_at_any_instance() {
         world.set_limits("b", tasks(max)).await;
         for resume_at in [0, 1] {
             let mut resumed = Watcher::open(&world, resume_at, &before.token).await;
-            resumed.until(|told| told.contains_key("b") && cap(told, "b") == Some(max)).await;
+            resumed
+                .until(|told| told.contains_key("b") && cap(told, "b") == Some(max))
+                .await;
             // Another instance may have looked less often, and then tells more than it had to.
-            assert!(resume_at != instance || resumed.names() == ["b"], "{:?}", resumed.names());
+            assert!(
+                resume_at != instance || resumed.names() == ["b"],
+                "{:?}",
+                resumed.names()
+            );
         }
     }
-    assert_eq!(Watcher::open(&world, 0, "nonsense").await.names(), ["-", "a", "b", "c"]);
+    assert_eq!(
+        Watcher::open(&world, 0, "nonsense").await.names(),
+        ["-", "a", "b", "c"]
+    );
 }
 
 #[tokio::test]
 async fn only_those_who_enforce_limits_may_watch() {
     let world = World::start().await;
-    let request = WatchLimitsRequest { resume_token: String::new() };
-    let answer = world.client_of(Service::Callback, 0).watch_limits(request).await;
+    let request = WatchLimitsRequest {
+        resume_token: String::new(),
+    };
+    let answer = world
+        .client_of(Service::Callback, 0)
+        .watch_limits(request)
+        .await;
     refused(answer, Reason::CallerNotAllowed, "callback");
 }
 
@@ -139,11 +192,24 @@ async fn only_those_who_enforce_limits_may_watch() {
 async fn a_budget_that_cannot_be_summed_holds_up_no_limit() {
     let world = World::start().await;
     let mut watcher = Watcher::open(&world, 0, "").await;
-    world.client().create_budget(by_user(crate::money::create("all", 5))).await.unwrap();
-    watcher.until(|told| told.get(TENANT).is_some_and(|told| told.budgets.len() == 1)).await;
+    world
+        .client()
+        .create_budget(by_user(crate::money::create("all", 5)))
+        .await
+        .unwrap();
+    watcher
+        .until(|told| told.get(TENANT).is_some_and(|told| told.budgets.len() == 1))
+        .await;
     let away = "ALTER TABLE quota.usage RENAME COLUMN compute_pico TO away";
-    sqlx::raw_sql(away).execute(&mut world.admin().await).await.unwrap();
+    sqlx::raw_sql(away)
+        .execute(&mut world.admin().await)
+        .await
+        .unwrap();
     world.set_limits(TENANT, tasks(7)).await;
     watcher.until(|told| cap(told, TENANT) == Some(7)).await;
-    assert_eq!(watcher.told[TENANT].budgets.len(), 1, "it is told as it was");
+    assert_eq!(
+        watcher.told[TENANT].budgets.len(),
+        1,
+        "it is told as it was"
+    );
 }

@@ -16,11 +16,17 @@ pub struct Slot {
 
 impl Slot {
     pub const fn planned(ordinal: u32) -> Slot {
-        Slot { ordinal, item: None }
+        Slot {
+            ordinal,
+            item: None,
+        }
     }
 
     pub const fn child(ordinal: u32, item: u32) -> Slot {
-        Slot { ordinal, item: Some(item) }
+        Slot {
+            ordinal,
+            item: Some(item),
+        }
     }
 }
 
@@ -74,8 +80,13 @@ impl Cell {
     /// The number of its next attempt. A start of Postgres since it became ready may have erased a claim whose worker has
     /// begun, so its number is not given out again: `starts` are all that are known.
     pub fn next_attempt(&self, starts: &[Time]) -> u32 {
-        let since = starts.iter().filter(|start| **start > self.changed_at).count();
-        self.attempt.saturating_add(1).saturating_add(u32::try_from(since).unwrap_or(u32::MAX))
+        let since = starts
+            .iter()
+            .filter(|start| **start > self.changed_at)
+            .count();
+        self.attempt
+            .saturating_add(1)
+            .saturating_add(u32::try_from(since).unwrap_or(u32::MAX))
     }
 
     /// What its end means for those who wait for it; `None` before.
@@ -95,7 +106,11 @@ mod tests {
 
     #[test]
     fn f23_an_attempt_that_a_crash_may_have_erased_is_not_given_out_again() {
-        let ready = Cell { state: TaskState::Ready, attempt: 2, ..Cell::planned(1_000) };
+        let ready = Cell {
+            state: TaskState::Ready,
+            attempt: 2,
+            ..Cell::planned(1_000)
+        };
         assert_eq!(ready.next_attempt(&[]), 3);
         assert_eq!(
             ready.next_attempt(&[500, 1_000]),

@@ -32,7 +32,12 @@ pub enum Wait {
 }
 
 /// `ended` answers whether an upstream has ended.
-pub fn wait_of(run: RunState, planned: &PlannedTask, cell: &Cell, ended: impl Fn(u32) -> bool) -> Wait {
+pub fn wait_of(
+    run: RunState,
+    planned: &PlannedTask,
+    cell: &Cell,
+    ended: impl Fn(u32) -> bool,
+) -> Wait {
     if cell.cancelling && cell.state.has_attempt() {
         return Wait::Cancelling;
     }
@@ -43,12 +48,19 @@ pub fn wait_of(run: RunState, planned: &PlannedTask, cell: &Cell, ended: impl Fn
         TaskState::Queued | TaskState::Dispatched => Wait::WorkerStart { until: cell.due_at },
         TaskState::Running => Wait::Running,
         TaskState::RetryWait => Wait::RetryDelay { until: cell.due_at },
-        TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled => Wait::Ended,
+        TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled => {
+            Wait::Ended
+        }
     }
 }
 
 fn blocked(planned: &PlannedTask, ended: impl Fn(u32) -> bool) -> Wait {
-    let open: Vec<u32> = planned.upstream.iter().copied().filter(|up| !ended(*up)).collect();
+    let open: Vec<u32> = planned
+        .upstream
+        .iter()
+        .copied()
+        .filter(|up| !ended(*up))
+        .collect();
     match (planned.mapped_over, open.is_empty()) {
         (_, true) => Wait::Children,
         (Some(over), false) if open == [over] => Wait::Items(over),
@@ -61,7 +73,11 @@ mod tests {
     use super::*;
 
     fn cell(state: TaskState) -> Cell {
-        Cell { state, due_at: Some(7), ..Cell::planned(0) }
+        Cell {
+            state,
+            due_at: Some(7),
+            ..Cell::planned(0)
+        }
     }
 
     fn planned(upstream: &[u32], mapped_over: Option<u32>) -> PlannedTask {
@@ -77,8 +93,11 @@ mod tests {
 
     #[test]
     fn a_blocked_task_waits_for_what_has_not_ended() {
-        let wait =
-            |task: &PlannedTask| wait_of(RunState::Running, task, &cell(TaskState::Blocked), |up| up == 1);
+        let wait = |task: &PlannedTask| {
+            wait_of(RunState::Running, task, &cell(TaskState::Blocked), |up| {
+                up == 1
+            })
+        };
         assert_eq!(wait(&planned(&[0, 1, 2], None)), Wait::Upstream(vec![0, 2]));
         assert_eq!(wait(&planned(&[0, 1], Some(0))), Wait::Items(0));
         assert_eq!(wait(&planned(&[0, 2], Some(0))), Wait::Upstream(vec![0, 2]));
@@ -91,11 +110,25 @@ mod tests {
         let running = |state| wait(RunState::Running, state);
         assert_eq!(running(TaskState::Ready), Wait::Admission);
         assert_eq!(wait(RunState::Paused, TaskState::Ready), Wait::RunPaused);
-        assert_eq!(running(TaskState::Queued), Wait::WorkerStart { until: Some(7) });
-        assert_eq!(running(TaskState::RetryWait), Wait::RetryDelay { until: Some(7) });
+        assert_eq!(
+            running(TaskState::Queued),
+            Wait::WorkerStart { until: Some(7) }
+        );
+        assert_eq!(
+            running(TaskState::RetryWait),
+            Wait::RetryDelay { until: Some(7) }
+        );
         assert_eq!(wait(RunState::Paused, TaskState::Running), Wait::Running);
         assert_eq!(running(TaskState::Skipped), Wait::Ended);
-        let stopping = Cell { cancelling: true, ..cell(TaskState::Running) };
-        assert_eq!(wait_of(RunState::Cancelling, &planned(&[], None), &stopping, |_| true), Wait::Cancelling);
+        let stopping = Cell {
+            cancelling: true,
+            ..cell(TaskState::Running)
+        };
+        assert_eq!(
+            wait_of(RunState::Cancelling, &planned(&[], None), &stopping, |_| {
+                true
+            }),
+            Wait::Cancelling
+        );
     }
 }

@@ -22,7 +22,10 @@ impl Fold<'_> {
             Ok(cell) => cell,
             Err(refusal) => return self.repeated(finished, refusal),
         };
-        if cell.session.is_some_and(|session| session != finished.session) {
+        if cell
+            .session
+            .is_some_and(|session| session != finished.session)
+        {
             return Err(Refusal::AlreadyStarted);
         }
         let cancelling = cell.cancelling;
@@ -42,7 +45,9 @@ impl Fold<'_> {
 
     /// The attempt has ended before. Said again in the same way it is a repetition, otherwise it comes too late.
     fn repeated(&self, finished: &Finished, refusal: Refusal) -> Folded {
-        let Some(cell) = self.run.cell(finished.task) else { return Err(refusal) };
+        let Some(cell) = self.run.cell(finished.task) else {
+            return Err(refusal);
+        };
         if cell.attempt_id != Some(finished.attempt_id) || cell.session != Some(finished.session) {
             return Err(refusal);
         }
@@ -50,41 +55,72 @@ impl Fold<'_> {
             Outcome::Succeeded | Outcome::Quarantined { .. } => cell.state == TaskState::Succeeded,
             Outcome::Skipped => cell.state == TaskState::Skipped,
             Outcome::CheckFailed => cell.state == TaskState::Failed,
-            Outcome::Failed { .. } => matches!(cell.state, TaskState::Failed | TaskState::RetryWait),
+            Outcome::Failed { .. } => {
+                matches!(cell.state, TaskState::Failed | TaskState::RetryWait)
+            }
             Outcome::Cancelled => cell.state == TaskState::Cancelled,
             Outcome::Interrupted => cell.state == TaskState::RetryWait,
         };
-        if same { Ok(Verdict::Duplicate) } else { Err(Refusal::OutcomeConflict) }
+        if same {
+            Ok(Verdict::Duplicate)
+        } else {
+            Err(Refusal::OutcomeConflict)
+        }
     }
 
     fn ended_while_cancelling(&mut self, finished: &Finished) -> Verdict {
         let confirmed = matches!(finished.outcome, Outcome::Cancelled | Outcome::Interrupted);
-        let cause = if confirmed { TaskCause::CancelConfirmed } else { TaskCause::FinishedAfterCancel };
+        let cause = if confirmed {
+            TaskCause::CancelConfirmed
+        } else {
+            TaskCause::FinishedAfterCancel
+        };
         self.step(finished.task, cause);
         self.keep_outputs(finished, Promotion::Late);
         self.settle(finished.task);
-        if confirmed { Verdict::Folded } else { Verdict::Late }
+        if confirmed {
+            Verdict::Folded
+        } else {
+            Verdict::Late
+        }
     }
 
     fn ended(&mut self, finished: &Finished) -> Verdict {
         let task = finished.task;
         match &finished.outcome {
-            Outcome::Succeeded => self.succeeded(finished, TaskCause::Succeeded, Promotion::Promoted),
+            Outcome::Succeeded => {
+                self.succeeded(finished, TaskCause::Succeeded, Promotion::Promoted)
+            }
             Outcome::Quarantined { has_good_version } => {
-                let cause =
-                    if *has_good_version { TaskCause::Succeeded } else { TaskCause::SucceededWithheld };
+                let cause = if *has_good_version {
+                    TaskCause::Succeeded
+                } else {
+                    TaskCause::SucceededWithheld
+                };
                 self.succeeded(finished, cause, Promotion::Quarantined);
             }
-            Outcome::CheckFailed => self.failed_for_good(task, TaskCause::CheckFailed, &finished.message),
+            Outcome::CheckFailed => {
+                self.failed_for_good(task, TaskCause::CheckFailed, &finished.message)
+            }
             Outcome::Skipped => {
                 self.step(task, TaskCause::SkippedItself);
             }
-            Outcome::Failed { category, error_type, retriable } => {
+            Outcome::Failed {
+                category,
+                error_type,
+                retriable,
+            } => {
                 let cause = match category {
-                    ErrorCategory::Timeout => (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood),
+                    ErrorCategory::Timeout => {
+                        (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood)
+                    }
                     _ => (TaskCause::FailedWithRetry, TaskCause::FailedForGood),
                 };
-                let wish = Wish { category: *category, error_type, retriable: *retriable };
+                let wish = Wish {
+                    category: *category,
+                    error_type,
+                    retriable: *retriable,
+                };
                 self.failed(task, &wish, cause, &finished.message);
             }
             // Nobody asked it to stop: it was given back.
@@ -117,11 +153,14 @@ impl Fold<'_> {
         let cell = self.cell(task);
         cell.failures += 1;
         let (failures, attempt) = (cell.failures, cell.attempt_id);
-        let delay = attempt.and_then(|id| wish.delay_ms(graph.settings(task.ordinal), failures, &id));
+        let delay =
+            attempt.and_then(|id| wish.delay_ms(graph.settings(task.ordinal), failures, &id));
         match delay {
-            Some(delay_ms) => {
-                self.wait(task, again, i64::try_from(delay_ms).unwrap_or(i64::MAX / 1_000) * 1_000)
-            }
+            Some(delay_ms) => self.wait(
+                task,
+                again,
+                i64::try_from(delay_ms).unwrap_or(i64::MAX / 1_000) * 1_000,
+            ),
             None => self.failed_for_good(task, for_good, message),
         }
     }
@@ -130,7 +169,9 @@ impl Fold<'_> {
         self.step(task, cause);
         self.note_partitions(task, false);
         let planned = self.graph().task(task.ordinal).key.clone();
-        let key = task.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+        let key = task
+            .item
+            .map_or_else(|| planned.clone(), |item| planned.child(item));
         let error = (task.ordinal, format!("{key}: {message}"));
         // Of several the least is told, so that the order in which tasks fail does not show.
         if self.run.error.as_ref().is_none_or(|told| error < *told) {
@@ -149,26 +190,30 @@ impl Fold<'_> {
     /// Whatever became of the attempt: a check that failed says why.
     fn keep_checks(&mut self, finished: &Finished) {
         let at = self.at;
-        self.changes.checks.extend((0..).zip(&finished.checks).map(|(place, found)| Checked {
-            slot: finished.task,
-            attempt_id: finished.attempt_id,
-            place,
-            found: found.clone(),
-            at,
-        }));
+        self.changes
+            .checks
+            .extend((0..).zip(&finished.checks).map(|(place, found)| Checked {
+                slot: finished.task,
+                attempt_id: finished.attempt_id,
+                place,
+                found: found.clone(),
+                at,
+            }));
     }
 
     fn keep_outputs(&mut self, finished: &Finished, promotion: Promotion) {
         let at = self.at;
-        self.changes.materialized.extend(finished.outputs.iter().map(|made| Materialized {
-            slot: finished.task,
-            attempt_id: finished.attempt_id,
-            asset_key: made.asset_key.clone(),
-            partition_key: made.partition_key.clone(),
-            promotion,
-            output: made.output.clone(),
-            at,
-        }));
+        self.changes
+            .materialized
+            .extend(finished.outputs.iter().map(|made| Materialized {
+                slot: finished.task,
+                attempt_id: finished.attempt_id,
+                asset_key: made.asset_key.clone(),
+                partition_key: made.partition_key.clone(),
+                promotion,
+                output: made.output.clone(),
+                at,
+            }));
     }
 
     /// Children are left out: their parent's partition is whole when all of them are.
@@ -190,15 +235,17 @@ impl Fold<'_> {
         cell.attempt_id = Some(whole);
         let succeeded = cell.state == TaskState::Succeeded;
         if succeeded && planned.key.operation() == Operation::Materialize {
-            self.changes.materialized.extend(settings.makes().map(|asset_key| Materialized {
-                slot: task,
-                attempt_id: whole,
-                asset_key: asset_key.to_string(),
-                partition_key: planned.partition_key.to_string(),
-                promotion: Promotion::Promoted,
-                output: Vec::new(),
-                at,
-            }));
+            self.changes
+                .materialized
+                .extend(settings.makes().map(|asset_key| Materialized {
+                    slot: task,
+                    attempt_id: whole,
+                    asset_key: asset_key.to_string(),
+                    partition_key: planned.partition_key.to_string(),
+                    promotion: Promotion::Promoted,
+                    output: Vec::new(),
+                    at,
+                }));
         }
         self.note_partition(task, whole, succeeded);
     }
@@ -212,15 +259,17 @@ impl Fold<'_> {
             return;
         }
         let (state, at) = (cell.state, cell.changed_at);
-        self.changes.partitions.extend(settings.makes().map(|asset_key| PartitionNews {
-            asset_key: asset_key.to_string(),
-            partition_key: planned.partition_key.to_string(),
-            attempt_id,
-            at,
-            state,
-            promoted,
-            code_version: settings.code_version.to_string(),
-        }));
+        self.changes
+            .partitions
+            .extend(settings.makes().map(|asset_key| PartitionNews {
+                asset_key: asset_key.to_string(),
+                partition_key: planned.partition_key.to_string(),
+                attempt_id,
+                at,
+                state,
+                promoted,
+                code_version: settings.code_version.to_string(),
+            }));
     }
 }
 
@@ -233,11 +282,20 @@ pub(super) struct Wish<'a> {
 
 impl Wish<'_> {
     pub(super) const fn of(category: ErrorCategory) -> Wish<'static> {
-        Wish { category, error_type: "", retriable: None }
+        Wish {
+            category,
+            error_type: "",
+            retriable: None,
+        }
     }
 
     /// Milliseconds until the next try, or `None` when there is none.
-    fn delay_ms(&self, settings: &AssetSettings, failures: u32, attempt: &AttemptId) -> Option<u64> {
+    fn delay_ms(
+        &self,
+        settings: &AssetSettings,
+        failures: u32,
+        attempt: &AttemptId,
+    ) -> Option<u64> {
         let named = |types: &[String]| types.iter().any(|name| name == self.error_type);
         if named(&settings.never_types) || self.retriable == Some(false) {
             return None;

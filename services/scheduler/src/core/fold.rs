@@ -21,19 +21,35 @@ pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Ve
     let folded = match event {
         Event::PlanCreated { graph } => fold.begin(graph),
         Event::PlanFailed { message } => fold.give_up(message),
-        Event::Claimed { task, attempt, attempt_id, worker, pushed, ack_us } => {
-            fold.claim(*task, *attempt, *attempt_id, *worker, *pushed, *ack_us)
-        }
+        Event::Claimed {
+            task,
+            attempt,
+            attempt_id,
+            worker,
+            pushed,
+            ack_us,
+        } => fold.claim(*task, *attempt, *attempt_id, *worker, *pushed, *ack_us),
         Event::Enqueued { task, attempt_id } => fold.enqueued(*task, attempt_id),
-        Event::Started { task, attempt_id, worker, session } => {
-            fold.started(*task, attempt_id, *worker, *session)
-        }
+        Event::Started {
+            task,
+            attempt_id,
+            worker,
+            session,
+        } => fold.started(*task, attempt_id, *worker, *session),
         Event::Finished(finished) => fold.finished(finished),
-        Event::Timer { kind, task, attempt_id } => fold.timer(*kind, *task, attempt_id.as_ref()),
+        Event::Timer {
+            kind,
+            task,
+            attempt_id,
+        } => fold.timer(*kind, *task, attempt_id.as_ref()),
         Event::CancelRequested { version, by_system } => fold.cancel(*version, *by_system),
         Event::Paused { version } => fold.pause(*version),
         Event::Resumed { version } => fold.resume(*version),
-        Event::ForceCancelled { task, attempt_id, version } => fold.force_cancel(*task, attempt_id, *version),
+        Event::ForceCancelled {
+            task,
+            attempt_id,
+            version,
+        } => fold.force_cancel(*task, attempt_id, *version),
     };
     folded.unwrap_or_else(Verdict::Refused)
 }
@@ -55,7 +71,11 @@ impl Fold<'_> {
         self.run_on(RunCause::Started)?;
         self.run.started_at = Some(self.at);
         self.run.cells = vec![Cell::planned(self.at); graph.tasks.len()];
-        self.run.upstreams = graph.tasks.iter().map(|task| Tally::of(task.upstream.len() as u32)).collect();
+        self.run.upstreams = graph
+            .tasks
+            .iter()
+            .map(|task| Tally::of(task.upstream.len() as u32))
+            .collect();
         self.run.graph = Some(graph.clone());
         let ordinals = 0..graph.tasks.len() as u32;
         for ordinal in ordinals.clone() {
@@ -158,7 +178,11 @@ impl Fold<'_> {
             return Ok(Verdict::Duplicate);
         }
         self.expect_version(version)?;
-        self.run_on(if by_system { RunCause::CancelledBySystem } else { RunCause::CancelledByUser })?;
+        self.run_on(if by_system {
+            RunCause::CancelledBySystem
+        } else {
+            RunCause::CancelledByUser
+        })?;
         self.run.version = version;
         self.stop(StoppedBy::Principal);
         Ok(Verdict::Folded)
@@ -172,7 +196,10 @@ impl Fold<'_> {
             StoppedBy::Principal => TaskCause::RunCancelled,
             StoppedBy::Time => TaskCause::RunTimedOut,
         };
-        let open = self.run.cells().filter(|(_, cell)| !cell.state.is_terminal());
+        let open = self
+            .run
+            .cells()
+            .filter(|(_, cell)| !cell.state.is_terminal());
         for slot in open.map(|(slot, _)| slot).collect::<Vec<_>>() {
             if self.step(slot, cause) && self.cell(slot).state.has_attempt() {
                 self.cell(slot).cancelling = true;
@@ -200,7 +227,10 @@ impl Fold<'_> {
         self.expect_version(version)?;
         self.run_on(RunCause::ResumeRequested)?;
         self.run.version = version;
-        let ready = self.run.cells().filter(|(_, cell)| cell.state == TaskState::Ready);
+        let ready = self
+            .run
+            .cells()
+            .filter(|(_, cell)| cell.state == TaskState::Ready);
         self.changes.ready.extend(ready.map(|(slot, _)| slot));
         Ok(Verdict::Folded)
     }
@@ -209,7 +239,8 @@ impl Fold<'_> {
         if self.run.cell(task).ok_or(Refusal::TaskUnknown)?.attempt_id != Some(*attempt_id) {
             return Err(Refusal::StaleAttempt);
         }
-        self.active(task, attempt_id).map_err(|_| Refusal::NoAttempt)?;
+        self.active(task, attempt_id)
+            .map_err(|_| Refusal::NoAttempt)?;
         self.expect_version(version)?;
         self.run.version = version;
         self.changes.run = true;
@@ -220,7 +251,11 @@ impl Fold<'_> {
 
     fn expect_version(&self, version: u64) -> Result<(), Refusal> {
         let expected = self.run.version + 1;
-        if version == expected { Ok(()) } else { Err(Refusal::Version(self.run.version)) }
+        if version == expected {
+            Ok(())
+        } else {
+            Err(Refusal::Version(self.run.version))
+        }
     }
 
     /// The task's cell, if this attempt is the one whose events count.
@@ -237,19 +272,30 @@ impl Fold<'_> {
 
     /// Attempt ids are derived, so a past one is recognised without being kept.
     fn was_attempt(&self, task: Slot, cell: &Cell, attempt_id: &AttemptId) -> bool {
-        let Some(graph) = &self.run.graph else { return false };
+        let Some(graph) = &self.run.graph else {
+            return false;
+        };
         let planned = &graph.task(task.ordinal).key;
-        let key = task.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+        let key = task
+            .item
+            .map_or_else(|| planned.clone(), |item| planned.child(item));
         let id = |attempt| DispatchId::new(&self.run.header.run_id, &key, attempt).attempt_id();
-        (1..=cell.attempt).rev().any(|attempt| id(attempt) == *attempt_id)
+        (1..=cell.attempt)
+            .rev()
+            .any(|attempt| id(attempt) == *attempt_id)
     }
 
     pub(super) fn graph(&self) -> Arc<Graph> {
-        self.run.graph.clone().expect("a task's cell exists only under a plan")
+        self.run
+            .graph
+            .clone()
+            .expect("a task's cell exists only under a plan")
     }
 
     pub(super) fn cell(&mut self, slot: Slot) -> &mut Cell {
-        self.run.cell_mut(slot).expect("the slot was looked up before")
+        self.run
+            .cell_mut(slot)
+            .expect("the slot was looked up before")
     }
 
     pub(super) fn run_on(&mut self, cause: RunCause) -> Result<(), Refusal> {
@@ -258,7 +304,9 @@ impl Fold<'_> {
             return Err(Refusal::RunIs(from));
         }
         self.changes.run = true;
-        self.changes.run_history.push((Some(from), self.run.state, self.run.reason));
+        self.changes
+            .run_history
+            .push((Some(from), self.run.state, self.run.reason));
         self.changes.withdrawn |= self.run.state.is_terminal();
         Ok(())
     }
@@ -269,7 +317,9 @@ impl Fold<'_> {
         let at = self.at;
         let cell = self.cell(slot);
         let from = cell.state;
-        let Some((to, reason)) = from.on(cause) else { return false };
+        let Some((to, reason)) = from.on(cause) else {
+            return false;
+        };
         (cell.state, cell.reason, cell.changed_at) = (to, reason, at);
         if to.is_terminal() {
             (cell.ended_at, cell.due_at, cell.cancelling) = (Some(at), None, false);
@@ -282,11 +332,19 @@ impl Fold<'_> {
         let (attempt, attempt_id, held_from) = (cell.attempt, cell.attempt_id, cell.claimed_at);
         if from.has_attempt() && !to.has_attempt() {
             let held = at - held_from.unwrap_or(at);
-            self.changes.ended.extend(attempt_id.map(|attempt_id| (attempt_id, held)));
+            self.changes
+                .ended
+                .extend(attempt_id.map(|attempt_id| (attempt_id, held)));
         }
         self.run.recount(Some(from), to);
         self.changes.changed.push(slot);
-        self.changes.history.push(TaskChange { slot, from, to, reason, attempt });
+        self.changes.history.push(TaskChange {
+            slot,
+            from,
+            to,
+            reason,
+            attempt,
+        });
         true
     }
 }

@@ -58,7 +58,11 @@ pub enum BadPlan {
     #[error("task {task} waits for task {upstream}, which does not stand before it")]
     Order { task: usize, upstream: u32 },
     #[error("task {task} names asset {asset}, but the plan has {assets}")]
-    Asset { task: usize, asset: u32, assets: usize },
+    Asset {
+        task: usize,
+        asset: u32,
+        assets: usize,
+    },
     #[error("task {task} is mapped over task {over}, which is not among its upstreams")]
     Mapping { task: usize, over: u32 },
     #[error("{0}")]
@@ -72,9 +76,19 @@ impl Graph {
         assets: Vec<AssetSettings>,
         tasks: Vec<PlannedTask>,
     ) -> Result<Graph, BadPlan> {
-        tasks.iter().enumerate().try_for_each(|(ordinal, task)| check(ordinal, task, assets.len()))?;
+        tasks
+            .iter()
+            .enumerate()
+            .try_for_each(|(ordinal, task)| check(ordinal, task, assets.len()))?;
         let (waiters_from, waiters) = reverse(&tasks);
-        Ok(Graph { plan_id, deployment_id, assets, tasks, waiters_from, waiters })
+        Ok(Graph {
+            plan_id,
+            deployment_id,
+            assets,
+            tasks,
+            waiters_from,
+            waiters,
+        })
     }
 
     pub fn task(&self, ordinal: u32) -> &PlannedTask {
@@ -95,13 +109,27 @@ impl Graph {
 /// A plan is in topological order, so an upstream that stands before its task cannot close a cycle.
 fn check(ordinal: usize, task: &PlannedTask, assets: usize) -> Result<(), BadPlan> {
     if task.asset as usize >= assets {
-        return Err(BadPlan::Asset { task: ordinal, asset: task.asset, assets });
+        return Err(BadPlan::Asset {
+            task: ordinal,
+            asset: task.asset,
+            assets,
+        });
     }
-    if let Some(upstream) = task.upstream.iter().find(|upstream| **upstream as usize >= ordinal) {
-        return Err(BadPlan::Order { task: ordinal, upstream: *upstream });
+    if let Some(upstream) = task
+        .upstream
+        .iter()
+        .find(|upstream| **upstream as usize >= ordinal)
+    {
+        return Err(BadPlan::Order {
+            task: ordinal,
+            upstream: *upstream,
+        });
     }
     match task.mapped_over {
-        Some(over) if !task.upstream.contains(&over) => Err(BadPlan::Mapping { task: ordinal, over }),
+        Some(over) if !task.upstream.contains(&over) => Err(BadPlan::Mapping {
+            task: ordinal,
+            over,
+        }),
         _ => Ok(()),
     }
 }

@@ -18,7 +18,13 @@ impl Fold<'_> {
             return;
         }
         let cells = vec![Cell::planned(self.at); count as usize];
-        self.run.children.insert(parent, Children { cells, tally: Tally::of(count) });
+        self.run.children.insert(
+            parent,
+            Children {
+                cells,
+                tally: Tally::of(count),
+            },
+        );
         for item in 0..count {
             self.run.recount(None, TaskState::Planned);
             self.changes.created.push(Slot::child(parent, item));
@@ -30,10 +36,19 @@ impl Fold<'_> {
         self.run.children.contains_key(&parent)
     }
 
-    pub(super) fn settle_child(&mut self, parent: u32, resolution: EdgeResolution, ended: &mut Vec<Slot>) {
-        let Some(children) = self.run.children.get_mut(&parent) else { return };
+    pub(super) fn settle_child(
+        &mut self,
+        parent: u32,
+        resolution: EdgeResolution,
+        ended: &mut Vec<Slot>,
+    ) {
+        let Some(children) = self.run.children.get_mut(&parent) else {
+            return;
+        };
         children.tally.resolve(resolution);
-        let Some(cause) = children.tally.as_children() else { return };
+        let Some(cause) = children.tally.as_children() else {
+            return;
+        };
         if self.step(Slot::planned(parent), cause) {
             self.note_mapped(parent);
             ended.push(Slot::planned(parent));

@@ -13,7 +13,9 @@ impl Fold<'_> {
     pub(super) fn settle(&mut self, first: Slot) {
         let mut ended = vec![first];
         while let Some(slot) = ended.pop() {
-            let Some(resolution) = self.cell(slot).resolution() else { continue };
+            let Some(resolution) = self.cell(slot).resolution() else {
+                continue;
+            };
             match slot.item {
                 Some(_) => self.settle_child(slot.ordinal, resolution, &mut ended),
                 None => self.settle_waiters(slot.ordinal, resolution, &mut ended),
@@ -27,7 +29,9 @@ impl Fold<'_> {
         for waiter in graph.waiters(ordinal) {
             let tally = &mut self.run.upstreams[*waiter as usize];
             tally.resolve(resolution);
-            let Some(cause) = tally.as_upstreams() else { continue };
+            let Some(cause) = tally.as_upstreams() else {
+                continue;
+            };
             let slot = Slot::planned(*waiter);
             if self.cell(slot).state != TaskState::Blocked || self.is_mapped_already(*waiter) {
                 continue;

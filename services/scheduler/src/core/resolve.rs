@@ -21,7 +21,11 @@ impl Resolvable {
 
 /// Approves or rejects; `version` is the one that it has then.
 pub fn resolve(at: &mut Resolvable, approve: bool, version: u64) -> Verdict {
-    let to = if approve { MaterializationState::Promoted } else { MaterializationState::Rejected };
+    let to = if approve {
+        MaterializationState::Promoted
+    } else {
+        MaterializationState::Rejected
+    };
     if at.is_resolved_as(to) {
         return Verdict::Duplicate;
     }
@@ -43,24 +47,58 @@ mod tests {
 
     fn check(state: MaterializationState, version: u64, approve: bool, to: u64, expected: Verdict) {
         let mut at = Resolvable { state, version };
-        assert_eq!(resolve(&mut at, approve, to), expected, "{state} {version} {approve} {to}");
+        assert_eq!(
+            resolve(&mut at, approve, to),
+            expected,
+            "{state} {version} {approve} {to}"
+        );
     }
 
     #[test]
     fn a_decision_falls_once() {
-        let mut at = Resolvable { state: Quarantined, version: 1 };
+        let mut at = Resolvable {
+            state: Quarantined,
+            version: 1,
+        };
         assert_eq!(resolve(&mut at, true, 2), Verdict::Folded);
-        assert_eq!(at, Resolvable { state: Promoted, version: 2 });
+        assert_eq!(
+            at,
+            Resolvable {
+                state: Promoted,
+                version: 2
+            }
+        );
         assert_eq!(resolve(&mut at, true, 2), Verdict::Duplicate);
-        assert_eq!(resolve(&mut at, false, 3), Verdict::Refused(Refusal::VersionIs(Promoted)));
+        assert_eq!(
+            resolve(&mut at, false, 3),
+            Verdict::Refused(Refusal::VersionIs(Promoted))
+        );
     }
 
     #[test]
     fn only_what_waits_for_it_is_decided_about() {
         check(Rejected, 2, false, 3, Verdict::Duplicate);
-        check(Rejected, 2, true, 3, Verdict::Refused(Refusal::VersionIs(Rejected)));
-        check(Quarantined, 1, false, 3, Verdict::Refused(Refusal::DataVersion(1)));
+        check(
+            Rejected,
+            2,
+            true,
+            3,
+            Verdict::Refused(Refusal::VersionIs(Rejected)),
+        );
+        check(
+            Quarantined,
+            1,
+            false,
+            3,
+            Verdict::Refused(Refusal::DataVersion(1)),
+        );
         // Promoted without ever having been in doubt.
-        check(Promoted, 1, true, 2, Verdict::Refused(Refusal::VersionIs(Promoted)));
+        check(
+            Promoted,
+            1,
+            true,
+            2,
+            Verdict::Refused(Refusal::VersionIs(Promoted)),
+        );
     }
 }

@@ -16,12 +16,17 @@ pub enum RetryScope {
 /// Ordinals to run again: those of the scope; whatever they need that did not succeed, for no task starts before its
 /// upstreams have; and whatever depends on any of them. A task's items are not kept, so what runs over them takes the
 /// task along.
-pub fn repeated(graph: &Graph, succeeded: impl Fn(u32) -> bool, scope: &RetryScope) -> BTreeSet<u32> {
+pub fn repeated(
+    graph: &Graph,
+    succeeded: impl Fn(u32) -> bool,
+    scope: &RetryScope,
+) -> BTreeSet<u32> {
     let mut again = BTreeSet::new();
     let mut next: Vec<u32> = match scope {
-        RetryScope::Failed => {
-            (0u32..).take(graph.tasks.len()).filter(|ordinal| !succeeded(*ordinal)).collect()
-        }
+        RetryScope::Failed => (0u32..)
+            .take(graph.tasks.len())
+            .filter(|ordinal| !succeeded(*ordinal))
+            .collect(),
         RetryScope::From(named) => named.iter().copied().collect(),
     };
     while let Some(ordinal) = next.pop() {

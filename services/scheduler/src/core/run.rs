@@ -84,12 +84,19 @@ impl Counts {
 
     /// Tasks that somebody works at, or shall.
     pub fn with_attempt(&self) -> u32 {
-        TaskState::ALL.iter().filter(|state| state.has_attempt()).map(|state| self.of(*state)).sum()
+        TaskState::ALL
+            .iter()
+            .filter(|state| state.has_attempt())
+            .map(|state| self.of(*state))
+            .sum()
     }
 
     /// Tasks that have not ended.
     pub fn open(&self) -> u32 {
-        let ended = TaskState::ALL.iter().filter(|state| state.is_terminal()).map(|state| self.of(*state));
+        let ended = TaskState::ALL
+            .iter()
+            .filter(|state| state.is_terminal())
+            .map(|state| self.of(*state));
         self.total() - ended.sum::<u32>()
     }
 }
@@ -159,13 +166,23 @@ impl Run {
             self.counts.add(cell.state);
             match slot.item {
                 None => self.cells[slot.ordinal as usize] = cell,
-                Some(_) => self.children.entry(slot.ordinal).or_default().cells.push(cell),
+                Some(_) => self
+                    .children
+                    .entry(slot.ordinal)
+                    .or_default()
+                    .cells
+                    .push(cell),
             }
         }
         self.upstreams = graph
             .tasks
             .iter()
-            .map(|task| task.upstream.iter().map(|up| self.cells[*up as usize].resolution()).collect())
+            .map(|task| {
+                task.upstream
+                    .iter()
+                    .map(|up| self.cells[*up as usize].resolution())
+                    .collect()
+            })
             .collect();
         for children in self.children.values_mut() {
             children.tally = children.cells.iter().map(Cell::resolution).collect();
@@ -189,8 +206,14 @@ impl Run {
     /// Every task in the plan's order, children after their parent.
     pub fn cells(&self) -> impl Iterator<Item = (Slot, &Cell)> {
         (0u32..).zip(&self.cells).flat_map(|(ordinal, cell)| {
-            let children = self.children.get(&ordinal).into_iter().flat_map(|children| &children.cells);
-            let children = (0u32..).zip(children).map(move |(item, cell)| (Slot::child(ordinal, item), cell));
+            let children = self
+                .children
+                .get(&ordinal)
+                .into_iter()
+                .flat_map(|children| &children.cells);
+            let children = (0u32..)
+                .zip(children)
+                .map(move |(item, cell)| (Slot::child(ordinal, item), cell));
             std::iter::once((Slot::planned(ordinal), cell)).chain(children)
         })
     }
@@ -208,7 +231,11 @@ impl Run {
     pub(super) fn cell_mut(&mut self, slot: Slot) -> Option<&mut Cell> {
         match slot.item {
             None => self.cells.get_mut(slot.ordinal as usize),
-            Some(item) => self.children.get_mut(&slot.ordinal)?.cells.get_mut(item as usize),
+            Some(item) => self
+                .children
+                .get_mut(&slot.ordinal)?
+                .cells
+                .get_mut(item as usize),
         }
     }
 
@@ -221,7 +248,9 @@ impl Run {
 
     /// Looks the cause up in the closed table. Answers whether the state changed.
     pub(super) fn on(&mut self, cause: RunCause, at: Time) -> bool {
-        let Some((state, reason)) = self.state.on(cause) else { return false };
+        let Some((state, reason)) = self.state.on(cause) else {
+            return false;
+        };
         (self.state, self.reason, self.changed_at) = (state, reason, at);
         if state.is_terminal() {
             self.ended_at = Some(at);
@@ -231,8 +260,15 @@ impl Run {
 
     /// How its own tasks stand, children left to their parents.
     pub(super) fn tally(&self) -> (u32, u32) {
-        let ended =
-            |resolution| self.cells.iter().filter(|cell| cell.resolution() == Some(resolution)).count();
-        (ended(EdgeResolution::Failed) as u32, ended(EdgeResolution::Cancelled) as u32)
+        let ended = |resolution| {
+            self.cells
+                .iter()
+                .filter(|cell| cell.resolution() == Some(resolution))
+                .count()
+        };
+        (
+            ended(EdgeResolution::Failed) as u32,
+            ended(EdgeResolution::Cancelled) as u32,
+        )
     }
 }

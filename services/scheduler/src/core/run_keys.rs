@@ -34,7 +34,9 @@ pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
     match (policy, same) {
         (KeyPolicy::Force, _) if newest.is_terminal() => Decision::Repeat,
         (KeyPolicy::Reject, _) | (_, false) => Decision::Conflict,
-        (KeyPolicy::RetryIfFailed, true) if newest.is_terminal() && newest != RunState::Succeeded => {
+        (KeyPolicy::RetryIfFailed, true)
+            if newest.is_terminal() && newest != RunState::Succeeded =>
+        {
             Decision::Retry
         }
         (_, true) => Decision::Existing,
@@ -45,11 +47,16 @@ pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
 /// Steps grow until one is missing, then they shrink, so that a thousand generations are found in a few looks.
 pub fn probes(known: u32, missing: Option<u32>) -> Vec<u32> {
     let Some(missing) = missing else {
-        return (1..=PROBES_MAX as u32).map_while(|step| known.checked_mul(1 << step)).collect();
+        return (1..=PROBES_MAX as u32)
+            .map_while(|step| known.checked_mul(1 << step))
+            .collect();
     };
     let between = missing.saturating_sub(known + 1);
     let step = between.div_ceil(PROBES_MAX as u32).max(1);
-    (1..).map(|nth| known + nth * step).take_while(|probe| *probe < missing).collect()
+    (1..)
+        .map(|nth| known + nth * step)
+        .take_while(|probe| *probe < missing)
+        .collect()
 }
 
 #[cfg(test)]
@@ -60,7 +67,8 @@ mod tests {
     fn a_policy_decides_by_how_the_newest_run_stands() {
         use Decision::{Conflict, Existing, Repeat, Retry};
         use KeyPolicy::{Force, Reject, RetryIfFailed, ReturnExisting};
-        let (running, succeeded, failed) = (RunState::Running, RunState::Succeeded, RunState::Failed);
+        let (running, succeeded, failed) =
+            (RunState::Running, RunState::Succeeded, RunState::Failed);
         for (policy, newest, same, expected) in [
             (ReturnExisting, running, true, Existing),
             (ReturnExisting, failed, true, Existing),
@@ -78,7 +86,11 @@ mod tests {
             (Force, succeeded, true, Repeat),
             (Force, failed, false, Repeat),
         ] {
-            assert_eq!(decide(policy, newest, same), expected, "{policy:?} {newest} {same}");
+            assert_eq!(
+                decide(policy, newest, same),
+                expected,
+                "{policy:?} {newest} {same}"
+            );
         }
     }
 
@@ -92,8 +104,17 @@ mod tests {
                 return (known, looks);
             }
             looks += 1;
-            known = probes.iter().copied().filter(|probe| *probe <= newest).max().unwrap_or(known);
-            missing = probes.into_iter().filter(|probe| *probe > newest).min().or(missing);
+            known = probes
+                .iter()
+                .copied()
+                .filter(|probe| *probe <= newest)
+                .max()
+                .unwrap_or(known);
+            missing = probes
+                .into_iter()
+                .filter(|probe| *probe > newest)
+                .min()
+                .or(missing);
         }
     }
 

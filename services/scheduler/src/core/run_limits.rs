@@ -49,7 +49,8 @@ impl RunLimits {
 
     /// Places that are free for runs which wait.
     pub fn free(&self, in_use: &InUse) -> u32 {
-        self.max_concurrent_runs.map_or(u32::MAX, |max| max.saturating_sub(in_use.under_way))
+        self.max_concurrent_runs
+            .map_or(u32::MAX, |max| max.saturating_sub(in_use.under_way))
     }
 }
 
@@ -102,7 +103,10 @@ pub fn enter(limits: &RunLimits, in_use: &mut InUse) -> Entry {
         return Entry::Refused(Excess::Daily { max });
     }
     let free = limits.max_concurrent_runs.is_none() || limits.free(in_use) > in_use.waiting;
-    if let Some(max) = limits.max_queued_runs.filter(|max| !free && in_use.waiting >= *max) {
+    if let Some(max) = limits
+        .max_queued_runs
+        .filter(|max| !free && in_use.waiting >= *max)
+    {
         return Entry::Refused(Excess::Queued { max });
     }
     in_use.today += 1;
@@ -142,33 +146,72 @@ mod tests {
         let mut in_use = InUse::default();
         let entered: Vec<Entry> = (0..4).map(|_| enter(&limits, &mut in_use)).collect();
         let refused = Entry::Refused(Excess::Queued { max: 1 });
-        assert_eq!(entered, [Entry::Starts, Entry::Starts, Entry::Waits, refused]);
-        assert_eq!(in_use, InUse { under_way: 2, waiting: 1, today: 3 });
+        assert_eq!(
+            entered,
+            [Entry::Starts, Entry::Starts, Entry::Waits, refused]
+        );
+        assert_eq!(
+            in_use,
+            InUse {
+                under_way: 2,
+                waiting: 1,
+                today: 3
+            }
+        );
     }
 
     #[test]
     fn a_new_run_does_not_overtake_those_who_wait() {
         let limits = limits(Some(2), None, None);
-        let mut in_use = InUse { under_way: 1, waiting: 1, today: 2 };
+        let mut in_use = InUse {
+            under_way: 1,
+            waiting: 1,
+            today: 2,
+        };
         assert_eq!(enter(&limits, &mut in_use), Entry::Waits);
         assert!(take_place(&limits, &mut in_use));
         assert!(!take_place(&limits, &mut in_use));
-        assert_eq!(in_use, InUse { under_way: 2, waiting: 1, today: 3 });
+        assert_eq!(
+            in_use,
+            InUse {
+                under_way: 2,
+                waiting: 1,
+                today: 3
+            }
+        );
     }
 
     #[test]
     fn a_limit_of_zero_stops_and_a_lower_limit_lets_the_surplus_run_out() {
-        assert_eq!(enter(&limits(Some(0), None, None), &mut InUse::default()), Entry::Waits);
+        assert_eq!(
+            enter(&limits(Some(0), None, None), &mut InUse::default()),
+            Entry::Waits
+        );
         let refused = Entry::Refused(Excess::Daily { max: 0 });
-        assert_eq!(enter(&limits(None, None, Some(0)), &mut InUse::default()), refused);
-        let mut above = InUse { under_way: 5, ..InUse::default() };
+        assert_eq!(
+            enter(&limits(None, None, Some(0)), &mut InUse::default()),
+            refused
+        );
+        let mut above = InUse {
+            under_way: 5,
+            ..InUse::default()
+        };
         assert!(!take_place(&limits(Some(2), None, None), &mut above));
     }
 
     #[test]
     fn the_queue_has_a_limit_only_where_runs_must_wait() {
-        let mut in_use = InUse { waiting: 9, ..InUse::default() };
-        assert_eq!(enter(&limits(None, Some(0), Some(1)), &mut in_use), Entry::Starts);
-        assert!(!limits(None, Some(1_000), None).counts(), "the default queue limit costs nobody a count");
+        let mut in_use = InUse {
+            waiting: 9,
+            ..InUse::default()
+        };
+        assert_eq!(
+            enter(&limits(None, Some(0), Some(1)), &mut in_use),
+            Entry::Starts
+        );
+        assert!(
+            !limits(None, Some(1_000), None).counts(),
+            "the default queue limit costs nobody a count"
+        );
     }
 }

@@ -25,14 +25,26 @@ pub struct Due {
 pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Option<Due> {
     let due_at = cell.due_at?;
     match cell.state {
-        TaskState::RetryWait => Some(Due { kind: TimerKind::Retry, at: due_at }),
-        TaskState::Queued | TaskState::Dispatched => Some(Due { kind: TimerKind::DispatchAck, at: due_at }),
+        TaskState::RetryWait => Some(Due {
+            kind: TimerKind::Retry,
+            at: due_at,
+        }),
+        TaskState::Queued | TaskState::Dispatched => Some(Due {
+            kind: TimerKind::DispatchAck,
+            at: due_at,
+        }),
         TaskState::Running => {
             let heard = last_beat.max(cell.started_at).unwrap_or(cell.changed_at);
             let silence = heard.saturating_add(settings.heartbeat_us);
             match silence < due_at {
-                true => Some(Due { kind: TimerKind::Heartbeat, at: silence }),
-                false => Some(Due { kind: TimerKind::Execution, at: due_at }),
+                true => Some(Due {
+                    kind: TimerKind::Heartbeat,
+                    at: silence,
+                }),
+                false => Some(Due {
+                    kind: TimerKind::Execution,
+                    at: due_at,
+                }),
             }
         }
         _ => None,
@@ -43,8 +55,13 @@ pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) ->
 /// after which it counts as lost anyway.
 pub fn force_from(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
-    let heard = [last_beat, cell.started_at, cell.claimed_at].into_iter().flatten().max();
-    heard.unwrap_or(cell.changed_at).saturating_add(beats.min(settings.heartbeat_us / 2))
+    let heard = [last_beat, cell.started_at, cell.claimed_at]
+        .into_iter()
+        .flatten()
+        .max();
+    heard
+        .unwrap_or(cell.changed_at)
+        .saturating_add(beats.min(settings.heartbeat_us / 2))
 }
 
 impl Fold<'_> {
@@ -94,11 +111,21 @@ impl Fold<'_> {
             }
             (false, TimerKind::Heartbeat) => {
                 let lost = (TaskCause::LostWithRetry, TaskCause::LostForGood);
-                self.failed(task, &Wish::of(ErrorCategory::Infrastructure), lost, "its worker went silent");
+                self.failed(
+                    task,
+                    &Wish::of(ErrorCategory::Infrastructure),
+                    lost,
+                    "its worker went silent",
+                );
             }
             (false, _) => {
                 let late = (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood);
-                self.failed(task, &Wish::of(ErrorCategory::Timeout), late, "it ran longer than its timeout");
+                self.failed(
+                    task,
+                    &Wish::of(ErrorCategory::Timeout),
+                    late,
+                    "it ran longer than its timeout",
+                );
             }
         }
         self.settle(task);

@@ -21,7 +21,11 @@ pub(crate) struct Follower {
 impl Follower {
     /// Follows the stream until it breaks.
     pub(crate) async fn follow(self) -> Result<(), Status> {
-        let Follower { quota, board, shards } = self;
+        let Follower {
+            quota,
+            board,
+            shards,
+        } = self;
         follow_limits(quota, wire::run_limits, |limits| {
             board.send_replace(limits);
             shards.look_for_room();

@@ -14,7 +14,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::core::{Limits, RunLimits};
 use crate::planning::Planning;
-use crate::shards::{Ask, MadePlan, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned, event_id};
+use crate::shards::{
+    Ask, MadePlan, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned, event_id,
+};
 
 /// How many runs wait for the planner at once; it takes this many in one call.
 const PLANNED_AT_ONCE_MAX: usize = 256;
@@ -34,7 +36,9 @@ pub(crate) struct Desk {
 pub(crate) async fn plan_runs(mut waiting: mpsc::UnboundedReceiver<Unplanned>, desk: Desk) {
     let room = Arc::new(Semaphore::new(PLANNED_AT_ONCE_MAX));
     while let Some(run) = waiting.recv().await {
-        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let Ok(place) = room.clone().acquire_owned().await else {
+            return;
+        };
         let desk = desk.clone();
         tokio::spawn(async move {
             desk.plan(&run).await;
@@ -51,8 +55,15 @@ impl Desk {
                 tokio::time::sleep(ASK_AGAIN).await;
                 continue;
             };
-            let plan = RunPlan { tenant: run.tenant.clone(), run_id: run.run_id, made };
-            let told = self.shards.submit(run.run_id.shard(), vec![Ask::Plan(Arc::new(plan))]).await;
+            let plan = RunPlan {
+                tenant: run.tenant.clone(),
+                run_id: run.run_id,
+                made,
+            };
+            let told = self
+                .shards
+                .submit(run.run_id.shard(), vec![Ask::Plan(Arc::new(plan))])
+                .await;
             match told {
                 Ok(_) | Err(NotDone::NotHeld | NotDone::Stopped | NotDone::KeyTaken) => return,
                 Err(NotDone::Unavailable(error)) => {
@@ -71,7 +82,11 @@ impl Desk {
         let limits = self.limits_of(&run.tenant);
         if let Err(message) = limits.check_any() {
             let (reason, message) = (Reason::QuotaExceeded, message.to_owned());
-            return Some(Err(NoPlan { event_id: event_id(), reason, message }));
+            return Some(Err(NoPlan {
+                event_id: event_id(),
+                reason,
+                message,
+            }));
         }
         let order = v1::PlanOrder {
             tenant: run.tenant.clone(),
@@ -88,14 +103,23 @@ impl Desk {
             }
             Err(error) => {
                 let (reason, message) = (error.reason(), error.to_string());
-                return Some(Err(NoPlan { event_id: event_id(), reason, message }));
+                return Some(Err(NoPlan {
+                    event_id: event_id(),
+                    reason,
+                    message,
+                }));
             }
         };
-        let graph = self.plans.of_stored(&self.loops, &run.tenant, &run.workspace, &stored).await;
+        let graph = self
+            .plans
+            .of_stored(&self.loops, &run.tenant, &run.workspace, &stored)
+            .await;
         match graph {
-            Ok(graph) => {
-                Some(Ok(NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph }))
-            }
+            Ok(graph) => Some(Ok(NewPlan {
+                event_id: event_id(),
+                plan_fingerprint: stored.plan_fingerprint,
+                graph,
+            })),
             Err(error) => {
                 tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read; its run waits");
                 None
@@ -106,14 +130,29 @@ impl Desk {
     /// What was planned when the run was asked for.
     async fn find(&self, run: &Unplanned, made: &MadePlan) -> Option<Result<NewPlan, NoPlan>> {
         let plan_id = *made.plan_id.as_bytes();
-        match self.plans.find(&self.loops, &run.tenant, &run.workspace, plan_id).await {
+        match self
+            .plans
+            .find(&self.loops, &run.tenant, &run.workspace, plan_id)
+            .await
+        {
             Ok(Some(graph)) => {
                 let plan_fingerprint = made.fingerprint.clone();
-                Some(Ok(NewPlan { event_id: event_id(), plan_fingerprint, graph }))
+                Some(Ok(NewPlan {
+                    event_id: event_id(),
+                    plan_fingerprint,
+                    graph,
+                }))
             }
             Ok(None) => {
-                let message = format!("plan {} is no longer stored; trigger the run again", made.plan_id);
-                Some(Err(NoPlan { event_id: event_id(), reason: Reason::PlanNotFound, message }))
+                let message = format!(
+                    "plan {} is no longer stored; trigger the run again",
+                    made.plan_id
+                );
+                Some(Err(NoPlan {
+                    event_id: event_id(),
+                    reason: Reason::PlanNotFound,
+                    message,
+                }))
             }
             Err(error) => {
                 tracing::warn!(%error, run = %run.run_id, "a plan cannot be read; its run waits");
@@ -124,7 +163,9 @@ impl Desk {
 
     fn limits_of(&self, tenant: &str) -> Arc<RunLimits> {
         let tenant: Option<TenantId> = tenant.parse().ok();
-        tenant.map_or_else(Arc::default, |tenant| self.limits.borrow().of(&tenant).clone())
+        tenant.map_or_else(Arc::default, |tenant| {
+            self.limits.borrow().of(&tenant).clone()
+        })
     }
 }
 

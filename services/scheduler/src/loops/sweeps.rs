@@ -24,7 +24,9 @@ const REQUESTS_PER_PASS_MAX: i64 = 1_000;
 
 /// Makes the ledger's next days and lets old keys and old requests go. Answers how many went.
 pub(crate) async fn sweep_ledger(loops: LoopStore) -> Result<u64, StoreError> {
-    loops.execute(query("SELECT ledger.make_partitions($1)").bind(DAYS_AHEAD)).await?;
+    loops
+        .execute(query("SELECT ledger.make_partitions($1)").bind(DAYS_AHEAD))
+        .await?;
     let mut gone = requests::expire(&loops, REQUEST_IDEMPOTENCY_TTL, REQUESTS_PER_PASS_MAX).await?;
     loop {
         let expire = query("SELECT ledger.expire_keys($1)").bind(KEYS_PER_DELETE);

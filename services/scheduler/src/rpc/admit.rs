@@ -43,12 +43,14 @@ async fn listen(
     while let Ok(Some(v1::AdmitRequest { message })) = said.message().await {
         match message {
             Some(Said::Open(open)) => {
-                let leases = open
-                    .leases
-                    .iter()
-                    .filter_map(|lease| Some((i16::try_from(lease.admission_shard).ok()?, lease.epoch)));
-                let gate =
-                    Gate { id: gate, leases: leases.collect::<BTreeMap<_, _>>(), outbox: outbox.clone() };
+                let leases = open.leases.iter().filter_map(|lease| {
+                    Some((i16::try_from(lease.admission_shard).ok()?, lease.epoch))
+                });
+                let gate = Gate {
+                    id: gate,
+                    leases: leases.collect::<BTreeMap<_, _>>(),
+                    outbox: outbox.clone(),
+                };
                 if scheduler.shards.open_gate(&gate).is_err() {
                     break;
                 }
@@ -58,7 +60,9 @@ async fn listen(
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
                 tokio::spawn(async move {
                     let results = claim(&scheduler, gate, batch).await;
-                    let _ = outbox.send(v1::AdmitResponse { message: Some(Told::Results(results)) });
+                    let _ = outbox.send(v1::AdmitResponse {
+                        message: Some(Told::Results(results)),
+                    });
                 });
             }
             Some(Said::Enqueued(batch)) => {
@@ -81,10 +85,15 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
     let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
     for (index, claim) in batch.claims.iter().enumerate() {
         match ask(gate, claim) {
-            Ok(ask) if index < CLAIMS_MAX => {
-                by_shard.entry(ask.run_id().shard()).or_default().push((index, ask))
-            }
-            Ok(_) => refused.push(refuse(index, Reason::MessageTooLarge, "a batch holds at most 256 claims")),
+            Ok(ask) if index < CLAIMS_MAX => by_shard
+                .entry(ask.run_id().shard())
+                .or_default()
+                .push((index, ask)),
+            Ok(_) => refused.push(refuse(
+                index,
+                Reason::MessageTooLarge,
+                "a batch holds at most 256 claims",
+            )),
             Err((reason, why)) => refused.push(refuse(index, reason, &why)),
         }
     }
@@ -95,30 +104,56 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
     });
     for (indexes, done) in futures::future::join_all(judged).await {
         match done {
-            Ok(done) => {
-                refused.extend(indexes.into_iter().zip(done).filter_map(|(index, done)| verdict(index, done)))
-            }
+            Ok(done) => refused.extend(
+                indexes
+                    .into_iter()
+                    .zip(done)
+                    .filter_map(|(index, done)| verdict(index, done)),
+            ),
             Err(error) => {
                 let told = route::not_done(&error);
-                refused
-                    .extend(indexes.into_iter().map(|index| refuse(index, told.reason(), &told.to_string())));
+                refused.extend(
+                    indexes
+                        .into_iter()
+                        .map(|index| refuse(index, told.reason(), &told.to_string())),
+                );
             }
         }
     }
-    v1::ClaimResults { number: batch.number, refused }
+    v1::ClaimResults {
+        number: batch.number,
+        refused,
+    }
 }
 
 /// Nobody waits for an answer: what does not count, or is lost, the next snapshot shows as waiting still.
 async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
-        let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else { continue };
+        let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else {
+            continue;
+        };
         let task = wire::slot(task);
-        let enqueued = Enqueued { gate, run_id, task, event_id: event_id(), entry };
-        by_shard.entry(run_id.shard()).or_default().push(Ask::Enqueued(Arc::new(enqueued)));
+        let enqueued = Enqueued {
+            gate,
+            run_id,
+            task,
+            event_id: event_id(),
+            entry,
+        };
+        by_shard
+            .entry(run_id.shard())
+            .or_default()
+            .push(Ask::Enqueued(Arc::new(enqueued)));
     }
-    let told = by_shard.into_iter().map(|(shard, asks)| scheduler.shards.submit(shard, asks));
-    for error in futures::future::join_all(told).await.into_iter().filter_map(Result::err) {
+    let told = by_shard
+        .into_iter()
+        .map(|(shard, asks)| scheduler.shards.submit(shard, asks));
+    for error in futures::future::join_all(told)
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+    {
         tracing::debug!(%error, "what a queue took could not be noted");
     }
 }
@@ -128,7 +163,8 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
 async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
-        let (Ok(run_id), Ok(attempt)) = (entry.run_id.parse::<RunId>(), entry.attempt_id.parse()) else {
+        let (Ok(run_id), Ok(attempt)) = (entry.run_id.parse::<RunId>(), entry.attempt_id.parse())
+        else {
             continue;
         };
         let finished = v1::TaskFinished {
@@ -151,10 +187,19 @@ async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
             body: Body::TaskFinished(finished),
             trace: None,
         };
-        by_shard.entry(run_id.shard()).or_default().push(Ask::Event(Arc::new(event)));
+        by_shard
+            .entry(run_id.shard())
+            .or_default()
+            .push(Ask::Event(Arc::new(event)));
     }
-    let told = by_shard.into_iter().map(|(shard, asks)| scheduler.shards.submit(shard, asks));
-    for error in futures::future::join_all(told).await.into_iter().filter_map(Result::err) {
+    let told = by_shard
+        .into_iter()
+        .map(|(shard, asks)| scheduler.shards.submit(shard, asks));
+    for error in futures::future::join_all(told)
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+    {
         tracing::debug!(%error, "what a worker gave back could not be noted");
     }
 }
@@ -178,15 +223,25 @@ fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
         DoneAs::Core(Verdict::Refused(refusal)) => {
             Some(refuse(index, route::reason(&refusal), &refusal.to_string()))
         }
-        DoneAs::StaleAdmission => {
-            Some(refuse(index, Reason::NotHolder, "another dispatcher admits for this tenant now"))
-        }
+        DoneAs::StaleAdmission => Some(refuse(
+            index,
+            Reason::NotHolder,
+            "another dispatcher admits for this tenant now",
+        )),
         DoneAs::SetAside => Some(refuse(index, Reason::InvalidState, route::SET_ASIDE)),
         DoneAs::RunUnknown => Some(refuse(index, Reason::RunNotFound, "the run is not known")),
-        other => Some(refuse(index, Reason::Internal, &format!("the shard answered {other:?}"))),
+        other => Some(refuse(
+            index,
+            Reason::Internal,
+            &format!("the shard answered {other:?}"),
+        )),
     }
 }
 
 fn refuse(index: usize, reason: Reason, message: &str) -> v1::RefusedClaim {
-    v1::RefusedClaim { index: index as u32, reason: reason.into(), message: message.to_owned() }
+    v1::RefusedClaim {
+        index: index as u32,
+        reason: reason.into(),
+        message: message.to_owned(),
+    }
 }

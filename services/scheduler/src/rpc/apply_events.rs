@@ -34,23 +34,41 @@ pub(super) async fn apply_events(
     let mut records = asked.events.into_iter().enumerate().peekable();
     while let Some((index, record)) = records.next() {
         // A request's plan stands behind it and is appended with it.
-        let plan = records.next_if(|(_, next)| is_plan(next)).map(|(_, plan)| plan);
+        let plan = records
+            .next_if(|(_, next)| is_plan(next))
+            .map(|(_, plan)| plan);
         match ask(scheduler, record, plan).await {
-            Ok(ask) => asks.entry(ask.run_id().shard()).or_default().push((index, ask)),
+            Ok(ask) => asks
+                .entry(ask.run_id().shard())
+                .or_default()
+                .push((index, ask)),
             Err(fault) => events.push((index, refused(&fault.at(index)))),
         }
     }
-    let judged = join_all(asks.into_iter().map(|(shard, asks)| judge(scheduler, shard, asks))).await;
+    let judged = join_all(
+        asks.into_iter()
+            .map(|(shard, asks)| judge(scheduler, shard, asks)),
+    )
+    .await;
     events.extend(judged.into_iter().flatten());
     events.sort_unstable_by_key(|(place, _)| *place);
-    Ok(v1::ApplyEventsResponse { events: events.into_iter().map(|(_, applied)| applied).collect() })
+    Ok(v1::ApplyEventsResponse {
+        events: events.into_iter().map(|(_, applied)| applied).collect(),
+    })
 }
 
 /// Asks of one shard, each with its place among all.
-async fn judge(scheduler: &Scheduler, shard: i16, asks: Vec<(usize, Ask)>) -> Vec<(usize, v1::AppliedEvent)> {
+async fn judge(
+    scheduler: &Scheduler,
+    shard: i16,
+    asks: Vec<(usize, Ask)>,
+) -> Vec<(usize, v1::AppliedEvent)> {
     let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
     let applied: Vec<v1::AppliedEvent> = match scheduler.shards.submit(shard, asks).await {
-        Ok(done) => done.iter().map(|done| with_run(done, route::applied(done))).collect(),
+        Ok(done) => done
+            .iter()
+            .map(|done| with_run(done, route::applied(done)))
+            .collect(),
         Err(why) => vec![refused(&route::not_done(&why)); places.len()],
     };
     places.into_iter().zip(applied).collect()
@@ -58,7 +76,10 @@ async fn judge(scheduler: &Scheduler, shard: i16, asks: Vec<(usize, Ask)>) -> Ve
 
 /// Whoever asked need not read the run.
 fn with_run(done: &Done, applied: v1::AppliedEvent) -> v1::AppliedEvent {
-    v1::AppliedEvent { run: done.run.as_ref().map(wire::standing), ..applied }
+    v1::AppliedEvent {
+        run: done.run.as_ref().map(wire::standing),
+        ..applied
+    }
 }
 
 fn refused(error: &Error) -> v1::AppliedEvent {
@@ -83,7 +104,9 @@ impl Fault {
 
     fn at(self, index: usize) -> Error {
         match self {
-            Fault::Field(field, fault) => Error::bad_field(format!("events[{index}].{field}"), fault),
+            Fault::Field(field, fault) => {
+                Error::bad_field(format!("events[{index}].{field}"), fault)
+            }
             Fault::Other(error) => error,
         }
     }
@@ -95,18 +118,40 @@ async fn ask(
     plan: Option<v1::EventRecord>,
 ) -> Result<Ask, Fault> {
     let event_id = event_id(&record)?;
-    let run_id: RunId = record.correlation_id.parse().map_err(|error| Fault::new("correlation_id", error))?;
-    let event = record.event.ok_or_else(|| Fault::new("event", "is missing"))?;
-    match event.body.ok_or_else(|| Fault::new("event.body", "is missing"))? {
+    let run_id: RunId = record
+        .correlation_id
+        .parse()
+        .map_err(|error| Fault::new("correlation_id", error))?;
+    let event = record
+        .event
+        .ok_or_else(|| Fault::new("event", "is missing"))?;
+    match event
+        .body
+        .ok_or_else(|| Fault::new("event.body", "is missing"))?
+    {
         Body::RunRequested(asked) => {
-            let key: RunKey = asked.run_key.parse().map_err(|error| Fault::new("event.run_key", error))?;
-            let fingerprint = wire::fingerprint(&asked).map_err(|error| Fault::new("event", error))?;
+            let key: RunKey = asked
+                .run_key
+                .parse()
+                .map_err(|error| Fault::new("event.run_key", error))?;
+            let fingerprint =
+                wire::fingerprint(&asked).map_err(|error| Fault::new("event", error))?;
             let plan = match plan {
                 Some(plan) => Some(new_plan(scheduler, plan).await?),
                 None => None,
             };
             let (tenant, workspace, trace) = (record.tenant, record.workspace, event.trace);
-            let new = NewRun { tenant, workspace, run_id, event_id, key, fingerprint, asked, plan, trace };
+            let new = NewRun {
+                tenant,
+                workspace,
+                run_id,
+                event_id,
+                key,
+                fingerprint,
+                asked,
+                plan,
+                trace,
+            };
             Ok(Ask::Run(Arc::new(new)))
         }
         body @ (Body::RunCancelRequested(_)
@@ -121,7 +166,10 @@ async fn ask(
             body,
             trace: event.trace,
         }))),
-        _ => Err(Fault::new("event.body", "is of a type that is not passed on between schedulers")),
+        _ => Err(Fault::new(
+            "event.body",
+            "is of a type that is not passed on between schedulers",
+        )),
     }
 }
 
@@ -130,17 +178,37 @@ async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewP
     let Some(Body::PlanCreated(created)) = record.event.and_then(|event| event.body) else {
         return Err(Fault::new("event.body", "is no plan"));
     };
-    let plan_id: Digest = created.plan_id.parse().map_err(|error| Fault::new("event.plan_id", error))?;
+    let plan_id: Digest = created
+        .plan_id
+        .parse()
+        .map_err(|error| Fault::new("event.plan_id", error))?;
     let loops = scheduler.store.loops();
-    let graph = scheduler.plans.find(loops, &record.tenant, &record.workspace, *plan_id.as_bytes()).await;
-    let graph = graph.map_err(|error| Fault::Other(answer::store(error)))?.ok_or_else(|| {
-        let message = format!("plan {plan_id} is not stored");
-        Fault::Other(Error::new(Reason::PlanNotFound, message))
-    })?;
-    Ok(NewPlan { event_id, plan_fingerprint: created.plan_fingerprint, graph })
+    let graph = scheduler
+        .plans
+        .find(
+            loops,
+            &record.tenant,
+            &record.workspace,
+            *plan_id.as_bytes(),
+        )
+        .await;
+    let graph = graph
+        .map_err(|error| Fault::Other(answer::store(error)))?
+        .ok_or_else(|| {
+            let message = format!("plan {plan_id} is not stored");
+            Fault::Other(Error::new(Reason::PlanNotFound, message))
+        })?;
+    Ok(NewPlan {
+        event_id,
+        plan_fingerprint: created.plan_fingerprint,
+        graph,
+    })
 }
 
 fn event_id(record: &v1::EventRecord) -> Result<Uuid, Fault> {
-    let id: Ulid = record.event_id.parse().map_err(|_| Fault::new("event_id", "is no ULID"))?;
+    let id: Ulid = record
+        .event_id
+        .parse()
+        .map_err(|_| Fault::new("event_id", "is no ULID"))?;
     Ok(Uuid::from_u128(id.into()))
 }

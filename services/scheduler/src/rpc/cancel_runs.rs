@@ -25,9 +25,17 @@ pub(super) async fn cancel_runs(
 ) -> Result<v1::CancelRunsResponse, Error> {
     let count = asked.runs.len();
     if count > RUNS_MAX {
-        return Err(Error::bad_field("runs", format!("has {count} entries; {RUNS_MAX} are allowed")));
+        return Err(Error::bad_field(
+            "runs",
+            format!("has {count} entries; {RUNS_MAX} are allowed"),
+        ));
     }
-    let unknown = || refused(Reason::RunNotFound, "there is no such run in this tenant and workspace");
+    let unknown = || {
+        refused(
+            Reason::RunNotFound,
+            "there is no such run in this tenant and workspace",
+        )
+    };
     let mut results: Vec<v1::AppliedEvent> = asked.runs.iter().map(|_| unknown()).collect();
     let mut left: Vec<usize> = (0..count).collect();
     for _ in 0..RACES_MAX {
@@ -62,26 +70,61 @@ async fn events(
 ) -> Result<BTreeMap<i16, Vec<(usize, Ask)>>, Error> {
     let targets: Vec<(usize, &v1::RunTarget, RunId)> = places
         .iter()
-        .filter_map(|place| Some((*place, &asked.runs[*place], asked.runs[*place].run_id.parse().ok()?)))
+        .filter_map(|place| {
+            Some((
+                *place,
+                &asked.runs[*place],
+                asked.runs[*place].run_id.parse().ok()?,
+            ))
+        })
         .collect();
-    let ids = targets.iter().map(|(_, _, id)| Uuid::from_bytes(*id.as_bytes()));
+    let ids = targets
+        .iter()
+        .map(|(_, _, id)| Uuid::from_bytes(*id.as_bytes()));
     let select = query(include_str!("../store/run_versions.sql"))
-        .bind(targets.iter().map(|(_, target, _)| target.tenant.as_str()).collect::<Vec<_>>())
-        .bind(targets.iter().map(|(_, target, _)| target.workspace.as_str()).collect::<Vec<_>>())
+        .bind(
+            targets
+                .iter()
+                .map(|(_, target, _)| target.tenant.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            targets
+                .iter()
+                .map(|(_, target, _)| target.workspace.as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(ids.collect::<Vec<_>>());
-    let rows: Vec<(i64, i64)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let rows: Vec<(i64, i64)> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
     let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
     for (nth, version) in rows {
-        let target = usize::try_from(nth - 1).ok().and_then(|nth| targets.get(nth));
-        let Some((place, target, run_id)) = target else { continue };
+        let target = usize::try_from(nth - 1)
+            .ok()
+            .and_then(|nth| targets.get(nth));
+        let Some((place, target, run_id)) = target else {
+            continue;
+        };
         let version = u64::try_from(version).unwrap_or(0) + 1;
         let event = cancel(target, *run_id, version, asked.requested_by.clone());
-        by_shard.entry(run_id.shard()).or_default().push((*place, event));
+        by_shard
+            .entry(run_id.shard())
+            .or_default()
+            .push((*place, event));
     }
     Ok(by_shard)
 }
 
-fn cancel(target: &v1::RunTarget, run_id: RunId, version: u64, requested_by: Option<v1::Actor>) -> Ask {
+fn cancel(
+    target: &v1::RunTarget,
+    run_id: RunId,
+    version: u64,
+    requested_by: Option<v1::Actor>,
+) -> Ask {
     let run = run_id.to_string();
     Ask::Event(Arc::new(RunEvent {
         tenant: target.tenant.clone(),

@@ -7,8 +7,15 @@ use servo_proto::v1;
 
 use super::answer;
 
-const FIELDS: [&str; 7] =
-    ["asset_key", "partition_key", "name", "passed", "severity", "run_id", "record_time"];
+const FIELDS: [&str; 7] = [
+    "asset_key",
+    "partition_key",
+    "name",
+    "passed",
+    "severity",
+    "run_id",
+    "record_time",
+];
 
 /// All of its conditions must hold.
 #[derive(Debug)]
@@ -43,7 +50,11 @@ pub(super) enum Narrowed<'a> {
 impl Wanted {
     pub(super) fn parse(filter: &str) -> Result<Wanted, Error> {
         let terms = filter::parse(filter, &FIELDS)?;
-        terms.iter().map(Condition::of).collect::<Result<_, _>>().map(Wanted)
+        terms
+            .iter()
+            .map(Condition::of)
+            .collect::<Result<_, _>>()
+            .map(Wanted)
     }
 
     pub(super) fn is_all(&self) -> bool {
@@ -56,7 +67,11 @@ impl Wanted {
 
     /// A run has fewer results than an asset; of all, few did not pass.
     pub(super) fn narrowed(&self) -> Narrowed<'_> {
-        let exact = || self.0.iter().filter(|condition| condition.operator == Operator::Is);
+        let exact = || {
+            self.0
+                .iter()
+                .filter(|condition| condition.operator == Operator::Is)
+        };
         let run = exact().find_map(|condition| match &condition.field {
             Field::Run(run) => Some(Narrowed::Run(*run)),
             _ => None,
@@ -66,7 +81,9 @@ impl Wanted {
             _ => None,
         });
         let failed = self.0.iter().find_map(|condition| match condition.field {
-            Field::Passed(passed) if passed != (condition.operator == Operator::Is) => Some(Narrowed::Failed),
+            Field::Passed(passed) if passed != (condition.operator == Operator::Is) => {
+                Some(Narrowed::Failed)
+            }
             _ => None,
         });
         run.or(asset).or(failed).unwrap_or(Narrowed::Not)
@@ -80,19 +97,31 @@ impl Condition {
             "partition_key" => Field::Partition(term.value.clone()),
             "name" => Field::Name(term.value.clone()),
             "passed" => Field::Passed(term.value.parse().map_err(|_| {
-                bad_filter(&format!("`{}` is neither true nor false, as passed is", term.value))
+                bad_filter(&format!(
+                    "`{}` is neither true nor false, as passed is",
+                    term.value
+                ))
             })?),
-            "severity" => Field::Severity(answer::named(v1::Severity::from_str_name, "SEVERITY_", term)?),
+            "severity" => Field::Severity(answer::named(
+                v1::Severity::from_str_name,
+                "SEVERITY_",
+                term,
+            )?),
             "run_id" => {
                 let parsed = term.value.parse();
-                Field::Run(parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?)
+                Field::Run(
+                    parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?,
+                )
             }
             _ => Field::Recorded(term.time()?),
         };
         if !matches!(field, Field::Recorded(_)) {
             term.is_equality()?;
         }
-        Ok(Condition { field, operator: term.operator })
+        Ok(Condition {
+            field,
+            operator: term.operator,
+        })
     }
 
     fn fits(&self, record: &v1::CheckRecord) -> bool {
@@ -107,7 +136,10 @@ impl Condition {
             Field::Run(run) => holds(&record.run_id, &run.to_string()),
             Field::Recorded(than) => {
                 let at = record.record_time.unwrap_or_default();
-                self.operator.holds(i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos), *than)
+                self.operator.holds(
+                    i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos),
+                    *than,
+                )
             }
         }
     }
@@ -129,7 +161,10 @@ mod tests {
             asset_key: "sales/orders".to_owned(),
             partition_key: "day=d:2026-01-01".to_owned(),
             run_id: RunId::from_bytes([5; 16]).to_string(),
-            record_time: Some(prost_types::Timestamp { seconds: 1_767_225_600, nanos: 0 }),
+            record_time: Some(prost_types::Timestamp {
+                seconds: 1_767_225_600,
+                nanos: 0,
+            }),
             ..Default::default()
         }
     }
@@ -138,9 +173,14 @@ mod tests {
     fn a_result_fits_when_every_term_holds() {
         let fits = |filter: &str| Wanted::parse(filter).unwrap().fits(&record());
         assert!(fits("") && fits("asset_key = sales.orders AND partition_key = day=d:2026-01-01"));
-        assert!(fits("name = rows AND passed = false AND severity = CRITICAL AND passed != true"));
+        assert!(fits(
+            "name = rows AND passed = false AND severity = CRITICAL AND passed != true"
+        ));
         assert!(fits(&format!("run_id = {}", RunId::from_bytes([5; 16]))));
-        assert!(fits("record_time >= 2026-01-01T00:00:00Z") && !fits("record_time > 2026-01-01T00:00:00Z"));
+        assert!(
+            fits("record_time >= 2026-01-01T00:00:00Z")
+                && !fits("record_time > 2026-01-01T00:00:00Z")
+        );
         assert!(!fits("passed = true") && !fits("name != rows") && !fits("severity = INFO"));
     }
 
@@ -148,13 +188,20 @@ mod tests {
     fn what_is_named_exactly_is_looked_up_by_it() {
         let run = RunId::from_bytes([5; 16]);
         let narrowed = |filter: &str, expected: Narrowed<'_>| {
-            assert_eq!(Wanted::parse(filter).unwrap().narrowed(), expected, "{filter}");
+            assert_eq!(
+                Wanted::parse(filter).unwrap().narrowed(),
+                expected,
+                "{filter}"
+            );
         };
         narrowed("passed = true AND asset_key != a/b", Narrowed::Not);
         narrowed("passed = false", Narrowed::Failed);
         narrowed("passed != true", Narrowed::Failed);
         narrowed("passed = false AND asset_key = a.b", Narrowed::Asset("a/b"));
-        narrowed(&format!("asset_key = a/b AND run_id = {run}"), Narrowed::Run(run));
+        narrowed(
+            &format!("asset_key = a/b AND run_id = {run}"),
+            Narrowed::Run(run),
+        );
     }
 
     #[test]

@@ -40,16 +40,27 @@ impl Order {
     ) -> Result<Order, Error> {
         answer::request_id(request_id)?;
         answer::comment(comment)?;
-        let (run_id, comment, request_id) = (run_id.to_owned(), comment.to_owned(), request_id.to_owned());
-        Ok(Order { deed, run_id, expected_version, comment, request_id })
+        let (run_id, comment, request_id) =
+            (run_id.to_owned(), comment.to_owned(), request_id.to_owned());
+        Ok(Order {
+            deed,
+            run_id,
+            expected_version,
+            comment,
+            request_id,
+        })
     }
 
     /// Whether an event records this very order.
     fn is_told_by(&self, body: &Body) -> bool {
         let (deed, run_id, version, by) = match body {
-            Body::RunCancelRequested(told) => (Deed::Cancel, &told.run_id, told.version, &told.requested_by),
+            Body::RunCancelRequested(told) => {
+                (Deed::Cancel, &told.run_id, told.version, &told.requested_by)
+            }
             Body::RunPaused(told) => (Deed::Pause, &told.run_id, told.version, &told.requested_by),
-            Body::RunResumed(told) => (Deed::Resume, &told.run_id, told.version, &told.requested_by),
+            Body::RunResumed(told) => {
+                (Deed::Resume, &told.run_id, told.version, &told.requested_by)
+            }
             _ => return false,
         };
         let comment = by.as_ref().map_or("", |actor| actor.comment.as_str());
@@ -69,7 +80,10 @@ pub(super) async fn control(
     order: Order,
 ) -> Result<(v1::Run, String), Error> {
     let run_id = answer::run_id(&order.run_id)?;
-    let actor = v1::Actor { principal: caller.principal.clone(), comment: order.comment.clone() };
+    let actor = v1::Actor {
+        principal: caller.principal.clone(),
+        comment: order.comment.clone(),
+    };
     for _ in 0..RACES_MAX {
         let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
         let told = |body: &Body| order.is_told_by(body);
@@ -79,7 +93,10 @@ pub(super) async fn control(
             return Ok((run, event_id));
         }
         if !run.set_aside_reason.is_empty() {
-            let told = format!("run {} is set aside: {}", order.run_id, run.set_aside_reason);
+            let told = format!(
+                "run {} is set aside: {}",
+                order.run_id, run.set_aside_reason
+            );
             return Err(Error::new(Reason::InvalidState, told));
         }
         if order.expected_version != 0 && order.expected_version != run.version {
@@ -97,7 +114,9 @@ pub(super) async fn control(
                 let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
                 return Ok((run, applied.event_id));
             }
-            (v1::Acceptance::Duplicate, _) => return repeated(scheduler, tenant, workspace, &order).await,
+            (v1::Acceptance::Duplicate, _) => {
+                return repeated(scheduler, tenant, workspace, &order).await;
+            }
             (_, Reason::VersionConflict) => {}
             (_, Reason::InvalidState) => {
                 let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
@@ -107,7 +126,10 @@ pub(super) async fn control(
             (_, reason) => return Err(Error::new(reason, applied.message)),
         }
     }
-    Err(Error::new(Reason::VersionConflict, "others keep changing this run; read it and try again"))
+    Err(Error::new(
+        Reason::VersionConflict,
+        "others keep changing this run; read it and try again",
+    ))
 }
 
 /// The run as it stands, and the event that made it so: of a change that had happened already.
@@ -130,12 +152,22 @@ async fn repeated(
         Deed::Pause => v1::RunState::Paused,
         Deed::Resume => v1::RunState::Running,
     };
-    let change = found.history.iter().rev().find(|change| change.to_state() == state);
+    let change = found
+        .history
+        .iter()
+        .rev()
+        .find(|change| change.to_state() == state);
     let event_id = change.map_or_else(String::new, |change| change.event_id.clone());
     Ok((found.run.unwrap_or_default(), event_id))
 }
 
-fn event(order: &Order, run_id: RunId, tenant: &str, version: u64, actor: v1::Actor) -> Arc<RunEvent> {
+fn event(
+    order: &Order,
+    run_id: RunId,
+    tenant: &str,
+    version: u64,
+    actor: v1::Actor,
+) -> Arc<RunEvent> {
     let (run, requested_by) = (run_id.to_string(), Some(actor));
     let body = match order.deed {
         Deed::Cancel => Body::RunCancelRequested(v1::RunCancelRequested {
@@ -144,8 +176,16 @@ fn event(order: &Order, run_id: RunId, tenant: &str, version: u64, actor: v1::Ac
             requested_by,
             by_system: false,
         }),
-        Deed::Pause => Body::RunPaused(v1::RunPaused { run_id: run, version, requested_by }),
-        Deed::Resume => Body::RunResumed(v1::RunResumed { run_id: run, version, requested_by }),
+        Deed::Pause => Body::RunPaused(v1::RunPaused {
+            run_id: run,
+            version,
+            requested_by,
+        }),
+        Deed::Resume => Body::RunResumed(v1::RunResumed {
+            run_id: run,
+            version,
+            requested_by,
+        }),
     };
     Arc::new(RunEvent {
         tenant: tenant.to_owned(),
@@ -172,6 +212,9 @@ fn unfit(order: &Order, state: v1::RunState) -> Error {
         Deed::Pause => "paused",
         Deed::Resume => "resumed",
     };
-    Error::new(Reason::InvalidState, format!("run {} is {state} and cannot be {deed}", order.run_id))
-        .with("state", state)
+    Error::new(
+        Reason::InvalidState,
+        format!("run {} is {state} and cannot be {deed}", order.run_id),
+    )
+    .with("state", state)
 }

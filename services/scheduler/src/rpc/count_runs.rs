@@ -16,8 +16,15 @@ pub(super) async fn count_runs(
     asked: v1::CountRunsRequest,
 ) -> Result<v1::CountRunsResponse, Error> {
     let tenant = answer::tenant(&asked.tenant)?;
-    let mut tx = scheduler.store.requests().begin(tenant.as_str()).await.map_err(answer::store)?;
-    let counted = count(&mut tx, &tenant, TODAY_MAX).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(tenant.as_str())
+        .await
+        .map_err(answer::store)?;
+    let counted = count(&mut tx, &tenant, TODAY_MAX)
+        .await
+        .map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
     Ok(counted)
 }
@@ -73,7 +80,12 @@ mod tests {
                           gen_random_uuid(), $6::smallint, $6::smallint, 1, 1, 1, '', gen_random_uuid() \
                       FROM (SELECT now() - $5::integer * interval '1 day' AS at) AS accepted";
         for (number, (tenant, workspace, key, state, days)) in (0_i16..).zip(RUNS) {
-            let run = query(insert).bind(tenant).bind(workspace).bind(key).bind(state.code()).bind(days);
+            let run = query(insert)
+                .bind(tenant)
+                .bind(workspace)
+                .bind(key)
+                .bind(state.code())
+                .bind(days);
             store.loops().execute(run.bind(number)).await.unwrap();
         }
         store
@@ -85,11 +97,17 @@ mod tests {
         let store = store_with_runs(&database).await;
         let counted = async |tenant: &str, today_max| {
             let mut tx = store.requests().begin(tenant).await.unwrap();
-            let told = count(&mut tx, &tenant.parse().unwrap(), today_max).await.unwrap();
+            let told = count(&mut tx, &tenant.parse().unwrap(), today_max)
+                .await
+                .unwrap();
             [told.under_way, told.waiting, told.today, told.backfills]
         };
         assert_eq!(counted("acme", TODAY_MAX).await, [3, 2, 5, 1]);
-        assert_eq!(counted("acme", 4).await, [3, 2, 4, 1], "a day with very many is not counted to its end");
+        assert_eq!(
+            counted("acme", 4).await,
+            [3, 2, 4, 1],
+            "a day with very many is not counted to its end"
+        );
         assert_eq!(counted("beta", TODAY_MAX).await, [1, 0, 1, 0]);
         assert_eq!(counted("nobody", TODAY_MAX).await, [0; 4]);
     }
@@ -100,7 +118,9 @@ mod tests {
         let store = store_with_runs(&database).await;
         let mut tx = store.requests().begin("acme").await.unwrap();
         // So few rows would be read as they come.
-        tx.execute(query("SET LOCAL enable_seqscan = off")).await.unwrap();
+        tx.execute(query("SET LOCAL enable_seqscan = off"))
+            .await
+            .unwrap();
         let explain = query(concat!("EXPLAIN ", include_str!("../store/count_runs.sql")));
         let explain = explain.bind("acme").bind(all_shards()).bind(TODAY_MAX);
         let lines: Vec<(String,)> = tx.all(explain).await.unwrap();

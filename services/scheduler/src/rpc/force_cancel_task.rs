@@ -24,14 +24,22 @@ pub(super) async fn force_cancel_task(
     answer::request_id(&asked.request_id)?;
     answer::comment(&asked.comment)?;
     let run_id = answer::run_id(&asked.run_id)?;
-    let actor = v1::Actor { principal: caller.principal.clone(), comment: asked.comment.clone() };
+    let actor = v1::Actor {
+        principal: caller.principal.clone(),
+        comment: asked.comment.clone(),
+    };
     for _ in 0..RACES_MAX {
         let target = Target::find(scheduler, &asked).await?;
         let scope = (asked.tenant.as_str(), asked.workspace.as_str());
         let told = |body: &Body| target.is_told_by(body, &asked);
-        if let Some(accepted_event_id) = repeats::first(scheduler, scope, &asked.request_id, told).await? {
+        if let Some(accepted_event_id) =
+            repeats::first(scheduler, scope, &asked.request_id, told).await?
+        {
             let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
-            return Ok(v1::ForceCancelTaskResponse { task, accepted_event_id });
+            return Ok(v1::ForceCancelTaskResponse {
+                task,
+                accepted_event_id,
+            });
         }
         if target.cell.reason == servo_model::states::TransitionReason::ForceCancelled {
             return repeated(scheduler, &asked).await;
@@ -48,14 +56,20 @@ pub(super) async fn force_cancel_task(
         match (applied.acceptance(), applied.refusal()) {
             (v1::Acceptance::Folded, _) => {
                 let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
-                return Ok(v1::ForceCancelTaskResponse { task, accepted_event_id: applied.event_id });
+                return Ok(v1::ForceCancelTaskResponse {
+                    task,
+                    accepted_event_id: applied.event_id,
+                });
             }
             // Something happened meanwhile: look again.
             (_, Reason::VersionConflict | Reason::StaleAttempt | Reason::InvalidState) => {}
             (_, reason) => return Err(Error::new(reason, applied.message)),
         }
     }
-    Err(Error::new(Reason::VersionConflict, "others keep changing this run; read it and try again"))
+    Err(Error::new(
+        Reason::VersionConflict,
+        "others keep changing this run; read it and try again",
+    ))
 }
 
 /// The task as it stands.
@@ -67,30 +81,52 @@ struct Target {
 }
 
 impl Target {
-    async fn find(scheduler: &Scheduler, asked: &v1::ForceCancelTaskRequest) -> Result<Target, Error> {
+    async fn find(
+        scheduler: &Scheduler,
+        asked: &v1::ForceCancelTaskRequest,
+    ) -> Result<Target, Error> {
         let missing = || answer::task_not_found(&asked.run_id, &asked.task_id);
-        let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+        let mut tx = scheduler
+            .store
+            .requests()
+            .begin(&asked.tenant)
+            .await
+            .map_err(answer::store)?;
         let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
         let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?;
         let graph = graph.ok_or_else(missing)?;
-        let (slot, row): (Slot, TaskRow) =
-            tasks::find(&mut tx, &run, &graph, &asked.task_id).await?.ok_or_else(missing)?;
+        let (slot, row): (Slot, TaskRow) = tasks::find(&mut tx, &run, &graph, &asked.task_id)
+            .await?
+            .ok_or_else(missing)?;
         tx.commit().await.map_err(answer::store)?;
         let cell = row.task.cell().ok_or_else(missing)?;
-        Ok(Target { version: u64::try_from(run.version).unwrap_or(0), graph, slot, cell })
+        Ok(Target {
+            version: u64::try_from(run.version).unwrap_or(0),
+            graph,
+            slot,
+            cell,
+        })
     }
 
     /// Whether an event records this very order.
     fn is_told_by(&self, body: &Body, asked: &v1::ForceCancelTaskRequest) -> bool {
-        let Body::TaskForceCancelled(told) = body else { return false };
-        let comment = told.requested_by.as_ref().map_or("", |actor| actor.comment.as_str());
+        let Body::TaskForceCancelled(told) = body else {
+            return false;
+        };
+        let comment = told
+            .requested_by
+            .as_ref()
+            .map_or("", |actor| actor.comment.as_str());
         told.run_id == asked.run_id
             && told.task.map(wire::slot) == Some(self.slot)
             && comment == asked.comment
     }
 
     fn active(&self, asked: &v1::ForceCancelTaskRequest) -> Result<AttemptId, Error> {
-        let active = self.cell.attempt_id.filter(|_| self.cell.state.has_attempt());
+        let active = self
+            .cell
+            .attempt_id
+            .filter(|_| self.cell.state.has_attempt());
         active.ok_or_else(|| {
             let state = self.cell.state;
             let message = format!(
@@ -135,14 +171,27 @@ async fn quiet_since(
     target: &Target,
     attempt_id: &AttemptId,
 ) -> Result<Option<Time>, Error> {
-    let select =
-        query(include_str!("../store/sign_of_life.sql")).bind(Uuid::from_bytes(*attempt_id.as_bytes()));
-    let rows: Vec<(Option<Timestamp>, Timestamp)> =
-        scheduler.store.loops().all(select).await.map_err(answer::store)?;
-    let unknown = || Error::new(Reason::NotReady, "the store did not say when the attempt beat last");
+    let select = query(include_str!("../store/sign_of_life.sql"))
+        .bind(Uuid::from_bytes(*attempt_id.as_bytes()));
+    let rows: Vec<(Option<Timestamp>, Timestamp)> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
+    let unknown = || {
+        Error::new(
+            Reason::NotReady,
+            "the store did not say when the attempt beat last",
+        )
+    };
     let (beat, now) = rows.into_iter().next().ok_or_else(unknown)?;
     let beat = beat.map(Timestamp::unix_us);
-    let until = force_from(&target.cell, target.graph.settings(target.slot.ordinal), beat);
+    let until = force_from(
+        &target.cell,
+        target.graph.settings(target.slot.ordinal),
+        beat,
+    );
     if until <= now.unix_us() {
         return Ok(beat);
     }
@@ -170,6 +219,12 @@ async fn repeated(
     asked: &v1::ForceCancelTaskRequest,
 ) -> Result<v1::ForceCancelTaskResponse, Error> {
     let found = tasks::get_task(scheduler, get_task(asked)).await?;
-    let accepted_event_id = found.history.last().map_or_else(String::new, |change| change.event_id.clone());
-    Ok(v1::ForceCancelTaskResponse { task: found.task, accepted_event_id })
+    let accepted_event_id = found
+        .history
+        .last()
+        .map_or_else(String::new, |change| change.event_id.clone());
+    Ok(v1::ForceCancelTaskResponse {
+        task: found.task,
+        accepted_event_id,
+    })
 }

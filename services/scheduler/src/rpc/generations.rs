@@ -10,7 +10,11 @@ use crate::known::Wanted;
 use crate::store::{KnownRun, known_runs};
 
 /// The newest run of a key, from one that is known. Run ids are derived, so no list of them is needed.
-pub(super) async fn newest(scheduler: &Scheduler, call: &Call, run: KnownRun) -> Result<KnownRun, Error> {
+pub(super) async fn newest(
+    scheduler: &Scheduler,
+    call: &Call,
+    run: KnownRun,
+) -> Result<KnownRun, Error> {
     let key = key(&run)?;
     let (mut newest, mut generation, mut missing) = (run, key.generation(), None);
     loop {
@@ -18,8 +22,13 @@ pub(super) async fn newest(scheduler: &Scheduler, call: &Call, run: KnownRun) ->
         if probes.is_empty() {
             return Ok(newest);
         }
-        let wanted: Vec<Wanted> = probes.iter().map(|probe| wanted(scheduler, call, &key, *probe)).collect();
-        let found = known_runs(scheduler.store.loops(), &wanted).await.map_err(answer::store)?;
+        let wanted: Vec<Wanted> = probes
+            .iter()
+            .map(|probe| wanted(scheduler, call, &key, *probe))
+            .collect();
+        let found = known_runs(scheduler.store.loops(), &wanted)
+            .await
+            .map_err(answer::store)?;
         for (probe, found) in probes.into_iter().zip(found) {
             match found.by_id {
                 Some(run) => (newest, generation) = (run, probe),
@@ -35,7 +44,9 @@ pub(super) async fn newest(scheduler: &Scheduler, call: &Call, run: KnownRun) ->
 fn wanted(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> Wanted {
     let (tenant, workspace) = (&call.tenant, &call.workspace);
     Wanted {
-        run_id: scheduler.run_ids.derive(tenant, workspace, &key.in_generation(generation)),
+        run_id: scheduler
+            .run_ids
+            .derive(tenant, workspace, &key.in_generation(generation)),
         tenant: tenant.to_string(),
         workspace: workspace.to_string(),
         request_id: None,
@@ -43,12 +54,19 @@ fn wanted(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> 
 }
 
 pub(super) fn key(run: &KnownRun) -> Result<RunKey, Error> {
-    let unreadable = |error| Error::new(Reason::Internal, format!("the key of run {}: {error}", run.run_id));
+    let unreadable = |error| {
+        Error::new(
+            Reason::Internal,
+            format!("the key of run {}: {error}", run.run_id),
+        )
+    };
     run.asked.run_key.parse().map_err(unreadable)
 }
 
 /// The key of the run after this one.
 pub(super) fn next(run: &KnownRun) -> Result<RunKey, Error> {
     let message = "its key was used as often as a key can be; choose another";
-    key(run)?.next().ok_or_else(|| Error::new(Reason::InvalidState, message))
+    key(run)?
+        .next()
+        .ok_or_else(|| Error::new(Reason::InvalidState, message))
 }

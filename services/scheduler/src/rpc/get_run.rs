@@ -16,7 +16,12 @@ pub(super) async fn get_run(
     asked: v1::GetRunRequest,
 ) -> Result<v1::GetRunResponse, Error> {
     wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let row = row(&mut tx, &asked.workspace, &asked.run_id).await?;
     let run = show(&mut tx, &row).await?;
     let history = match asked.include_history {
@@ -27,7 +32,10 @@ pub(super) async fn get_run(
         false => Vec::new(),
     };
     tx.commit().await.map_err(answer::store)?;
-    Ok(v1::GetRunResponse { run: Some(run), history })
+    Ok(v1::GetRunResponse {
+        run: Some(run),
+        history,
+    })
 }
 
 /// The run, if it exists in this tenant and workspace.
@@ -37,7 +45,12 @@ pub(super) async fn find(
     workspace: &str,
     run_id: &str,
 ) -> Result<v1::Run, Error> {
-    let mut tx = scheduler.store.requests().begin(tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(tenant)
+        .await
+        .map_err(answer::store)?;
     let row = row(&mut tx, workspace, run_id).await?;
     let run = show(&mut tx, &row).await?;
     tx.commit().await.map_err(answer::store)?;
@@ -46,8 +59,9 @@ pub(super) async fn find(
 
 pub(super) async fn row(tx: &mut TenantTx, workspace: &str, run_id: &str) -> Result<RunRow, Error> {
     let id = answer::run_id(run_id)?;
-    let select =
-        query(include_str!("../store/run.sql")).bind(Uuid::from_bytes(*id.as_bytes())).bind(workspace);
+    let select = query(include_str!("../store/run.sql"))
+        .bind(Uuid::from_bytes(*id.as_bytes()))
+        .bind(workspace);
     let row: Option<RunRow> = tx.optional(select).await.map_err(answer::store)?;
     row.ok_or_else(|| answer::run_not_found(run_id))
 }
@@ -59,10 +73,17 @@ pub(super) async fn graph(
     workspace: &str,
     row: &RunRow,
 ) -> Result<Option<Arc<Graph>>, Error> {
-    let Some(plan_id) = row.plan_id.as_deref().and_then(|id| <[u8; 32]>::try_from(id).ok()) else {
+    let Some(plan_id) = row
+        .plan_id
+        .as_deref()
+        .and_then(|id| <[u8; 32]>::try_from(id).ok())
+    else {
         return Ok(None);
     };
-    let graph = scheduler.plans.find(scheduler.store.loops(), tenant, workspace, plan_id).await;
+    let graph = scheduler
+        .plans
+        .find(scheduler.store.loops(), tenant, workspace, plan_id)
+        .await;
     let missing = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
     Ok(Some(graph.map_err(answer::store)?.ok_or_else(missing)?))
 }

@@ -58,9 +58,16 @@ async fn listen(route: &Route, run: RunId, bell: &watch::Sender<()>) {
 
 /// Returns when there is nobody else to listen to.
 async fn hear(route: &Route, run: RunId, bell: &watch::Sender<()>) -> Result<(), Status> {
-    let Some(holder) = route.holder_elsewhere(run.shard()).await? else { return Ok(()) };
-    let asked = v1::HearRunRequest { run_id: run.to_string() };
-    let mut rings = SchedulerServiceClient::new(holder.peer).hear_run(asked).await?.into_inner();
+    let Some(holder) = route.holder_elsewhere(run.shard()).await? else {
+        return Ok(());
+    };
+    let asked = v1::HearRunRequest {
+        run_id: run.to_string(),
+    };
+    let mut rings = SchedulerServiceClient::new(holder.peer)
+        .hear_run(asked)
+        .await?
+        .into_inner();
     while rings.message().await?.is_some() {
         bell.send_replace(());
     }

@@ -19,7 +19,18 @@ const LOOKED_AT_MAX: usize = 2_000;
 const NEWEST: i64 = 253_370_764_800_000_000;
 
 /// Attempt, place among its checks, asset, partition, ordinal, item, recorded, result; run and plan.
-type Row = (Uuid, i16, String, String, i32, i32, Timestamp, Vec<u8>, Uuid, Option<Vec<u8>>);
+type Row = (
+    Uuid,
+    i16,
+    String,
+    String,
+    i32,
+    i32,
+    Timestamp,
+    Vec<u8>,
+    Uuid,
+    Option<Vec<u8>>,
+);
 
 /// Where a page ends.
 type Place = (i64, Uuid, i16);
@@ -30,13 +41,23 @@ pub(super) async fn list_check_results(
 ) -> Result<v1::ListCheckResultsResponse, Error> {
     let wanted = Wanted::parse(&asked.filter)?;
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["check results", &asked.tenant, &asked.workspace, &asked.filter];
+    let list = [
+        "check results",
+        &asked.tenant,
+        &asked.workspace,
+        &asked.filter,
+    ];
     let before = match scheduler.tokens.read(&list, &asked.page_token)? {
         None => (NEWEST, Uuid::max(), i16::MAX),
         Some(cursor) => place(&cursor)?,
     };
     let looked_at = if wanted.is_all() { size } else { LOOKED_AT_MAX };
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let rows = rows(&mut tx, &asked, &wanted, before, looked_at + 1).await?;
     tx.commit().await.map_err(answer::store)?;
     let (mut results, mut last, mut names) = (Vec::new(), None, TaskNames::default());
@@ -45,7 +66,13 @@ pub(super) async fn list_check_results(
             break;
         }
         last = Some(place_of(row));
-        let record = show(scheduler, (&asked.tenant, &asked.workspace), row, &mut names).await?;
+        let record = show(
+            scheduler,
+            (&asked.tenant, &asked.workspace),
+            row,
+            &mut names,
+        )
+        .await?;
         results.extend(Some(record).filter(|record| wanted.fits(record)));
     }
     let next = last.filter(|last| Some(last) != rows.last().map(place_of).as_ref());
@@ -95,9 +122,13 @@ async fn show(
     let (attempt, _, asset_key, partition_key, ordinal, item, recorded_at, result, run, plan) = row;
     let result = v1::CheckResult::decode(result.as_slice())
         .map_err(|_| Error::new(Reason::Internal, "a stored result cannot be read"))?;
-    let task = names.find(scheduler, scope, plan.as_deref(), (*ordinal, *item)).await?;
+    let task = names
+        .find(scheduler, scope, plan.as_deref(), (*ordinal, *item))
+        .await?;
     // A task that only checks looks at what others made; which version that was, it does not say.
-    let made = task.as_ref().is_none_or(|task| task.operation() != Operation::Check);
+    let made = task
+        .as_ref()
+        .is_none_or(|task| task.operation() != Operation::Check);
     let attempt_id = AttemptId::from_bytes(*attempt.as_bytes()).to_string();
     Ok(v1::CheckRecord {
         result: Some(result),
@@ -116,8 +147,13 @@ fn place_of(row: &Row) -> Place {
 
 fn place(text: &str) -> Result<Place, Error> {
     let mut parts = text.splitn(3, '.');
-    let mut read =
-        || Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?));
+    let mut read = || {
+        Some((
+            parts.next()?.parse().ok()?,
+            parts.next()?.parse().ok()?,
+            parts.next()?.parse().ok()?,
+        ))
+    };
     read().ok_or_else(|| {
         let told = "page_token is not one that ListCheckResults gave; begin anew";
         Error::new(Reason::InvalidPageToken, told)

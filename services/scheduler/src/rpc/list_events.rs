@@ -29,15 +29,27 @@ pub(super) async fn list_events(
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = ["events", &asked.tenant, &asked.workspace, &asked.filter];
     let mut place = match scheduler.tokens.read(&list, &asked.page_token)? {
-        None => Place { shard: wanted.shards().start, position: 0 },
+        None => Place {
+            shard: wanted.shards().start,
+            position: 0,
+        },
         Some(cursor) => Place::parse(&cursor)?,
     };
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let mut found: Vec<(i16, Event)> = Vec::new();
     let mut budget = LOOKED_AT_MAX;
     while wanted.shards().contains(&place.shard) && found.len() < size && budget > 0 {
         let (head,): (i64,) = tx
-            .optional(query(include_str!("../store/head.sql")).bind(wanted.stream.code()).bind(place.shard))
+            .optional(
+                query(include_str!("../store/head.sql"))
+                    .bind(wanted.stream.code())
+                    .bind(place.shard),
+            )
             .await
             .map_err(answer::store)?
             .unwrap_or_default();
@@ -56,12 +68,21 @@ pub(super) async fn list_events(
             .bind((size - found.len()) as i64);
         let events: Vec<Event> = tx.all(select).await.map_err(answer::store)?;
         let full = found.len() + events.len() >= size;
-        let reached = events.last().filter(|_| full).map_or(until, |last| last.position);
+        let reached = events
+            .last()
+            .filter(|_| full)
+            .map_or(until, |last| last.position);
         budget -= reached - place.position;
         found.extend(events.into_iter().map(|event| (place.shard, event)));
         place = match reached >= head {
-            true => Place { shard: place.shard + 1, position: 0 },
-            false => Place { position: reached, ..place },
+            true => Place {
+                shard: place.shard + 1,
+                position: 0,
+            },
+            false => Place {
+                position: reached,
+                ..place
+            },
         };
     }
     tx.commit().await.map_err(answer::store)?;
@@ -73,7 +94,11 @@ pub(super) async fn list_events(
     let more = wanted.shards().contains(&place.shard);
     Ok(v1::ListEventsResponse {
         events: found.iter().map(show).collect(),
-        next_page_token: if more { scheduler.tokens.write(&list, &place.to_string()) } else { String::new() },
+        next_page_token: if more {
+            scheduler.tokens.write(&list, &place.to_string())
+        } else {
+            String::new()
+        },
     })
 }
 
@@ -83,16 +108,31 @@ async fn graphs(
     tenant: &str,
     found: &[(i16, Event)],
 ) -> Result<HashMap<Uuid, Arc<Graph>>, Error> {
-    let mut runs: Vec<(&str, Uuid)> =
-        found.iter().filter_map(|(_, event)| Some((tenant, event.correlation_id?))).collect();
+    let mut runs: Vec<(&str, Uuid)> = found
+        .iter()
+        .filter_map(|(_, event)| Some((tenant, event.correlation_id?)))
+        .collect();
     runs.sort_unstable();
     runs.dedup();
     let mut graphs = HashMap::new();
-    for run in runs_by_id(scheduler.store.loops(), &runs).await.map_err(answer::store)? {
-        let plan_id = run.plan_id.as_deref().and_then(|id| <[u8; 32]>::try_from(id).ok());
+    for run in runs_by_id(scheduler.store.loops(), &runs)
+        .await
+        .map_err(answer::store)?
+    {
+        let plan_id = run
+            .plan_id
+            .as_deref()
+            .and_then(|id| <[u8; 32]>::try_from(id).ok());
         let Some(plan_id) = plan_id else { continue };
-        let graph = scheduler.plans.find(scheduler.store.loops(), tenant, &run.workspace, plan_id).await;
-        graphs.extend(graph.map_err(answer::store)?.map(|graph| (run.run_id, graph)));
+        let graph = scheduler
+            .plans
+            .find(scheduler.store.loops(), tenant, &run.workspace, plan_id)
+            .await;
+        graphs.extend(
+            graph
+                .map_err(answer::store)?
+                .map(|graph| (run.run_id, graph)),
+        );
     }
     Ok(graphs)
 }
@@ -107,10 +147,16 @@ struct Place {
 impl Place {
     fn parse(cursor: &str) -> Result<Place, Error> {
         let parsed = cursor.split_once('.').and_then(|(shard, position)| {
-            Some(Place { shard: shard.parse().ok()?, position: position.parse().ok()? })
+            Some(Place {
+                shard: shard.parse().ok()?,
+                position: position.parse().ok()?,
+            })
         });
         parsed.ok_or_else(|| {
-            Error::new(Reason::InvalidPageToken, "page_token is not one that ListEvents gave; begin anew")
+            Error::new(
+                Reason::InvalidPageToken,
+                "page_token is not one that ListEvents gave; begin anew",
+            )
         })
     }
 }
@@ -160,15 +206,23 @@ impl Wanted {
         }
         match term.field.as_str() {
             "stream" => {
-                let known = Stream::ALL.into_iter().find(|stream| stream.name() == value);
+                let known = Stream::ALL
+                    .into_iter()
+                    .find(|stream| stream.name() == value);
                 let names = Stream::ALL.map(Stream::name).join(", ");
-                self.stream =
-                    known.ok_or_else(|| bad_filter(&format!("`{value}` is no stream; there are {names}")))?;
+                self.stream = known.ok_or_else(|| {
+                    bad_filter(&format!("`{value}` is no stream; there are {names}"))
+                })?;
             }
             "type" => {
-                let known = EventType::ALL.iter().copied().find(|kind| kind.name() == value);
+                let known = EventType::ALL
+                    .iter()
+                    .copied()
+                    .find(|kind| kind.name() == value);
                 self.kind = Some(known.ok_or_else(|| {
-                    bad_filter(&format!("`{value}` is no type of event; write it like TaskFinished"))
+                    bad_filter(&format!(
+                        "`{value}` is no type of event; write it like TaskFinished"
+                    ))
                 })?);
             }
             "correlation_id" => self.add_correlation(value)?,
@@ -179,10 +233,19 @@ impl Wanted {
 
     fn add_correlation(&mut self, value: &str) -> Result<(), Error> {
         self.run = value.parse().ok();
-        let ulid = || ulid::Ulid::from_string(value).ok().map(|id| Uuid::from_u128(id.into()));
-        let id = self.run.map(|run| Uuid::from_bytes(*run.as_bytes())).or_else(ulid);
+        let ulid = || {
+            ulid::Ulid::from_string(value)
+                .ok()
+                .map(|id| Uuid::from_u128(id.into()))
+        };
+        let id = self
+            .run
+            .map(|run| Uuid::from_bytes(*run.as_bytes()))
+            .or_else(ulid);
         let fault = || {
-            bad_filter(&format!("correlation_id `{value}` is no id of a run, backfill, schedule or sensor"))
+            bad_filter(&format!(
+                "correlation_id `{value}` is no id of a run, backfill, schedule or sensor"
+            ))
         };
         self.correlation = Some(id.ok_or_else(fault)?);
         Ok(())
@@ -216,7 +279,8 @@ mod tests {
     #[test]
     fn a_run_is_looked_for_in_its_own_shard() {
         let run = RunId::from_bytes([7; 16]);
-        let wanted = Wanted::parse(&format!("correlation_id = {run} AND type = TaskFinished")).unwrap();
+        let wanted =
+            Wanted::parse(&format!("correlation_id = {run} AND type = TaskFinished")).unwrap();
         assert_eq!(wanted.shards(), run.shard()..run.shard() + 1);
         assert_eq!(wanted.kind, Some(EventType::TaskFinished));
         assert_eq!(Wanted::parse("").unwrap().shards(), 0..64);

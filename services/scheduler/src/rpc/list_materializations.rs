@@ -46,13 +46,23 @@ pub(super) async fn list_materializations(
     let wanted = Wanted::parse(&asked.filter)?;
     wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["materializations", &asked.tenant, &asked.workspace, &asked.filter];
+    let list = [
+        "materializations",
+        &asked.tenant,
+        &asked.workspace,
+        &asked.filter,
+    ];
     let before = match scheduler.tokens.read(&list, &asked.page_token)? {
         None => (NEWEST, Uuid::max(), String::new()),
         Some(cursor) => place(&cursor)?,
     };
     let looked_at = if wanted.is_all() { size } else { LOOKED_AT_MAX };
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let rows = rows(&mut tx, &asked, &wanted, &before, looked_at + 1).await?;
     tx.commit().await.map_err(answer::store)?;
     let mut page = Page::default();
@@ -61,10 +71,19 @@ pub(super) async fn list_materializations(
             break;
         }
         page.last = Some(place_of(row));
-        let version = show(scheduler, (&asked.tenant, &asked.workspace), row, &mut page.names).await?;
-        page.shown.extend(Some(version).filter(|version| wanted.fits(version)));
+        let version = show(
+            scheduler,
+            (&asked.tenant, &asked.workspace),
+            row,
+            &mut page.names,
+        )
+        .await?;
+        page.shown
+            .extend(Some(version).filter(|version| wanted.fits(version)));
     }
-    let next = page.last.filter(|last| Some(last) != rows.last().map(place_of).as_ref());
+    let next = page
+        .last
+        .filter(|last| Some(last) != rows.last().map(place_of).as_ref());
     let next = next.map(|(at, attempt, asset)| format!("{at}.{attempt}.{asset}"));
     Ok(v1::ListMaterializationsResponse {
         materializations: page.shown,
@@ -133,8 +152,15 @@ pub(super) async fn show(
     ) = row;
     let unreadable = |_| Error::new(Reason::Internal, "a stored version cannot be read");
     let output = v1::Output::decode(output.as_slice()).map_err(unreadable)?;
-    let resolved_by = row.12.as_deref().map(v1::Actor::decode).transpose().map_err(unreadable)?;
-    let task = names.find(scheduler, scope, plan.as_deref(), (*ordinal, *item)).await?;
+    let resolved_by = row
+        .12
+        .as_deref()
+        .map(v1::Actor::decode)
+        .transpose()
+        .map_err(unreadable)?;
+    let task = names
+        .find(scheduler, scope, plan.as_deref(), (*ordinal, *item))
+        .await?;
     Ok(v1::Materialization {
         materialization_id: servo_model::AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
         gating: output.gating,
@@ -156,8 +182,13 @@ fn place_of(row: &Row) -> Place {
 
 fn place(text: &str) -> Result<Place, Error> {
     let mut parts = text.splitn(3, '.');
-    let mut read =
-        || Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.to_owned()));
+    let mut read = || {
+        Some((
+            parts.next()?.parse().ok()?,
+            parts.next()?.parse().ok()?,
+            parts.next()?.to_owned(),
+        ))
+    };
     read().ok_or_else(|| {
         let told = "page_token is not one that ListMaterializations gave; begin anew";
         Error::new(Reason::InvalidPageToken, told)

@@ -22,8 +22,17 @@ pub(super) async fn list_partitions(
     let asset = asset_key(&asked.namespace, &asked.name)?;
     wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["partitions", &asked.tenant, &asked.workspace, &asset, &asked.filter];
-    let mut token = scheduler.tokens.read(&list, &asked.page_token)?.unwrap_or_default();
+    let list = [
+        "partitions",
+        &asked.tenant,
+        &asked.workspace,
+        &asset,
+        &asked.filter,
+    ];
+    let mut token = scheduler
+        .tokens
+        .read(&list, &asked.page_token)?
+        .unwrap_or_default();
     let scope = (asked.tenant.as_str(), asked.workspace.as_str());
     let live = live_partitions::find(scheduler, scope.0, scope.1).await?;
     let mut partitions = Vec::new();
@@ -52,7 +61,9 @@ pub(super) async fn list_partitions(
 /// A key that is none names no asset.
 pub(super) fn asset_key(namespace: &str, name: &str) -> Result<String, Error> {
     let key = AssetKey::new(namespace, name);
-    Ok(key.map_err(|error| Error::new(Reason::AssetNotFound, error.to_string()))?.canonical())
+    Ok(key
+        .map_err(|error| Error::new(Reason::AssetNotFound, error.to_string()))?
+        .canonical())
 }
 
 /// A workspace where nothing is deployed has no asset either.
@@ -75,16 +86,19 @@ async fn named(
     page_token: String,
 ) -> Result<v1::ExpandPartitionsResponse, Status> {
     let partitions = match wanted.key().filter(|key| !key.is_empty()) {
-        Some(key) => {
-            v1::partition_selection::Partitions::Keys(v1::PartitionKeys { keys: vec![key.to_owned()] })
-        }
+        Some(key) => v1::partition_selection::Partitions::Keys(v1::PartitionKeys {
+            keys: vec![key.to_owned()],
+        }),
         None => v1::partition_selection::Partitions::All(true),
     };
     let expand = v1::ExpandPartitionsRequest {
         tenant: asked.tenant.clone(),
         workspace: asked.workspace.clone(),
         selection: vec![asset.to_owned()],
-        partitions: Some(v1::PartitionSelection { partitions: Some(partitions), only: 0 }),
+        partitions: Some(v1::PartitionSelection {
+            partitions: Some(partitions),
+            only: 0,
+        }),
         page_size: i32::try_from(size).unwrap_or(i32::MAX),
         page_token,
         with_staleness: true,

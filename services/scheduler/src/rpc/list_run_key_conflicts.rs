@@ -27,12 +27,22 @@ pub(super) async fn list_run_key_conflicts(
     // A malformed run id names a run that cannot exist.
     let run_id = answer::is(&wanted, "run_id")?.map(|id| id.parse::<RunId>().unwrap_or(NOBODYS));
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["run key conflicts", &asked.tenant, &asked.workspace, &asked.filter];
+    let list = [
+        "run key conflicts",
+        &asked.tenant,
+        &asked.workspace,
+        &asked.filter,
+    ];
     let (at, event_id) = match scheduler.tokens.read(&list, &asked.page_token)? {
         None => (answer::NEWEST, Uuid::max()),
         Some(cursor) => place(&cursor)?,
     };
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let select = query(include_str!("../store/list_conflicts.sql"))
         .bind(&asked.tenant)
         .bind(&asked.workspace)
@@ -47,8 +57,10 @@ pub(super) async fn list_run_key_conflicts(
     tx.commit().await.map_err(answer::store)?;
     let more = rows.len() > size;
     rows.truncate(size);
-    let next =
-        rows.last().filter(|_| more).map(|(event_id, _, _, at, _)| format!("{}.{event_id}", at.unix_us()));
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|(event_id, _, _, at, _)| format!("{}.{event_id}", at.unix_us()));
     Ok(v1::ListRunKeyConflictsResponse {
         conflicts: rows.iter().filter_map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
@@ -77,7 +89,9 @@ fn requested(payload: &[u8]) -> Option<v1::RunRequested> {
 }
 
 fn place(text: &str) -> Result<(i64, Uuid), Error> {
-    let parsed = text.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    let parsed = text
+        .split_once('.')
+        .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
     parsed.ok_or_else(|| {
         Error::new(
             Reason::InvalidPageToken,

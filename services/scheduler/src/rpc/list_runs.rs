@@ -23,15 +23,28 @@ pub(super) async fn list_runs(
     wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let order = Order::parse(&asked.order_by)?;
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["runs", &asked.tenant, &asked.workspace, &asked.order_by, &asked.filter];
+    let list = [
+        "runs",
+        &asked.tenant,
+        &asked.workspace,
+        &asked.order_by,
+        &asked.filter,
+    ];
     let begin = match scheduler.tokens.read(&list, &asked.page_token)? {
         None => order.begin(),
         Some(cursor) => place(&cursor)?,
     };
-    let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(&asked.tenant)
+        .await
+        .map_err(answer::store)?;
     let most = if wanted.is_all() { size } else { LOOKED_AT_MAX };
     let scope = (asked.tenant.as_str(), asked.workspace.as_str());
-    let rows = look_at(&mut tx, scope, order, begin, (&wanted, most)).await.map_err(answer::store)?;
+    let rows = look_at(&mut tx, scope, order, begin, (&wanted, most))
+        .await
+        .map_err(answer::store)?;
     let page = Page::cut(rows, &wanted, (size, most));
     let counts = counts(&mut tx, &page.rows).await?;
     tx.commit().await.map_err(answer::store)?;
@@ -71,7 +84,8 @@ impl Order {
             "" | "create_time desc" => Ok(Order::NewestFirst),
             "create_time" => Ok(Order::OldestFirst),
             other => {
-                let told = format!("`{other}` is not known; write `create_time desc` or `create_time`");
+                let told =
+                    format!("`{other}` is not known; write `create_time desc` or `create_time`");
                 Err(Error::bad_field("order_by", told))
             }
         }
@@ -111,7 +125,9 @@ async fn look_at(
     (wanted, most): (&Wanted, usize),
 ) -> Result<Vec<Listed>, StoreError> {
     let states = wanted.states();
-    let open = states.as_ref().is_some_and(|states| states.iter().all(|state| *state < FIRST_END));
+    let open = states
+        .as_ref()
+        .is_some_and(|states| states.iter().all(|state| *state < FIRST_END));
     let select = query(order.statement(open))
         .bind(tenant)
         .bind(workspace)
@@ -119,7 +135,12 @@ async fn look_at(
         .bind(number)
         .bind(states)
         .bind(most as i64 + 1);
-    tx.all(if open { select.bind(all_shards()) } else { select }).await
+    tx.all(if open {
+        select.bind(all_shards())
+    } else {
+        select
+    })
+    .await
 }
 
 struct Page {
@@ -130,7 +151,9 @@ struct Page {
 
 impl Page {
     fn cut(mut listed: Vec<Listed>, wanted: &Wanted, (size, most): (usize, usize)) -> Page {
-        let mut more = listed.first().is_some_and(|first| first.looked_at > most as i64);
+        let mut more = listed
+            .first()
+            .is_some_and(|first| first.looked_at > most as i64);
         if more {
             listed.pop();
         }
@@ -146,13 +169,23 @@ impl Page {
             last = Some((run.created_at.unix_us(), run.run_number));
             rows.extend(fits.then_some(run));
         }
-        Page { rows, next: last.filter(|_| more) }
+        Page {
+            rows,
+            next: last.filter(|_| more),
+        }
     }
 }
 
 /// Tasks by state, of the runs that have not ended.
-async fn counts(tx: &mut TenantTx, rows: &[RunRow]) -> Result<HashMap<i64, Vec<(i16, i64)>>, Error> {
-    let open: Vec<i64> = rows.iter().filter(|row| row.counts.is_none()).map(|row| row.run_number).collect();
+async fn counts(
+    tx: &mut TenantTx,
+    rows: &[RunRow],
+) -> Result<HashMap<i64, Vec<(i16, i64)>>, Error> {
+    let open: Vec<i64> = rows
+        .iter()
+        .filter(|row| row.counts.is_none())
+        .map(|row| row.run_number)
+        .collect();
     let mut counts: HashMap<i64, Vec<(i16, i64)>> = HashMap::new();
     if open.is_empty() {
         return Ok(counts);
@@ -166,9 +199,14 @@ async fn counts(tx: &mut TenantTx, rows: &[RunRow]) -> Result<HashMap<i64, Vec<(
 }
 
 fn place(text: &str) -> Result<Place, Error> {
-    let parsed = text.split_once('.').and_then(|(at, number)| Some((at.parse().ok()?, number.parse().ok()?)));
+    let parsed = text
+        .split_once('.')
+        .and_then(|(at, number)| Some((at.parse().ok()?, number.parse().ok()?)));
     parsed.ok_or_else(|| {
-        Error::new(Reason::InvalidPageToken, "page_token is not one that ListRuns gave; begin anew")
+        Error::new(
+            Reason::InvalidPageToken,
+            "page_token is not one that ListRuns gave; begin anew",
+        )
     })
 }
 
@@ -193,7 +231,11 @@ mod tests {
                           gen_random_uuid(), number, number % 64, 1, 1, 1, '', gen_random_uuid() \
                       FROM unnest($1::smallint[]) WITH ORDINALITY AS r (state, number)";
         let states: Vec<i16> = states.iter().map(|state| state.code()).collect();
-        store.loops().execute(query(insert).bind(states)).await.unwrap();
+        store
+            .loops()
+            .execute(query(insert).bind(states))
+            .await
+            .unwrap();
         store
     }
 
@@ -203,7 +245,9 @@ mod tests {
         let mut tx = store.requests().begin("acme").await.unwrap();
         let (mut pages, mut begin) = (Vec::new(), order.begin());
         loop {
-            let listed = look_at(&mut tx, ("acme", "prod"), order, begin, (&wanted, 2)).await.unwrap();
+            let listed = look_at(&mut tx, ("acme", "prod"), order, begin, (&wanted, 2))
+                .await
+                .unwrap();
             let page = Page::cut(listed, &wanted, (2, 2));
             pages.push(page.rows.iter().map(|row| row.run_number).collect());
             let Some(next) = page.next else { return pages };
@@ -215,13 +259,24 @@ mod tests {
     async fn a_page_looks_at_so_many_runs_however_rare_the_state_is() {
         use RunState::{Failed, Pending, Running, Succeeded};
         let database = TestDatabase::create().await.unwrap();
-        let states = [Pending, Failed, Succeeded, Succeeded, Succeeded, Running, Failed];
+        let states = [
+            Pending, Failed, Succeeded, Succeeded, Succeeded, Running, Failed,
+        ];
         let store = store_with_runs(&database, &states).await;
         let newest = async |filter: &str| pages(&store, Order::NewestFirst, filter).await;
         let oldest = async |filter: &str| pages(&store, Order::OldestFirst, filter).await;
-        assert_eq!(newest("").await, [vec![7, 6], vec![5, 4], vec![3, 2], vec![1]]);
-        assert_eq!(newest("state = FAILED").await, [vec![7], vec![], vec![2], vec![]]);
-        assert_eq!(oldest("state = FAILED").await, [vec![2], vec![], vec![], vec![7]]);
+        assert_eq!(
+            newest("").await,
+            [vec![7, 6], vec![5, 4], vec![3, 2], vec![1]]
+        );
+        assert_eq!(
+            newest("state = FAILED").await,
+            [vec![7], vec![], vec![2], vec![]]
+        );
+        assert_eq!(
+            oldest("state = FAILED").await,
+            [vec![2], vec![], vec![], vec![7]]
+        );
         // What is open is found at once.
         assert_eq!(newest("state = PENDING").await, [[1]]);
         assert_eq!(oldest("state = RUNNING").await, [[6]]);
@@ -234,19 +289,42 @@ mod tests {
         states.push(RunState::Pending);
         let store = store_with_runs(&database, &states).await;
         let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
-        sqlx::query("ANALYZE scheduler.runs").execute(&mut admin).await.unwrap();
+        sqlx::query("ANALYZE scheduler.runs")
+            .execute(&mut admin)
+            .await
+            .unwrap();
         let mut tx = store.requests().begin("acme").await.unwrap();
-        let explain = query(concat!("EXPLAIN ", include_str!("../store/list_open_runs.sql")));
-        let explain = explain.bind("acme").bind("prod").bind(Timestamp::from_unix_us(NEWEST)).bind(i64::MAX);
+        let explain = query(concat!(
+            "EXPLAIN ",
+            include_str!("../store/list_open_runs.sql")
+        ));
+        let explain = explain
+            .bind("acme")
+            .bind("prod")
+            .bind(Timestamp::from_unix_us(NEWEST))
+            .bind(i64::MAX);
         let explain = explain.bind(vec![1_i16]).bind(51_i64).bind(all_shards());
         let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
-        assert!(lines.iter().any(|(line,)| line.contains("runs_open")), "{lines:#?}");
+        assert!(
+            lines.iter().any(|(line,)| line.contains("runs_open")),
+            "{lines:#?}"
+        );
     }
 
     fn large(number: i64, mebibytes: usize) -> Listed {
-        let spec = v1::RunSpec { config_json: "x".repeat(mebibytes << 20), ..Default::default() };
-        let asked = v1::RunRequested { spec: Some(spec), ..Default::default() };
-        let event = v1::Event { version: 1, trace: None, body: Some(Body::RunRequested(asked)) };
+        let spec = v1::RunSpec {
+            config_json: "x".repeat(mebibytes << 20),
+            ..Default::default()
+        };
+        let asked = v1::RunRequested {
+            spec: Some(spec),
+            ..Default::default()
+        };
+        let event = v1::Event {
+            version: 1,
+            trace: None,
+            body: Some(Body::RunRequested(asked)),
+        };
         let run = RunRow {
             run_id: Uuid::nil(),
             run_number: number,
@@ -272,7 +350,10 @@ mod tests {
     #[test]
     fn a_page_ends_before_it_is_too_large_to_be_sent() {
         let check = |mebibytes: [usize; 3], shown: usize, next: Option<Place>| {
-            let listed = (1..).zip(mebibytes).map(|(number, size)| large(number, size)).collect();
+            let listed = (1..)
+                .zip(mebibytes)
+                .map(|(number, size)| large(number, size))
+                .collect();
             let page = Page::cut(listed, &Wanted::parse("").unwrap(), (10, 10));
             assert_eq!((page.rows.len(), page.next), (shown, next), "{mebibytes:?}");
         };

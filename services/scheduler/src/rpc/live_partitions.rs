@@ -18,20 +18,38 @@ pub(super) async fn find(
     tenant: &str,
     workspace: &str,
 ) -> Result<HashSet<Place>, Error> {
-    let mut tx = scheduler.store.requests().begin(tenant).await.map_err(answer::store)?;
-    let select = query(include_str!("../store/live_tasks.sql")).bind(tenant).bind(workspace);
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(tenant)
+        .await
+        .map_err(answer::store)?;
+    let select = query(include_str!("../store/live_tasks.sql"))
+        .bind(tenant)
+        .bind(workspace);
     let rows: Vec<(Vec<u8>, i32)> = tx.all(select).await.map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
     let mut live: BTreeMap<[u8; 32], Vec<i32>> = BTreeMap::new();
     for (plan_id, ordinal) in rows {
-        let Ok(plan_id) = <[u8; 32]>::try_from(plan_id.as_slice()) else { continue };
+        let Ok(plan_id) = <[u8; 32]>::try_from(plan_id.as_slice()) else {
+            continue;
+        };
         live.entry(plan_id).or_default().push(ordinal);
     }
     let mut places = HashSet::new();
     for (plan_id, ordinals) in live {
-        let graph = scheduler.plans.find(scheduler.store.loops(), tenant, workspace, plan_id).await;
-        let Some(graph) = graph.map_err(answer::store)? else { continue };
-        places.extend(ordinals.into_iter().flat_map(|ordinal| made(&graph, ordinal)));
+        let graph = scheduler
+            .plans
+            .find(scheduler.store.loops(), tenant, workspace, plan_id)
+            .await;
+        let Some(graph) = graph.map_err(answer::store)? else {
+            continue;
+        };
+        places.extend(
+            ordinals
+                .into_iter()
+                .flat_map(|ordinal| made(&graph, ordinal)),
+        );
     }
     Ok(places)
 }
@@ -39,11 +57,15 @@ pub(super) async fn find(
 /// What a task makes: nothing, for a check.
 fn made(graph: &Graph, ordinal: i32) -> Vec<Place> {
     let ordinal = ordinal.unsigned_abs();
-    let Some(task) = graph.tasks.get(ordinal as usize) else { return Vec::new() };
+    let Some(task) = graph.tasks.get(ordinal as usize) else {
+        return Vec::new();
+    };
     if task.key.operation() != Operation::Materialize {
         return Vec::new();
     }
     let settings = graph.settings(ordinal);
     let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
-    assets.map(|asset| (asset.to_string(), task.partition_key.to_string())).collect()
+    assets
+        .map(|asset| (asset.to_string(), task.partition_key.to_string()))
+        .collect()
 }

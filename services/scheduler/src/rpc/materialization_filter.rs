@@ -7,7 +7,14 @@ use servo_proto::v1;
 
 use super::answer;
 
-const FIELDS: [&str; 6] = ["asset_key", "partition_key", "state", "run_id", "gating", "record_time"];
+const FIELDS: [&str; 6] = [
+    "asset_key",
+    "partition_key",
+    "state",
+    "run_id",
+    "gating",
+    "record_time",
+];
 
 /// All of its conditions must hold.
 #[derive(Debug)]
@@ -41,7 +48,11 @@ pub(super) enum Narrowed<'a> {
 impl Wanted {
     pub(super) fn parse(filter: &str) -> Result<Wanted, Error> {
         let terms = filter::parse(filter, &FIELDS)?;
-        terms.iter().map(Condition::of).collect::<Result<_, _>>().map(Wanted)
+        terms
+            .iter()
+            .map(Condition::of)
+            .collect::<Result<_, _>>()
+            .map(Wanted)
     }
 
     pub(super) fn is_all(&self) -> bool {
@@ -54,7 +65,11 @@ impl Wanted {
 
     /// A run has fewer versions than an asset, and few of all wait for a decision.
     pub(super) fn narrowed(&self) -> Narrowed<'_> {
-        let exact = || self.0.iter().filter(|condition| condition.operator == Operator::Is);
+        let exact = || {
+            self.0
+                .iter()
+                .filter(|condition| condition.operator == Operator::Is)
+        };
         let run = exact().find_map(|condition| match &condition.field {
             Field::Run(run) => Some(Narrowed::Run(*run)),
             _ => None,
@@ -83,7 +98,9 @@ impl Condition {
             }
             "run_id" => {
                 let parsed = term.value.parse();
-                Field::Run(parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?)
+                Field::Run(
+                    parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?,
+                )
             }
             "gating" => Field::Gating(answer::named(v1::Gating::from_str_name, "GATING_", term)?),
             _ => Field::Recorded(term.time()?),
@@ -91,7 +108,10 @@ impl Condition {
         if !matches!(field, Field::Recorded(_)) {
             term.is_equality()?;
         }
-        Ok(Condition { field, operator: term.operator })
+        Ok(Condition {
+            field,
+            operator: term.operator,
+        })
     }
 
     fn fits(&self, version: &v1::Materialization) -> bool {
@@ -105,7 +125,10 @@ impl Condition {
             Field::Gating(gating) => self.operator.holds(version.gating, *gating),
             Field::Recorded(than) => {
                 let at = version.record_time.unwrap_or_default();
-                self.operator.holds(i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos), *than)
+                self.operator.holds(
+                    i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos),
+                    *than,
+                )
             }
         }
     }
@@ -126,7 +149,10 @@ mod tests {
             state: v1::MaterializationState::Quarantined.into(),
             gating: v1::Gating::Quarantine.into(),
             run_id: RunId::from_bytes([5; 16]).to_string(),
-            record_time: Some(prost_types::Timestamp { seconds: 1_767_225_600, nanos: 0 }),
+            record_time: Some(prost_types::Timestamp {
+                seconds: 1_767_225_600,
+                nanos: 0,
+            }),
             ..Default::default()
         }
     }
@@ -135,23 +161,45 @@ mod tests {
     fn a_version_fits_when_every_term_holds() {
         let fits = |filter: &str| Wanted::parse(filter).unwrap().fits(&version());
         assert!(fits("") && fits("asset_key = sales.orders AND partition_key = day=d:2026-01-01"));
-        assert!(fits("state = QUARANTINED AND gating = quarantine AND asset_key != sales/returns"));
+        assert!(fits(
+            "state = QUARANTINED AND gating = quarantine AND asset_key != sales/returns"
+        ));
         assert!(fits(&format!("run_id = {}", RunId::from_bytes([5; 16]))));
-        assert!(fits("record_time >= 2026-01-01T00:00:00Z") && !fits("record_time > 2026-01-01T00:00:00Z"));
-        assert!(!fits("state = PROMOTED") && !fits("gating = ALLOW") && !fits("asset_key = sales/returns"));
+        assert!(
+            fits("record_time >= 2026-01-01T00:00:00Z")
+                && !fits("record_time > 2026-01-01T00:00:00Z")
+        );
+        assert!(
+            !fits("state = PROMOTED")
+                && !fits("gating = ALLOW")
+                && !fits("asset_key = sales/returns")
+        );
     }
 
     #[test]
     fn what_is_named_exactly_is_looked_up_by_it() {
         let run = RunId::from_bytes([5; 16]);
         let narrowed = |filter: &str, expected: Narrowed<'_>| {
-            assert_eq!(Wanted::parse(filter).unwrap().narrowed(), expected, "{filter}");
+            assert_eq!(
+                Wanted::parse(filter).unwrap().narrowed(),
+                expected,
+                "{filter}"
+            );
         };
         narrowed("", Narrowed::Not);
         narrowed("asset_key != a/b AND state = PROMOTED", Narrowed::Not);
-        narrowed("asset_key = a.b AND partition_key = k=s:1", Narrowed::Asset("a/b"));
-        narrowed("asset_key = a/b AND state = QUARANTINED", Narrowed::Quarantined);
-        narrowed(&format!("asset_key = a/b AND run_id = {run}"), Narrowed::Run(run));
+        narrowed(
+            "asset_key = a.b AND partition_key = k=s:1",
+            Narrowed::Asset("a/b"),
+        );
+        narrowed(
+            "asset_key = a/b AND state = QUARANTINED",
+            Narrowed::Quarantined,
+        );
+        narrowed(
+            &format!("asset_key = a/b AND run_id = {run}"),
+            Narrowed::Run(run),
+        );
     }
 
     #[test]

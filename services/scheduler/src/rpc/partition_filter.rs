@@ -6,7 +6,12 @@ use servo_proto::v1;
 
 use super::answer;
 
-const FIELDS: [&str; 4] = ["state", "partition_key", "materialize_time", "last_attempt_outcome"];
+const FIELDS: [&str; 4] = [
+    "state",
+    "partition_key",
+    "materialize_time",
+    "last_attempt_outcome",
+];
 
 /// All of its conditions must hold.
 #[derive(Debug)]
@@ -29,7 +34,11 @@ enum Field {
 impl Wanted {
     pub(super) fn parse(filter: &str) -> Result<Wanted, Error> {
         let terms = filter::parse(filter, &FIELDS)?;
-        terms.iter().map(Condition::of).collect::<Result<_, _>>().map(Wanted)
+        terms
+            .iter()
+            .map(Condition::of)
+            .collect::<Result<_, _>>()
+            .map(Wanted)
     }
 
     /// The only partition that can fit, when the filter names it.
@@ -48,9 +57,11 @@ impl Wanted {
 impl Condition {
     fn of(term: &Term) -> Result<Condition, Error> {
         let field = match term.field.as_str() {
-            "state" => {
-                Field::State(answer::named(v1::PartitionState::from_str_name, "PARTITION_STATE_", term)?)
-            }
+            "state" => Field::State(answer::named(
+                v1::PartitionState::from_str_name,
+                "PARTITION_STATE_",
+                term,
+            )?),
             "partition_key" => Field::Key(term.value.clone()),
             "materialize_time" => Field::Materialized(term.time()?),
             _ => Field::Outcome(answer::named(v1::Outcome::from_str_name, "OUTCOME_", term)?),
@@ -58,14 +69,19 @@ impl Condition {
         if !matches!(field, Field::Materialized(_)) {
             term.is_equality()?;
         }
-        Ok(Condition { field, operator: term.operator })
+        Ok(Condition {
+            field,
+            operator: term.operator,
+        })
     }
 
     fn fits(&self, partition: &v1::Partition) -> bool {
         match &self.field {
             Field::State(state) => self.operator.holds(partition.state, *state),
             Field::Key(key) => self.operator.holds(&partition.partition_key, key),
-            Field::Outcome(outcome) => self.operator.holds(partition.last_attempt_outcome, *outcome),
+            Field::Outcome(outcome) => self
+                .operator
+                .holds(partition.last_attempt_outcome, *outcome),
             Field::Materialized(than) => partition.materialize_time.is_some_and(|at| {
                 let nanos = i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos);
                 self.operator.holds(nanos, *than)
@@ -89,7 +105,10 @@ mod tests {
         let fits = |filter: &str| Wanted::parse(filter).unwrap().fits(&partition);
         assert!(fits("") && fits("state = STALE AND last_attempt_outcome != FAILED"));
         assert!(fits("partition_key = day=d:2026-01-01") && !fits("state = MISSING"));
-        assert!(!fits("materialize_time > 2020-01-01T00:00:00Z"), "what was never made has no such time");
+        assert!(
+            !fits("materialize_time > 2020-01-01T00:00:00Z"),
+            "what was never made has no such time"
+        );
     }
 
     #[test]

@@ -20,11 +20,21 @@ pub(super) async fn get_partition_summary(
     let max_stretches = match asked.max_stretches {
         0 => STRETCHES_DEFAULT,
         n if n <= STRETCHES_MAX => n,
-        n => return Err(Error::bad_field("max_stretches", format!("is {n}; at most {STRETCHES_MAX}")).into()),
+        n => {
+            return Err(Error::bad_field(
+                "max_stretches",
+                format!("is {n}; at most {STRETCHES_MAX}"),
+            )
+            .into());
+        }
     };
     wait::for_event(scheduler, &asked.wait_for_event_id).await?;
     let live = live_partitions::find(scheduler, &asked.tenant, &asked.workspace).await?;
-    let in_progress = live.into_iter().filter(|(of, _)| *of == asset).map(|(_, key)| key).collect();
+    let in_progress = live
+        .into_iter()
+        .filter(|(of, _)| *of == asset)
+        .map(|(_, key)| key)
+        .collect();
     let question = v1::SummarizePartitionsRequest {
         tenant: asked.tenant,
         workspace: asked.workspace,
@@ -32,9 +42,22 @@ pub(super) async fn get_partition_summary(
         max_stretches,
         in_progress,
     };
-    let answer = scheduler.planner.clone().summarize_partitions(question).await.map_err(asset_not_found)?;
-    let v1::SummarizePartitionsResponse { total, counts, stretches } = answer.into_inner();
-    Ok(v1::GetPartitionSummaryResponse { total, counts, stretches })
+    let answer = scheduler
+        .planner
+        .clone()
+        .summarize_partitions(question)
+        .await
+        .map_err(asset_not_found)?;
+    let v1::SummarizePartitionsResponse {
+        total,
+        counts,
+        stretches,
+    } = answer.into_inner();
+    Ok(v1::GetPartitionSummaryResponse {
+        total,
+        counts,
+        stretches,
+    })
 }
 
 pub(super) async fn list_stale_partitions(
@@ -49,7 +72,12 @@ pub(super) async fn list_stale_partitions(
         page_token: asked.page_token,
         reason: asked.reason,
     };
-    let found = scheduler.planner.clone().find_stale_partitions(question).await?.into_inner();
+    let found = scheduler
+        .planner
+        .clone()
+        .find_stale_partitions(question)
+        .await?
+        .into_inner();
     let named = found.partitions.into_iter().map(|stale| Named {
         asset_key: stale.asset_key,
         partition_key: stale.partition_key,
@@ -57,7 +85,13 @@ pub(super) async fn list_stale_partitions(
     });
     let live = live_partitions::find(scheduler, &asked.tenant, &asked.workspace).await?;
     Ok(v1::ListStalePartitionsResponse {
-        partitions: show(scheduler, (&asked.tenant, &asked.workspace), &live, named.collect()).await?,
+        partitions: show(
+            scheduler,
+            (&asked.tenant, &asked.workspace),
+            &live,
+            named.collect(),
+        )
+        .await?,
         next_page_token: found.next_page_token,
         total: found.total,
     })

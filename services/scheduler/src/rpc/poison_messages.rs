@@ -17,7 +17,18 @@ const FIELDS: [&str; 4] = ["consumer", "topic", "tenant", "fail_time"];
 const PAYLOAD_BYTES_MAX: usize = 4 * 1024;
 
 /// subscription, topic, shard, position, place, tenant, error, tries, failed at, payload
-type Row = (String, i16, i16, i64, i32, String, String, i32, Timestamp, Vec<u8>);
+type Row = (
+    String,
+    i16,
+    i16,
+    i64,
+    i32,
+    String,
+    String,
+    i32,
+    Timestamp,
+    Vec<u8>,
+);
 
 pub(super) async fn list_poison_messages(
     scheduler: &Scheduler,
@@ -28,9 +39,14 @@ pub(super) async fn list_poison_messages(
     let (from, until) = answer::within(&wanted, "fail_time")?;
     let list = ["poison", &asked.filter];
     let cursor = scheduler.tokens.read(&list, &asked.page_token)?;
-    let (at, after) = cursor.as_deref().and_then(|cursor| cursor.split_once(' ')).unwrap_or_default();
+    let (at, after) = cursor
+        .as_deref()
+        .and_then(|cursor| cursor.split_once(' '))
+        .unwrap_or_default();
     let select = query(include_str!("../store/list_poison.sql"))
-        .bind(Timestamp::from_unix_us(at.parse().unwrap_or(answer::NEWEST)))
+        .bind(Timestamp::from_unix_us(
+            at.parse().unwrap_or(answer::NEWEST),
+        ))
         .bind(after)
         .bind(answer::is(&wanted, "consumer")?)
         .bind(topic(answer::is(&wanted, "topic")?.as_deref())?)
@@ -38,10 +54,18 @@ pub(super) async fn list_poison_messages(
         .bind(size as i64 + 1)
         .bind(from)
         .bind(until);
-    let mut rows: Vec<Row> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let mut rows: Vec<Row> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
     let more = rows.len() > size;
     rows.truncate(size);
-    let next = rows.last().filter(|_| more).map(|row| format!("{} {}", row.8.unix_us(), id(row)));
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| format!("{} {}", row.8.unix_us(), id(row)));
     Ok(v1::ListPoisonMessagesResponse {
         messages: rows.iter().map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
@@ -55,8 +79,10 @@ pub(super) async fn replay_message(
     answer::request_id(&asked.request_id)?;
     answer::comment(&asked.comment)?;
     let unknown = || {
-        let told =
-            format!("no message `{}` is set aside; ListPoisonMessages has their ids", asked.message_id);
+        let told = format!(
+            "no message `{}` is set aside; ListPoisonMessages has their ids",
+            asked.message_id
+        );
         Error::new(Reason::MessageNotFound, told)
     };
     let mut tx = loops.begin().await.map_err(answer::store)?;
@@ -65,11 +91,16 @@ pub(super) async fn replay_message(
     }
     let (of, version) = parse(&asked.message_id).ok_or_else(unknown)?;
     // What is refused is not noted: it may be asked again once the message is there.
-    if !servo_bus::replay(&mut tx, &of, version).await.map_err(answer::store)? {
+    if !servo_bus::replay(&mut tx, &of, version)
+        .await
+        .map_err(answer::store)?
+    {
         return Err(unknown());
     }
     tx.commit().await.map_err(answer::store)?;
-    servo_bus::ring(loops, of.topic).await.map_err(answer::store)?;
+    servo_bus::ring(loops, of.topic)
+        .await
+        .map_err(answer::store)?;
     Ok(v1::ReplayMessageResponse::default())
 }
 
@@ -78,7 +109,10 @@ async fn was_asked_before(tx: &mut Tx, asked: &v1::ReplayMessageRequest) -> Resu
         return Ok(false);
     }
     let body = Digest::of([b"ReplayMessage".as_slice(), &asked.encode_to_vec()].concat());
-    match requests::note(tx, &asked.request_id, &body).await.map_err(answer::store)? {
+    match requests::note(tx, &asked.request_id, &body)
+        .await
+        .map_err(answer::store)?
+    {
         Seen::Never => Ok(false),
         Seen::Before => Ok(true),
         Seen::Otherwise => {
@@ -94,11 +128,22 @@ fn id(row: &Row) -> String {
 
 fn parse(id: &str) -> Option<(Subscription, Version)> {
     let parts: Vec<&str> = id.split(':').collect();
-    let [name, topic, shard, position, place] = parts[..] else { return None };
+    let [name, topic, shard, position, place] = parts[..] else {
+        return None;
+    };
     let topic = Topic::from_code(topic.parse().ok()?)?;
-    let version =
-        Version { shard: shard.parse().ok()?, position: position.parse().ok()?, place: place.parse().ok()? };
-    Some((Subscription { name: name.to_owned(), topic }, version))
+    let version = Version {
+        shard: shard.parse().ok()?,
+        position: position.parse().ok()?,
+        place: place.parse().ok()?,
+    };
+    Some((
+        Subscription {
+            name: name.to_owned(),
+            topic,
+        },
+        version,
+    ))
 }
 
 fn show(row: &Row) -> v1::PoisonMessage {
@@ -111,7 +156,9 @@ fn show(row: &Row) -> v1::PoisonMessage {
         error: error.clone(),
         tries: tries.unsigned_abs(),
         fail_time: Some(wire::timestamp(failed_at.unix_us())),
-        payload: payload[..payload.len().min(PAYLOAD_BYTES_MAX)].to_vec().into(),
+        payload: payload[..payload.len().min(PAYLOAD_BYTES_MAX)]
+            .to_vec()
+            .into(),
     }
 }
 
@@ -141,10 +188,19 @@ mod tests {
 
     impl World {
         async fn start(database: &TestDatabase) -> World {
-            let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
+            let config =
+                DatabaseConfig::new(database.service_url(), database.password().to_owned());
             let connect = |service| Store::connect(service, &config).unwrap();
-            let world = World { scheduler: connect(Service::Scheduler), quota: connect(Service::Quota) };
-            world.does(&world.quota, "SELECT bus.subscribe('quota.test', 1::smallint, 64::smallint)").await;
+            let world = World {
+                scheduler: connect(Service::Scheduler),
+                quota: connect(Service::Quota),
+            };
+            world
+                .does(
+                    &world.quota,
+                    "SELECT bus.subscribe('quota.test', 1::smallint, 64::smallint)",
+                )
+                .await;
             let publish = "SELECT bus.publish(1::smallint, '{7}', '{42}', ARRAY[gen_random_uuid()], '{acme}', '{main}', \
                                ARRAY['garbage'::bytea])";
             world.does(&world.scheduler, publish).await;
@@ -157,7 +213,8 @@ mod tests {
         }
 
         async fn set_aside(&self) {
-            let claim = "SELECT bus.claim('quota.test', 1::smallint, 'reader', interval '1 minute', 10)";
+            let claim =
+                "SELECT bus.claim('quota.test', 1::smallint, 'reader', interval '1 minute', 10)";
             self.does(&self.quota, claim).await;
             let settle = "SELECT bus.settle('quota.test', 1::smallint, 'reader', '{}', '{}', '{}', '{}', '{}', '{}', \
                               '{7}', '{42}', '{0}', '{1}', '{what is this}', ARRAY[NULL]::double precision[])";
@@ -170,18 +227,30 @@ mod tests {
             self.does(&self.quota, settle).await;
         }
 
-        async fn replay(&self, request_id: &str, message_id: &str, comment: &str) -> Option<Reason> {
+        async fn replay(
+            &self,
+            request_id: &str,
+            message_id: &str,
+            comment: &str,
+        ) -> Option<Reason> {
             let asked = v1::ReplayMessageRequest {
                 request_id: request_id.to_owned(),
                 message_id: message_id.to_owned(),
                 comment: comment.to_owned(),
             };
-            replay_message(self.scheduler.loops(), asked).await.err().map(|error| error.reason())
+            replay_message(self.scheduler.loops(), asked)
+                .await
+                .err()
+                .map(|error| error.reason())
         }
 
         /// Whether each message that is kept waits for somebody to replay it.
         async fn waiting(&self) -> Vec<(bool,)> {
-            self.scheduler.loops().all(query("SELECT due_at IS NULL FROM bus.parked")).await.unwrap()
+            self.scheduler
+                .loops()
+                .all(query("SELECT due_at IS NULL FROM bus.parked"))
+                .await
+                .unwrap()
         }
     }
 
@@ -193,14 +262,28 @@ mod tests {
         assert_eq!(world.replay("r1", MESSAGE, "mended").await, None);
         assert_eq!(world.waiting().await, [(false,)], "it is given again");
         world.digest().await;
-        assert_eq!(world.replay("r1", MESSAGE, "mended").await, None, "though the message is gone");
+        assert_eq!(
+            world.replay("r1", MESSAGE, "mended").await,
+            None,
+            "though the message is gone"
+        );
         world.set_aside().await;
         assert_eq!(world.replay("r1", MESSAGE, "mended").await, None);
         assert_eq!(world.waiting().await, [(true,)], "a repeat gives nothing");
-        assert_eq!(world.replay("r1", "quota.test:1:7:43:0", "mended").await, Some(Reason::RequestIdReused));
-        assert_eq!(world.replay("r1", MESSAGE, "another").await, Some(Reason::RequestIdReused));
+        assert_eq!(
+            world.replay("r1", "quota.test:1:7:43:0", "mended").await,
+            Some(Reason::RequestIdReused)
+        );
+        assert_eq!(
+            world.replay("r1", MESSAGE, "another").await,
+            Some(Reason::RequestIdReused)
+        );
         assert_eq!(world.replay("r2", MESSAGE, "mended").await, None);
-        assert_eq!(world.waiting().await, [(false,)], "another call is a call of its own");
+        assert_eq!(
+            world.waiting().await,
+            [(false,)],
+            "another call is a call of its own"
+        );
     }
 
     #[tokio::test]
@@ -208,17 +291,28 @@ mod tests {
         let database = TestDatabase::create().await.unwrap();
         let world = World::start(&database).await;
         world.digest().await;
-        assert_eq!(world.replay("r1", MESSAGE, "").await, Some(Reason::MessageNotFound));
-        assert_eq!(world.replay("", MESSAGE, "").await, Some(Reason::MessageNotFound));
+        assert_eq!(
+            world.replay("r1", MESSAGE, "").await,
+            Some(Reason::MessageNotFound)
+        );
+        assert_eq!(
+            world.replay("", MESSAGE, "").await,
+            Some(Reason::MessageNotFound)
+        );
         world.set_aside().await;
         assert_eq!(world.replay("r1", MESSAGE, "").await, None);
-        assert_eq!(world.replay("", MESSAGE, "").await, None, "without a name each call counts");
+        assert_eq!(
+            world.replay("", MESSAGE, "").await,
+            None,
+            "without a name each call counts"
+        );
     }
 
     #[test]
     fn fail_times_narrow_each_other_down() {
         let within = |filter: &str| {
-            let (from, until) = answer::within(&filter::parse(filter, &FIELDS).unwrap(), "fail_time")?;
+            let (from, until) =
+                answer::within(&filter::parse(filter, &FIELDS).unwrap(), "fail_time")?;
             Ok::<_, Error>((from.unix_us(), until.unix_us()))
         };
         let second = 1_767_225_600_000_000;
@@ -228,7 +322,10 @@ mod tests {
         let edges = "fail_time > 2026-01-01T00:00:00Z AND fail_time <= 2026-01-01T00:00:01Z";
         assert_eq!(within(edges).unwrap(), (second + 1, second + 1_000_001));
         assert!(
-            within("fail_time = 2026-01-01T00:00:00Z").unwrap_err().to_string().contains("<, <=, > and >=")
+            within("fail_time = 2026-01-01T00:00:00Z")
+                .unwrap_err()
+                .to_string()
+                .contains("<, <=, > and >=")
         );
     }
 
@@ -236,8 +333,22 @@ mod tests {
     fn an_id_names_subscription_and_place() {
         let (of, version) = parse("quota.usage:1:7:42:0").unwrap();
         assert_eq!((of.name.as_str(), of.topic), ("quota.usage", Topic::Runs));
-        assert_eq!(version, Version { shard: 7, position: 42, place: 0 });
-        for bad in ["", "x", "q:9:7:42:0", "q:1:7:42", "q:1:7:42:0:1", "q:1:a:42:0"] {
+        assert_eq!(
+            version,
+            Version {
+                shard: 7,
+                position: 42,
+                place: 0
+            }
+        );
+        for bad in [
+            "",
+            "x",
+            "q:9:7:42:0",
+            "q:1:7:42",
+            "q:1:7:42:0:1",
+            "q:1:a:42:0",
+        ] {
             assert!(parse(bad).is_none(), "{bad}");
         }
     }

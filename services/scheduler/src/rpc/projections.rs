@@ -48,7 +48,10 @@ pub(super) async fn list_projections(
 ) -> Result<v1::ListProjectionsResponse, Error> {
     let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = ["projections"];
-    let after = scheduler.tokens.read(&list, &asked.page_token)?.unwrap_or_default();
+    let after = scheduler
+        .tokens
+        .read(&list, &asked.page_token)?
+        .unwrap_or_default();
     let rows: Vec<(i16, i64, i64, Option<String>, i64)> = scheduler
         .store
         .loops()
@@ -63,10 +66,17 @@ pub(super) async fn list_projections(
             watermark: watermark.unsigned_abs(),
             holder: holder.unwrap_or_default(),
             epoch: epoch.unsigned_abs(),
-            fault: if scheduler.shards.is_unreadable(shard) { UNREADABLE.to_owned() } else { String::new() },
+            fault: if scheduler.shards.is_unreadable(shard) {
+                UNREADABLE.to_owned()
+            } else {
+                String::new()
+            },
         })
         .collect();
-    let mut names = Projection::ALL.map(Projection::name).into_iter().filter(|name| **name > *after);
+    let mut names = Projection::ALL
+        .map(Projection::name)
+        .into_iter()
+        .filter(|name| **name > *after);
     let page: Vec<&str> = names.by_ref().take(size).collect();
     let next = page.last().filter(|_| names.next().is_some());
     let next_page_token = next.map_or_else(String::new, |last| scheduler.tokens.write(&list, last));
@@ -76,7 +86,11 @@ pub(super) async fn list_projections(
         shards: shards.clone(),
         ..Default::default()
     };
-    Ok(v1::ListProjectionsResponse { projections: page.into_iter().map(show).collect(), next_page_token })
+    Ok(v1::ListProjectionsResponse {
+        projections: page.into_iter().map(show).collect(),
+        next_page_token,
+    })
 }
 
-const UNREADABLE: &str = "it holds an event that this version does not know; a newer one must take it";
+const UNREADABLE: &str =
+    "it holds an event that this version does not know; a newer one must take it";

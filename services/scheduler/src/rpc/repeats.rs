@@ -30,8 +30,14 @@ pub(super) async fn first(
         return Ok(None);
     }
     let key = IdempotencyKey::run_control_by(request_id);
-    let found = scheduler.store.reader().by_key(tenant, workspace, key.as_str()).await;
-    let Some(event) = found.map_err(answer::store)? else { return Ok(None) };
+    let found = scheduler
+        .store
+        .reader()
+        .by_key(tenant, workspace, key.as_str())
+        .await;
+    let Some(event) = found.map_err(answer::store)? else {
+        return Ok(None);
+    };
     match wire::body_of(&event.payload) {
         Ok((body, _)) if says_the_same(&body) => Ok(Some(wire::ulid(event.event_id))),
         _ => {

@@ -25,14 +25,23 @@ pub(super) async fn report_attempts(
 ) -> Result<v1::ReportAttemptsResponse, Error> {
     if asked.reports.len() > REPORTS_MAX {
         let count = asked.reports.len();
-        return Err(Error::bad_field("reports", format!("has {count} entries; {REPORTS_MAX} are allowed")));
+        return Err(Error::bad_field(
+            "reports",
+            format!("has {count} entries; {REPORTS_MAX} are allowed"),
+        ));
     }
-    let judged: Vec<Result<Ask, v1::AttemptVerdict>> =
-        asked.reports.into_iter().map(|report| ask(report).map_err(|why| *why)).collect();
+    let judged: Vec<Result<Ask, v1::AttemptVerdict>> = asked
+        .reports
+        .into_iter()
+        .map(|report| ask(report).map_err(|why| *why))
+        .collect();
     let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
     for (index, ask) in judged.iter().enumerate() {
         if let Ok(ask) = ask {
-            by_shard.entry(ask.run_id().shard()).or_default().push((index, ask.clone()));
+            by_shard
+                .entry(ask.run_id().shard())
+                .or_default()
+                .push((index, ask.clone()));
         }
     }
     let submitted = by_shard.into_iter().map(|(shard, asks)| async move {
@@ -40,13 +49,16 @@ pub(super) async fn report_attempts(
         (indexes, scheduler.shards.submit(shard, asks).await)
     });
     let lost = || refused(Reason::Internal, "the shard gave no answer");
-    let mut verdicts: Vec<v1::AttemptVerdict> =
-        judged.into_iter().map(|ask| ask.map_or_else(|refusal| refusal, |_| lost())).collect();
+    let mut verdicts: Vec<v1::AttemptVerdict> = judged
+        .into_iter()
+        .map(|ask| ask.map_or_else(|refusal| refusal, |_| lost()))
+        .collect();
     for (indexes, done) in futures::future::join_all(submitted).await {
         match done {
-            Ok(done) => {
-                indexes.into_iter().zip(done).for_each(|(index, done)| verdicts[index] = verdict(done))
-            }
+            Ok(done) => indexes
+                .into_iter()
+                .zip(done)
+                .for_each(|(index, done)| verdicts[index] = verdict(done)),
             Err(error) => {
                 let told = route::not_done(&error);
                 indexes
@@ -60,8 +72,14 @@ pub(super) async fn report_attempts(
 
 fn ask(report: v1::AttemptReport) -> Result<Ask, Box<v1::AttemptVerdict>> {
     let bad = |what: &str| Box::new(refused(Reason::InvalidField, what));
-    let event_id: Ulid = report.event_id.parse().map_err(|_| bad("event_id is no ULID"))?;
-    let attempt = |text: &str| text.parse::<AttemptId>().map_err(|_| bad("attempt_id is malformed"));
+    let event_id: Ulid = report
+        .event_id
+        .parse()
+        .map_err(|_| bad("event_id is no ULID"))?;
+    let attempt = |text: &str| {
+        text.parse::<AttemptId>()
+            .map_err(|_| bad("attempt_id is malformed"))
+    };
     let (run_id, key, body) = match report.report.ok_or_else(|| bad("report is missing"))? {
         Report::Started(started) => {
             let key = IdempotencyKey::task_started(&attempt(&started.attempt_id)?);
@@ -93,7 +111,9 @@ fn verdict(done: Done) -> v1::AttemptVerdict {
         DoneAs::Core(Verdict::Folded) => accepted(v1::Acceptance::Folded),
         DoneAs::Core(Verdict::Duplicate) => accepted(v1::Acceptance::Duplicate),
         DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
-        DoneAs::Core(Verdict::Refused(refusal)) => refused(route::reason(&refusal), &refusal.to_string()),
+        DoneAs::Core(Verdict::Refused(refusal)) => {
+            refused(route::reason(&refusal), &refusal.to_string())
+        }
         DoneAs::RunUnknown => refused(Reason::AttemptUnknown, "the attempt's run is not known"),
         // Who hears this records it: a rebuild that can fold the run will find the outcome.
         DoneAs::SetAside => refused(Reason::NotReady, route::SET_ASIDE),

@@ -30,11 +30,20 @@ pub(super) async fn resolve_quarantine(
         v1::QuarantineDecision::Approve => MaterializationState::Promoted,
         v1::QuarantineDecision::Reject => MaterializationState::Rejected,
         v1::QuarantineDecision::Unspecified => {
-            return Err(Error::bad_field("decision", "is not given; say APPROVE or REJECT"));
+            return Err(Error::bad_field(
+                "decision",
+                "is not given; say APPROVE or REJECT",
+            ));
         }
     };
-    let id: AttemptId = asked.materialization_id.parse().map_err(|_| not_found(&asked))?;
-    let actor = v1::Actor { principal: caller.principal.clone(), comment: asked.comment.clone() };
+    let id: AttemptId = asked
+        .materialization_id
+        .parse()
+        .map_err(|_| not_found(&asked))?;
+    let actor = v1::Actor {
+        principal: caller.principal.clone(),
+        comment: asked.comment.clone(),
+    };
     for _ in 0..RACES_MAX {
         let target = Target::find(scheduler, &asked, id).await?;
         if target.is_resolved_as(decided) {
@@ -50,13 +59,17 @@ pub(super) async fn resolve_quarantine(
             (_, reason) => return Err(Error::new(reason, applied.message)),
         }
     }
-    Err(Error::new(Reason::VersionConflict, "others keep changing this version; read it and try again"))
+    Err(Error::new(
+        Reason::VersionConflict,
+        "others keep changing this version; read it and try again",
+    ))
 }
 
 fn not_found(asked: &v1::ResolveQuarantineRequest) -> Error {
     let id = &asked.materialization_id;
-    let told =
-        format!("there is no version {id} in this workspace; ListMaterializations names those there are");
+    let told = format!(
+        "there is no version {id} in this workspace; ListMaterializations names those there are"
+    );
     Error::new(Reason::MaterializationNotFound, told).with("materialization_id", id)
 }
 
@@ -73,10 +86,18 @@ impl Target {
             .bind(&asked.tenant)
             .bind(&asked.workspace)
             .bind(Uuid::from_bytes(*id.as_bytes()));
-        let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+        let mut tx = scheduler
+            .store
+            .requests()
+            .begin(&asked.tenant)
+            .await
+            .map_err(answer::store)?;
         let rows: Vec<Row> = tx.all(select).await.map_err(answer::store)?;
         tx.commit().await.map_err(answer::store)?;
-        rows.into_iter().next().map(Target).ok_or_else(|| not_found(asked))
+        rows.into_iter()
+            .next()
+            .map(Target)
+            .ok_or_else(|| not_found(asked))
     }
 
     /// Counts changes, from 1.
@@ -102,12 +123,18 @@ impl Target {
                 asked.expected_version,
                 self.version()
             );
-            return Err(Error::new(Reason::VersionConflict, told).with("version", self.version().to_string()));
+            return Err(Error::new(Reason::VersionConflict, told)
+                .with("version", self.version().to_string()));
         }
         Ok(())
     }
 
-    fn event(&self, asked: &v1::ResolveQuarantineRequest, id: AttemptId, actor: v1::Actor) -> Arc<RunEvent> {
+    fn event(
+        &self,
+        asked: &v1::ResolveQuarantineRequest,
+        id: AttemptId,
+        actor: v1::Actor,
+    ) -> Arc<RunEvent> {
         let run_id = RunId::from_bytes(self.0.9.into_bytes());
         let version = self.version() + 1;
         let output: v1::Output = prost::Message::decode(self.0.8.as_slice()).unwrap_or_default();
@@ -124,7 +151,9 @@ impl Target {
             tenant: asked.tenant.clone(),
             run_id,
             event_id: event_id(),
-            idempotency_key: IdempotencyKey::quarantine_resolved(&id, version).as_str().to_owned(),
+            idempotency_key: IdempotencyKey::quarantine_resolved(&id, version)
+                .as_str()
+                .to_owned(),
             body,
             trace: None,
         })

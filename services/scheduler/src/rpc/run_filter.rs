@@ -7,8 +7,15 @@ use servo_proto::v1;
 use super::answer;
 use crate::wire;
 
-const FIELDS: [&str; 7] =
-    ["state", "run_key", "labels.*", "trigger", "deployment_id", "create_time", "end_time"];
+const FIELDS: [&str; 7] = [
+    "state",
+    "run_key",
+    "labels.*",
+    "trigger",
+    "deployment_id",
+    "create_time",
+    "end_time",
+];
 
 /// How runs come to be, by the names that a filter uses.
 const TRIGGERS: [&str; 5] = ["manual", "schedule", "sensor", "backfill", "condition"];
@@ -40,7 +47,11 @@ type Nanos = i128;
 impl Wanted {
     pub(super) fn parse(filter: &str) -> Result<Wanted, Error> {
         let terms = filter::parse(filter, &FIELDS)?;
-        terms.iter().map(Condition::of).collect::<Result<_, _>>().map(Wanted)
+        terms
+            .iter()
+            .map(Condition::of)
+            .collect::<Result<_, _>>()
+            .map(Wanted)
     }
 
     pub(super) fn is_all(&self) -> bool {
@@ -49,10 +60,14 @@ impl Wanted {
 
     /// The only states it wants, if it names one, so that the store leaves out the others.
     pub(super) fn states(&self) -> Option<Vec<i16>> {
-        self.0.iter().find_map(|condition| match (&condition.field, condition.operator) {
-            (Field::State(state), Operator::Is) => Some(vec![i16::try_from(*state).unwrap_or(0)]),
-            _ => None,
-        })
+        self.0
+            .iter()
+            .find_map(|condition| match (&condition.field, condition.operator) {
+                (Field::State(state), Operator::Is) => {
+                    Some(vec![i16::try_from(*state).unwrap_or(0)])
+                }
+                _ => None,
+            })
     }
 
     pub(super) fn fits(&self, run: &v1::Run) -> bool {
@@ -64,13 +79,20 @@ impl Condition {
     fn of(term: &Term) -> Result<Condition, Error> {
         let text = || term.value.clone();
         let field = match term.field.as_str() {
-            "state" => Field::State(answer::named(v1::RunState::from_str_name, "RUN_STATE_", term)?),
+            "state" => Field::State(answer::named(
+                v1::RunState::from_str_name,
+                "RUN_STATE_",
+                term,
+            )?),
             "run_key" => Field::Key(text()),
             "labels" => Field::Label(term.key.clone().unwrap_or_default(), text()),
             "trigger" if TRIGGERS.contains(&term.value.as_str()) => Field::Trigger(text()),
             "trigger" => {
                 let known = TRIGGERS.join(", ");
-                return Err(bad_filter(&format!("`{}` is no trigger; there are {known}", term.value)));
+                return Err(bad_filter(&format!(
+                    "`{}` is no trigger; there are {known}",
+                    term.value
+                )));
             }
             "deployment_id" => Field::Deployment(text()),
             "create_time" => Field::Created(term.time()?),
@@ -79,13 +101,17 @@ impl Condition {
         if !matches!(field, Field::Created(_) | Field::Ended(_)) {
             term.is_equality()?;
         }
-        Ok(Condition { field, operator: term.operator })
+        Ok(Condition {
+            field,
+            operator: term.operator,
+        })
     }
 
     fn fits(&self, run: &v1::Run) -> bool {
         let holds = |left: &str, right: &str| self.operator.holds(left, right);
         let at = |time: Option<prost_types::Timestamp>, than: Nanos| {
-            let nanos = time.map(|time| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos));
+            let nanos =
+                time.map(|time| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos));
             nanos.is_some_and(|nanos| self.operator.holds(nanos, than))
         };
         match &self.field {
@@ -93,7 +119,12 @@ impl Condition {
             Field::Key(key) => holds(&run.run_key, key),
             Field::Label(key, value) => {
                 let labels = run.spec.as_ref().map(|spec| &spec.labels);
-                holds(labels.and_then(|labels| labels.get(key)).map_or("", String::as_str), value)
+                holds(
+                    labels
+                        .and_then(|labels| labels.get(key))
+                        .map_or("", String::as_str),
+                    value,
+                )
             }
             Field::Trigger(name) => holds(wire::trigger_type(run.trigger.as_ref()).name(), name),
             Field::Deployment(id) => holds(&run.deployment_id, id),
@@ -112,8 +143,14 @@ mod tests {
         v1::Run {
             run_key: "nightly".to_owned(),
             state: v1::RunState::Failed.into(),
-            spec: Some(v1::RunSpec { labels, ..Default::default() }),
-            create_time: Some(prost_types::Timestamp { seconds: 1_767_225_600, nanos: 0 }),
+            spec: Some(v1::RunSpec {
+                labels,
+                ..Default::default()
+            }),
+            create_time: Some(prost_types::Timestamp {
+                seconds: 1_767_225_600,
+                nanos: 0,
+            }),
             ..Default::default()
         }
     }
@@ -122,12 +159,23 @@ mod tests {
     fn a_run_fits_when_every_term_holds() {
         let fits = |filter: &str| Wanted::parse(filter).unwrap().fits(&run());
         assert!(fits(""));
-        assert!(fits("state = FAILED AND run_key = nightly AND labels.team = core"));
-        assert!(fits("state = run_state_failed AND trigger = manual AND labels.owner != me"));
-        assert!(!fits("state != FAILED") && !fits("labels.team = other") && !fits("trigger = sensor"));
-        assert!(fits("create_time >= 2026-01-01T00:00:00Z AND create_time < \"2026-01-01T00:00:01Z\""));
+        assert!(fits(
+            "state = FAILED AND run_key = nightly AND labels.team = core"
+        ));
+        assert!(fits(
+            "state = run_state_failed AND trigger = manual AND labels.owner != me"
+        ));
+        assert!(
+            !fits("state != FAILED") && !fits("labels.team = other") && !fits("trigger = sensor")
+        );
+        assert!(fits(
+            "create_time >= 2026-01-01T00:00:00Z AND create_time < \"2026-01-01T00:00:01Z\""
+        ));
         assert!(!fits("create_time > 2026-01-01T00:00:00Z"));
-        assert!(!fits("end_time > 2020-01-01T00:00:00Z"), "what has not ended has no such time");
+        assert!(
+            !fits("end_time > 2020-01-01T00:00:00Z"),
+            "what has not ended has no such time"
+        );
     }
 
     #[test]
@@ -136,7 +184,10 @@ mod tests {
         assert!(fault("state = DONE").contains("`DONE` is no state"));
         assert!(fault("state > FAILED").contains("`state` takes = and != only"));
         assert!(fault("create_time > yesterday").contains("`yesterday` is no time"));
-        assert!(fault("trigger = cron").contains("there are manual, schedule, sensor, backfill, condition"));
+        assert!(
+            fault("trigger = cron")
+                .contains("there are manual, schedule, sensor, backfill, condition")
+        );
         assert!(fault("owner = me").contains("`owner` cannot be filtered by"));
     }
 }

@@ -27,16 +27,20 @@ pub(super) async fn of_run(
     }
     let Some(limits) = scheduler.limits_of(&tenant) else {
         return Ok(waits(
-            "the limits of the tenant are not known yet; the quota service has not answered".to_owned(),
+            "the limits of the tenant are not known yet; the quota service has not answered"
+                .to_owned(),
         ));
     };
-    let Some(max) = limits.max_concurrent_runs else { return Ok(explain::of_run(state)) };
+    let Some(max) = limits.max_concurrent_runs else {
+        return Ok(explain::of_run(state));
+    };
     let count = query(include_str!("../store/places.sql"))
         .bind(tenant.as_str())
         .bind(all_shards())
         .bind(row.run_number)
         .bind(HOLDERS_MAX);
-    let (under_way, before, holders): (i64, i64, Vec<Uuid>) = tx.one(count).await.map_err(answer::store)?;
+    let (under_way, before, holders): (i64, i64, Vec<Uuid>) =
+        tx.one(count).await.map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
     if under_way + before < i64::from(max) {
         return Ok(explain::of_run(state));
@@ -52,9 +56,18 @@ pub(super) async fn of_run(
          when they have ended, or when the limit is raised"
     );
     let used = u64::try_from(under_way).unwrap_or(0);
-    Ok(v1::Explanation { blockers, limit: max.into(), used, ..waits(message) })
+    Ok(v1::Explanation {
+        blockers,
+        limit: max.into(),
+        used,
+        ..waits(message)
+    })
 }
 
 fn waits(message: String) -> v1::Explanation {
-    v1::Explanation { reason: v1::WaitReason::RunLimit.into(), message, ..Default::default() }
+    v1::Explanation {
+        reason: v1::WaitReason::RunLimit.into(),
+        message,
+        ..Default::default()
+    }
 }

@@ -46,12 +46,22 @@ pub(super) async fn show(
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    let mut tx = scheduler.store.requests().begin(tenant).await.map_err(answer::store)?;
+    let mut tx = scheduler
+        .store
+        .requests()
+        .begin(tenant)
+        .await
+        .map_err(answer::store)?;
     let known = known(&mut tx, tenant, workspace, &named).await?;
     tx.commit().await.map_err(answer::store)?;
     let partition = |named: Named| {
         let place = (named.asset_key, named.partition_key);
-        partition(&place, known.get(&place), live.contains(&place), named.staleness)
+        partition(
+            &place,
+            known.get(&place),
+            live.contains(&place),
+            named.staleness,
+        )
     };
     Ok(named.into_iter().map(partition).collect())
 }
@@ -65,10 +75,23 @@ async fn known(
     let select = query(include_str!("../store/partitions_of.sql"))
         .bind(tenant)
         .bind(workspace)
-        .bind(named.iter().map(|named| named.asset_key.as_str()).collect::<Vec<_>>())
-        .bind(named.iter().map(|named| named.partition_key.as_str()).collect::<Vec<_>>());
+        .bind(
+            named
+                .iter()
+                .map(|named| named.asset_key.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            named
+                .iter()
+                .map(|named| named.partition_key.as_str())
+                .collect::<Vec<_>>(),
+        );
     let rows: Vec<Row> = tx.all(select).await.map_err(answer::store)?;
-    Ok(rows.into_iter().map(|row| ((row.0.clone(), row.1.clone()), row)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| ((row.0.clone(), row.1.clone()), row))
+        .collect())
 }
 
 fn partition(
@@ -83,13 +106,34 @@ fn partition(
         ..Default::default()
     };
     let Some(row) = row else {
-        let state = if is_live { v1::PartitionState::InProgress } else { v1::PartitionState::Missing };
-        return v1::Partition { state: state.into(), ..bare };
+        let state = if is_live {
+            v1::PartitionState::InProgress
+        } else {
+            v1::PartitionState::Missing
+        };
+        return v1::Partition {
+            state: state.into(),
+            ..bare
+        };
     };
-    let (.., attempt, attempted_at, attempt_state, version, made_at, code, attempted_by, made_by, _) = row;
+    let (
+        ..,
+        attempt,
+        attempted_at,
+        attempt_state,
+        version,
+        made_at,
+        code,
+        attempted_by,
+        made_by,
+        _,
+    ) = row;
     let attempt_id = |id: &Uuid| AttemptId::from_bytes(*id.as_bytes()).to_string();
-    let run_id =
-        |id: &Option<Uuid>| id.map_or_else(String::new, |id| RunId::from_bytes(*id.as_bytes()).to_string());
+    let run_id = |id: &Option<Uuid>| {
+        id.map_or_else(String::new, |id| {
+            RunId::from_bytes(*id.as_bytes()).to_string()
+        })
+    };
     v1::Partition {
         state: state(row, is_live, !stale.causes.is_empty()).into(),
         materialization_id: version.as_ref().map(attempt_id).unwrap_or_default(),
@@ -111,7 +155,9 @@ fn state(row: &Row, is_live: bool, is_stale: bool) -> v1::PartitionState {
     match version {
         _ if is_live => v1::PartitionState::InProgress,
         _ if *attempt_state == TaskState::Failed.code() => v1::PartitionState::Failed,
-        _ if *newest == Some(MaterializationState::Quarantined.code()) => v1::PartitionState::Quarantined,
+        _ if *newest == Some(MaterializationState::Quarantined.code()) => {
+            v1::PartitionState::Quarantined
+        }
         None => v1::PartitionState::Missing,
         Some(_) if is_stale => v1::PartitionState::Stale,
         Some(_) => v1::PartitionState::UpToDate,

@@ -42,13 +42,17 @@ impl Call {
         answer::request_id(request_id)?;
         answer::comment(comment)?;
         let said: Vec<&str> = said.iter().copied().chain([comment]).collect();
-        let said = to_canonical(&said).map_err(|error| Error::bad_field("comment", error.to_string()))?;
+        let said =
+            to_canonical(&said).map_err(|error| Error::bad_field("comment", error.to_string()))?;
         Ok(Call {
             tenant: answer::tenant(tenant)?,
             workspace: answer::workspace(workspace)?,
             request_id: request_id.to_owned(),
             digest: Digest::of(said).to_string(),
-            actor: v1::Actor { principal: caller.principal.clone(), comment: comment.to_owned() },
+            actor: v1::Actor {
+                principal: caller.principal.clone(),
+                comment: comment.to_owned(),
+            },
         })
     }
 
@@ -88,9 +92,15 @@ pub(super) enum Started {
 }
 
 /// Plans it and has it begun.
-pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> Result<Started, Error> {
+pub(super) async fn start(
+    scheduler: &Scheduler,
+    call: &Call,
+    start: Start,
+) -> Result<Started, Error> {
     let limits = scheduler.limits_of(&call.tenant).unwrap_or_default();
-    limits.check_any().map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
+    limits
+        .check_any()
+        .map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
     let order = v1::PlanOrder {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
@@ -107,11 +117,20 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
     let stored = stored.map_err(|error| over_quota(call, error))?;
     let graph = graph(scheduler, call, &stored).await?;
     let tasks_count = graph.tasks.len();
-    let plan = NewPlan { event_id: event_id(), plan_fingerprint: stored.plan_fingerprint, graph };
+    let plan = NewPlan {
+        event_id: event_id(),
+        plan_fingerprint: stored.plan_fingerprint,
+        graph,
+    };
     let new = Arc::new(request(scheduler, call, start, Some(plan)));
     check_size(&new.asked)?;
-    let span = info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
-    let done = scheduler.route.submit_one(Ask::Run(new.clone())).instrument(span).await?;
+    let span =
+        info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
+    let done = scheduler
+        .route
+        .submit_one(Ask::Run(new.clone()))
+        .instrument(span)
+        .await?;
     match (done.applied.acceptance(), done.applied.refusal()) {
         (v1::Acceptance::Folded, _) => {
             let event_id = done.applied.event_id;
@@ -120,13 +139,21 @@ pub(super) async fn start(scheduler: &Scheduler, call: &Call, start: Start) -> R
                 (Some(standing), Some(_)) if standing.start_time.is_none() => {
                     wire::run_as_it_stands(&new.asked, None, "", standing)
                 }
-                (Some(standing), Some(plan)) => {
-                    wire::run_as_it_stands(&new.asked, Some(&plan.graph), &plan.plan_fingerprint, standing)
-                }
+                (Some(standing), Some(plan)) => wire::run_as_it_stands(
+                    &new.asked,
+                    Some(&plan.graph),
+                    &plan.plan_fingerprint,
+                    standing,
+                ),
                 // An older version does not say how it stands.
-                _ => get_run::find(scheduler, &new.tenant, &new.workspace, &new.asked.run_id).await?,
+                _ => {
+                    get_run::find(scheduler, &new.tenant, &new.workspace, &new.asked.run_id).await?
+                }
             };
-            Ok(Started::Run { run: Box::new(run), event_id })
+            Ok(Started::Run {
+                run: Box::new(run),
+                event_id,
+            })
         }
         (v1::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
         (_, reason) => Err(over_quota(call, Error::new(reason, done.applied.message))),
@@ -155,11 +182,30 @@ fn over_quota(call: &Call, error: Error) -> Error {
 }
 
 /// The request as it is appended.
-pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Option<NewPlan>) -> NewRun {
-    let Start { key, fingerprint, spec, retry_of, .. } = start;
-    let run_id = scheduler.run_ids.derive(&call.tenant, &call.workspace, &key);
-    let max_duration_us = scheduler.limits_of(&call.tenant).unwrap_or_default().max_run_duration_us;
-    let manual = v1::ManualTrigger { request_id: call.request_id.clone(), body_digest: call.digest.clone() };
+pub(super) fn request(
+    scheduler: &Scheduler,
+    call: &Call,
+    start: Start,
+    plan: Option<NewPlan>,
+) -> NewRun {
+    let Start {
+        key,
+        fingerprint,
+        spec,
+        retry_of,
+        ..
+    } = start;
+    let run_id = scheduler
+        .run_ids
+        .derive(&call.tenant, &call.workspace, &key);
+    let max_duration_us = scheduler
+        .limits_of(&call.tenant)
+        .unwrap_or_default()
+        .max_run_duration_us;
+    let manual = v1::ManualTrigger {
+        request_id: call.request_id.clone(),
+        body_digest: call.digest.clone(),
+    };
     let asked = v1::RunRequested {
         run_id: run_id.to_string(),
         run_key: key.to_string(),
@@ -167,7 +213,9 @@ pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Op
         generation: key.generation(),
         retry_of,
         spec: Some(spec),
-        trigger: Some(v1::Trigger { source: Some(v1::trigger::Source::Manual(manual)) }),
+        trigger: Some(v1::Trigger {
+            source: Some(v1::trigger::Source::Manual(manual)),
+        }),
         requested_by: Some(call.actor.clone()),
         max_duration: Some(wire::duration(max_duration_us)),
         ..Default::default()
@@ -181,17 +229,29 @@ pub(super) fn request(scheduler: &Scheduler, call: &Call, start: Start, plan: Op
         fingerprint,
         asked,
         plan,
-        trace: current_trace()
-            .map(|trace| v1::TraceContext { traceparent: trace.to_string(), tracestate: String::new() }),
+        trace: current_trace().map(|trace| v1::TraceContext {
+            traceparent: trace.to_string(),
+            tracestate: String::new(),
+        }),
     }
 }
 
 /// The plan comes along unless it is large; then it lies where the planner stored it.
-async fn graph(scheduler: &Scheduler, call: &Call, stored: &v1::StoredPlan) -> Result<Arc<Graph>, Error> {
+async fn graph(
+    scheduler: &Scheduler,
+    call: &Call,
+    stored: &v1::StoredPlan,
+) -> Result<Arc<Graph>, Error> {
     let (tenant, workspace) = (call.tenant.as_str(), call.workspace.as_str());
-    let graph = scheduler.plans.of_stored(scheduler.store.loops(), tenant, workspace, stored).await;
+    let graph = scheduler
+        .plans
+        .of_stored(scheduler.store.loops(), tenant, workspace, stored)
+        .await;
     graph.map_err(|error| {
         tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read");
-        Error::new(Reason::NotReady, format!("plan {} cannot be read: {error}", stored.plan_id))
+        Error::new(
+            Reason::NotReady,
+            format!("plan {} cannot be read: {error}", stored.plan_id),
+        )
     })
 }

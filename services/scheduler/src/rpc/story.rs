@@ -66,12 +66,22 @@ fn tell(
     let mut story = Story::default();
     let mut replay = Replay::new(number, graph.cloned());
     for event in events {
-        let Some(step) = replay.fold(event)? else { continue };
+        let Some(step) = replay.fold(event)? else {
+            continue;
+        };
         let run_changes = step.changes.run_history.iter();
-        story.run.extend(run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)));
+        story.run.extend(
+            run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)),
+        );
         if let Some(slot) = about {
-            let own = step.changes.history.iter().filter(|change| change.slot == slot);
-            story.task.extend(own.map(|change| task_transition(change, &step.body, event)));
+            let own = step
+                .changes
+                .history
+                .iter()
+                .filter(|change| change.slot == slot);
+            story
+                .task
+                .extend(own.map(|change| task_transition(change, &step.body, event)));
             note_attempt(&mut story.attempts, slot, event, &step);
         }
     }
@@ -80,7 +90,10 @@ fn tell(
 
 fn run_transition(
     from: Option<servo_model::states::RunState>,
-    (to, reason): (servo_model::states::RunState, servo_model::states::TransitionReason),
+    (to, reason): (
+        servo_model::states::RunState,
+        servo_model::states::TransitionReason,
+    ),
     event: &Event,
 ) -> v1::RunTransition {
     v1::RunTransition {
@@ -108,9 +121,10 @@ fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> v1::TaskT
 /// What more there is to say: the error's sentence, why user code skipped, the principal.
 fn detail(body: &Body) -> String {
     match body {
-        Body::TaskFinished(finished) => {
-            finished.error.as_ref().map_or_else(|| finished.skip_reason.clone(), |e| e.message.clone())
-        }
+        Body::TaskFinished(finished) => finished
+            .error
+            .as_ref()
+            .map_or_else(|| finished.skip_reason.clone(), |e| e.message.clone()),
         Body::RunCancelRequested(cancel) => who(cancel.requested_by.as_ref()),
         Body::TaskForceCancelled(force) => who(force.requested_by.as_ref()),
         _ => String::new(),
@@ -123,7 +137,11 @@ fn who(actor: Option<&v1::Actor>) -> String {
 
 /// Builds the task's attempts from what was said about them.
 fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step: &Step) {
-    let Step { body, verdict, changes } = step;
+    let Step {
+        body,
+        verdict,
+        changes,
+    } = step;
     let at = Some(wire::timestamp(event.recorded_at.unix_us()));
     let own = |task: Option<v1::TaskRef>| task.map(wire::slot) == Some(slot);
     match body {
@@ -137,13 +155,19 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
             })
         }
         Body::TaskStarted(started) if own(started.task) => {
-            if let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == started.attempt_id) {
+            if let Some(attempt) = attempts
+                .iter_mut()
+                .find(|a| a.attempt_id == started.attempt_id)
+            {
                 attempt.session.clone_from(&started.session);
                 attempt.start_time = started.start_time.or(at);
             }
         }
         Body::TaskFinished(finished) if own(finished.task) => {
-            let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == finished.attempt_id) else {
+            let Some(attempt) = attempts
+                .iter_mut()
+                .find(|a| a.attempt_id == finished.attempt_id)
+            else {
                 return;
             };
             attempt.late = *verdict != Verdict::Folded;
@@ -159,14 +183,18 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
             attempt.reason = reason_of(changes, slot);
         }
         Body::TimerFired(fired) if own(fired.task) && *verdict == Verdict::Folded => {
-            if let Some(attempt) =
-                attempts.iter_mut().find(|a| a.attempt_id == fired.attempt_id && a.end_time.is_none())
+            if let Some(attempt) = attempts
+                .iter_mut()
+                .find(|a| a.attempt_id == fired.attempt_id && a.end_time.is_none())
             {
                 (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
             }
         }
         Body::TaskForceCancelled(force) if own(force.task) && *verdict == Verdict::Folded => {
-            if let Some(attempt) = attempts.iter_mut().find(|a| a.attempt_id == force.attempt_id) {
+            if let Some(attempt) = attempts
+                .iter_mut()
+                .find(|a| a.attempt_id == force.attempt_id)
+            {
                 (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
             }
         }

@@ -22,17 +22,25 @@ impl TaskNames {
         plan_id: Option<&[u8]>,
         (ordinal, item): (i32, i32),
     ) -> Result<Option<TaskKey>, Error> {
-        let Some(plan_id) = plan_id.and_then(|id| <[u8; 32]>::try_from(id).ok()) else { return Ok(None) };
+        let Some(plan_id) = plan_id.and_then(|id| <[u8; 32]>::try_from(id).ok()) else {
+            return Ok(None);
+        };
         let graph = match self.0.get(&plan_id) {
             Some(known) => known.clone(),
             None => {
-                let found = scheduler.plans.find(scheduler.store.loops(), tenant, workspace, plan_id).await;
+                let found = scheduler
+                    .plans
+                    .find(scheduler.store.loops(), tenant, workspace, plan_id)
+                    .await;
                 let found = found.map_err(answer::store)?;
                 self.0.insert(plan_id, found.clone());
                 found
             }
         };
-        let slot = Slot { ordinal: ordinal.unsigned_abs(), item: u32::try_from(item).ok() };
+        let slot = Slot {
+            ordinal: ordinal.unsigned_abs(),
+            item: u32::try_from(item).ok(),
+        };
         let graph = graph.filter(|graph| (slot.ordinal as usize) < graph.tasks.len());
         Ok(graph.map(|graph| wire::task_key(&graph, slot)))
     }

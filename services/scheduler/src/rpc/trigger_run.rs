@@ -38,7 +38,10 @@ pub(super) async fn trigger_run(
             return Ok(answer);
         }
     }
-    let message = format!("others keep starting runs under run_key `{}`; try again", wish.key);
+    let message = format!(
+        "others keep starting runs under run_key `{}`; try again",
+        wish.key
+    );
     Err(Error::new(Reason::VersionConflict, message))
 }
 
@@ -46,14 +49,22 @@ impl Wish {
     fn read(caller: &Caller, asked: v1::TriggerRunRequest) -> Result<Wish, Error> {
         let key = run_key(&asked)?;
         let policy = policy(&asked)?;
-        let spec = asked.spec.ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
+        let spec = asked
+            .spec
+            .ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
         let fingerprint = request_fingerprint(&spec)
             .map_err(|error| Error::bad_field("spec", format!("has no canonical form: {error}")))?;
         let (policy_name, print) = (asked.run_key_policy.to_string(), fingerprint.to_string());
         let said = ["TriggerRun", &asked.run_key, &policy_name, &print];
         let scope = (asked.tenant.as_str(), asked.workspace.as_str());
         let call = Call::new(caller, scope, &asked.request_id, &asked.comment, &said)?;
-        Ok(Wish { call, key, policy, spec, fingerprint })
+        Ok(Wish {
+            call,
+            key,
+            policy,
+            spec,
+            fingerprint,
+        })
     }
 
     /// The answer, or nothing when somebody else was faster and the key must be looked at anew.
@@ -64,7 +75,9 @@ impl Wish {
             return self.existing(scheduler, &run).await.map(Some);
         }
         let Some(first) = found.by_id else {
-            return self.begin(scheduler, self.key.clone(), None, self.everything()).await;
+            return self
+                .begin(scheduler, self.key.clone(), None, self.everything())
+                .await;
         };
         let newest = generations::newest(scheduler, &self.call, first).await?;
         let same = newest.asked.request_fingerprint == self.fingerprint.to_string();
@@ -73,7 +86,14 @@ impl Wish {
             Decision::Conflict => return Err(self.conflict(scheduler, &newest, same).await?),
             Decision::Repeat => self.everything(),
             Decision::Retry => {
-                retry_run::order(scheduler, &self.call, &newest, &Scope::Failed, self.spec.clone()).await?
+                retry_run::order(
+                    scheduler,
+                    &self.call,
+                    &newest,
+                    &Scope::Failed,
+                    self.spec.clone(),
+                )
+                .await?
             }
         };
         let key = generations::next(&newest)?;
@@ -81,7 +101,12 @@ impl Wish {
     }
 
     fn wanted(&self, scheduler: &Scheduler) -> Wanted {
-        let Call { tenant, workspace, request_id, .. } = &self.call;
+        let Call {
+            tenant,
+            workspace,
+            request_id,
+            ..
+        } = &self.call;
         Wanted {
             run_id: scheduler.run_ids.derive(tenant, workspace, &self.key),
             tenant: tenant.to_string(),
@@ -91,12 +116,21 @@ impl Wish {
     }
 
     fn everything(&self) -> v1::PlanOrder {
-        v1::PlanOrder { spec: Some(self.spec.clone()), ..Default::default() }
+        v1::PlanOrder {
+            spec: Some(self.spec.clone()),
+            ..Default::default()
+        }
     }
 
     fn start(&self, key: RunKey, before: Option<&KnownRun>, order: v1::PlanOrder) -> Start {
         let retry_of = before.map_or_else(String::new, |run| run.run_id.to_string());
-        Start { key, fingerprint: self.fingerprint, spec: self.spec.clone(), order, retry_of }
+        Start {
+            key,
+            fingerprint: self.fingerprint,
+            spec: self.spec.clone(),
+            order,
+            retry_of,
+        }
     }
 
     async fn begin(
@@ -116,19 +150,42 @@ impl Wish {
         }
     }
 
-    async fn existing(&self, scheduler: &Scheduler, run: &KnownRun) -> Result<v1::TriggerRunResponse, Error> {
-        let Call { tenant, workspace, .. } = &self.call;
-        let stored = get_run::find(scheduler, tenant.as_str(), workspace.as_str(), &run.asked.run_id).await?;
+    async fn existing(
+        &self,
+        scheduler: &Scheduler,
+        run: &KnownRun,
+    ) -> Result<v1::TriggerRunResponse, Error> {
+        let Call {
+            tenant, workspace, ..
+        } = &self.call;
+        let stored = get_run::find(
+            scheduler,
+            tenant.as_str(),
+            workspace.as_str(),
+            &run.asked.run_id,
+        )
+        .await?;
         let accepted_event_id = crate::wire::ulid(run.event_id);
-        Ok(v1::TriggerRunResponse { run: Some(stored), existing: true, accepted_event_id })
+        Ok(v1::TriggerRunResponse {
+            run: Some(stored),
+            existing: true,
+            accepted_event_id,
+        })
     }
 
     /// Records a request that is another one than the run's, and answers what the caller is told.
-    async fn conflict(&self, scheduler: &Scheduler, run: &KnownRun, same: bool) -> Result<Error, Error> {
+    async fn conflict(
+        &self,
+        scheduler: &Scheduler,
+        run: &KnownRun,
+        same: bool,
+    ) -> Result<Error, Error> {
         let key = &self.key;
         if same {
-            let message =
-                format!("run_key `{key}` stands for run {} already; choose another key", run.run_id);
+            let message = format!(
+                "run_key `{key}` stands for run {} already; choose another key",
+                run.run_id
+            );
             return Ok(refusal(message, run).with("fields", ""));
         }
         if !self.is_recorded(scheduler, run).await? {
@@ -151,13 +208,22 @@ impl Wish {
             .bind(Uuid::from_bytes(*run.run_id.as_bytes()))
             .bind(self.fingerprint.digest().as_bytes().as_slice())
             .bind(self.call.tenant.as_str());
-        let recorded: Vec<(Uuid,)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+        let recorded: Vec<(Uuid,)> = scheduler
+            .store
+            .loops()
+            .all(select)
+            .await
+            .map_err(answer::store)?;
         Ok(!recorded.is_empty())
     }
 
     async fn record(&self, scheduler: &Scheduler, run: &KnownRun) -> Result<(), Error> {
-        let new =
-            request(scheduler, &self.call, self.start(generations::key(run)?, None, self.everything()), None);
+        let new = request(
+            scheduler,
+            &self.call,
+            self.start(generations::key(run)?, None, self.everything()),
+            None,
+        );
         match scheduler.route.submit_one(Ask::Run(new.into())).await {
             // Somebody with the same request was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => Ok(()),
@@ -168,9 +234,8 @@ impl Wish {
 
 fn run_key(asked: &v1::TriggerRunRequest) -> Result<RunKey, Error> {
     match (asked.run_key.is_empty(), asked.request_id.is_empty()) {
-        (false, _) => {
-            RunKey::chosen(&asked.run_key).map_err(|error| Error::bad_field("run_key", error.to_string()))
-        }
+        (false, _) => RunKey::chosen(&asked.run_key)
+            .map_err(|error| Error::bad_field("run_key", error.to_string())),
         (true, false) => RunKey::manual(&asked.request_id)
             .map_err(|error| Error::bad_field("request_id", error.to_string())),
         (true, true) => Err(Error::bad_field(
@@ -182,15 +247,22 @@ fn run_key(asked: &v1::TriggerRunRequest) -> Result<RunKey, Error> {
 
 fn policy(asked: &v1::TriggerRunRequest) -> Result<KeyPolicy, Error> {
     let unknown = |_| {
-        let told = format!("{} is no policy; leave it out for RETURN_EXISTING", asked.run_key_policy);
+        let told = format!(
+            "{} is no policy; leave it out for RETURN_EXISTING",
+            asked.run_key_policy
+        );
         Error::bad_field("run_key_policy", told)
     };
-    Ok(match v1::RunKeyPolicy::try_from(asked.run_key_policy).map_err(unknown)? {
-        v1::RunKeyPolicy::Unspecified | v1::RunKeyPolicy::ReturnExisting => KeyPolicy::ReturnExisting,
-        v1::RunKeyPolicy::Reject => KeyPolicy::Reject,
-        v1::RunKeyPolicy::RetryIfFailed => KeyPolicy::RetryIfFailed,
-        v1::RunKeyPolicy::Force => KeyPolicy::Force,
-    })
+    Ok(
+        match v1::RunKeyPolicy::try_from(asked.run_key_policy).map_err(unknown)? {
+            v1::RunKeyPolicy::Unspecified | v1::RunKeyPolicy::ReturnExisting => {
+                KeyPolicy::ReturnExisting
+            }
+            v1::RunKeyPolicy::Reject => KeyPolicy::Reject,
+            v1::RunKeyPolicy::RetryIfFailed => KeyPolicy::RetryIfFailed,
+            v1::RunKeyPolicy::Force => KeyPolicy::Force,
+        },
+    )
 }
 
 fn refusal(message: String, run: &KnownRun) -> Error {

@@ -40,17 +40,34 @@ pub(super) async fn verify_projection(
     scheduler: &Scheduler,
     asked: v1::VerifyProjectionRequest,
 ) -> Result<v1::VerifyProjectionResponse, Error> {
-    let known = Projection::ALL.into_iter().find(|projection| projection.name() == asked.projection);
+    let known = Projection::ALL
+        .into_iter()
+        .find(|projection| projection.name() == asked.projection);
     let projection = known.ok_or_else(|| unknown(&asked.projection))?;
     let sample = match asked.sample_size {
         0 => SAMPLE_DEFAULT,
         n if n <= SAMPLE_MAX => n,
-        n => return Err(Error::bad_field("sample_size", format!("is {n}; at most {SAMPLE_MAX}"))),
+        n => {
+            return Err(Error::bad_field(
+                "sample_size",
+                format!("is {n}; at most {SAMPLE_MAX}"),
+            ));
+        }
     };
     let shards = shards_of(&asked.shards)?;
-    let select = query(include_str!("../store/sample_runs.sql")).bind(&shards).bind(i64::from(sample));
-    let numbers: Vec<(i64,)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
-    let mut found = v1::VerifyProjectionResponse { equal: true, ..Default::default() };
+    let select = query(include_str!("../store/sample_runs.sql"))
+        .bind(&shards)
+        .bind(i64::from(sample));
+    let numbers: Vec<(i64,)> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
+    let mut found = v1::VerifyProjectionResponse {
+        equal: true,
+        ..Default::default()
+    };
     for (number,) in numbers {
         if let Some(both) = settled(scheduler, projection, number).await? {
             compare(projection, both, &mut found);
@@ -61,8 +78,11 @@ pub(super) async fn verify_projection(
 
 fn unknown(name: &str) -> Error {
     let names = Projection::ALL.map(Projection::name).join(", ");
-    Error::new(Reason::ProjectionNotFound, format!("there is no projection `{name}`; there are {names}"))
-        .with("projection", name)
+    Error::new(
+        Reason::ProjectionNotFound,
+        format!("there is no projection `{name}`; there are {names}"),
+    )
+    .with("projection", name)
 }
 
 fn shards_of(asked: &[u32]) -> Result<Vec<i16>, Error> {
@@ -70,7 +90,10 @@ fn shards_of(asked: &[u32]) -> Result<Vec<i16>, Error> {
     let shard = |shard: &u32| {
         let known = i16::try_from(*shard).ok().filter(|shard| *shard < count);
         known.ok_or_else(|| {
-            Error::bad_field("shards", format!("there is no shard {shard}; 0 to {}", count - 1))
+            Error::bad_field(
+                "shards",
+                format!("there is no shard {shard}; 0 to {}", count - 1),
+            )
         })
     };
     match asked.is_empty() {
@@ -80,18 +103,28 @@ fn shards_of(asked: &[u32]) -> Result<Vec<i16>, Error> {
 }
 
 /// What a run left in a table, both ways; none for one that keeps moving while it is read.
-async fn settled(scheduler: &Scheduler, projection: Projection, number: i64) -> Result<Option<Both>, Error> {
+async fn settled(
+    scheduler: &Scheduler,
+    projection: Projection,
+    number: i64,
+) -> Result<Option<Both>, Error> {
     let mut ended = None;
     for _ in 0..TRIES {
         let before = watermark(scheduler, number).await?;
-        let Some(row) = past::row(scheduler, number).await? else { break };
+        let Some(row) = past::row(scheduler, number).await? else {
+            break;
+        };
         // Its rows stand still on purpose.
         if row.set_aside.is_some() {
             break;
         }
-        let Some(past) = past::read(scheduler, &row, before).await? else { break };
+        let Some(past) = past::read(scheduler, &row, before).await? else {
+            break;
+        };
         let has_ended = row.ended_at.is_some() && past.run.ended_at.is_some();
-        let Some(both) = both_ways(scheduler, projection, row, &past).await? else { break };
+        let Some(both) = both_ways(scheduler, projection, row, &past).await? else {
+            break;
+        };
         if both.live == both.folded || watermark(scheduler, number).await? == before {
             return Ok(Some(both));
         }
@@ -104,7 +137,12 @@ async fn settled(scheduler: &Scheduler, projection: Projection, number: i64) -> 
 async fn watermark(scheduler: &Scheduler, run_number: i64) -> Result<i64, Error> {
     let (shard, _) = story::place(run_number);
     let select = query(include_str!("../store/watermark.sql")).bind(shard);
-    let marks: Vec<(i64,)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let marks: Vec<(i64,)> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
     Ok(marks.first().map_or(0, |(mark,)| *mark))
 }
 
@@ -119,13 +157,23 @@ async fn both_ways(
         Projection::Runs => runs::run_lines,
         Projection::Tasks => runs::task_lines,
         Projection::CheckResults => return data::check_results(scheduler, past).await.map(Some),
-        Projection::Materializations => return data::materializations(scheduler, past).await.map(Some),
+        Projection::Materializations => {
+            return data::materializations(scheduler, past).await.map(Some);
+        }
         Projection::Partitions => return partitions::both_ways(scheduler, past).await.map(Some),
-        Projection::RunKeyConflicts => return conflicts::both_ways(scheduler, past).await.map(Some),
+        Projection::RunKeyConflicts => {
+            return conflicts::both_ways(scheduler, past).await.map(Some);
+        }
     };
     let loops = scheduler.store.loops();
-    let live = restore(loops, &scheduler.plans, vec![row]).await.map_err(answer::store)?.pop();
-    Ok(live.map(|live| Both { live: lines(&live), folded: lines(&past.run) }))
+    let live = restore(loops, &scheduler.plans, vec![row])
+        .await
+        .map_err(answer::store)?
+        .pop();
+    Ok(live.map(|live| Both {
+        live: lines(&live),
+        folded: lines(&past.run),
+    }))
 }
 
 fn compare(projection: Projection, mut both: Both, found: &mut v1::VerifyProjectionResponse) {

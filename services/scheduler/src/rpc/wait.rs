@@ -27,14 +27,16 @@ pub(super) async fn for_event(scheduler: &Scheduler, event_id: &str) -> Result<(
         return Ok(());
     }
     let id = Ulid::from_string(event_id).map_err(|error| {
-        let told = format!("`{event_id}` is no event id ({error}); take accepted_event_id of an answer");
+        let told =
+            format!("`{event_id}` is no event id ({error}); take accepted_event_id of an answer");
         Error::bad_field("wait_for_event_id", told)
     })?;
     let until = Instant::now() + PATIENCE.min(time_left().unwrap_or(PATIENCE).mul_f64(0.9));
     while !is_folded(scheduler, id).await? {
         if Instant::now() + LOOK_AGAIN > until {
-            let told =
-                format!("event {event_id} is not folded yet; ask again, or read without waiting for it");
+            let told = format!(
+                "event {event_id} is not folded yet; ask again, or read without waiting for it"
+            );
             return Err(Error::new(Reason::WaitTimeout, told).with("event_id", event_id));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -43,11 +45,18 @@ pub(super) async fn for_event(scheduler: &Scheduler, event_id: &str) -> Result<(
 }
 
 async fn is_folded(scheduler: &Scheduler, id: Ulid) -> Result<bool, Error> {
-    let made_at = i64::try_from(id.timestamp_ms()).unwrap_or(i64::MAX / 2_000).saturating_mul(1_000);
+    let made_at = i64::try_from(id.timestamp_ms())
+        .unwrap_or(i64::MAX / 2_000)
+        .saturating_mul(1_000);
     let select = query(include_str!("../store/is_folded.sql"))
         .bind(Uuid::from_u128(id.into()))
         .bind(Timestamp::from_unix_us(made_at.saturating_sub(BEFORE_US)))
         .bind(Timestamp::from_unix_us(made_at.saturating_add(AFTER_US)));
-    let found: Vec<(bool,)> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let found: Vec<(bool,)> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
     Ok(found.first().is_some_and(|(folded,)| *folded))
 }

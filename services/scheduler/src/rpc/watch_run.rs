@@ -37,10 +37,16 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often a watch on which nothing happens says that it is there.
 const STILL_HERE: Duration = Duration::from_secs(15);
 
-pub(super) async fn watch_run(scheduler: &Scheduler, asked: v1::WatchRunRequest) -> Result<Watched, Error> {
+pub(super) async fn watch_run(
+    scheduler: &Scheduler,
+    asked: v1::WatchRunRequest,
+) -> Result<Watched, Error> {
     let run_id = answer::run_id(&asked.run_id)?;
     let mut watcher = Watcher::begin(scheduler.clone(), asked, run_id).await?;
-    let bells = [scheduler.shards.listen(run_id), listen_elsewhere(scheduler.route.clone(), run_id)];
+    let bells = [
+        scheduler.shards.listen(run_id),
+        listen_elsewhere(scheduler.route.clone(), run_id),
+    ];
     let (outbox, told) = mpsc::channel(MESSAGES_WAITING_MAX);
     tokio::spawn(async move {
         if let Err(error) = watcher.tell(bells, &outbox).await {
@@ -78,7 +84,12 @@ impl Watcher {
         asked: v1::WatchRunRequest,
         run_id: RunId,
     ) -> Result<Watcher, Error> {
-        let mut tx = scheduler.store.requests().begin(&asked.tenant).await.map_err(answer::store)?;
+        let mut tx = scheduler
+            .store
+            .requests()
+            .begin(&asked.tenant)
+            .await
+            .map_err(answer::store)?;
         let row = get_run::row(&mut tx, &asked.workspace, &run_id.to_string()).await?;
         let (_, started_at) = mark(&mut tx, &row).await?;
         tx.commit().await.map_err(answer::store)?;
@@ -86,8 +97,20 @@ impl Watcher {
             None => 0,
             Some(cursor) => resume_at(&cursor, started_at)?,
         };
-        let (replay, token) = (Replay::new(row.run_number, None), asked.resume_token.clone());
-        Ok(Watcher { scheduler, asked, row, replay, position: 0, started_at, known_until, token })
+        let (replay, token) = (
+            Replay::new(row.run_number, None),
+            asked.resume_token.clone(),
+        );
+        Ok(Watcher {
+            scheduler,
+            asked,
+            row,
+            replay,
+            position: 0,
+            started_at,
+            known_until,
+            token,
+        })
     }
 
     /// Until the run has ended, the caller is gone, or something fails.
@@ -101,7 +124,11 @@ impl Watcher {
             here.mark_unchanged();
             elsewhere.mark_unchanged();
             let news = self.look().await?;
-            let ended = self.replay.begun.as_ref().is_some_and(|begun| begun.run.ended_at.is_some());
+            let ended = self
+                .replay
+                .begun
+                .as_ref()
+                .is_some_and(|begun| begun.run.ended_at.is_some());
             let silent = said_at.is_some_and(|at| at.elapsed() < STILL_HERE);
             if news.run || !silent || ended {
                 for message in self.messages(news) {
@@ -127,7 +154,11 @@ impl Watcher {
     /// Folds what was folded since.
     async fn look(&mut self) -> Result<News, Error> {
         let store = self.scheduler.store.clone();
-        let mut tx = store.requests().begin(&self.asked.tenant).await.map_err(answer::store)?;
+        let mut tx = store
+            .requests()
+            .begin(&self.asked.tenant)
+            .await
+            .map_err(answer::store)?;
         let (watermark, started_at) = mark(&mut tx, &self.row).await?;
         if started_at != self.started_at {
             return Err(expired());
@@ -138,24 +169,34 @@ impl Watcher {
         if self.replay.graph.is_none() {
             self.row = get_run::row(&mut tx, &self.asked.workspace, &self.asked.run_id).await?;
             let (tenant, workspace) = (&self.asked.tenant, &self.asked.workspace);
-            self.replay.graph = get_run::graph(&self.scheduler, tenant, workspace, &self.row).await?;
+            self.replay.graph =
+                get_run::graph(&self.scheduler, tenant, workspace, &self.row).await?;
         }
         let events = story::events(&mut tx, &self.row, self.position, watermark).await?;
         tx.commit().await.map_err(answer::store)?;
         let mut news = News::default();
         for event in &events {
-            let step = self.replay.fold(event).map_err(|fault| Error::new(Reason::Internal, fault))?;
+            let step = self
+                .replay
+                .fold(event)
+                .map_err(|fault| Error::new(Reason::Internal, fault))?;
             if event.position <= self.known_until {
                 continue;
             }
             if let Some(step) = step {
                 news.run = true;
-                news.slots.extend(step.changes.created.iter().chain(&step.changes.changed));
+                news.slots
+                    .extend(step.changes.created.iter().chain(&step.changes.changed));
             }
             if self.asked.include_events {
                 let (shard, _) = story::place(self.row.run_number);
                 let graph = self.replay.graph.as_deref();
-                news.events.push(wire::event_record(servo_model::Stream::Execution, shard, event, graph));
+                news.events.push(wire::event_record(
+                    servo_model::Stream::Execution,
+                    shard,
+                    event,
+                    graph,
+                ));
             }
         }
         // Who begins without a token gets everything as it stands.
@@ -171,12 +212,26 @@ impl Watcher {
     fn messages(&mut self, news: News) -> Vec<v1::WatchRunResponse> {
         let now = self.token_now();
         let before = std::mem::replace(&mut self.token, now);
-        let Some(begun) = &self.replay.begun else { return Vec::new() };
-        let tasks: Vec<v1::Task> = news.slots.iter().filter_map(|slot| self.task(begun, *slot)).collect();
-        let parts = tasks.len().max(news.events.len()).div_ceil(ENTRIES_PER_MESSAGE_MAX).max(1);
+        let Some(begun) = &self.replay.begun else {
+            return Vec::new();
+        };
+        let tasks: Vec<v1::Task> = news
+            .slots
+            .iter()
+            .filter_map(|slot| self.task(begun, *slot))
+            .collect();
+        let parts = tasks
+            .len()
+            .max(news.events.len())
+            .div_ceil(ENTRIES_PER_MESSAGE_MAX)
+            .max(1);
         let (mut tasks, mut events) = (tasks.into_iter(), news.events.into_iter());
         let part = |last: bool| v1::WatchRunResponse {
-            resume_token: if last { self.token.clone() } else { before.clone() },
+            resume_token: if last {
+                self.token.clone()
+            } else {
+                before.clone()
+            },
             run: last.then(|| self.run(begun)),
             tasks: tasks.by_ref().take(ENTRIES_PER_MESSAGE_MAX).collect(),
             events: events.by_ref().take(ENTRIES_PER_MESSAGE_MAX).collect(),
@@ -186,7 +241,11 @@ impl Watcher {
     }
 
     fn run(&self, begun: &Begun) -> v1::Run {
-        let graph = self.replay.graph.as_deref().filter(|_| begun.run.graph.is_some());
+        let graph = self
+            .replay
+            .graph
+            .as_deref()
+            .filter(|_| begun.run.graph.is_some());
         let standing = wire::standing(&RunView::of(&begun.run));
         wire::run_as_it_stands(&begun.asked, graph, &begun.plan_fingerprint, standing)
     }
@@ -197,9 +256,17 @@ impl Watcher {
         let beside = Beside {
             error: begun.errors.get(&slot).map(Vec::as_slice),
             beat_at: None,
-            children: mapped_over.and_then(|up| begun.run.items(up)).map(|(count, _)| *count),
+            children: mapped_over
+                .and_then(|up| begun.run.items(up))
+                .map(|(count, _)| *count),
         };
-        wire::task_from_cell(&self.asked.run_id, graph, slot, begun.run.cell(slot)?, beside)
+        wire::task_from_cell(
+            &self.asked.run_id,
+            graph,
+            slot,
+            begun.run.cell(slot)?,
+            beside,
+        )
     }
 
     fn token_now(&self) -> String {

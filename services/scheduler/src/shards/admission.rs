@@ -50,7 +50,10 @@ impl Gates {
     /// was read from a stream that has a successor would be unknown to it.
     pub(super) fn admits(&self, gate: GateId, admission_shard: i16, epoch: u64) -> bool {
         let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
-        epoch >= newest && self.holder(admission_shard).is_some_and(|holder| holder.id == gate)
+        epoch >= newest
+            && self
+                .holder(admission_shard)
+                .is_some_and(|holder| holder.id == gate)
     }
 
     /// Whether a stream is the one that admits for a tenant.
@@ -79,7 +82,10 @@ impl Gates {
 
     /// Says at once that a run of this plan is about to come, so that a dispatcher need not begin to read it only then.
     pub(super) fn tell_ahead(&mut self, run: &Run) {
-        let Some((gate, graph)) = self.of(&run.header.tenant).map(|gate| gate.id).zip(run.graph.as_ref())
+        let Some((gate, graph)) = self
+            .of(&run.header.tenant)
+            .map(|gate| gate.id)
+            .zip(run.graph.as_ref())
         else {
             return;
         };
@@ -98,11 +104,20 @@ impl Gates {
 
     /// Notes what changed in a run, for the gate of its tenant.
     pub(super) fn tell(&mut self, run: &Run, changes: &Changes) {
-        let Some(gate) = self.of(&run.header.tenant) else { return };
+        let Some(gate) = self.of(&run.header.tenant) else {
+            return;
+        };
         let mut items = Items::of(run);
         let key = (gate.id, run.header.run_id.shard());
-        let ready: Vec<Slot> = if run.admits() { still_ready(run, &changes.ready) } else { Vec::new() };
-        if ready.is_empty() && !changes.withdrawn && changes.ended.is_empty() && changes.cancelled.is_empty()
+        let ready: Vec<Slot> = if run.admits() {
+            still_ready(run, &changes.ready)
+        } else {
+            Vec::new()
+        };
+        if ready.is_empty()
+            && !changes.withdrawn
+            && changes.ended.is_empty()
+            && changes.cancelled.is_empty()
         {
             return;
         }
@@ -116,13 +131,21 @@ impl Gates {
                 tasks: Vec::new(),
             });
         }
-        update.ended.extend(changes.ended.iter().map(|(attempt_id, held_us)| v1::EndedAttempt {
-            tenant: run.header.tenant.to_string(),
-            attempt_id: attempt_id.to_string(),
-            slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
-        }));
+        update.ended.extend(
+            changes
+                .ended
+                .iter()
+                .map(|(attempt_id, held_us)| v1::EndedAttempt {
+                    tenant: run.header.tenant.to_string(),
+                    attempt_id: attempt_id.to_string(),
+                    slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
+                }),
+        );
         update.cancelled.extend(
-            changes.cancelled.iter().filter_map(|slot| live(run, *slot, run.cell(*slot)?, &mut items)),
+            changes
+                .cancelled
+                .iter()
+                .filter_map(|slot| live(run, *slot, run.cell(*slot)?, &mut items)),
         );
         update.ready.extend(offers);
     }
@@ -130,7 +153,9 @@ impl Gates {
     /// Sends what was noted.
     pub(super) fn send(&mut self) {
         for ((gate, _), update) in std::mem::take(&mut self.updates) {
-            in_parts(update).into_iter().for_each(|part| self.send_to(gate, Told::Update(part)));
+            in_parts(update)
+                .into_iter()
+                .for_each(|part| self.send_to(gate, Told::Update(part)));
         }
     }
 
@@ -142,7 +167,12 @@ impl Gates {
     /// The shard is no longer held here.
     pub(super) fn gone(&self, shard: i16) {
         for gate in &self.open {
-            self.send_to(gate.id, Told::Gone(v1::AdmitGone { shard: u32::from(shard.unsigned_abs()) }));
+            self.send_to(
+                gate.id,
+                Told::Gone(v1::AdmitGone {
+                    shard: u32::from(shard.unsigned_abs()),
+                }),
+            );
         }
     }
 
@@ -152,14 +182,19 @@ impl Gates {
 
     /// The newest holder, should an older one still be connected.
     fn holder(&self, admission_shard: i16) -> Option<&Gate> {
-        let holders = self.open.iter().filter(|gate| gate.leases.contains_key(&admission_shard));
+        let holders = self
+            .open
+            .iter()
+            .filter(|gate| gate.leases.contains_key(&admission_shard));
         holders.max_by_key(|gate| (gate.leases[&admission_shard], gate.id))
     }
 
     /// A gate whose stream is gone is closed by whoever reads that stream.
     fn send_to(&self, gate: GateId, told: Told) {
         if let Some(open) = self.open.iter().find(|open| open.id == gate) {
-            let _ = open.outbox.send(v1::AdmitResponse { message: Some(told) });
+            let _ = open.outbox.send(v1::AdmitResponse {
+                message: Some(told),
+            });
         }
     }
 }
@@ -187,9 +222,15 @@ impl Lane {
     }
 
     fn snapshot(&self, gate: GateId, shard: i16) {
-        let Some(held) = self.shards.get(&shard) else { return };
+        let Some(held) = self.shards.get(&shard) else {
+            return;
+        };
         let runs = held.runs.values();
-        let mine = runs.filter(|run| self.gates.of(&run.header.tenant).is_some_and(|of| of.id == gate));
+        let mine = runs.filter(|run| {
+            self.gates
+                .of(&run.header.tenant)
+                .is_some_and(|of| of.id == gate)
+        });
         let mut parts = Parts::new(v1::AdmitSnapshot {
             shard: u32::from(shard.unsigned_abs()),
             epoch: u64::try_from(held.lease.epoch()).unwrap_or(0),
@@ -197,19 +238,32 @@ impl Lane {
         });
         mine.for_each(|run| self.add_run(run, &mut parts));
         let mut parts = parts.all();
-        parts.first_mut().into_iter().for_each(|part| part.first = true);
-        parts.last_mut().into_iter().for_each(|part| part.last = true);
-        parts.into_iter().for_each(|part| self.gates.send_to(gate, Told::Snapshot(part)));
+        parts
+            .first_mut()
+            .into_iter()
+            .for_each(|part| part.first = true);
+        parts
+            .last_mut()
+            .into_iter()
+            .for_each(|part| part.last = true);
+        parts
+            .into_iter()
+            .for_each(|part| self.gates.send_to(gate, Told::Snapshot(part)));
     }
 
     fn add_run(&self, run: &Run, parts: &mut Parts<v1::AdmitSnapshot>) {
         let mut items = Items::of(run);
-        let ready = run.cells().filter(|(_, cell)| run.admits() && cell.state == TaskState::Ready);
+        let ready = run
+            .cells()
+            .filter(|(_, cell)| run.admits() && cell.state == TaskState::Ready);
         let ready: Vec<Slot> = ready.map(|(slot, _)| slot).collect();
         for some in ready_runs(run, &ready, &mut items, &self.gates.starts) {
             parts.add(some.tasks.len(), |part| part.ready.push(some));
         }
-        for attempt in run.cells().filter_map(|(slot, cell)| live(run, slot, cell, &mut items)) {
+        for attempt in run
+            .cells()
+            .filter_map(|(slot, cell)| live(run, slot, cell, &mut items))
+        {
             parts.add(1, |part| part.live.push(attempt));
         }
     }
@@ -217,7 +271,10 @@ impl Lane {
 
 /// What is withdrawn comes first and what ended after what is ready, as within one message.
 fn in_parts(update: v1::AdmitUpdate) -> Vec<v1::AdmitUpdate> {
-    let mut parts = Parts::new(v1::AdmitUpdate { shard: update.shard, ..Default::default() });
+    let mut parts = Parts::new(v1::AdmitUpdate {
+        shard: update.shard,
+        ..Default::default()
+    });
     for run in update.withdrawn {
         parts.add(1, |part| part.withdrawn.push(run));
     }
@@ -238,15 +295,25 @@ fn still_ready(run: &Run, slots: &[Slot]) -> Vec<Slot> {
     let mut ready: Vec<Slot> = slots
         .iter()
         .copied()
-        .filter(|slot| run.cell(*slot).is_some_and(|cell| cell.state == TaskState::Ready))
+        .filter(|slot| {
+            run.cell(*slot)
+                .is_some_and(|cell| cell.state == TaskState::Ready)
+        })
         .collect();
     ready.sort_unstable();
     ready.dedup();
     ready
 }
 
-fn ready_runs(run: &Run, slots: &[Slot], items: &mut Items<'_>, starts: &[Time]) -> Vec<v1::ReadyRun> {
-    let Some(graph) = &run.graph else { return Vec::new() };
+fn ready_runs(
+    run: &Run,
+    slots: &[Slot],
+    items: &mut Items<'_>,
+    starts: &[Time],
+) -> Vec<v1::ReadyRun> {
+    let Some(graph) = &run.graph else {
+        return Vec::new();
+    };
     let plan_id = servo_model::Digest::from_bytes(graph.plan_id).to_string();
     let mut some = |slots: &[Slot]| v1::ReadyRun {
         tenant: run.header.tenant.to_string(),
@@ -256,12 +323,23 @@ fn ready_runs(run: &Run, slots: &[Slot], items: &mut Items<'_>, starts: &[Time])
         priority: run.header.priority,
         backfill: run.header.backfill,
         trace: trace(run),
-        tasks: slots.iter().filter_map(|slot| ready_task(run, *slot, items, starts)).collect(),
+        tasks: slots
+            .iter()
+            .filter_map(|slot| ready_task(run, *slot, items, starts))
+            .collect(),
     };
-    slots.chunks(ENTRIES_PER_MESSAGE_MAX).map(&mut some).collect()
+    slots
+        .chunks(ENTRIES_PER_MESSAGE_MAX)
+        .map(&mut some)
+        .collect()
 }
 
-fn ready_task(run: &Run, slot: Slot, items: &mut Items<'_>, starts: &[Time]) -> Option<v1::ReadyTask> {
+fn ready_task(
+    run: &Run,
+    slot: Slot,
+    items: &mut Items<'_>,
+    starts: &[Time],
+) -> Option<v1::ReadyTask> {
     let cell = run.cell(slot)?;
     Some(v1::ReadyTask {
         task: Some(wire::task_ref(slot)),
@@ -280,7 +358,10 @@ struct Items<'a> {
 
 impl<'a> Items<'a> {
     fn of(run: &'a Run) -> Items<'a> {
-        Items { run, decoded: HashMap::new() }
+        Items {
+            run,
+            decoded: HashMap::new(),
+        }
     }
 
     /// A child's item. A child is told of once, so it need not be kept.
@@ -312,10 +393,15 @@ fn live(run: &Run, slot: Slot, cell: &Cell, items: &mut Items<'_>) -> Option<v1:
         task: Some(wire::task_ref(slot)),
         attempt_id: cell.attempt_id?.to_string(),
         attempt: cell.attempt,
-        mode: if cell.pushed { v1::DispatchMode::Push } else { v1::DispatchMode::Pull }.into(),
-        worker_id: cell
-            .worker
-            .map_or_else(String::new, |id| servo_model::WorkerId::from_bytes(id).to_string()),
+        mode: if cell.pushed {
+            v1::DispatchMode::Push
+        } else {
+            v1::DispatchMode::Pull
+        }
+        .into(),
+        worker_id: cell.worker.map_or_else(String::new, |id| {
+            servo_model::WorkerId::from_bytes(id).to_string()
+        }),
         claim_time: cell.claimed_at.map(wire::timestamp),
         cancelling: cell.cancelling,
         backfill: run.header.backfill,
@@ -334,5 +420,8 @@ fn waits(cell: &Cell) -> bool {
 
 fn trace(run: &Run) -> Option<v1::TraceContext> {
     let traceparent = run.header.traceparent.to_string();
-    (!traceparent.is_empty()).then(|| v1::TraceContext { traceparent, tracestate: String::new() })
+    (!traceparent.is_empty()).then(|| v1::TraceContext {
+        traceparent,
+        tracestate: String::new(),
+    })
 }

@@ -20,7 +20,10 @@ impl Bells {
     pub(crate) fn listen(&self, run: RunId) -> watch::Receiver<()> {
         let mut runs = self.lock();
         runs.retain(|_, bell| bell.receiver_count() > 0);
-        let listener = runs.entry(run).or_insert_with(|| watch::Sender::new(())).subscribe();
+        let listener = runs
+            .entry(run)
+            .or_insert_with(|| watch::Sender::new(()))
+            .subscribe();
         self.listened.store(runs.len(), Ordering::Release);
         listener
     }
@@ -36,7 +39,9 @@ impl Bells {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, watch::Sender<()>>> {
-        self.runs.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.runs
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -46,10 +51,17 @@ mod tests {
 
     #[tokio::test]
     async fn only_those_who_listen_to_the_run_hear_it() {
-        let (bells, run, other) = (Bells::default(), RunId::from_bytes([1; 16]), RunId::from_bytes([2; 16]));
+        let (bells, run, other) = (
+            Bells::default(),
+            RunId::from_bytes([1; 16]),
+            RunId::from_bytes([2; 16]),
+        );
         bells.ring([run].iter());
         let mut heard = bells.listen(run);
-        assert!(!heard.has_changed().unwrap(), "what rang before is not heard");
+        assert!(
+            !heard.has_changed().unwrap(),
+            "what rang before is not heard"
+        );
         bells.ring([other].iter());
         assert!(!heard.has_changed().unwrap());
         bells.ring([other, run].iter());

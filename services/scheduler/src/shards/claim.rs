@@ -13,15 +13,37 @@ use crate::core::{Refusal, Run};
 use crate::wire;
 
 impl Lane {
-    pub(super) fn fold_claim(&mut self, shard: i16, claim: &Claim, at: i64, draft: &mut Draft) -> Done {
-        let done = |verdict: DoneAs| Done { verdict, event_id: claim.event_id, run: None };
-        if !self.gates.admits(claim.gate, claim.admission_shard, claim.claim.admission_epoch) {
+    pub(super) fn fold_claim(
+        &mut self,
+        shard: i16,
+        claim: &Claim,
+        at: i64,
+        draft: &mut Draft,
+    ) -> Done {
+        let done = |verdict: DoneAs| Done {
+            verdict,
+            event_id: claim.event_id,
+            run: None,
+        };
+        if !self.gates.admits(
+            claim.gate,
+            claim.admission_shard,
+            claim.claim.admission_epoch,
+        ) {
             return done(DoneAs::StaleAdmission);
         }
-        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&claim.run_id));
-        let Some(run) = run else { return done(DoneAs::RunUnknown) };
+        let run = self
+            .shards
+            .get(&shard)
+            .and_then(|held| held.runs.get(&claim.run_id));
+        let Some(run) = run else {
+            return done(DoneAs::RunUnknown);
+        };
         let offered = |cell| self.gates.next_attempt(cell) == claim.claim.attempt;
-        if run.cell(claim.task).is_some_and(|cell| cell.state == TaskState::Ready && !offered(cell)) {
+        if run
+            .cell(claim.task)
+            .is_some_and(|cell| cell.state == TaskState::Ready && !offered(cell))
+        {
             return done(Refusal::NotReady(claim.claim.attempt).into());
         }
         match event(run, claim) {
@@ -37,9 +59,18 @@ impl Lane {
         at: i64,
         draft: &mut Draft,
     ) -> Done {
-        let done = |verdict: DoneAs| Done { verdict, event_id: enqueued.event_id, run: None };
-        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&enqueued.run_id));
-        let Some(run) = run else { return done(DoneAs::RunUnknown) };
+        let done = |verdict: DoneAs| Done {
+            verdict,
+            event_id: enqueued.event_id,
+            run: None,
+        };
+        let run = self
+            .shards
+            .get(&shard)
+            .and_then(|held| held.runs.get(&enqueued.run_id));
+        let Some(run) = run else {
+            return done(DoneAs::RunUnknown);
+        };
         if !self.gates.is_of(enqueued.gate, &run.header.tenant) {
             return done(DoneAs::StaleAdmission);
         }
@@ -52,8 +83,12 @@ impl Lane {
             run_id: enqueued.run_id,
             event_id: enqueued.event_id,
             // Of another attempt than the task's active one nothing is appended, so that its number is the right one.
-            idempotency_key: IdempotencyKey::dispatch_enqueued(&enqueued.run_id, &key, cell.attempt)
-                .to_string(),
+            idempotency_key: IdempotencyKey::dispatch_enqueued(
+                &enqueued.run_id,
+                &key,
+                cell.attempt,
+            )
+            .to_string(),
             body: Body::DispatchEnqueued(enqueued.entry.clone()),
             trace: None,
         };
@@ -62,7 +97,12 @@ impl Lane {
 }
 
 fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
-    let Claim { run_id, task, claim: said, .. } = claim;
+    let Claim {
+        run_id,
+        task,
+        claim: said,
+        ..
+    } = claim;
     let graph = run.graph.as_ref().ok_or(Refusal::RunIs(run.state))?;
     if run.cell(*task).is_none() {
         return Err(Refusal::TaskUnknown);

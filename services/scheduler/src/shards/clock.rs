@@ -14,11 +14,15 @@ pub(super) struct DatabaseClock {
 
 impl DatabaseClock {
     pub(super) fn at(now: Timestamp) -> DatabaseClock {
-        DatabaseClock { known: now.unix_us(), since: Instant::now() }
+        DatabaseClock {
+            known: now.unix_us(),
+            since: Instant::now(),
+        }
     }
 
     pub(super) fn now(&self) -> i64 {
-        self.known.saturating_add(i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX))
+        self.known
+            .saturating_add(i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX))
     }
 
     /// When a moment of the database comes, on the local clock.
@@ -37,9 +41,18 @@ mod tests {
         for database in [0, 4_102_444_800_000_000] {
             let clock = DatabaseClock::at(Timestamp::from_unix_us(database));
             let (first, second) = (clock.now(), clock.now());
-            assert!(database <= first && first <= second, "it goes forward from what the database said");
-            assert!(second - database < 3_600_000_000, "and knows nothing of the local date");
-            assert!(clock.instant(database) <= Instant::now(), "what is past is due at once");
+            assert!(
+                database <= first && first <= second,
+                "it goes forward from what the database said"
+            );
+            assert!(
+                second - database < 3_600_000_000,
+                "and knows nothing of the local date"
+            );
+            assert!(
+                clock.instant(database) <= Instant::now(),
+                "what is past is due at once"
+            );
         }
     }
 }

@@ -68,8 +68,9 @@ impl Lane {
         let mut works = works;
         loop {
             self.forget_run_out(&works);
-            let (held, foreign): (Vec<_>, Vec<_>) =
-                works.into_iter().partition(|work| self.shards.contains_key(&work.shard));
+            let (held, foreign): (Vec<_>, Vec<_>) = works
+                .into_iter()
+                .partition(|work| self.shards.contains_key(&work.shard));
             refuse(foreign, &NotDone::NotHeld);
             works = held;
             if works.is_empty() {
@@ -78,7 +79,10 @@ impl Lane {
             let tick = debug_span!("servo.scheduler_tick", works = works.len());
             let error = match self.try_flush(&works).instrument(tick).await {
                 Ok(answers) => {
-                    works.into_iter().zip(answers).for_each(|(work, done)| drop(work.reply.send(Ok(done))));
+                    works
+                        .into_iter()
+                        .zip(answers)
+                        .for_each(|(work, done)| drop(work.reply.send(Ok(done))));
                     return;
                 }
                 Err(error) => error,
@@ -123,16 +127,24 @@ impl Lane {
     /// Finds out whose event the store refuses, or has no time for, without keeping the others from their answer.
     async fn flush_one_by_one(&mut self, mut works: Vec<Work>) {
         let begun = Instant::now();
-        self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
+        self.forget_runs(
+            works
+                .iter()
+                .flat_map(|work| work.asks.iter().map(Ask::run_id)),
+        );
         while !works.is_empty() && begun.elapsed() <= SPLIT_PATIENCE {
             self.flush(vec![works.remove(0)]).await;
         }
-        refuse(works, &NotDone::Unavailable("Postgres is slow; try again in a moment".to_owned()));
+        refuse(
+            works,
+            &NotDone::Unavailable("Postgres is slow; try again in a moment".to_owned()),
+        );
     }
 
     async fn try_flush(&mut self, works: &[Work]) -> Result<Vec<Vec<Done>>, StoreError> {
         let asks = works.iter().flat_map(|work| &work.asks);
-        self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await?;
+        self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant())))
+            .await?;
         let good_versions = self.good_versions(works).await?;
         let resolvable = self.resolvable(works).await?;
         let mut at = self.time_for(works.iter().map(|work| work.shard)).await?;
@@ -141,11 +153,21 @@ impl Lane {
             at = at.max(counted.at);
             (lock, in_use) = (Some(counted.tx), counted.in_use);
         }
-        let mut draft = Draft { claims_only: true, good_versions, resolvable, in_use, ..Draft::default() };
+        let mut draft = Draft {
+            claims_only: true,
+            good_versions,
+            resolvable,
+            in_use,
+            ..Draft::default()
+        };
         let mut answers = Vec::with_capacity(works.len());
         for work in works {
-            answers
-                .push(work.asks.iter().map(|ask| self.fold_ask(work.shard, ask, at, &mut draft)).collect());
+            answers.push(
+                work.asks
+                    .iter()
+                    .map(|ask| self.fold_ask(work.shard, ask, at, &mut draft))
+                    .collect(),
+            );
         }
         self.tell_ahead(&draft);
         self.store(&draft, at, lock).await?;
@@ -155,19 +177,28 @@ impl Lane {
 
     fn tell_ahead(&mut self, draft: &Draft) {
         for run in draft.planned.keys() {
-            if let Some(run) = self.shards.get(&run.shard()).and_then(|held| held.runs.get(run)) {
+            if let Some(run) = self
+                .shards
+                .get(&run.shard())
+                .and_then(|held| held.runs.get(run))
+            {
                 self.gates.tell_ahead(run);
             }
         }
     }
 
     /// The time of a flush: the database's, and not before what its shards recorded last.
-    pub(super) async fn time_for(&mut self, shards: impl Iterator<Item = i16>) -> Result<i64, StoreError> {
+    pub(super) async fn time_for(
+        &mut self,
+        shards: impl Iterator<Item = i16>,
+    ) -> Result<i64, StoreError> {
         let clock = match self.clock {
             Some(clock) => clock,
             None => self.set_clock().await?,
         };
-        let recorded = shards.filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at)).max();
+        let recorded = shards
+            .filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at))
+            .max();
         Ok(clock.now().max(recorded.unwrap_or(0)))
     }
 
@@ -176,7 +207,11 @@ impl Lane {
         &mut self,
         runs: impl Iterator<Item = (RunId, &'a str)>,
     ) -> Result<(), StoreError> {
-        let known = |run: &RunId| self.shards.get(&run.shard()).is_some_and(|shard| shard.knows(run));
+        let known = |run: &RunId| {
+            self.shards
+                .get(&run.shard())
+                .is_some_and(|shard| shard.knows(run))
+        };
         let mut missing: HashMap<RunId, &str> = HashMap::new();
         for (run, tenant) in runs.filter(|(run, _)| !known(run)) {
             let noted = missing.entry(run).or_insert(tenant);
@@ -187,10 +222,13 @@ impl Lane {
         if missing.is_empty() {
             return Ok(());
         }
-        let wanted: Vec<(&str, Uuid)> =
-            missing.iter().map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes()))).collect();
+        let wanted: Vec<(&str, Uuid)> = missing
+            .iter()
+            .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
+            .collect();
         let rows = runs_by_id(&self.loops, &wanted).await?;
-        let (set_aside, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.set_aside.is_some());
+        let (set_aside, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.set_aside.is_some());
         for run in set_aside.iter().map(StoredRun::id) {
             if let Some(held) = self.shards.get_mut(&run.shard()) {
                 held.set_aside.insert(run);
@@ -212,14 +250,24 @@ impl Lane {
     }
 
     fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
-        if self.shards.get(&shard).is_some_and(|held| held.set_aside.contains(&ask.run_id())) {
-            return Done { verdict: DoneAs::SetAside, event_id: ask.event_id(), run: None };
+        if self
+            .shards
+            .get(&shard)
+            .is_some_and(|held| held.set_aside.contains(&ask.run_id()))
+        {
+            return Done {
+                verdict: DoneAs::SetAside,
+                event_id: ask.event_id(),
+                run: None,
+            };
         }
         match ask {
             Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
             Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
             Ask::Event(event) => match &event.body {
-                Body::QuarantineResolved(resolved) => self.fold_resolution(shard, event, resolved, at, draft),
+                Body::QuarantineResolved(resolved) => {
+                    self.fold_resolution(shard, event, resolved, at, draft)
+                }
                 _ => self.fold_event(shard, event, at, draft),
             },
             Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
@@ -227,13 +275,31 @@ impl Lane {
         }
     }
 
-    pub(super) fn fold_event(&mut self, shard: i16, event: &RunEvent, at: i64, draft: &mut Draft) -> Done {
-        let done = |verdict: DoneAs, run: Option<RunView>| Done { verdict, event_id: event.event_id, run };
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+    pub(super) fn fold_event(
+        &mut self,
+        shard: i16,
+        event: &RunEvent,
+        at: i64,
+        draft: &mut Draft,
+    ) -> Done {
+        let done = |verdict: DoneAs, run: Option<RunView>| Done {
+            verdict,
+            event_id: event.event_id,
+            run,
+        };
+        let held = self
+            .shards
+            .get_mut(&shard)
+            .expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         // Another tenant's run is as good as none.
-        let run = held.runs.get_mut(&event.run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
-        let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
+        let run = held
+            .runs
+            .get_mut(&event.run_id)
+            .filter(|run| run.header.tenant.as_str() == event.tenant);
+        let Some(run) = run else {
+            return done(DoneAs::RunUnknown, None);
+        };
         let body = with_good_version(event, &draft.good_versions);
         let stored = new_event(event, &body, run.header.workspace.as_str(), shard);
         if let Some(too_large) = too_large(&stored) {
@@ -249,8 +315,7 @@ impl Lane {
             return done(DoneAs::Core(verdict), Some(RunView::of(run)));
         }
         // What goes to a queue must not outlive its claim.
-        draft.claims_only &=
-            matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
+        draft.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
         draft.events.push(stored);
         draft.marks.insert(shard, mark + 1);
         done(DoneAs::Core(verdict), Some(RunView::of(run)))
@@ -278,8 +343,14 @@ impl Lane {
         if batch.is_empty() {
             return Ok(());
         }
-        for (run_id, changes) in draft.changes.iter().filter(|(_, changes)| !changes.is_empty()) {
-            let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else { continue };
+        for (run_id, changes) in draft
+            .changes
+            .iter()
+            .filter(|(_, changes)| !changes.is_empty())
+        {
+            let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else {
+                continue;
+            };
             changed.push(Changed {
                 run,
                 changes,
@@ -304,7 +375,9 @@ impl Lane {
         if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
             listeners.tell();
         }
-        self.metrics.flush_seconds.observe(begun.elapsed().as_secs_f64());
+        self.metrics
+            .flush_seconds
+            .observe(begun.elapsed().as_secs_f64());
         self.metrics.flush_events.observe(draft.events.len() as f64);
         self.clock = Some(super::clock::DatabaseClock::at(now));
         for (shard, mark) in &draft.marks {
@@ -321,10 +394,18 @@ impl Lane {
         draft: &Draft,
         statement: Query<'_, Postgres, PgArguments>,
     ) -> Result<Timestamp, StoreError> {
-        let held = draft.marks.keys().filter_map(|shard| self.shards.get(shard));
-        if let Some(stale) = held.map(|shard| &shard.lease).find(|lease| !self.loops.is_current(lease)) {
-            let lost =
-                format!("the lease on shard {} was acquired over a connection that is gone", stale.shard());
+        let held = draft
+            .marks
+            .keys()
+            .filter_map(|shard| self.shards.get(shard));
+        if let Some(stale) = held
+            .map(|shard| &shard.lease)
+            .find(|lease| !self.loops.is_current(lease))
+        {
+            let lost = format!(
+                "the lease on shard {} was acquired over a connection that is gone",
+                stale.shard()
+            );
             return Err(StoreError::LeaseLost(lost));
         }
         let (now,): (Timestamp,) = lock.one(statement).await?;
@@ -335,16 +416,20 @@ impl Lane {
     /// What the bus is told of a flush.
     fn news(&self, changed: &[Changed<'_>], marks: &HashMap<i16, i64>, at: i64) -> Vec<News> {
         let told = changed.iter().filter(|_| self.listeners.is_some());
-        let position = |changed: &Changed<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
-        told.filter_map(|changed| outbox::news(changed, position(changed)?, at)).collect()
+        let position =
+            |changed: &Changed<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
+        told.filter_map(|changed| outbox::news(changed, position(changed)?, at))
+            .collect()
     }
 
     /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.
     pub(super) fn publish(&mut self, draft: Draft) {
         self.bells.ring(draft.changes.keys());
         for waiting in draft.unplanned {
-            let run =
-                self.shards.get(&waiting.run_id.shard()).and_then(|held| held.runs.get(&waiting.run_id));
+            let run = self
+                .shards
+                .get(&waiting.run_id.shard())
+                .and_then(|held| held.runs.get(&waiting.run_id));
             // Its plan may have come right behind it.
             let unplanned = run.filter(|run| run.graph.is_none());
             let header = unplanned.map(|run| (run.header.tenant.clone(), run.header.created_at));
@@ -354,8 +439,12 @@ impl Lane {
         }
         let mut left = BTreeSet::new();
         for (run_id, changes) in &draft.changes {
-            let Some(held) = self.shards.get_mut(&run_id.shard()) else { continue };
-            let Some(run) = held.runs.get(run_id) else { continue };
+            let Some(held) = self.shards.get_mut(&run_id.shard()) else {
+                continue;
+            };
+            let Some(run) = held.runs.get(run_id) else {
+                continue;
+            };
             self.gates.tell(run, changes);
             self.under_way.note(run);
             self.metrics.note(run, changes);
@@ -365,14 +454,16 @@ impl Lane {
             }
             if let Some(graph) = &run.graph {
                 for slot in &changes.due {
-                    let due = run
-                        .cell(*slot)
-                        .and_then(|cell| crate::core::due_of(cell, graph.settings(slot.ordinal), None));
-                    due.into_iter().for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
+                    let due = run.cell(*slot).and_then(|cell| {
+                        crate::core::due_of(cell, graph.settings(slot.ordinal), None)
+                    });
+                    due.into_iter()
+                        .for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
                 }
             }
             if run.graph.is_some() || run.ended_at.is_some() {
-                self.waiting.remove(&run.header.tenant, run.header.created_at, *run_id);
+                self.waiting
+                    .remove(&run.header.tenant, run.header.created_at, *run_id);
             }
             if run.ended_at.is_some()
                 && let Some(ended) = held.runs.remove(run_id)
@@ -389,14 +480,20 @@ impl Lane {
 
 /// Whether the same without one of the works may succeed.
 fn may_be_about_one(error: &StoreError) -> bool {
-    matches!(error, StoreError::KeyTaken(_) | StoreError::Slow(_) | StoreError::Database(_))
+    matches!(
+        error,
+        StoreError::KeyTaken(_) | StoreError::Slow(_) | StoreError::Database(_)
+    )
 }
 
 /// A fold knows only what stands in events, so what was found out about other runs is written there.
 fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
     match &event.body {
         Body::TaskFinished(finished) if good.contains(&event.event_id) => {
-            Cow::Owned(Body::TaskFinished(v1::TaskFinished { has_good_version: true, ..finished.clone() }))
+            Cow::Owned(Body::TaskFinished(v1::TaskFinished {
+                has_good_version: true,
+                ..finished.clone()
+            }))
         }
         body => Cow::Borrowed(body),
     }
@@ -406,7 +503,10 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
 pub(super) fn too_large(event: &NewEvent) -> Option<DoneAs> {
     let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
     (bytes > most).then(|| {
-        DoneAs::TooLarge(format!("{} has {bytes} bytes and may have {most}; shorten it", event.kind.name()))
+        DoneAs::TooLarge(format!(
+            "{} has {bytes} bytes and may have {most}; shorten it",
+            event.kind.name()
+        ))
     })
 }
 
@@ -421,7 +521,11 @@ pub(super) fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),
         causation_id: None,
-        payload: v1::Event { version: 1, trace: event.trace.clone(), body: Some(body.clone()) }
-            .encode_to_vec(),
+        payload: v1::Event {
+            version: 1,
+            trace: event.trace.clone(),
+            body: Some(body.clone()),
+        }
+        .encode_to_vec(),
     }
 }

@@ -23,21 +23,33 @@ impl Lane {
     /// The events among these about quarantined outputs whose assets all have a promoted version of that partition.
     /// One statement; none when nothing is quarantined. Their runs are in memory.
     pub(super) async fn good_versions(&self, works: &[Work]) -> Result<HashSet<Uuid>, StoreError> {
-        let outputs: Vec<Output> =
-            works.iter().flat_map(|work| &work.asks).flat_map(|ask| self.quarantined(ask)).collect();
+        let outputs: Vec<Output> = works
+            .iter()
+            .flat_map(|work| &work.asks)
+            .flat_map(|ask| self.quarantined(ask))
+            .collect();
         if outputs.is_empty() {
             return Ok(HashSet::new());
         }
         let column = |field: fn(&Output) -> &str| outputs.iter().map(field).collect::<Vec<_>>();
         let select = query(include_str!("../store/without_version.sql"))
-            .bind(outputs.iter().map(|output| output.event_id).collect::<Vec<_>>())
+            .bind(
+                outputs
+                    .iter()
+                    .map(|output| output.event_id)
+                    .collect::<Vec<_>>(),
+            )
             .bind(column(|output| &output.tenant))
             .bind(column(|output| &output.workspace))
             .bind(column(|output| &output.asset_key))
             .bind(column(|output| &output.partition_key));
         let without: Vec<(Uuid,)> = self.loops.all(select).await?;
         let without: HashSet<Uuid> = without.into_iter().map(|(event_id,)| event_id).collect();
-        Ok(outputs.iter().map(|output| output.event_id).filter(|id| !without.contains(id)).collect())
+        Ok(outputs
+            .iter()
+            .map(|output| output.event_id)
+            .filter(|id| !without.contains(id))
+            .collect())
     }
 
     fn quarantined(&self, ask: &Ask) -> Vec<Output> {
@@ -48,11 +60,17 @@ impl Lane {
     }
 
     fn outputs_of(&self, event: &RunEvent) -> Option<Vec<Output>> {
-        let Body::TaskFinished(finished) = &event.body else { return None };
+        let Body::TaskFinished(finished) = &event.body else {
+            return None;
+        };
         if finished.gating() != v1::Gating::Quarantine {
             return None;
         }
-        let run = self.shards.get(&event.run_id.shard())?.runs.get(&event.run_id)?;
+        let run = self
+            .shards
+            .get(&event.run_id.shard())?
+            .runs
+            .get(&event.run_id)?;
         let (graph, ordinal) = (run.graph.as_ref()?, finished.task?.ordinal);
         let task = graph.tasks.get(ordinal as usize)?;
         let settings = graph.settings(ordinal);

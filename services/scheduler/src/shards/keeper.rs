@@ -36,7 +36,13 @@ struct Held {
 }
 
 impl Keeper {
-    pub(crate) fn new(store: &Store, shards: Shards, holder: &str, address: &str, ttl: LeaseTtl) -> Keeper {
+    pub(crate) fn new(
+        store: &Store,
+        shards: Shards,
+        holder: &str,
+        address: &str,
+        ttl: LeaseTtl,
+    ) -> Keeper {
         Keeper {
             leases: Leases::new(store, Stream::Execution, holder, address, ttl),
             loops: store.loops().clone(),
@@ -74,7 +80,11 @@ impl Keeper {
             self.tell(lease.shard(), Message::Drop(lease.shard()));
         }
         let lost = renewed.lost.len();
-        *held = renewed.held.into_iter().map(|lease| (lease.shard(), lease)).collect();
+        *held = renewed
+            .held
+            .into_iter()
+            .map(|lease| (lease.shard(), lease))
+            .collect();
         self.tell_renewed(held);
         let all = usize::from(Stream::Execution.shards().unsigned_abs());
         let share = all.div_ceil(instances.max(1));
@@ -84,7 +94,10 @@ impl Keeper {
         if held.len() < share && changed.elapsed() < self.ttl {
             self.bell.ring_in(SHARES_MOVE_WITHIN);
         }
-        self.shards.metrics.shards.set(i64::try_from(held.len()).unwrap_or(i64::MAX));
+        self.shards
+            .metrics
+            .shards
+            .set(i64::try_from(held.len()).unwrap_or(i64::MAX));
         self.look().await?;
         Ok(lost + given + taken)
     }
@@ -102,7 +115,9 @@ impl Keeper {
     /// What cannot be released now runs out by itself.
     async fn release_all(&self, held: &mut Held) {
         let leases = std::mem::take(&mut held.leases);
-        leases.keys().for_each(|shard| self.tell(*shard, Message::Drop(*shard)));
+        leases
+            .keys()
+            .for_each(|shard| self.tell(*shard, Message::Drop(*shard)));
         for lease in leases.into_values() {
             let _ = self.leases.release(lease).await;
         }
@@ -111,7 +126,10 @@ impl Keeper {
     /// Gives everything back at once, so that others need not wait for the leases to run out.
     pub(crate) async fn leave(&self) {
         self.release_all(&mut *self.held.lock().await).await;
-        let _ = self.loops.execute(query(include_str!("../store/leave.sql")).bind(&*self.holder)).await;
+        let _ = self
+            .loops
+            .execute(query(include_str!("../store/leave.sql")).bind(&*self.holder))
+            .await;
     }
 
     async fn note_instance(&self) -> Result<usize, StoreError> {
@@ -120,13 +138,23 @@ impl Keeper {
             .bind(&*self.address)
             .bind(self.ttl.as_secs_f64());
         let rows: Vec<(i64,)> = self.loops.all(note).await?;
-        Ok(rows.first().map_or(1, |(count,)| usize::try_from(*count).unwrap_or(1)))
+        Ok(rows
+            .first()
+            .map_or(1, |(count,)| usize::try_from(*count).unwrap_or(1)))
     }
 
-    async fn take(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
-        let free = |shard: &i16| !held.contains_key(shard) && !self.shards.unreadable.contains(*shard);
+    async fn take(
+        &self,
+        held: &mut HashMap<i16, Lease>,
+        share: usize,
+    ) -> Result<usize, StoreError> {
+        let free =
+            |shard: &i16| !held.contains_key(shard) && !self.shards.unreadable.contains(*shard);
         let wanted: Vec<i16> = (0..Stream::Execution.shards()).filter(free).collect();
-        let taken = self.leases.acquire(&wanted, share.saturating_sub(held.len())).await?;
+        let taken = self
+            .leases
+            .acquire(&wanted, share.saturating_sub(held.len()))
+            .await?;
         let count = taken.len();
         for lease in taken {
             self.tell(lease.shard(), Message::Take(Box::new(lease.clone())));
@@ -136,9 +164,15 @@ impl Keeper {
     }
 
     /// What is above the share, and what only a newer version can read.
-    async fn give_back(&self, held: &mut HashMap<i16, Lease>, share: usize) -> Result<usize, StoreError> {
-        let (unreadable, mut given): (Vec<i16>, Vec<i16>) =
-            held.keys().copied().partition(|shard| self.shards.unreadable.contains(*shard));
+    async fn give_back(
+        &self,
+        held: &mut HashMap<i16, Lease>,
+        share: usize,
+    ) -> Result<usize, StoreError> {
+        let (unreadable, mut given): (Vec<i16>, Vec<i16>) = held
+            .keys()
+            .copied()
+            .partition(|shard| self.shards.unreadable.contains(*shard));
         // Keeps neighbours, as acquiring takes them.
         given.sort_unstable();
         given.drain(..share.min(given.len()));

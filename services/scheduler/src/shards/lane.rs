@@ -91,8 +91,20 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         store: Store,
-        Around { plans, unplanned, metrics, listeners, limits }: Around,
-        Shared { unreadable, bells, room, renewals, everybody }: Shared,
+        Around {
+            plans,
+            unplanned,
+            metrics,
+            listeners,
+            limits,
+        }: Around,
+        Shared {
+            unreadable,
+            bells,
+            room,
+            renewals,
+            everybody,
+        }: Shared,
     ) -> Lane {
         Lane {
             loops: store.loops().clone(),
@@ -119,7 +131,11 @@ impl Lane {
     /// Ends when the last handle is dropped. After a panic it goes on with nothing but its streams: the keeper renews the
     /// leases, and with each the shard is loaded anew.
     pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
-        while AssertUnwindSafe(self.serve(&mut inbox)).catch_unwind().await.is_err() {
+        while AssertUnwindSafe(self.serve(&mut inbox))
+            .catch_unwind()
+            .await
+            .is_err()
+        {
             tracing::error!("a lane panicked; its shards are loaded anew");
             self.metrics.lane_panics.inc();
             self.forget_everything();
@@ -139,7 +155,11 @@ impl Lane {
         }
     }
 
-    pub(super) async fn handle(&mut self, message: Message, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+    pub(super) async fn handle(
+        &mut self,
+        message: Message,
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+    ) {
         // A turn, not a delay: callers who were just answered and have more can still join.
         tokio::task::yield_now().await;
         let (mut works, mut hurried) = (Vec::new(), false);
@@ -147,7 +167,10 @@ impl Lane {
         while let Some(current) = message {
             match current {
                 Message::Work(work) => {
-                    hurried |= work.asks.iter().any(|ask| self.under_way.is_hurried(ask.run_id()));
+                    hurried |= work
+                        .asks
+                        .iter()
+                        .any(|ask| self.under_way.is_hurried(ask.run_id()));
                     works.push(work);
                 }
                 other => {
@@ -166,13 +189,21 @@ impl Lane {
 
     /// What else has come. In a crowd others are about to, and a flush of several costs hardly more than a flush of one: who
     /// can wait does so for a moment.
-    async fn company(&self, can_wait: bool, inbox: &mut mpsc::UnboundedReceiver<Message>) -> Option<Message> {
-        let flushed = self.flushed.filter(|_| can_wait && self.under_way.is_crowd());
+    async fn company(
+        &self,
+        can_wait: bool,
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+    ) -> Option<Message> {
+        let flushed = self
+            .flushed
+            .filter(|_| can_wait && self.under_way.is_crowd());
         match (inbox.try_recv(), flushed) {
             (Ok(message), _) => Some(message),
             (Err(_), None) => None,
             (Err(_), Some(flushed)) => {
-                tokio::time::timeout_at(flushed + FLUSH_SPACING, inbox.recv()).await.ok()?
+                tokio::time::timeout_at(flushed + FLUSH_SPACING, inbox.recv())
+                    .await
+                    .ok()?
             }
         }
     }
@@ -212,7 +243,9 @@ impl Lane {
 
     fn forget_everything(&mut self) {
         let shards: Vec<i16> = self.shards.keys().copied().collect();
-        shards.into_iter().for_each(|shard| self.forget_shard(shard));
+        shards
+            .into_iter()
+            .for_each(|shard| self.forget_shard(shard));
         self.gates.forget_news();
         (self.timers, self.waiting, self.clock) = (Timers::default(), Waiting::default(), None);
     }
@@ -230,7 +263,10 @@ impl Lane {
     /// Without a clock it is not known what is due, so it is asked for soon.
     fn next_due(&self) -> Option<Instant> {
         let next = self.timers.next()?;
-        Some(self.clock.map_or_else(|| Instant::now() + CLOCK_PAUSE, |clock| clock.instant(next).into()))
+        Some(self.clock.map_or_else(
+            || Instant::now() + CLOCK_PAUSE,
+            |clock| clock.instant(next).into(),
+        ))
     }
 }
 
@@ -249,7 +285,9 @@ pub(super) fn refuse(works: Vec<Work>, why: &NotDone) {
 
 async fn sleep_until(due: Option<Instant>) {
     match due {
-        Some(due) => tokio::time::sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await,
+        Some(due) => {
+            tokio::time::sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await
+        }
         None => std::future::pending().await,
     }
 }
@@ -269,8 +307,16 @@ mod tests {
         let large = plan(&vec![&[] as &[u32]; 20_000]);
         let made = known_plan(&Plans::default(), &large);
         let work = |n| {
-            let plan = RunPlan { tenant: "acme".to_owned(), run_id: run_id(n), made: Ok(made.clone()) };
-            Work { shard: i16::from(n), asks: vec![Ask::Plan(Arc::new(plan))], reply: oneshot::channel().0 }
+            let plan = RunPlan {
+                tenant: "acme".to_owned(),
+                run_id: run_id(n),
+                made: Ok(made.clone()),
+            };
+            Work {
+                shard: i16::from(n),
+                asks: vec![Ask::Plan(Arc::new(plan))],
+                reply: oneshot::channel().0,
+            }
         };
         assert!(!is_full(&[work(1), work(2)]));
         assert!(is_full(&[work(1), work(2), work(3)]));

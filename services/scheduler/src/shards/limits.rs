@@ -25,7 +25,10 @@ pub(super) struct Waiting {
 
 impl Waiting {
     fn add(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
-        self.runs.entry(tenant).or_default().insert((created_at, run.run_id), run);
+        self.runs
+            .entry(tenant)
+            .or_default()
+            .insert((created_at, run.run_id), run);
     }
 
     pub(super) fn remove(&mut self, tenant: &TenantId, created_at: Time, run_id: RunId) {
@@ -55,7 +58,9 @@ impl Waiting {
     fn call(&mut self, tenant: &TenantId, turns: Option<&HashSet<RunId>>) -> Vec<Unplanned> {
         let runs = self.runs.get(tenant).into_iter().flat_map(BTreeMap::values);
         let due = runs.filter(|run| turns.is_none_or(|turns| turns.contains(&run.run_id)));
-        due.filter(|run| self.called.insert(run.run_id)).cloned().collect()
+        due.filter(|run| self.called.insert(run.run_id))
+            .cloned()
+            .collect()
     }
 }
 
@@ -76,7 +81,10 @@ impl Lane {
 
     /// Counts for the tenants of these works that need it. For all others there is nothing to ask.
     pub(super) async fn count_runs(&self, works: &[Work]) -> Result<Option<Counted>, StoreError> {
-        let starts = works.iter().flat_map(|work| &work.asks).filter_map(starting_tenant);
+        let starts = works
+            .iter()
+            .flat_map(|work| &work.asks)
+            .filter_map(starting_tenant);
         let limited = |tenant: &str| -> Option<(TenantId, i64)> {
             let tenant: TenantId = tenant.parse().ok()?;
             let limits = self.limits_of(&tenant).filter(|limits| limits.counts())?;
@@ -89,7 +97,8 @@ impl Lane {
         let mut tx = self.loops.begin().await?;
         let tenants: Vec<&str> = limited.keys().map(TenantId::as_str).collect();
         // A statement of its own: the count must see what was committed before the lock was given.
-        tx.execute(query(include_str!("../store/lock_run_limits.sql")).bind(&tenants)).await?;
+        tx.execute(query(include_str!("../store/lock_run_limits.sql")).bind(&tenants))
+            .await?;
         let count = query(include_str!("../store/runs_in_use.sql"))
             .bind(&tenants)
             .bind(limited.values().copied().collect::<Vec<_>>())
@@ -97,12 +106,21 @@ impl Lane {
         let rows: Vec<(String, i64, i64, i64, Timestamp)> = tx.all(count).await?;
         let at = rows.iter().map(|row| row.4.unix_us()).max().unwrap_or(0);
         let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_use = rows.into_iter().filter_map(|(tenant, under_way, waiting, today, _)| {
-            let in_use =
-                InUse { under_way: number(under_way), waiting: number(waiting), today: number(today) };
-            Some((tenant.parse().ok()?, in_use))
-        });
-        Ok(Some(Counted { tx, in_use: in_use.collect(), at }))
+        let in_use = rows
+            .into_iter()
+            .filter_map(|(tenant, under_way, waiting, today, _)| {
+                let in_use = InUse {
+                    under_way: number(under_way),
+                    waiting: number(waiting),
+                    today: number(today),
+                };
+                Some((tenant.parse().ok()?, in_use))
+            });
+        Ok(Some(Counted {
+            tx,
+            in_use: in_use.collect(),
+            at,
+        }))
     }
 
     /// What becomes of a new run.
@@ -127,7 +145,9 @@ impl Lane {
 
     /// Has a run planned now, or when it is its turn.
     pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
-        let free = self.limits_of(&tenant).is_some_and(|limits| limits.max_concurrent_runs.is_none());
+        let free = self
+            .limits_of(&tenant)
+            .is_some_and(|limits| limits.max_concurrent_runs.is_none());
         // Also what need not wait: a limit may come before its plan does.
         self.waiting.add(tenant, created_at, run.clone());
         if !free {
@@ -140,7 +160,10 @@ impl Lane {
 
     /// Somebody of a tenant with a limit has left.
     pub(super) fn leave_place(&self, tenant: &TenantId) {
-        if self.limits_of(tenant).is_some_and(|limits| limits.max_concurrent_runs.is_some()) {
+        if self
+            .limits_of(tenant)
+            .is_some_and(|limits| limits.max_concurrent_runs.is_some())
+        {
             self.room.left();
         }
     }
@@ -152,7 +175,9 @@ impl Lane {
         }
         self.room.wanted();
         let tenants: Vec<TenantId> = self.waiting.runs.keys().cloned().collect();
-        let known = tenants.iter().filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
+        let known = tenants
+            .iter()
+            .filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
         let (limited, free): (Vec<_>, Vec<_>) =
             known.partition(|(_, limits)| limits.max_concurrent_runs.is_some());
         let turns = match self.whose_turn(&limited).await {
@@ -166,7 +191,9 @@ impl Lane {
         for (tenant, _) in free {
             called.extend(self.waiting.call(tenant, None));
         }
-        called.into_iter().for_each(|run| drop(self.unplanned.send(run)));
+        called
+            .into_iter()
+            .for_each(|run| drop(self.unplanned.send(run)));
     }
 
     async fn whose_turn(
@@ -178,11 +205,24 @@ impl Lane {
         }
         let most = |limits: &RunLimits| i64::from(limits.max_concurrent_runs.unwrap_or(u32::MAX));
         let select = query(include_str!("../store/whose_turn.sql"))
-            .bind(limited.iter().map(|(tenant, _)| tenant.as_str()).collect::<Vec<_>>())
-            .bind(limited.iter().map(|(_, limits)| most(limits)).collect::<Vec<_>>())
+            .bind(
+                limited
+                    .iter()
+                    .map(|(tenant, _)| tenant.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                limited
+                    .iter()
+                    .map(|(_, limits)| most(limits))
+                    .collect::<Vec<_>>(),
+            )
             .bind(all_shards());
         let rows: Vec<(Uuid,)> = self.loops.all(select).await?;
-        Ok(rows.into_iter().map(|(run,)| RunId::from_bytes(run.into_bytes())).collect())
+        Ok(rows
+            .into_iter()
+            .map(|(run,)| RunId::from_bytes(run.into_bytes()))
+            .collect())
     }
 }
 

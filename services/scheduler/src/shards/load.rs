@@ -34,7 +34,9 @@ pub(crate) async fn restore(
     plans: &Plans,
     rows: Vec<StoredRun>,
 ) -> Result<Vec<Run>, StoreError> {
-    plans.load(loops, rows.iter().filter_map(plan_of).collect()).await?;
+    plans
+        .load(loops, rows.iter().filter_map(plan_of).collect())
+        .await?;
     let mut runs = Vec::with_capacity(rows.len());
     for some in rows.chunks(RUNS_PER_READ_MAX) {
         let numbers: Vec<i64> = some.iter().map(|run| run.run_number).collect();
@@ -46,7 +48,9 @@ pub(crate) async fn restore(
             let tasks = tasks.remove(&row.run_number).unwrap_or_default();
             match restore_one(row, &tasks, plans) {
                 Ok(run) => runs.push(run),
-                Err(fault) => tracing::error!(run = %row.run_id, fault, "a run cannot be read and waits"),
+                Err(fault) => {
+                    tracing::error!(run = %row.run_id, fault, "a run cannot be read and waits")
+                }
             }
         }
     }
@@ -55,17 +59,32 @@ pub(crate) async fn restore(
 
 fn plan_of(row: &StoredRun) -> Option<StoredPlan> {
     let plan_id = row.plan_id.as_deref()?.try_into().ok()?;
-    Some(StoredPlan { plan_id, tenant: row.tenant.clone(), workspace: row.workspace.clone() })
+    Some(StoredPlan {
+        plan_id,
+        tenant: row.tenant.clone(),
+        workspace: row.workspace.clone(),
+    })
 }
 
 fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<Run, String> {
     let (body, trace) = wire::body_of(&row.request).map_err(|error| error.to_string())?;
-    let Body::RunRequested(asked) = body else { return Err("its request is another event".to_owned()) };
+    let Body::RunRequested(asked) = body else {
+        return Err("its request is another event".to_owned());
+    };
     let at = row.created_at.unix_us();
-    let header = wire::header(&row.tenant, &row.workspace, row.run_number, &asked, trace.as_ref(), at)
-        .map_err(|error| error.to_string())?;
+    let header = wire::header(
+        &row.tenant,
+        &row.workspace,
+        row.run_number,
+        &asked,
+        trace.as_ref(),
+        at,
+    )
+    .map_err(|error| error.to_string())?;
     let mut run = Run::requested(header);
-    (run.state, run.reason) = row.states().ok_or("it is in a state that this version does not know")?;
+    (run.state, run.reason) = row
+        .states()
+        .ok_or("it is in a state that this version does not know")?;
     run.stopped_by = match row.stopped_by {
         Some(TIME) => Some(StoppedBy::Time),
         Some(_) => Some(StoppedBy::Principal),
@@ -75,9 +94,16 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
     run.changed_at = row.changed_at.unix_us();
     run.started_at = row.started_at.map(Timestamp::unix_us);
     run.ended_at = row.ended_at.map(Timestamp::unix_us);
-    run.error = row.error.clone().map(|error| (row.error_ordinal.map_or(0, i32::unsigned_abs), error));
-    let Some(plan) = plan_of(row) else { return Ok(run) };
-    let graph = plans.get(&plan.plan_id).ok_or("its plan is missing or cannot be read")?;
+    run.error = row
+        .error
+        .clone()
+        .map(|error| (row.error_ordinal.map_or(0, i32::unsigned_abs), error));
+    let Some(plan) = plan_of(row) else {
+        return Ok(run);
+    };
+    let graph = plans
+        .get(&plan.plan_id)
+        .ok_or("its plan is missing or cannot be read")?;
     with_tasks(run, graph, tasks)
 }
 
@@ -90,10 +116,18 @@ fn with_tasks(run: Run, graph: Arc<Graph>, tasks: &[StoredTask]) -> Result<Run, 
             return Err(format!("task {} is beyond its plan", slot.ordinal));
         }
         if let Some(encoded) = &task.items {
-            let named = v1::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
-            items.insert(slot.ordinal, (wire::item_count(&named), Arc::from(encoded.as_slice())));
+            let named =
+                v1::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
+            items.insert(
+                slot.ordinal,
+                (wire::item_count(&named), Arc::from(encoded.as_slice())),
+            );
         }
-        cells.push((slot, task.cell().ok_or("a task is in a state that this version does not know")?));
+        cells.push((
+            slot,
+            task.cell()
+                .ok_or("a task is in a state that this version does not know")?,
+        ));
     }
     Ok(run.restore(graph, cells, items))
 }

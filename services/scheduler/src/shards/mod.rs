@@ -49,8 +49,8 @@ pub(crate) use load::restore;
 pub(crate) use plans::Plans;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use work::{
-    Ask, Claim, Done, DoneAs, Enqueued, MadePlan, NewPlan, NewRun, NoPlan, NotDone, RunEvent, RunPlan,
-    RunView, Unplanned, Work, event_id,
+    Ask, Claim, Done, DoneAs, Enqueued, MadePlan, NewPlan, NewRun, NoPlan, NotDone, RunEvent,
+    RunPlan, RunView, Unplanned, Work, event_id,
 };
 
 use bells::Bells;
@@ -93,7 +93,9 @@ impl Unreadable {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<i16>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -121,9 +123,21 @@ impl Shards {
             inbox
         };
         let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
-        let Shared { unreadable, bells, room, renewals, .. } = shared;
+        let Shared {
+            unreadable,
+            bells,
+            room,
+            renewals,
+            ..
+        } = shared;
         room.start(store, &lanes);
-        Shards { lanes, unreadable, renewals, bells, metrics: around.metrics }
+        Shards {
+            lanes,
+            unreadable,
+            renewals,
+            bells,
+            metrics: around.metrics,
+        }
     }
 
     /// Whether the shard holds an event that this version does not know.
@@ -145,8 +159,12 @@ impl Shards {
 
     /// Opens, or changes, a dispatcher's gate on every lane.
     pub(crate) fn open_gate(&self, gate: &Gate) -> Result<(), NotDone> {
-        let open = |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenGate(gate.clone()));
-        self.lanes.iter().try_for_each(open).map_err(|_| NotDone::Stopped)
+        let open =
+            |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenGate(gate.clone()));
+        self.lanes
+            .iter()
+            .try_for_each(open)
+            .map_err(|_| NotDone::Stopped)
     }
 
     /// Limits have changed: runs that wait may have a place now.
@@ -166,6 +184,8 @@ impl Shards {
         if !(0..Stream::Execution.shards()).contains(&shard) {
             return Err(NotDone::NotHeld);
         }
-        self.lanes[lane_of(shard)].send(message).map_err(|_| NotDone::Stopped)
+        self.lanes[lane_of(shard)]
+            .send(message)
+            .map_err(|_| NotDone::Stopped)
     }
 }

@@ -23,42 +23,96 @@ use crate::wire;
 const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
 
 impl Lane {
-    pub(super) fn fold_new_run(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> Done {
-        let held = self.shards.get(&shard).expect("only asks for held shards come here");
+    pub(super) fn fold_new_run(
+        &mut self,
+        shard: i16,
+        new: &NewRun,
+        at: i64,
+        draft: &mut Draft,
+    ) -> Done {
+        let held = self
+            .shards
+            .get(&shard)
+            .expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
-            let (same, run) =
-                (*new.fingerprint.digest().as_bytes() == run.header.fingerprint, RunView::of(run));
+            let (same, run) = (
+                *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
+                RunView::of(run),
+            );
             // Nothing of it changes, but one that has ended is forgotten again.
             draft.changes.entry(new.run_id).or_default();
-            let verdict = if same { DoneAs::Exists } else { self.record_conflict(shard, new, at, draft) };
-            return Done { verdict, event_id: new.event_id, run: Some(run) };
+            let verdict = if same {
+                DoneAs::Exists
+            } else {
+                self.record_conflict(shard, new, at, draft)
+            };
+            return Done {
+                verdict,
+                event_id: new.event_id,
+                run: Some(run),
+            };
         }
-        let done = |verdict, run| Done { verdict, event_id: new.event_id, run };
+        let done = |verdict, run| Done {
+            verdict,
+            event_id: new.event_id,
+            run,
+        };
         let number = run_number(shard, mark + 1);
-        let header = wire::header(&new.tenant, &new.workspace, number, &new.asked, new.trace.as_ref(), at);
+        let header = wire::header(
+            &new.tenant,
+            &new.workspace,
+            number,
+            &new.asked,
+            new.trace.as_ref(),
+            at,
+        );
         let mut run = match header {
             Ok(header) => Run::requested(header),
             Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
         };
-        let plan = match new.plan.as_ref().map(|plan| (plan, self.enter(&run.header.tenant, draft))) {
+        let plan = match new
+            .plan
+            .as_ref()
+            .map(|plan| (plan, self.enter(&run.header.tenant, draft)))
+        {
             Some((_, Entry::Refused(excess))) => return done(DoneAs::Refused(excess), None),
             Some((plan, Entry::Starts)) => Some(plan),
             Some((_, Entry::Waits)) | None => None,
         };
-        let mut changes = Changes { run: true, ..Changes::default() };
+        let mut changes = Changes {
+            run: true,
+            ..Changes::default()
+        };
         let asked = with_plan(new, plan.is_none());
         let request = request_event(new, &asked, shard);
         if let Some(too_large) = too_large(&request) {
             return done(too_large, None);
         }
-        draft.born.insert(new.run_id, Born::new(new.event_id, &asked, request.payload.clone()));
+        draft.born.insert(
+            new.run_id,
+            Born::new(new.event_id, &asked, request.payload.clone()),
+        );
         draft.events.push(request);
         match plan {
             Some(plan) => {
-                fold(&mut run, &Event::PlanCreated { graph: plan.graph.clone() }, at, &mut changes);
-                draft.planned.insert(new.run_id, plan.plan_fingerprint.clone());
-                draft.events.push(plan_event(&run.header, plan, Some(new.event_id), new.trace.clone()));
+                fold(
+                    &mut run,
+                    &Event::PlanCreated {
+                        graph: plan.graph.clone(),
+                    },
+                    at,
+                    &mut changes,
+                );
+                draft
+                    .planned
+                    .insert(new.run_id, plan.plan_fingerprint.clone());
+                draft.events.push(plan_event(
+                    &run.header,
+                    plan,
+                    Some(new.event_id),
+                    new.trace.clone(),
+                ));
                 draft.marks.insert(shard, mark + 2);
             }
             None => {
@@ -98,39 +152,73 @@ impl Lane {
 
     /// Takes a place for the run if it waits for one.
     fn has_place(&self, shard: i16, plan: &RunPlan, draft: &mut Draft) -> bool {
-        let run = self.shards.get(&shard).and_then(|held| held.runs.get(&plan.run_id));
+        let run = self
+            .shards
+            .get(&shard)
+            .and_then(|held| held.runs.get(&plan.run_id));
         let waits = run.filter(|run| run.state == RunState::Pending && plan.made.is_ok());
         waits.is_none_or(|run| self.may_start(&run.header.tenant, draft))
     }
 
-    pub(super) fn fold_plan(&mut self, shard: i16, plan: &RunPlan, at: i64, draft: &mut Draft) -> Done {
+    pub(super) fn fold_plan(
+        &mut self,
+        shard: i16,
+        plan: &RunPlan,
+        at: i64,
+        draft: &mut Draft,
+    ) -> Done {
         let event_id = plan.event_id();
-        let done = |verdict, run| Done { verdict, event_id, run };
+        let done = |verdict, run| Done {
+            verdict,
+            event_id,
+            run,
+        };
         let has_place = self.has_place(shard, plan, draft);
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let held = self
+            .shards
+            .get_mut(&shard)
+            .expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        let run = held.runs.get_mut(&plan.run_id).filter(|run| run.header.tenant.as_str() == plan.tenant);
-        let Some(run) = run else { return done(DoneAs::RunUnknown, None) };
+        let run = held
+            .runs
+            .get_mut(&plan.run_id)
+            .filter(|run| run.header.tenant.as_str() == plan.tenant);
+        let Some(run) = run else {
+            return done(DoneAs::RunUnknown, None);
+        };
         if !has_place {
             self.waiting.send_back(plan.run_id);
             self.room.wanted();
             return done(DoneAs::NoRoom, Some(RunView::of(run)));
         }
         let (happened, event) = match &plan.made {
-            Ok(made) => {
-                (Event::PlanCreated { graph: made.graph.clone() }, plan_event(&run.header, made, None, None))
-            }
-            Err(failed) => {
-                (Event::PlanFailed { message: cut(&failed.message) }, failed_event(&run.header, failed))
-            }
+            Ok(made) => (
+                Event::PlanCreated {
+                    graph: made.graph.clone(),
+                },
+                plan_event(&run.header, made, None, None),
+            ),
+            Err(failed) => (
+                Event::PlanFailed {
+                    message: cut(&failed.message),
+                },
+                failed_event(&run.header, failed),
+            ),
         };
-        let verdict = fold(run, &happened, at, draft.changes.entry(plan.run_id).or_default());
+        let verdict = fold(
+            run,
+            &happened,
+            at,
+            draft.changes.entry(plan.run_id).or_default(),
+        );
         if verdict == Verdict::Folded {
             draft.events.push(event);
             draft.marks.insert(shard, mark + 1);
             draft.claims_only = false;
             if let Ok(made) = &plan.made {
-                draft.planned.insert(plan.run_id, made.plan_fingerprint.clone());
+                draft
+                    .planned
+                    .insert(plan.run_id, made.plan_fingerprint.clone());
             }
         }
         done(DoneAs::Core(verdict), Some(RunView::of(run)))
@@ -165,7 +253,10 @@ pub(super) fn unplanned(run: &Run, asked: &v1::RunRequested) -> Option<Unplanned
 
 fn made_plan(asked: &v1::RunRequested) -> Option<MadePlan> {
     let plan_id = asked.plan_id.parse().ok()?;
-    Some(MadePlan { plan_id, fingerprint: asked.plan_fingerprint.clone() })
+    Some(MadePlan {
+        plan_id,
+        fingerprint: asked.plan_fingerprint.clone(),
+    })
 }
 
 fn request_event(new: &NewRun, asked: &v1::RunRequested, shard: i16) -> NewEvent {
@@ -192,7 +283,14 @@ fn plan_event(
     let fingerprint = fingerprint(header);
     let created = wire::plan_created(&header.run_id, &fingerprint, plan);
     let key = IdempotencyKey::plan_created(&header.run_id, &fingerprint);
-    event_of(header, plan.event_id, &key, causation_id, trace, Body::PlanCreated(created))
+    event_of(
+        header,
+        plan.event_id,
+        &key,
+        causation_id,
+        trace,
+        Body::PlanCreated(created),
+    )
 }
 
 fn failed_event(header: &RunHeader, failed: &NoPlan) -> NewEvent {
@@ -239,5 +337,10 @@ fn event_of(
 }
 
 fn payload(trace: Option<v1::TraceContext>, body: Body) -> Vec<u8> {
-    v1::Event { version: 1, trace, body: Some(body) }.encode_to_vec()
+    v1::Event {
+        version: 1,
+        trace,
+        body: Some(body),
+    }
+    .encode_to_vec()
 }

@@ -22,9 +22,14 @@ pub(super) struct News {
 
 /// `position` is how far the run's shard is folded with this flush.
 pub(super) fn news(changed: &Changed<'_>, position: i64, at: Time) -> Option<News> {
-    let Changed { run, changes, born, .. } = changed;
-    let failed: Vec<v1::FailedTask> =
-        changes.history.iter().filter_map(|change| failed(run, change)).collect();
+    let Changed {
+        run, changes, born, ..
+    } = changed;
+    let failed: Vec<v1::FailedTask> = changes
+        .history
+        .iter()
+        .filter_map(|change| failed(run, change))
+        .collect();
     let made: Vec<v1::MadeVersion> = changes.materialized.iter().filter_map(made).collect();
     if born.is_none() && changes.run_history.is_empty() && failed.is_empty() && made.is_empty() {
         return None;
@@ -57,7 +62,12 @@ fn failed(run: &Run, change: &TaskChange) -> Option<v1::FailedTask> {
     if change.to != TaskState::Failed {
         return None;
     }
-    let asset_key = run.graph.as_ref()?.settings(change.slot.ordinal).asset_key.to_string();
+    let asset_key = run
+        .graph
+        .as_ref()?
+        .settings(change.slot.ordinal)
+        .asset_key
+        .to_string();
     Some(v1::FailedTask {
         task: Some(wire::task_ref(change.slot)),
         asset_key,

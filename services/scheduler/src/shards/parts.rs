@@ -14,7 +14,11 @@ pub(super) struct Parts<M> {
 impl<M: Clone> Parts<M> {
     /// `empty` is what every one of them begins as.
     pub(super) fn new(empty: M) -> Parts<M> {
-        Parts { filled: vec![empty.clone()], empty, entries: 0 }
+        Parts {
+            filled: vec![empty.clone()],
+            empty,
+            entries: 0,
+        }
     }
 
     /// Puts so many entries into the last message, or into one more if it has no room.
@@ -41,7 +45,9 @@ mod tests {
 
     fn check(entries: &[usize], expected: &[&[usize]]) {
         let mut parts = Parts::new(Vec::new());
-        entries.iter().for_each(|some| parts.add(*some, |part| part.push(*some)));
+        entries
+            .iter()
+            .for_each(|some| parts.add(*some, |part| part.push(*some)));
         assert_eq!(parts.all(), expected, "{entries:?}");
     }
 

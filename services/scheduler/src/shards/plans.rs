@@ -51,7 +51,11 @@ struct Known {
 impl Plans {
     /// The graph of a plan that was just made, unless it is known.
     pub(crate) fn learn(&self, plan: &v1::Plan) -> Result<Arc<Graph>, crate::core::BadPlan> {
-        let plan_id = plan.plan_id.parse::<servo_model::Digest>().ok().map(|digest| *digest.as_bytes());
+        let plan_id = plan
+            .plan_id
+            .parse::<servo_model::Digest>()
+            .ok()
+            .map(|digest| *digest.as_bytes());
         if let Some(known) = plan_id.and_then(|plan_id| self.get(&plan_id)) {
             return Ok(known);
         }
@@ -75,7 +79,11 @@ impl Plans {
         if let Some(known) = self.get(&plan_id) {
             return Ok(Some(known));
         }
-        let stored = StoredPlan { plan_id, tenant: tenant.to_owned(), workspace: workspace.to_owned() };
+        let stored = StoredPlan {
+            plan_id,
+            tenant: tenant.to_owned(),
+            workspace: workspace.to_owned(),
+        };
         self.load(loops, vec![stored]).await?;
         Ok(self.get(&plan_id))
     }
@@ -91,8 +99,13 @@ impl Plans {
         if let Some(plan) = &stored.plan {
             return Ok(self.learn(plan)?);
         }
-        let plan_id: servo_model::Digest = stored.plan_id.parse().map_err(|_| PlanUnreadable::Missing)?;
-        let found = self.find(loops, tenant, workspace, *plan_id.as_bytes()).await?;
+        let plan_id: servo_model::Digest = stored
+            .plan_id
+            .parse()
+            .map_err(|_| PlanUnreadable::Missing)?;
+        let found = self
+            .find(loops, tenant, workspace, *plan_id.as_bytes())
+            .await?;
         found.ok_or(PlanUnreadable::Missing)
     }
 
@@ -108,7 +121,9 @@ impl Plans {
             .bind(vec![workspace])
             .bind(vec![plan_id.as_bytes().as_slice()]);
         let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
-        Ok(rows.first().and_then(|(plan,)| v1::Plan::decode(plan.as_slice()).ok()))
+        Ok(rows
+            .first()
+            .and_then(|(plan,)| v1::Plan::decode(plan.as_slice()).ok()))
     }
 
     /// Reads the plans that are not known. One that is missing or broken is left out, and said.
@@ -123,14 +138,28 @@ impl Plans {
         // One by one would be a statement each, all at once may be a hundred megabytes.
         for some in wanted.chunks(PLANS_PER_READ_MAX) {
             let select = query(include_str!("../store/plans.sql"))
-                .bind(some.iter().map(|plan| plan.tenant.as_str()).collect::<Vec<_>>())
-                .bind(some.iter().map(|plan| plan.workspace.as_str()).collect::<Vec<_>>())
-                .bind(some.iter().map(|plan| plan.plan_id.as_slice()).collect::<Vec<_>>());
+                .bind(
+                    some.iter()
+                        .map(|plan| plan.tenant.as_str())
+                        .collect::<Vec<_>>(),
+                )
+                .bind(
+                    some.iter()
+                        .map(|plan| plan.workspace.as_str())
+                        .collect::<Vec<_>>(),
+                )
+                .bind(
+                    some.iter()
+                        .map(|plan| plan.plan_id.as_slice())
+                        .collect::<Vec<_>>(),
+                );
             let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
             for (plan,) in rows {
                 match decode(&plan) {
                     Ok(graph) => self.keep(Arc::new(graph)),
-                    Err(error) => tracing::error!(error, "a stored plan cannot be read; its runs wait"),
+                    Err(error) => {
+                        tracing::error!(error, "a stored plan cannot be read; its runs wait")
+                    }
                 }
             }
         }
@@ -148,7 +177,9 @@ impl Plans {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.known
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

@@ -21,8 +21,14 @@ use crate::core::Limits;
 use crate::metrics::Metrics;
 
 /// What the fold writes.
-const TABLES: [&str; 6] =
-    ["runs", "tasks", "materializations", "partitions", "check_results", "run_key_conflicts"];
+const TABLES: [&str; 6] = [
+    "runs",
+    "tasks",
+    "materializations",
+    "partitions",
+    "check_results",
+    "run_key_conflicts",
+];
 
 /// How many runs are deleted by one statement; a run may have ten thousand tasks.
 const RUNS_PER_DELETE: i64 = 10;
@@ -55,10 +61,19 @@ pub enum RebuildError {
 }
 
 /// Folds all tables of the scheduler anew, and says which of them were different. `done` hears of each shard.
-pub async fn rebuild(store: &Store, mut done: impl FnMut(i16)) -> Result<Vec<Rebuilt>, RebuildError> {
+pub async fn rebuild(
+    store: &Store,
+    mut done: impl FnMut(i16),
+) -> Result<Vec<Rebuilt>, RebuildError> {
     let ttl = LeaseTtl::new(LEASE).map_err(|fault| StoreError::Refused(fault.to_string()))?;
     let holder = format!("rebuild-{}", Ulid::generate());
-    let leases = Leases::new(store, Stream::Execution, &holder, "https://rebuild.invalid", ttl);
+    let leases = Leases::new(
+        store,
+        Stream::Execution,
+        &holder,
+        "https://rebuild.invalid",
+        ttl,
+    );
     let shards: Vec<i16> = (0..Stream::Execution.shards()).collect();
     let held = leases.acquire(&shards, shards.len()).await?;
     let kept = keep_alive(leases.clone(), held.clone());
@@ -84,9 +99,18 @@ async fn rebuild_held(
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
     let (_, limits) = tokio::sync::watch::channel(Limits::none());
     let (plans, metrics) = (Plans::default(), Metrics::default());
-    let around = Around { plans, unplanned, metrics, listeners: None, limits };
+    let around = Around {
+        plans,
+        unplanned,
+        metrics,
+        listeners: None,
+        limits,
+    };
     let unreadable = Unreadable::default();
-    let shared = Shared { unreadable: unreadable.clone(), ..Shared::default() };
+    let shared = Shared {
+        unreadable: unreadable.clone(),
+        ..Shared::default()
+    };
     let mut lane = Lane::new(store.clone(), around, shared);
     if empty_all(loops, held).await? {
         patiently::<()>(loops, query(include_str!("../store/empty_partitions.sql"))).await?;
@@ -102,7 +126,12 @@ async fn rebuild_held(
     let after = digests(loops).await?;
     let compare = |table: &'static str| {
         let (was, is) = (&before[table], &after[table]);
-        Rebuilt { table, rows_before: was.0, rows_after: is.0, equal: was == is }
+        Rebuilt {
+            table,
+            rows_before: was.0,
+            rows_after: is.0,
+            equal: was == is,
+        }
     };
     Ok(TABLES.map(compare).to_vec())
 }
@@ -141,10 +170,14 @@ async fn rewind(loops: &LoopStore, lease: &Lease) -> Result<i64, StoreError> {
 /// Deletes the runs of a shard from a number on, with what was folded of them.
 async fn empty(loops: &LoopStore, shard: i16, mut first: i64) -> Result<(), StoreError> {
     loop {
-        let delete =
-            query(include_str!("../store/empty_shard.sql")).bind(shard).bind(first).bind(RUNS_PER_DELETE);
+        let delete = query(include_str!("../store/empty_shard.sql"))
+            .bind(shard)
+            .bind(first)
+            .bind(RUNS_PER_DELETE);
         let deleted: Vec<(Option<i64>,)> = patiently(loops, delete).await?;
-        let Some(last) = deleted.first().and_then(|(last,)| *last) else { return Ok(()) };
+        let Some(last) = deleted.first().and_then(|(last,)| *last) else {
+            return Ok(());
+        };
         first = last + 1;
     }
 }
@@ -155,7 +188,8 @@ async fn patiently<T: FromAnyRow>(
     statement: Query<'_, Postgres, PgArguments>,
 ) -> Result<Vec<T>, StoreError> {
     let mut tx = loops.begin().await?;
-    tx.execute(query(include_str!("../store/be_patient.sql")).bind(STATEMENT_MAX)).await?;
+    tx.execute(query(include_str!("../store/be_patient.sql")).bind(STATEMENT_MAX))
+        .await?;
     let rows = tx.all(statement).await?;
     tx.commit().await?;
     Ok(rows)
@@ -176,8 +210,8 @@ fn keep_alive(leases: Leases, held: Vec<Lease>) -> tokio::task::JoinHandle<()> {
 async fn digests(loops: &LoopStore) -> Result<BTreeMap<&'static str, (i64, String)>, StoreError> {
     let mut digests = BTreeMap::new();
     for table in TABLES {
-        let select =
-            include_str!("../store/digest.sql").replace("scheduler.runs", &format!("scheduler.{table}"));
+        let select = include_str!("../store/digest.sql")
+            .replace("scheduler.runs", &format!("scheduler.{table}"));
         let rows: Vec<(i64, String)> = patiently(loops, query(AssertSqlSafe(select))).await?;
         digests.extend(rows.into_iter().next().map(|digest| (table, digest)));
     }

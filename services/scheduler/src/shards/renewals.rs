@@ -12,7 +12,8 @@ pub(super) struct Renewals(Arc<Mutex<HashMap<i16, Lease>>>);
 
 impl Renewals {
     pub(super) fn note<'a>(&self, renewed: impl Iterator<Item = &'a Lease>) {
-        self.lock().extend(renewed.map(|lease| (lease.shard(), lease.clone())));
+        self.lock()
+            .extend(renewed.map(|lease| (lease.shard(), lease.clone())));
     }
 
     /// Whether a lease has run out, and nothing prolonged it meanwhile.
@@ -22,11 +23,15 @@ impl Renewals {
 
     fn is_prolonged(&self, lease: &Lease, now: Instant) -> bool {
         let renewed = self.lock();
-        let same = renewed.get(&lease.shard()).filter(|newest| newest.epoch() == lease.epoch());
+        let same = renewed
+            .get(&lease.shard())
+            .filter(|newest| newest.epoch() == lease.epoch());
         same.is_some_and(|newest| now < newest.expires())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i16, Lease>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

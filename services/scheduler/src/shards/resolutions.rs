@@ -49,7 +49,11 @@ impl Resolution {
             state,
             changes: i64::try_from(resolved.version).ok()? - 1,
             at,
-            resolved_by: resolved.resolved_by.clone().unwrap_or_default().encode_to_vec(),
+            resolved_by: resolved
+                .resolved_by
+                .clone()
+                .unwrap_or_default()
+                .encode_to_vec(),
             event_id,
             code_version: code_version(run, resolved),
         })
@@ -63,7 +67,9 @@ fn code_version(run: &Run, resolved: &v1::QuarantineResolved) -> String {
         let mut made = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
         made.any(|asset| **asset == *resolved.asset_key)
     });
-    makers.next().map_or_else(String::new, |settings| settings.code_version.to_string())
+    makers
+        .next()
+        .map_or_else(String::new, |settings| settings.code_version.to_string())
 }
 
 impl Lane {
@@ -82,7 +88,10 @@ impl Lane {
         let known = |(attempt, state, changes): (Uuid, i16, i64)| {
             let state = MaterializationState::from_code(state)?;
             let version = u64::try_from(changes).ok()? + 1;
-            Some((AttemptId::from_bytes(attempt.into_bytes()), Resolvable { state, version }))
+            Some((
+                AttemptId::from_bytes(attempt.into_bytes()),
+                Resolvable { state, version },
+            ))
         };
         Ok(rows.into_iter().filter_map(known).collect())
     }
@@ -95,15 +104,29 @@ impl Lane {
         at: Time,
         draft: &mut Draft,
     ) -> Done {
-        let done = |verdict: DoneAs| Done { verdict, event_id: event.event_id, run: None };
-        let held = self.shards.get_mut(&shard).expect("only asks for held shards come here");
+        let done = |verdict: DoneAs| Done {
+            verdict,
+            event_id: event.event_id,
+            run: None,
+        };
+        let held = self
+            .shards
+            .get_mut(&shard)
+            .expect("only asks for held shards come here");
         let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        let run = held.runs.get(&event.run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
-        let Some(run) = run else { return done(DoneAs::RunUnknown) };
+        let run = held
+            .runs
+            .get(&event.run_id)
+            .filter(|run| run.header.tenant.as_str() == event.tenant);
+        let Some(run) = run else {
+            return done(DoneAs::RunUnknown);
+        };
         // Nothing of it changes, but one that has ended is forgotten again.
         draft.changes.entry(event.run_id).or_default();
         let Some(resolution) = Resolution::of(resolved, run, event.event_id, at) else {
-            return done(DoneAs::Bad("QuarantineResolved: it names no version or no decision".to_owned()));
+            return done(DoneAs::Bad(
+                "QuarantineResolved: it names no version or no decision".to_owned(),
+            ));
         };
         let Some(known) = draft.resolvable.get_mut(&resolution.attempt_id) else {
             return done(Refusal::AttemptUnknown.into());
@@ -127,7 +150,9 @@ impl Lane {
 
 fn resolved_by(ask: &Ask) -> Option<Uuid> {
     let Ask::Event(event) = ask else { return None };
-    let Body::QuarantineResolved(resolved) = &event.body else { return None };
+    let Body::QuarantineResolved(resolved) = &event.body else {
+        return None;
+    };
     let attempt: AttemptId = resolved.materialization_id.parse().ok()?;
     Some(Uuid::from_bytes(*attempt.as_bytes()))
 }

@@ -45,7 +45,10 @@ impl Room {
 async fn ring(left: Arc<Notify>, loops: LoopStore) {
     loop {
         left.notified().await;
-        if let Err(error) = loops.execute(query("SELECT pg_notify($1, '')").bind(CHANNEL)).await {
+        if let Err(error) = loops
+            .execute(query("SELECT pg_notify($1, '')").bind(CHANNEL))
+            .await
+        {
             tracing::debug!(%error, "nobody was told that a run left its place; instances look by themselves");
         }
         tokio::time::sleep(GATHER).await;
@@ -58,11 +61,17 @@ async fn listen(wanted: Arc<Notify>, store: Store, lanes: Vec<mpsc::WeakUnbounde
         let mut listener = store.listen(CHANNEL).await.ok();
         // What was rung before is found by a look. Lanes in which runs still wait say so again.
         while tell(&lanes) {
-            if tokio::time::timeout(LOOK_EVERY, wanted.notified()).await.is_err() {
+            if tokio::time::timeout(LOOK_EVERY, wanted.notified())
+                .await
+                .is_err()
+            {
                 break;
             }
             if let Err(error) = heard(&mut listener).await {
-                tracing::debug!(error, "rings may have been lost; the instance looks by itself");
+                tracing::debug!(
+                    error,
+                    "rings may have been lost; the instance looks by itself"
+                );
                 listener = store.listen(CHANNEL).await.ok();
             }
         }

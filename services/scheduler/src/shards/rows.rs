@@ -16,7 +16,9 @@ use super::load::stopped_by_code;
 use super::outbox::News;
 use super::resolutions::Resolution;
 use super::statement::{self, Part};
-use crate::core::{Cell, Changes, Checked, Graph, Materialized, PartitionNews, Run, RunHeader, Slot, Time};
+use crate::core::{
+    Cell, Changes, Checked, Graph, Materialized, PartitionNews, Run, RunHeader, Slot, Time,
+};
 use crate::wire;
 
 /// Tasks of an open run that whoever asks for them counts.
@@ -80,11 +82,17 @@ pub(super) fn statement<'q>(
     resolutions: &'q [Resolution],
     news: &'q [News],
 ) -> Statement<'q> {
-    let (new_runs, runs): (Vec<_>, Vec<_>) =
-        changed.iter().filter(|c| has_new_row(c)).partition(|c| c.born.is_some());
-    let (new_tasks, tasks): (Vec<_>, Vec<_>) = task_lines(changed).into_iter().partition(|line| line.created);
-    let made: Vec<_> =
-        changed.iter().flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made))).collect();
+    let (new_runs, runs): (Vec<_>, Vec<_>) = changed
+        .iter()
+        .filter(|c| has_new_row(c))
+        .partition(|c| c.born.is_some());
+    let (new_tasks, tasks): (Vec<_>, Vec<_>) = task_lines(changed)
+        .into_iter()
+        .partition(|line| line.created);
+    let made: Vec<_> = changed
+        .iter()
+        .flat_map(|c| c.changes.materialized.iter().map(move |made| (c.run, made)))
+        .collect();
     let partitions = partition_lines(changed);
     let checks = check_lines(changed);
     let text = statement::text([
@@ -109,9 +117,21 @@ pub(super) fn statement<'q>(
     let statement = bind(statement, &made, bind_materialized);
     let statement = bind(statement, &partitions, bind_partitions);
     let statement = bind(statement, &checks, bind_checks);
-    let statement = if conflicts.is_empty() { statement } else { bind_conflicts(statement, conflicts) };
-    let statement = if resolutions.is_empty() { statement } else { bind_resolutions(statement, resolutions) };
-    if news.is_empty() { statement } else { bind_news(statement, news) }
+    let statement = if conflicts.is_empty() {
+        statement
+    } else {
+        bind_conflicts(statement, conflicts)
+    };
+    let statement = if resolutions.is_empty() {
+        statement
+    } else {
+        bind_resolutions(statement, resolutions)
+    };
+    if news.is_empty() {
+        statement
+    } else {
+        bind_news(statement, news)
+    }
 }
 
 fn has_new_row(changed: &Changed<'_>) -> bool {
@@ -131,14 +151,20 @@ fn bind<'q, L>(
     lines: &[L],
     columns: impl FnOnce(Statement<'q>, &[L]) -> Statement<'q>,
 ) -> Statement<'q> {
-    if lines.is_empty() { statement } else { columns(statement, lines) }
+    if lines.is_empty() {
+        statement
+    } else {
+        columns(statement, lines)
+    }
 }
 
 fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q Changed<'q>]) -> Statement<'q> {
     let statement = statement
         .bind(column(new, |c| c.run.header.tenant.as_str()))
         .bind(column(new, |c| c.run.header.workspace.as_str()))
-        .bind(column(new, |c| Uuid::from_bytes(*c.run.header.run_id.as_bytes())))
+        .bind(column(new, |c| {
+            Uuid::from_bytes(*c.run.header.run_id.as_bytes())
+        }))
         .bind(column(new, |c| c.run.header.run_id.shard()))
         .bind(sparse(new, |c| c.born.map(|born| born.generation)))
         .bind(sparse(new, |c| c.born.map(|born| born.run_key.as_str())))
@@ -152,19 +178,29 @@ fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q Changed<'q>]) -> State
 
 fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q Changed<'q>]) -> Statement<'q> {
     let plan_id = |run: &Run| run.graph.as_ref().map(|graph| graph.plan_id.to_vec());
-    let deployment = |run: &Run| run.graph.as_ref().map(|graph| graph.deployment_id.to_string());
+    let deployment = |run: &Run| {
+        run.graph
+            .as_ref()
+            .map(|graph| graph.deployment_id.to_string())
+    };
     statement
         .bind(column(runs, |c| c.run.header.number))
         .bind(column(runs, |c| c.run.state.code()))
         .bind(column(runs, |c| c.run.reason.code()))
         .bind(sparse(runs, |c| c.run.stopped_by.map(stopped_by_code)))
-        .bind(column(runs, |c| i64::try_from(c.run.version).unwrap_or(i64::MAX)))
+        .bind(column(runs, |c| {
+            i64::try_from(c.run.version).unwrap_or(i64::MAX)
+        }))
         .bind(sparse(runs, |c| plan_id(c.run)))
         .bind(sparse(runs, |c| c.plan_fingerprint))
         .bind(sparse(runs, |c| deployment(c.run)))
         .bind(sparse(runs, |c| is_counted(c.run).then(|| counts(c.run))))
-        .bind(sparse(runs, |c| c.run.error.as_ref().map(|(_, error)| error.as_str())))
-        .bind(sparse(runs, |c| c.run.error.as_ref().map(|(ordinal, _)| int(*ordinal))))
+        .bind(sparse(runs, |c| {
+            c.run.error.as_ref().map(|(_, error)| error.as_str())
+        }))
+        .bind(sparse(runs, |c| {
+            c.run.error.as_ref().map(|(ordinal, _)| int(*ordinal))
+        }))
         .bind(column(runs, |c| time(c.run.changed_at)))
         .bind(sparse(runs, |c| c.run.started_at.map(time)))
         .bind(sparse(runs, |c| c.run.ended_at.map(time)))
@@ -172,8 +208,10 @@ fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q Changed<'q>]) -> Statemen
 
 /// An array's text, since the array of arrays that unnest would take must be rectangular by type.
 fn counts(run: &Run) -> String {
-    let counts: Vec<String> =
-        TaskState::ALL.iter().map(|state| run.counts().of(*state).to_string()).collect();
+    let counts: Vec<String> = TaskState::ALL
+        .iter()
+        .map(|state| run.counts().of(*state).to_string())
+        .collect();
     format!("{{{}}}", counts.join(","))
 }
 
@@ -197,10 +235,23 @@ fn task_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<TaskLine<'a>> {
         slots.dedup();
         lines.extend(slots.into_iter().filter_map(|slot| {
             let errors = changes.errors.iter().rev();
-            let error = errors.filter(|(of, _)| *of == slot).map(|(_, error)| error.as_slice()).next();
-            let items = run.items(slot.ordinal).filter(|_| slot.item.is_none()).map(|(_, items)| &**items);
+            let error = errors
+                .filter(|(of, _)| *of == slot)
+                .map(|(_, error)| error.as_slice())
+                .next();
+            let items = run
+                .items(slot.ordinal)
+                .filter(|_| slot.item.is_none())
+                .map(|(_, items)| &**items);
             let created = created.binary_search(&slot).is_ok();
-            Some(TaskLine { run, slot, cell: run.cell(slot)?, created, error, items })
+            Some(TaskLine {
+                run,
+                slot,
+                cell: run.cell(slot)?,
+                created,
+                error,
+                items,
+            })
         }));
     }
     lines
@@ -229,16 +280,23 @@ fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement
         .bind(sparse(tasks, |t| t.cell.started_at.map(time)))
         .bind(sparse(tasks, |t| t.cell.ended_at.map(time)))
         .bind(sparse(tasks, |t| t.cell.due_at.map(time)))
-        .bind(sparse(tasks, |t| t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))))
+        .bind(sparse(tasks, |t| {
+            t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))
+        }))
         .bind(sparse(tasks, |t| t.cell.worker.map(uuid)))
         .bind(sparse(tasks, |t| t.cell.session.map(u64::cast_signed)))
         .bind(sparse(tasks, |t| t.error))
         .bind(sparse(tasks, |t| t.items))
 }
 
-fn bind_materialized<'q>(statement: Statement<'q>, made: &[(&'q Run, &'q Materialized)]) -> Statement<'q> {
+fn bind_materialized<'q>(
+    statement: Statement<'q>,
+    made: &[(&'q Run, &'q Materialized)],
+) -> Statement<'q> {
     statement
-        .bind(column(made, |(_, made)| Uuid::from_bytes(*made.attempt_id.as_bytes())))
+        .bind(column(made, |(_, made)| {
+            Uuid::from_bytes(*made.attempt_id.as_bytes())
+        }))
         .bind(column(made, |(_, made)| made.asset_key.as_str()))
         .bind(column(made, |(_, made)| made.partition_key.as_str()))
         .bind(column(made, |(run, _)| run.header.tenant.as_str()))
@@ -260,12 +318,25 @@ struct PartitionLine<'a> {
 
 fn partition_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<PartitionLine<'a>> {
     let mut lines: BTreeMap<(&str, &str, &str, &str), PartitionLine<'a>> = BTreeMap::new();
-    for (run, news) in changed.iter().flat_map(|c| c.changes.partitions.iter().map(move |news| (c.run, news)))
+    for (run, news) in changed
+        .iter()
+        .flat_map(|c| c.changes.partitions.iter().map(move |news| (c.run, news)))
     {
-        let RunHeader { tenant, workspace, .. } = &run.header;
+        let RunHeader {
+            tenant, workspace, ..
+        } = &run.header;
         let line = lines
-            .entry((tenant.as_str(), workspace.as_str(), &news.asset_key, &news.partition_key))
-            .or_insert(PartitionLine { run, last: news, made: None });
+            .entry((
+                tenant.as_str(),
+                workspace.as_str(),
+                &news.asset_key,
+                &news.partition_key,
+            ))
+            .or_insert(PartitionLine {
+                run,
+                last: news,
+                made: None,
+            });
         if is_later(news, line.last) {
             (line.run, line.last) = (run, news);
         }
@@ -293,9 +364,15 @@ fn bind_partitions<'q>(statement: Statement<'q>, lines: &[PartitionLine<'q>]) ->
         .bind(column(lines, |line| line.run.header.number))
         .bind(column(lines, |line| line.last.state.code()))
         .bind(sparse(lines, |line| line.made.map(|(_, made)| uuid(made))))
-        .bind(sparse(lines, |line| line.made.map(|(_, made)| time(made.at))))
-        .bind(sparse(lines, |line| line.made.map(|(run, _)| run.header.number)))
-        .bind(sparse(lines, |line| line.made.map(|(_, made)| made.code_version.as_str())))
+        .bind(sparse(lines, |line| {
+            line.made.map(|(_, made)| time(made.at))
+        }))
+        .bind(sparse(lines, |line| {
+            line.made.map(|(run, _)| run.header.number)
+        }))
+        .bind(sparse(lines, |line| {
+            line.made.map(|(_, made)| made.code_version.as_str())
+        }))
 }
 
 fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> Statement<'q> {
@@ -303,9 +380,13 @@ fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> St
         .bind(column(conflicts, |conflict| conflict.tenant.as_str()))
         .bind(column(conflicts, |conflict| conflict.workspace.as_str()))
         .bind(column(conflicts, |conflict| conflict.event_id))
-        .bind(column(conflicts, |conflict| Uuid::from_bytes(*conflict.run_id.as_bytes())))
+        .bind(column(conflicts, |conflict| {
+            Uuid::from_bytes(*conflict.run_id.as_bytes())
+        }))
         .bind(column(conflicts, |conflict| conflict.request.as_slice()))
-        .bind(column(conflicts, |conflict| conflict.fingerprint.digest().as_bytes().as_slice()))
+        .bind(column(conflicts, |conflict| {
+            conflict.fingerprint.digest().as_bytes().as_slice()
+        }))
         .bind(column(conflicts, |conflict| time(conflict.at)))
 }
 
@@ -322,18 +403,28 @@ fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
 type CheckLine<'a> = (&'a Run, &'a Graph, &'a Checked);
 
 fn check_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<CheckLine<'a>> {
-    let checks = changed.iter().flat_map(|c| c.changes.checks.iter().map(move |check| (c.run, check)));
-    checks.filter_map(|(run, check)| Some((run, &**run.graph.as_ref()?, check))).collect()
+    let checks = changed
+        .iter()
+        .flat_map(|c| c.changes.checks.iter().map(move |check| (c.run, check)));
+    checks
+        .filter_map(|(run, check)| Some((run, &**run.graph.as_ref()?, check)))
+        .collect()
 }
 
 fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statement<'q> {
     statement
-        .bind(column(checks, |(.., check)| Uuid::from_bytes(*check.attempt_id.as_bytes())))
+        .bind(column(checks, |(.., check)| {
+            Uuid::from_bytes(*check.attempt_id.as_bytes())
+        }))
         .bind(column(checks, |(.., check)| check.place))
         .bind(column(checks, |(run, ..)| run.header.tenant.as_str()))
         .bind(column(checks, |(run, ..)| run.header.workspace.as_str()))
-        .bind(column(checks, |(_, graph, check)| &*graph.settings(check.slot.ordinal).asset_key))
-        .bind(column(checks, |(_, graph, check)| &*graph.task(check.slot.ordinal).partition_key))
+        .bind(column(checks, |(_, graph, check)| {
+            &*graph.settings(check.slot.ordinal).asset_key
+        }))
+        .bind(column(checks, |(_, graph, check)| {
+            &*graph.task(check.slot.ordinal).partition_key
+        }))
         .bind(column(checks, |(.., check)| check.found.name.as_str()))
         .bind(column(checks, |(.., check)| check.found.passed))
         .bind(column(checks, |(.., check)| check.found.severity))
@@ -346,13 +437,19 @@ fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statem
 
 fn bind_resolutions<'q>(statement: Statement<'q>, resolutions: &'q [Resolution]) -> Statement<'q> {
     statement
-        .bind(column(resolutions, |resolved| Uuid::from_bytes(*resolved.attempt_id.as_bytes())))
+        .bind(column(resolutions, |resolved| {
+            Uuid::from_bytes(*resolved.attempt_id.as_bytes())
+        }))
         .bind(column(resolutions, |resolved| resolved.state.code()))
         .bind(column(resolutions, |resolved| resolved.changes))
         .bind(column(resolutions, |resolved| time(resolved.at)))
-        .bind(column(resolutions, |resolved| resolved.resolved_by.as_slice()))
+        .bind(column(resolutions, |resolved| {
+            resolved.resolved_by.as_slice()
+        }))
         .bind(column(resolutions, |resolved| resolved.event_id))
-        .bind(column(resolutions, |resolved| resolved.code_version.as_str()))
+        .bind(column(resolutions, |resolved| {
+            resolved.code_version.as_str()
+        }))
 }
 
 fn column<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> T) -> Vec<T> {

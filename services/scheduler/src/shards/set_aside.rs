@@ -20,9 +20,19 @@ impl Lane {
         fault: &str,
     ) -> Result<(), StoreError> {
         let run_id = run_of(event);
-        self.load_missing(run_id.map(|run_id| (run_id, event.tenant.as_str())).into_iter()).await?;
-        let Some(held) = self.shards.get(&shard) else { return Ok(()) };
-        let mut tx = self.loops.fence(&held.lease, held.watermark, event.position).await?;
+        self.load_missing(
+            run_id
+                .map(|run_id| (run_id, event.tenant.as_str()))
+                .into_iter(),
+        )
+        .await?;
+        let Some(held) = self.shards.get(&shard) else {
+            return Ok(());
+        };
+        let mut tx = self
+            .loops
+            .fence(&held.lease, held.watermark, event.position)
+            .await?;
         if let Some(run_id) = run_id {
             let update = query(include_str!("../store/set_aside.sql"))
                 .bind(Uuid::from_bytes(*run_id.as_bytes()))
@@ -37,7 +47,9 @@ impl Lane {
         );
         self.metrics.set_aside.inc();
         self.pass(shard, event);
-        run_id.into_iter().for_each(|run_id| self.leave_alone(shard, run_id));
+        run_id
+            .into_iter()
+            .for_each(|run_id| self.leave_alone(shard, run_id));
         Ok(())
     }
 
@@ -50,11 +62,16 @@ impl Lane {
 
     /// Nothing of it is admitted, and its attempts hold no slots: nobody will tell of their ends.
     fn leave_alone(&mut self, shard: i16, run_id: RunId) {
-        let Some(held) = self.shards.get_mut(&shard) else { return };
-        let Some(run) = held.runs.remove(&run_id) else { return };
+        let Some(held) = self.shards.get_mut(&shard) else {
+            return;
+        };
+        let Some(run) = held.runs.remove(&run_id) else {
+            return;
+        };
         held.set_aside.insert(run_id);
         self.under_way.forget(run_id);
-        self.waiting.remove(&run.header.tenant, run.header.created_at, run_id);
+        self.waiting
+            .remove(&run.header.tenant, run.header.created_at, run_id);
         self.gates.tell(&run, &withdrawal(&run));
         self.gates.send();
         self.bells.ring(std::iter::once(&run_id));
@@ -63,13 +80,25 @@ impl Lane {
 
 fn withdrawal(run: &Run) -> Changes {
     let live = run.cells().filter(|(_, cell)| cell.state.has_attempt());
-    let ended = live.filter_map(|(_, cell)| Some((cell.attempt_id?, 0))).collect();
-    Changes { withdrawn: true, ended, ..Changes::default() }
+    let ended = live
+        .filter_map(|(_, cell)| Some((cell.attempt_id?, 0)))
+        .collect();
+    Changes {
+        withdrawn: true,
+        ended,
+        ..Changes::default()
+    }
 }
 
 fn reason(event: &Event, fault: &str) -> String {
-    let kind = event.kind().map_or_else(|| event.type_code.to_string(), |kind| kind.name().to_owned());
-    let mut reason = format!("{kind} at position {} cannot be folded: {fault}", event.position);
+    let kind = event.kind().map_or_else(
+        || event.type_code.to_string(),
+        |kind| kind.name().to_owned(),
+    );
+    let mut reason = format!(
+        "{kind} at position {} cannot be folded: {fault}",
+        event.position
+    );
     reason = reason.replace('\0', "\u{fffd}");
     reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
     reason

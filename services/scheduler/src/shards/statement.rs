@@ -51,8 +51,18 @@ impl Part {
 pub(super) fn text(parts: [(Part, bool); PARTS]) -> &'static str {
     static TEXTS: [OnceLock<String>; 1 << PARTS] = [const { OnceLock::new() }; 1 << PARTS];
     let wanted = |number: usize| parts[number].1;
-    let index: usize = (0..PARTS).filter(|number| wanted(*number)).map(|number| 1 << number).sum();
-    TEXTS[index].get_or_init(|| compose(parts.iter().filter(|(_, wanted)| *wanted).map(|(part, _)| *part)))
+    let index: usize = (0..PARTS)
+        .filter(|number| wanted(*number))
+        .map(|number| 1 << number)
+        .sum();
+    TEXTS[index].get_or_init(|| {
+        compose(
+            parts
+                .iter()
+                .filter(|(_, wanted)| *wanted)
+                .map(|(part, _)| *part),
+        )
+    })
 }
 
 fn compose(parts: impl Iterator<Item = Part>) -> String {
@@ -92,10 +102,17 @@ impl Composed {
         self.text.push_str(pieces.next().unwrap_or_default());
         let mut most = 0;
         for piece in pieces {
-            let digits = piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len());
+            let digits = piece
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(piece.len());
             let number: usize = piece[..digits].parse().unwrap_or_default();
             most = most.max(number);
-            let _ = write!(self.text, "${}{}", self.arguments + number, &piece[digits..]);
+            let _ = write!(
+                self.text,
+                "${}{}",
+                self.arguments + number,
+                &piece[digits..]
+            );
         }
         self.arguments += most;
     }
@@ -128,7 +145,10 @@ mod tests {
         .iter()
         .map(|word| text.find(word))
         .collect();
-        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {text}");
+        assert!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "{places:?} in {text}"
+        );
         assert!(!text.contains("scheduler.runs"), "{text}");
     }
 }

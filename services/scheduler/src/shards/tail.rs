@@ -40,21 +40,29 @@ impl Lane {
 
     pub(super) async fn take_or_fail(&mut self, lease: Lease) -> Result<(), StoreError> {
         let number = lease.shard();
-        let lost = || StoreError::LeaseLost(format!("the lease on shard {number} is no longer held"));
+        let lost =
+            || StoreError::LeaseLost(format!("the lease on shard {number} is no longer held"));
         let marks = self.marks(&[number], &lease).await?;
-        let (_, _, watermark, _, recorded_at, _) =
-            *marks.iter().find(|(_, _, _, epoch, ..)| *epoch == lease.epoch()).ok_or_else(lost)?;
+        let (_, _, watermark, _, recorded_at, _) = *marks
+            .iter()
+            .find(|(_, _, _, epoch, ..)| *epoch == lease.epoch())
+            .ok_or_else(lost)?;
         self.learn_epochs().await?;
         self.learn_starts().await?;
-        let (set_aside, rows): (Vec<_>, Vec<_>) =
-            open_runs(&self.loops, number).await?.into_iter().partition(|row| row.set_aside.is_some());
+        let (set_aside, rows): (Vec<_>, Vec<_>) = open_runs(&self.loops, number)
+            .await?
+            .into_iter()
+            .partition(|row| row.set_aside.is_some());
         let requests: HashMap<RunId, Vec<u8>> = rows
             .iter()
             .filter(|row| row.plan_id.is_none())
             .map(|row| (row.id(), row.request.clone()))
             .collect();
         let runs = load::restore(&self.loops, &self.plans, rows).await?;
-        for (run, request) in runs.iter().filter_map(|run| Some((run, requests.get(&run.header.run_id)?))) {
+        for (run, request) in runs
+            .iter()
+            .filter_map(|run| Some((run, requests.get(&run.header.run_id)?)))
+        {
             self.plan_again(run, request);
         }
         let shard = Shard {
@@ -83,10 +91,12 @@ impl Lane {
 
     /// Which dispatchers were replaced, also while others held this shard: their claims no longer count.
     async fn learn_epochs(&mut self) -> Result<(), StoreError> {
-        let select = query(include_str!("../store/admission_epochs.sql")).bind(Stream::Dispatch.code());
+        let select =
+            query(include_str!("../store/admission_epochs.sql")).bind(Stream::Dispatch.code());
         let epochs: Vec<(i16, i64)> = self.loops.all(select).await?;
         for (admission_shard, epoch) in epochs {
-            self.gates.learn(admission_shard, u64::try_from(epoch).unwrap_or(0));
+            self.gates
+                .learn(admission_shard, u64::try_from(epoch).unwrap_or(0));
         }
         Ok(())
     }
@@ -94,7 +104,8 @@ impl Lane {
     /// Which attempts may have been erased together with their claims.
     async fn learn_starts(&mut self) -> Result<(), StoreError> {
         let starts: Vec<(Timestamp,)> = self.loops.all(query("SELECT ledger.note_start()")).await?;
-        self.gates.learn_starts(starts.into_iter().map(|(start,)| start.unix_us()).collect());
+        self.gates
+            .learn_starts(starts.into_iter().map(|(start,)| start.unix_us()).collect());
         Ok(())
     }
 
@@ -119,14 +130,21 @@ impl Lane {
             | StoreError::Raced(_)
             | StoreError::Slow(_)
             | StoreError::KeyTaken(_) => {
-                self.forget_runs(works.iter().flat_map(|work| work.asks.iter().map(Ask::run_id)));
+                self.forget_runs(
+                    works
+                        .iter()
+                        .flat_map(|work| work.asks.iter().map(Ask::run_id)),
+                );
                 self.clock = None;
                 for shard in shards {
                     self.look(shard).await;
                 }
                 // Read again at once, or their timers would fall on nothing.
                 let asks = works.iter().flat_map(|work| &work.asks);
-                if let Err(error) = self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant()))).await {
+                if let Err(error) = self
+                    .load_missing(asks.map(|ask| (ask.run_id(), ask.tenant())))
+                    .await
+                {
                     tracing::warn!(%error, "runs could not be read again; their shards are loaded anew");
                     for work in works {
                         self.retake(work.shard).await;
@@ -134,7 +152,9 @@ impl Lane {
                 }
             }
             // The keeper finds out what is still ours, and gives it to us anew.
-            StoreError::LeaseLost(_) => shards.into_iter().for_each(|shard| self.forget_shard(shard)),
+            StoreError::LeaseLost(_) => shards
+                .into_iter()
+                .for_each(|shard| self.forget_shard(shard)),
             _ => {
                 for shard in shards {
                     self.retake(shard).await;
@@ -154,12 +174,16 @@ impl Lane {
 
     pub(super) async fn set_clock(&mut self) -> Result<DatabaseClock, StoreError> {
         let rows: Vec<(Timestamp,)> = self.loops.all(query("SELECT clock_timestamp()")).await?;
-        let now = rows.first().map_or(Timestamp::from_unix_us(0), |(now,)| *now);
+        let now = rows
+            .first()
+            .map_or(Timestamp::from_unix_us(0), |(now,)| *now);
         Ok(*self.clock.insert(DatabaseClock::at(now)))
     }
 
     async fn marks(&mut self, shards: &[i16], lease: &Lease) -> Result<Vec<Mark>, StoreError> {
-        let select = query(include_str!("../store/marks.sql")).bind(shards).bind(lease.holder());
+        let select = query(include_str!("../store/marks.sql"))
+            .bind(shards)
+            .bind(lease.holder());
         let marks: Vec<Mark> = self.loops.all(select).await?;
         if let Some((.., now)) = marks.first() {
             self.clock = Some(DatabaseClock::at(*now));
@@ -170,7 +194,10 @@ impl Lane {
     async fn catch_up(&mut self, shard: i16) -> Result<(), StoreError> {
         loop {
             let after = self.shards[&shard].watermark;
-            let read = self.reader.read(Stream::Execution, shard, after, EVENTS_PER_PASS).await;
+            let read = self
+                .reader
+                .read(Stream::Execution, shard, after, EVENTS_PER_PASS)
+                .await;
             let events = match read {
                 Ok(events) => events,
                 Err(ReadError::Store(error)) => return Err(error),
@@ -205,7 +232,9 @@ impl Lane {
 
     /// Folds these. A run of which one cannot be folded, or stored, is set aside, and the others go on.
     async fn fold_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
-        let Err(stuck) = self.try_foreign(shard, events).await else { return Ok(()) };
+        let Err(stuck) = self.try_foreign(shard, events).await else {
+            return Ok(());
+        };
         // What was folded in vain is read again.
         self.forget_runs(events.iter().filter_map(run_of));
         match (stuck, events) {
@@ -230,9 +259,13 @@ impl Lane {
         if events.is_empty() {
             return Ok(());
         }
-        let runs = events.iter().filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
+        let runs = events
+            .iter()
+            .filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
         self.load_missing(runs).await?;
-        self.plans.load(&self.loops, events.iter().filter_map(plan_of).collect()).await?;
+        self.plans
+            .load(&self.loops, events.iter().filter_map(plan_of).collect())
+            .await?;
         let at = self.time_for(std::iter::once(shard)).await?;
         let mut draft = Draft::default();
         for (index, event) in events.iter().enumerate() {
@@ -259,7 +292,10 @@ impl Lane {
         if held.set_aside.contains(&run_id) {
             return Ok(());
         }
-        let known = held.runs.get_mut(&run_id).filter(|run| run.header.tenant.as_str() == event.tenant);
+        let known = held
+            .runs
+            .get_mut(&run_id)
+            .filter(|run| run.header.tenant.as_str() == event.tenant);
         match (body, known) {
             (Body::RunRequested(asked), Some(run)) => {
                 let fingerprint = wire::fingerprint(&asked).map_err(|bad| bad.to_string())?;
@@ -272,25 +308,43 @@ impl Lane {
             }
             (Body::RunRequested(asked), None) => {
                 let number = run_number(shard, event.position);
-                let header =
-                    wire::header(&event.tenant, &event.workspace, number, &asked, trace.as_ref(), at);
+                let header = wire::header(
+                    &event.tenant,
+                    &event.workspace,
+                    number,
+                    &asked,
+                    trace.as_ref(),
+                    at,
+                );
                 let run = Run::requested(header.map_err(|bad| bad.to_string())?);
-                draft.born.insert(run_id, Born::new(event.event_id, &asked, event.payload.clone()));
+                draft.born.insert(
+                    run_id,
+                    Born::new(event.event_id, &asked, event.payload.clone()),
+                );
                 draft.unplanned.extend(unplanned(&run, &asked));
                 held.runs.insert(run_id, run);
-                draft.changes.insert(run_id, Changes { run: true, ..Changes::default() });
+                draft.changes.insert(
+                    run_id,
+                    Changes {
+                        run: true,
+                        ..Changes::default()
+                    },
+                );
                 Ok(())
             }
             // Only what could be decided was ever recorded.
             (Body::QuarantineResolved(resolved), Some(run)) => {
                 draft.changes.entry(run_id).or_default();
                 let resolution = Resolution::of(&resolved, run, event.event_id, at);
-                draft.resolutions.push(resolution.ok_or("it names no version or no decision")?);
+                draft
+                    .resolutions
+                    .push(resolution.ok_or("it names no version or no decision")?);
                 Ok(())
             }
             (body, Some(run)) => {
                 let graph = plan_id(&body).and_then(|plan_id| self.plans.get(&plan_id));
-                let happened = wire::from_body(&body, graph.as_ref()).map_err(|bad| bad.to_string())?;
+                let happened =
+                    wire::from_body(&body, graph.as_ref()).map_err(|bad| bad.to_string())?;
                 let verdict = fold(run, &happened, at, draft.changes.entry(run_id).or_default());
                 if let (Body::PlanCreated(created), Verdict::Folded) = (body, verdict) {
                     draft.planned.insert(run_id, created.plan_fingerprint);
@@ -337,7 +391,9 @@ fn conflict(event: &Event, run_id: RunId, fingerprint: RequestFingerprint) -> Co
 }
 
 pub(super) fn run_of(event: &Event) -> Option<RunId> {
-    event.correlation_id.map(|id| RunId::from_bytes(id.into_bytes()))
+    event
+        .correlation_id
+        .map(|id| RunId::from_bytes(id.into_bytes()))
 }
 
 /// Where the plan lies that a PlanCreated names.
@@ -347,12 +403,22 @@ fn plan_of(event: &Event) -> Option<StoredPlan> {
     }
     let (body, _) = wire::body_of(&event.payload).ok()?;
     let (tenant, workspace) = (event.tenant.clone(), event.workspace.clone());
-    Some(StoredPlan { plan_id: plan_id(&body)?, tenant, workspace })
+    Some(StoredPlan {
+        plan_id: plan_id(&body)?,
+        tenant,
+        workspace,
+    })
 }
 
 fn plan_id(body: &Body) -> Option<[u8; 32]> {
-    let Body::PlanCreated(created) = body else { return None };
-    created.plan_id.parse::<servo_model::Digest>().ok().map(|digest| *digest.as_bytes())
+    let Body::PlanCreated(created) = body else {
+        return None;
+    };
+    created
+        .plan_id
+        .parse::<servo_model::Digest>()
+        .ok()
+        .map(|digest| *digest.as_bytes())
 }
 
 /// Whether this version can fold it. What only a newer one knows must wait for it.

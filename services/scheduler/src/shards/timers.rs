@@ -40,7 +40,8 @@ impl Timers {
     }
 
     fn keep_only(&mut self, is_wanted: impl Fn(RunId, Option<Slot>) -> bool) {
-        self.due.retain(|Reverse((_, run, slot))| is_wanted(*run, *slot));
+        self.due
+            .retain(|Reverse((_, run, slot))| is_wanted(*run, *slot));
         self.due.shrink_to(2 * self.due.len());
         self.wanted = self.due.len();
     }
@@ -93,7 +94,9 @@ impl Lane {
         if self.timers.is_overgrown() {
             let shards = &self.shards;
             self.timers.keep_only(|run, slot| {
-                let run = shards.get(&run.shard()).and_then(|held| held.runs.get(&run));
+                let run = shards
+                    .get(&run.shard())
+                    .and_then(|held| held.runs.get(&run));
                 run.is_some_and(|run| {
                     slot.is_none_or(|slot| run.cell(slot).is_some_and(|cell| cell.due_at.is_some()))
                 })
@@ -121,7 +124,9 @@ impl Lane {
             None => self.set_clock().await,
         };
         // While the database does not answer nothing can be stored either.
-        let Ok(now) = clock.map(|clock| clock.now()) else { return };
+        let Ok(now) = clock.map(|clock| clock.now()) else {
+            return;
+        };
         let mut fallen = Vec::new();
         while let Some((run, slot)) = self.timers.pop(now) {
             fallen.extend(self.judge(run, slot, Evidence::default(), now));
@@ -130,31 +135,47 @@ impl Lane {
             }
         }
         let fallen = self.confirm_silence(fallen, now).await;
-        let works = fallen.iter().filter_map(|verdict| self.work(verdict)).collect();
+        let works = fallen
+            .iter()
+            .filter_map(|verdict| self.work(verdict))
+            .collect();
         self.flush(works).await;
     }
 
     /// Who seems silent may have beaten meanwhile, or against a closed door. Without an answer about that nobody is
     /// judged.
     async fn confirm_silence(&mut self, fallen: Vec<Fallen>, now: Time) -> Vec<Fallen> {
-        let (silent, mut others): (Vec<_>, Vec<_>) =
-            fallen.into_iter().partition(|verdict| verdict.kind == TimerKind::Heartbeat);
+        let (silent, mut others): (Vec<_>, Vec<_>) = fallen
+            .into_iter()
+            .partition(|verdict| verdict.kind == TimerKind::Heartbeat);
         if silent.is_empty() {
             return others;
         }
         let heard = match self.callbacks_healthy_since().await {
-            Ok(Some(since)) => self.last_beats(&silent).await.map(|beats| Some((since, beats))),
+            Ok(Some(since)) => self
+                .last_beats(&silent)
+                .await
+                .map(|beats| Some((since, beats))),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
         for verdict in silent {
             match &heard {
                 Ok(Some((since, beats))) => {
-                    let last_beat = verdict.attempt.and_then(|attempt| beats.get(&attempt)).copied();
-                    let evidence = Evidence { last_beat, healthy_since: Some(*since) };
+                    let last_beat = verdict
+                        .attempt
+                        .and_then(|attempt| beats.get(&attempt))
+                        .copied();
+                    let evidence = Evidence {
+                        last_beat,
+                        healthy_since: Some(*since),
+                    };
                     others.extend(self.judge(verdict.run, verdict.slot, evidence, now));
                 }
-                Ok(None) | Err(_) => self.timers.arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot),
+                Ok(None) | Err(_) => {
+                    self.timers
+                        .arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot)
+                }
             }
         }
         others
@@ -164,17 +185,36 @@ impl Lane {
     async fn callbacks_healthy_since(&self) -> Result<Option<Time>, StoreError> {
         let select = query(include_str!("../store/callback_health.sql"));
         let rows: Vec<(Option<Timestamp>,)> = self.loops.all(select).await?;
-        Ok(rows.into_iter().find_map(|(since,)| since).map(|since| since.unix_us()))
+        Ok(rows
+            .into_iter()
+            .find_map(|(since,)| since)
+            .map(|since| since.unix_us()))
     }
 
     /// What falls now, or arms it again for when it will.
-    fn judge(&mut self, run_id: RunId, slot: Option<Slot>, evidence: Evidence, now: Time) -> Option<Fallen> {
+    fn judge(
+        &mut self,
+        run_id: RunId,
+        slot: Option<Slot>,
+        evidence: Evidence,
+        now: Time,
+    ) -> Option<Fallen> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
         let (attempt, due) = match slot {
-            None => (None, (TimerKind::RunDuration, run.header.deadline.filter(|_| run.ended_at.is_none())?)),
+            None => (
+                None,
+                (
+                    TimerKind::RunDuration,
+                    run.header.deadline.filter(|_| run.ended_at.is_none())?,
+                ),
+            ),
             Some(slot) => {
                 let cell = run.cell(slot)?;
-                let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), evidence.heard())?;
+                let due = due_of(
+                    cell,
+                    run.graph.as_ref()?.settings(slot.ordinal),
+                    evidence.heard(),
+                )?;
                 (cell.attempt_id, (due.kind, due.at))
             }
         };
@@ -183,7 +223,14 @@ impl Lane {
             self.timers.arm(at, run_id, slot);
             return None;
         }
-        Some(Fallen { run: run_id, slot, attempt, kind, at, evidence })
+        Some(Fallen {
+            run: run_id,
+            slot,
+            attempt,
+            kind,
+            at,
+            evidence,
+        })
     }
 
     /// The last signs of life of attempts that seem silent.
@@ -192,17 +239,24 @@ impl Lane {
         let ids: Vec<Uuid> = ids.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
         let select = query(include_str!("../store/last_beats.sql")).bind(&ids);
         let rows: Vec<(Uuid, Timestamp)> = self.loops.all(select).await?;
-        let beat = |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at.unix_us());
+        let beat =
+            |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at.unix_us());
         Ok(rows.into_iter().map(beat).collect())
     }
 
     fn work(&self, verdict: &Fallen) -> Option<Work> {
-        let run = self.shards.get(&verdict.run.shard())?.runs.get(&verdict.run)?;
+        let run = self
+            .shards
+            .get(&verdict.run.shard())?
+            .runs
+            .get(&verdict.run)?;
         let timer_id = timer_id(run, verdict)?;
         let body = Body::TimerFired(v1::TimerFired {
             run_id: verdict.run.to_string(),
             task: verdict.slot.map(wire::task_ref),
-            attempt_id: verdict.attempt.map_or_else(String::new, |id| id.to_string()),
+            attempt_id: verdict
+                .attempt
+                .map_or_else(String::new, |id| id.to_string()),
             timer_id: timer_id.to_string(),
             kind: kind_to_proto(verdict.kind).into(),
             due_time: Some(wire::timestamp(verdict.at)),
@@ -218,13 +272,19 @@ impl Lane {
             trace: None,
         };
         let (reply, _) = oneshot::channel();
-        Some(Work { shard: verdict.run.shard(), asks: vec![Ask::Event(Arc::new(event))], reply })
+        Some(Work {
+            shard: verdict.run.shard(),
+            asks: vec![Ask::Event(Arc::new(event))],
+            reply,
+        })
     }
 }
 
 fn timer_id(run: &Run, verdict: &Fallen) -> Option<TimerId> {
     let epoch = verdict.at / 1_000_000;
-    let Some(slot) = verdict.slot else { return Some(TimerId::run(&verdict.run, epoch)) };
+    let Some(slot) = verdict.slot else {
+        return Some(TimerId::run(&verdict.run, epoch));
+    };
     let kind = match verdict.kind {
         TimerKind::Retry => TaskTimer::Retry,
         TimerKind::DispatchAck => TaskTimer::DispatchAck,
@@ -233,8 +293,16 @@ fn timer_id(run: &Run, verdict: &Fallen) -> Option<TimerId> {
         TimerKind::RunDuration => return None,
     };
     let planned = &run.graph.as_ref()?.task(slot.ordinal).key;
-    let key = slot.item.map_or_else(|| planned.clone(), |item| planned.child(item));
-    Some(TimerId::task(kind, &verdict.run, &key, run.cell(slot)?.attempt, epoch))
+    let key = slot
+        .item
+        .map_or_else(|| planned.clone(), |item| planned.child(item));
+    Some(TimerId::task(
+        kind,
+        &verdict.run,
+        &key,
+        run.cell(slot)?.attempt,
+        epoch,
+    ))
 }
 
 fn kind_to_proto(kind: TimerKind) -> v1::TimerKind {
@@ -272,7 +340,11 @@ mod tests {
                 timers.keep_only(|id, _| id == run(7) || id == run(n));
             }
         }
-        assert!(timers.due.len() <= 2 * ENTRIES_LOOKED_THROUGH_MIN + 1, "{}", timers.due.len());
+        assert!(
+            timers.due.len() <= 2 * ENTRIES_LOOKED_THROUGH_MIN + 1,
+            "{}",
+            timers.due.len()
+        );
         assert_eq!(timers.next(), Some(1_007));
     }
 }

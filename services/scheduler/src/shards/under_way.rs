@@ -26,7 +26,10 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     pub(super) fn among(everybody: Everybody) -> UnderWay {
-        UnderWay { by_run: HashMap::new(), everybody }
+        UnderWay {
+            by_run: HashMap::new(),
+            everybody,
+        }
     }
 
     /// The run stands as it does now.
@@ -46,7 +49,9 @@ impl UnderWay {
 
     /// Whether the run has nothing else to go on with meanwhile.
     pub(super) fn is_hurried(&self, run: RunId) -> bool {
-        self.by_run.get(&run).is_none_or(|attempts| *attempts < SEVERAL)
+        self.by_run
+            .get(&run)
+            .is_none_or(|attempts| *attempts < SEVERAL)
     }
 
     pub(super) fn is_crowd(&self) -> bool {
@@ -84,7 +89,10 @@ mod tests {
     #[test]
     fn attempts_on_other_lanes_make_a_crowd_too() {
         let everybody = Everybody::default();
-        let (mut one, mut other) = (UnderWay::among(everybody.clone()), UnderWay::among(everybody));
+        let (mut one, mut other) = (
+            UnderWay::among(everybody.clone()),
+            UnderWay::among(everybody),
+        );
         one.set(run_id(1), CROWD - 1);
         other.set(run_id(2), 1);
         assert!(one.is_crowd() && other.is_crowd());
@@ -108,7 +116,10 @@ mod tests {
         assert!(!under_way.is_crowd());
         under_way.set(one, CROWD);
         under_way.forget(other);
-        assert!(under_way.is_crowd(), "what is not there is forgotten without harm");
+        assert!(
+            under_way.is_crowd(),
+            "what is not there is forgotten without harm"
+        );
         under_way.forget_shard(other.shard());
         assert!(under_way.is_crowd());
         under_way.forget_shard(one.shard());

@@ -23,21 +23,55 @@ pub(crate) struct KnownRun {
     pub deployment_id: String,
 }
 
-type Row = (i64, bool, Uuid, i64, i16, Vec<u8>, Uuid, Option<Vec<u8>>, Option<String>);
+type Row = (
+    i64,
+    bool,
+    Uuid,
+    i64,
+    i16,
+    Vec<u8>,
+    Uuid,
+    Option<Vec<u8>>,
+    Option<String>,
+);
 
 /// Answers in the order of the wishes, with one statement.
-pub(crate) async fn known_runs(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Found>, StoreError> {
-    let ids = wanted.iter().map(|run| Uuid::from_bytes(*run.run_id.as_bytes()));
+pub(crate) async fn known_runs(
+    loops: &LoopStore,
+    wanted: &[Wanted],
+) -> Result<Vec<Found>, StoreError> {
+    let ids = wanted
+        .iter()
+        .map(|run| Uuid::from_bytes(*run.run_id.as_bytes()));
     let select = query(include_str!("known_runs.sql"))
-        .bind(wanted.iter().map(|run| run.tenant.as_str()).collect::<Vec<_>>())
+        .bind(
+            wanted
+                .iter()
+                .map(|run| run.tenant.as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(ids.collect::<Vec<_>>())
-        .bind(wanted.iter().map(|run| run.workspace.as_str()).collect::<Vec<_>>())
-        .bind(wanted.iter().map(|run| run.request_id.as_deref()).collect::<Vec<_>>());
+        .bind(
+            wanted
+                .iter()
+                .map(|run| run.workspace.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            wanted
+                .iter()
+                .map(|run| run.request_id.as_deref())
+                .collect::<Vec<_>>(),
+        );
     let rows: Vec<Row> = loops.all(select).await?;
     let mut found: Vec<Found> = wanted.iter().map(|_| Found::default()).collect();
     for row in rows {
-        let place = usize::try_from(row.0 - 1).ok().and_then(|place| found.get_mut(place));
-        let (Some(place), by_request) = (place, row.1) else { continue };
+        let place = usize::try_from(row.0 - 1)
+            .ok()
+            .and_then(|place| found.get_mut(place));
+        let (Some(place), by_request) = (place, row.1) else {
+            continue;
+        };
         let run = known(row);
         if by_request {
             place.by_request = run.or(place.by_request.take());
@@ -52,14 +86,18 @@ pub(crate) async fn known_runs(loops: &LoopStore, wanted: &[Wanted]) -> Result<V
 fn known(
     (_, _, run_id, run_number, state, request, event_id, plan_id, deployment_id): Row,
 ) -> Option<KnownRun> {
-    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&request) else { return None };
+    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&request) else {
+        return None;
+    };
     Some(KnownRun {
         run_id: RunId::from_bytes(run_id.into_bytes()),
         run_number,
         state: RunState::from_code(state)?,
         asked,
         event_id,
-        plan_id: plan_id.and_then(|id| <[u8; 32]>::try_from(id).ok()).map(Digest::from_bytes),
+        plan_id: plan_id
+            .and_then(|id| <[u8; 32]>::try_from(id).ok())
+            .map(Digest::from_bytes),
         deployment_id: deployment_id.unwrap_or_default(),
     })
 }

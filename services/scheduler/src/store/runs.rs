@@ -55,7 +55,10 @@ pub(crate) struct StoredTask {
 
 impl StoredTask {
     pub(crate) fn slot(&self) -> Slot {
-        Slot { ordinal: self.ordinal.unsigned_abs(), item: u32::try_from(self.item).ok() }
+        Slot {
+            ordinal: self.ordinal.unsigned_abs(),
+            item: u32::try_from(self.item).ok(),
+        }
     }
 
     /// `None` when another version wrote a state that this one does not know.
@@ -65,7 +68,9 @@ impl StoredTask {
             reason: TransitionReason::from_code(self.reason)?,
             attempt: self.attempt.unsigned_abs(),
             failures: self.failures.unsigned_abs(),
-            attempt_id: self.attempt_id.map(|id| AttemptId::from_bytes(id.into_bytes())),
+            attempt_id: self
+                .attempt_id
+                .map(|id| AttemptId::from_bytes(id.into_bytes())),
             cancelling: self.cancelling,
             pushed: self.pushed,
             session: self.session.map(i64::cast_unsigned),
@@ -86,13 +91,18 @@ impl StoredRun {
     }
 
     pub(crate) fn states(&self) -> Option<(RunState, TransitionReason)> {
-        Some((RunState::from_code(self.state)?, TransitionReason::from_code(self.reason)?))
+        Some((
+            RunState::from_code(self.state)?,
+            TransitionReason::from_code(self.reason)?,
+        ))
     }
 }
 
 /// What a new holder of the shard goes on with.
 pub(crate) async fn open_runs(loops: &LoopStore, shard: i16) -> Result<Vec<StoredRun>, StoreError> {
-    loops.all(query(include_str!("open_runs.sql")).bind(shard)).await
+    loops
+        .all(query(include_str!("open_runs.sql")).bind(shard))
+        .await
 }
 
 pub(crate) async fn runs_by_id(
@@ -105,6 +115,11 @@ pub(crate) async fn runs_by_id(
     loops.all(select).await
 }
 
-pub(crate) async fn tasks_of(loops: &LoopStore, run_numbers: &[i64]) -> Result<Vec<StoredTask>, StoreError> {
-    loops.all(query(include_str!("tasks_of.sql")).bind(run_numbers)).await
+pub(crate) async fn tasks_of(
+    loops: &LoopStore,
+    run_numbers: &[i64],
+) -> Result<Vec<StoredTask>, StoreError> {
+    loops
+        .all(query(include_str!("tasks_of.sql")).bind(run_numbers))
+        .await
 }

@@ -12,7 +12,9 @@ use servo_proto::v1::event::Body;
 
 use super::request::micros;
 use super::task_ref::slot;
-use crate::core::{CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, Time, TimerKind};
+use crate::core::{
+    CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, Time, TimerKind,
+};
 
 /// Why an event of the ledger cannot be folded. Its run is set aside for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +28,14 @@ pub(crate) struct BadEvent {
 pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<v1::TraceContext>), BadEvent> {
     let event = v1::Event::decode(payload).map_err(|e| bad("event", e))?;
     if event.version != 1 {
-        return Err(bad("event", format!("version {} is not known here", event.version)));
+        return Err(bad(
+            "event",
+            format!("version {} is not known here", event.version),
+        ));
     }
-    let body = event.body.ok_or_else(|| bad("event", "its body is of a type that is not known here"))?;
+    let body = event
+        .body
+        .ok_or_else(|| bad("event", "its body is of a type that is not known here"))?;
     Ok((body, event.trace))
 }
 
@@ -36,10 +43,19 @@ pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<v1::TraceContext>)
 pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event, BadEvent> {
     Ok(match body {
         Body::PlanCreated(created) => {
-            let missing = || bad("PlanCreated", format!("plan {} is not stored", created.plan_id));
-            Event::PlanCreated { graph: graph.ok_or_else(missing)?.clone() }
+            let missing = || {
+                bad(
+                    "PlanCreated",
+                    format!("plan {} is not stored", created.plan_id),
+                )
+            };
+            Event::PlanCreated {
+                graph: graph.ok_or_else(missing)?.clone(),
+            }
         }
-        Body::PlanFailed(failed) => Event::PlanFailed { message: storable(&failed.message) },
+        Body::PlanFailed(failed) => Event::PlanFailed {
+            message: storable(&failed.message),
+        },
         Body::DispatchRequested(claim) => Event::Claimed {
             task: task(claim.task, "DispatchRequested")?,
             attempt: claim.attempt,
@@ -67,11 +83,16 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
                 false => Some(attempt(&fired.attempt_id, "TimerFired")?),
             },
         },
-        Body::RunCancelRequested(cancel) => {
-            Event::CancelRequested { version: cancel.version, by_system: cancel.by_system }
-        }
-        Body::RunPaused(paused) => Event::Paused { version: paused.version },
-        Body::RunResumed(resumed) => Event::Resumed { version: resumed.version },
+        Body::RunCancelRequested(cancel) => Event::CancelRequested {
+            version: cancel.version,
+            by_system: cancel.by_system,
+        },
+        Body::RunPaused(paused) => Event::Paused {
+            version: paused.version,
+        },
+        Body::RunResumed(resumed) => Event::Resumed {
+            version: resumed.version,
+        },
         Body::TaskForceCancelled(force) => Event::ForceCancelled {
             task: task(force.task, "TaskForceCancelled")?,
             attempt_id: attempt(&force.attempt_id, "TaskForceCancelled")?,
@@ -93,9 +114,20 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
         started_at: finished.start_time.map(|time| time_within(&time)),
         outcome: outcome(finished, &error)?,
         outputs: outputs(finished),
-        items: finished.items.as_ref().map(|items| (item_count(items), items.encode_to_vec().into())),
-        checks: finished.checks.iter().take(CHECKS_PER_ATTEMPT_MAX).map(check_found).collect(),
-        error: finished.error.as_ref().map_or_else(Vec::new, Message::encode_to_vec),
+        items: finished
+            .items
+            .as_ref()
+            .map(|items| (item_count(items), items.encode_to_vec().into())),
+        checks: finished
+            .checks
+            .iter()
+            .take(CHECKS_PER_ATTEMPT_MAX)
+            .map(check_found)
+            .collect(),
+        error: finished
+            .error
+            .as_ref()
+            .map_or_else(Vec::new, Message::encode_to_vec),
         message: match error.message.is_empty() {
             true => "it failed without a word".to_owned(),
             false => storable(&error.message),
@@ -106,7 +138,8 @@ fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
 /// In microseconds since 1970, within the years that rows can hold.
 fn time_within(time: &prost_types::Timestamp) -> Time {
     const LAST_SECOND: i64 = 253_402_300_799;
-    time.seconds.clamp(0, LAST_SECOND) * 1_000_000 + i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000
+    time.seconds.clamp(0, LAST_SECOND) * 1_000_000
+        + i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000
 }
 
 /// How many children are made for them.
@@ -122,16 +155,19 @@ fn storable(text: &str) -> String {
 /// One of each asset, as rows have it.
 fn outputs(finished: &v1::TaskFinished) -> Vec<Made> {
     let mut seen = BTreeSet::new();
-    let first = finished.outputs.iter().filter(|output| seen.insert(output.asset_key.as_str()));
+    let first = finished
+        .outputs
+        .iter()
+        .filter(|output| seen.insert(output.asset_key.as_str()));
     first.map(|output| made(output, finished.gating)).collect()
 }
 
 fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome, BadEvent> {
     Ok(match (finished.outcome(), finished.gating()) {
         (v1::Outcome::Succeeded, v1::Gating::Block) => Outcome::CheckFailed,
-        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => {
-            Outcome::Quarantined { has_good_version: finished.has_good_version }
-        }
+        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => Outcome::Quarantined {
+            has_good_version: finished.has_good_version,
+        },
         (v1::Outcome::Succeeded, _) => Outcome::Succeeded,
         (v1::Outcome::Failed, _) => Outcome::Failed {
             category: category(error.category()),
@@ -146,17 +182,28 @@ fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome
 }
 
 fn category(category: v1::ErrorCategory) -> ErrorCategory {
-    i16::try_from(category as i32).ok().and_then(ErrorCategory::from_code).unwrap_or(ErrorCategory::UserCode)
+    i16::try_from(category as i32)
+        .ok()
+        .and_then(ErrorCategory::from_code)
+        .unwrap_or(ErrorCategory::UserCode)
 }
 
 /// Without gating everything is allowed.
 fn made(output: &v1::Output, gating: i32) -> Made {
-    let gating = if gating == 0 { v1::Gating::Allow.into() } else { gating };
+    let gating = if gating == 0 {
+        v1::Gating::Allow.into()
+    } else {
+        gating
+    };
     Made {
         asset_key: storable(&output.asset_key),
         partition_key: storable(&output.partition_key),
         code_version: storable(&output.code_version),
-        output: v1::Output { gating, ..output.clone() }.encode_to_vec(),
+        output: v1::Output {
+            gating,
+            ..output.clone()
+        }
+        .encode_to_vec(),
     }
 }
 
@@ -170,7 +217,11 @@ fn check_found(check: &v1::CheckResult) -> CheckFound {
         name: storable(&check.name),
         passed: check.passed,
         severity: severity as i16,
-        result: v1::CheckResult { severity: severity.into(), ..check.clone() }.encode_to_vec(),
+        result: v1::CheckResult {
+            severity: severity.into(),
+            ..check.clone()
+        }
+        .encode_to_vec(),
     }
 }
 
@@ -186,11 +237,13 @@ fn timer_kind(kind: v1::TimerKind) -> Result<TimerKind, BadEvent> {
 }
 
 fn task(task: Option<v1::TaskRef>, event: &'static str) -> Result<Slot, BadEvent> {
-    task.map(slot).ok_or_else(|| bad(event, "task is not given"))
+    task.map(slot)
+        .ok_or_else(|| bad(event, "task is not given"))
 }
 
 fn attempt(text: &str, event: &'static str) -> Result<AttemptId, BadEvent> {
-    text.parse().map_err(|e| bad(event, format!("attempt_id: {e}")))
+    text.parse()
+        .map_err(|e| bad(event, format!("attempt_id: {e}")))
 }
 
 /// Who did it is told and decides nothing: a name that is none counts as not given.
@@ -205,7 +258,10 @@ fn session(name: &str) -> Session {
 }
 
 fn bad(event: &'static str, fault: impl ToString) -> BadEvent {
-    BadEvent { event, fault: fault.to_string() }
+    BadEvent {
+        event,
+        fault: fault.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -215,28 +271,58 @@ mod tests {
     /// Lies that stood in a ledger before the callback refused them.
     #[test]
     fn whatever_an_outcome_says_it_can_be_folded_and_stored() {
-        let output = |key: &str| v1::Output { asset_key: key.to_owned(), ..Default::default() };
+        let output = |key: &str| v1::Output {
+            asset_key: key.to_owned(),
+            ..Default::default()
+        };
         let finished = v1::TaskFinished {
             task: Some(v1::TaskRef::default()),
             attempt_id: AttemptId::from_bytes([7; 16]).to_string(),
             worker_id: "nobody".to_owned(),
-            start_time: Some(prost_types::Timestamp { seconds: i64::MIN, nanos: i32::MIN }),
+            start_time: Some(prost_types::Timestamp {
+                seconds: i64::MIN,
+                nanos: i32::MIN,
+            }),
             outcome: v1::Outcome::Failed.into(),
-            error: Some(v1::TaskError { message: "a\0b".to_owned(), ..Default::default() }),
+            error: Some(v1::TaskError {
+                message: "a\0b".to_owned(),
+                ..Default::default()
+            }),
             outputs: vec![output("n/a"), output("n/a"), output("n/\0")],
-            items: Some(v1::MappedItems { count: u32::MAX, ..Default::default() }),
-            checks: vec![v1::CheckResult { name: "\0".to_owned(), ..Default::default() }; 40_000],
+            items: Some(v1::MappedItems {
+                count: u32::MAX,
+                ..Default::default()
+            }),
+            checks: vec![
+                v1::CheckResult {
+                    name: "\0".to_owned(),
+                    ..Default::default()
+                };
+                40_000
+            ],
             ..Default::default()
         };
         let told = from_finished(&finished).unwrap();
-        assert_eq!((told.started_at, told.worker, told.message.as_str()), (Some(0), None, "a\u{fffd}b"));
         assert_eq!(
-            told.outputs.iter().map(|made| &*made.asset_key).collect::<Vec<_>>(),
+            (told.started_at, told.worker, told.message.as_str()),
+            (Some(0), None, "a\u{fffd}b")
+        );
+        assert_eq!(
+            told.outputs
+                .iter()
+                .map(|made| &*made.asset_key)
+                .collect::<Vec<_>>(),
             ["n/a", "n/\u{fffd}"]
         );
-        assert_eq!((told.items.unwrap().0, told.checks.len()), (10_000, CHECKS_PER_ATTEMPT_MAX));
+        assert_eq!(
+            (told.items.unwrap().0, told.checks.len()),
+            (10_000, CHECKS_PER_ATTEMPT_MAX)
+        );
         assert_eq!(told.checks[0].name, "\u{fffd}");
-        let late = prost_types::Timestamp { seconds: i64::MAX, nanos: i32::MAX };
+        let late = prost_types::Timestamp {
+            seconds: i64::MAX,
+            nanos: i32::MAX,
+        };
         assert!(time_within(&late) < 253_402_300_800_000_000);
     }
 }

@@ -33,7 +33,10 @@ pub(crate) fn event_record(
         stream: stream.name().to_owned(),
         shard: u32::from(shard.unsigned_abs()),
         position: event.position.unsigned_abs(),
-        r#type: event.kind().map_or_else(|| event.type_code.to_string(), |kind| kind.name().to_owned()),
+        r#type: event.kind().map_or_else(
+            || event.type_code.to_string(),
+            |kind| kind.name().to_owned(),
+        ),
         tenant: event.tenant.clone(),
         workspace: event.workspace.clone(),
         record_time: Some(timestamp(event.recorded_at.unix_us())),
@@ -41,7 +44,11 @@ pub(crate) fn event_record(
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: correlation.unwrap_or_default(),
         causation_id: event.causation_id.map(ulid).unwrap_or_default(),
-        event: decoded.map(|(body, trace)| v1::Event { version: 1, trace, body: Some(body) }),
+        event: decoded.map(|(body, trace)| v1::Event {
+            version: 1,
+            trace,
+            body: Some(body),
+        }),
         task_key: key.unwrap_or_default(),
     }
 }

@@ -14,7 +14,12 @@ pub(crate) fn run_limits(told: &v1::TenantLimits) -> RunLimits {
         max_daily_runs: limits.max_daily_runs,
         max_tasks_per_run: limits
             .max_tasks_per_run
-            .map_or(default.max_tasks_per_run, |max| max.min(TASKS_PER_RUN_MAX as u32)),
-        max_run_duration_us: limits.max_run_duration.as_ref().map_or(default.max_run_duration_us, micros),
+            .map_or(default.max_tasks_per_run, |max| {
+                max.min(TASKS_PER_RUN_MAX as u32)
+            }),
+        max_run_duration_us: limits
+            .max_run_duration
+            .as_ref()
+            .map_or(default.max_run_duration_us, micros),
     }
 }

@@ -14,7 +14,9 @@ pub(crate) use event_record::event_record;
 pub(crate) use limits::run_limits;
 pub(crate) use plan::graph;
 pub(crate) use record::{plan_created, records};
-pub(crate) use request::{duration, fingerprint, header, manual_trigger, stored_request_id, trigger_type};
+pub(crate) use request::{
+    duration, fingerprint, header, manual_trigger, stored_request_id, trigger_type,
+};
 pub(crate) use show::{
     Beside, RunRow, TaskRow, run_as_it_stands, run_to_proto, standing, task_from_cell, task_key,
     task_to_proto, timestamp, ulid,

@@ -18,13 +18,25 @@ pub(crate) fn graph(plan: &v1::Plan) -> Result<Graph, BadPlan> {
     let plan_id: Digest = plan.plan_id.parse().map_err(|e| field("plan_id", e))?;
     let assets = plan.assets.iter().map(settings).collect::<Result<_, _>>()?;
     let mut partitions = Texts::default();
-    let tasks = plan.tasks.iter().map(|task| planned(task, &mut partitions)).collect::<Result<_, _>>()?;
-    Graph::new(*plan_id.as_bytes(), plan.deployment_id.as_str().into(), assets, tasks)
+    let tasks = plan
+        .tasks
+        .iter()
+        .map(|task| planned(task, &mut partitions))
+        .collect::<Result<_, _>>()?;
+    Graph::new(
+        *plan_id.as_bytes(),
+        plan.deployment_id.as_str().into(),
+        assets,
+        tasks,
+    )
 }
 
 fn planned(task: &v1::PlannedTask, partitions: &mut Texts) -> Result<PlannedTask, BadPlan> {
     Ok(PlannedTask {
-        key: task.task_key.parse::<TaskKey>().map_err(|e| field("task_key", e))?,
+        key: task
+            .task_key
+            .parse::<TaskKey>()
+            .map_err(|e| field("task_key", e))?,
         asset: task.asset,
         partition_key: partitions.share(&task.partition_key),
         upstream: task.upstream.as_slice().into(),
@@ -38,7 +50,11 @@ fn settings(asset: &v1::PlannedAsset) -> Result<AssetSettings, BadPlan> {
     let retry = asset.retry.clone().unwrap_or_default();
     Ok(AssetSettings {
         asset_key: asset.asset_key.as_str().into(),
-        also_makes: asset.also_makes.iter().map(|key| key.as_str().into()).collect(),
+        also_makes: asset
+            .also_makes
+            .iter()
+            .map(|key| key.as_str().into())
+            .collect(),
         retry: policy(&retry)?,
         retry_types: retry.retry_on_types,
         never_types: retry.never_on_types,
@@ -59,11 +75,16 @@ fn policy(retry: &v1::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
     let category = |code: &i32| {
         let known = i16::try_from(*code).ok().and_then(ErrorCategory::from_code);
         known.ok_or_else(|| {
-            BadPlan::Field(format!("retry_on_categories holds {code}, which this version does not know"))
+            BadPlan::Field(format!(
+                "retry_on_categories holds {code}, which this version does not know"
+            ))
         })
     };
-    let named: BTreeSet<ErrorCategory> =
-        retry.retry_on_categories.iter().map(category).collect::<Result<_, _>>()?;
+    let named: BTreeSet<ErrorCategory> = retry
+        .retry_on_categories
+        .iter()
+        .map(category)
+        .collect::<Result<_, _>>()?;
     Ok(RetryPolicy {
         backoff: match retry.backoff() {
             v1::Backoff::Unspecified | v1::Backoff::Exponential => Backoff::Exponential,
@@ -72,8 +93,16 @@ fn policy(retry: &v1::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
         },
         initial_delay_ms: ms(retry.initial_delay, default.initial_delay_ms),
         max_delay_ms: ms(retry.max_delay, default.max_delay_ms),
-        max_attempts: if retry.max_attempts == 0 { default.max_attempts } else { retry.max_attempts },
-        retry_on: if named.is_empty() { default.retry_on } else { named },
+        max_attempts: if retry.max_attempts == 0 {
+            default.max_attempts
+        } else {
+            retry.max_attempts
+        },
+        retry_on: if named.is_empty() {
+            default.retry_on
+        } else {
+            named
+        },
     })
 }
 
@@ -94,7 +123,11 @@ impl Texts {
     fn share(&mut self, text: &str) -> Arc<str> {
         match self.0.get(text) {
             Some(shared) => shared.clone(),
-            None => self.0.entry(text.to_owned()).or_insert_with(|| text.into()).clone(),
+            None => self
+                .0
+                .entry(text.to_owned())
+                .or_insert_with(|| text.into())
+                .clone(),
         }
     }
 }

@@ -29,7 +29,11 @@ fn of_run(new: &NewRun, shard: i16) -> Vec<v1::EventRecord> {
         workspace: new.workspace.clone(),
         idempotency_key: key.to_string(),
         correlation_id: new.run_id.to_string(),
-        event: Some(v1::Event { version: 1, trace: new.trace.clone(), body: Some(body) }),
+        event: Some(v1::Event {
+            version: 1,
+            trace: new.trace.clone(),
+            body: Some(body),
+        }),
         ..Default::default()
     };
     let key = IdempotencyKey::run_requested(&new.key, &new.fingerprint);
@@ -67,7 +71,11 @@ fn of_event(event: &RunEvent, shard: i16) -> v1::EventRecord {
         tenant: event.tenant.clone(),
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: event.run_id.to_string(),
-        event: Some(v1::Event { version: 1, trace: event.trace.clone(), body: Some(event.body.clone()) }),
+        event: Some(v1::Event {
+            version: 1,
+            trace: event.trace.clone(),
+            body: Some(event.body.clone()),
+        }),
         ..Default::default()
     }
 }

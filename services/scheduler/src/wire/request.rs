@@ -18,7 +18,10 @@ pub(crate) struct BadRequest {
 
 impl BadRequest {
     pub(super) fn new(field: &'static str, fault: impl ToString) -> BadRequest {
-        BadRequest { field, fault: fault.to_string() }
+        BadRequest {
+            field,
+            fault: fault.to_string(),
+        }
     }
 }
 
@@ -32,15 +35,26 @@ pub(crate) fn header(
     at: Time,
 ) -> Result<RunHeader, BadRequest> {
     let fingerprint = fingerprint(asked)?;
-    let source = asked.trigger.as_ref().and_then(|trigger| trigger.source.as_ref());
+    let source = asked
+        .trigger
+        .as_ref()
+        .and_then(|trigger| trigger.source.as_ref());
     Ok(RunHeader {
-        run_id: asked.run_id.parse::<RunId>().map_err(|e| BadRequest::new("run_id", e))?,
+        run_id: asked
+            .run_id
+            .parse::<RunId>()
+            .map_err(|e| BadRequest::new("run_id", e))?,
         number,
         tenant: tenant.parse().map_err(|e| BadRequest::new("tenant", e))?,
-        workspace: workspace.parse().map_err(|e| BadRequest::new("workspace", e))?,
+        workspace: workspace
+            .parse()
+            .map_err(|e| BadRequest::new("workspace", e))?,
         fingerprint: *fingerprint.digest().as_bytes(),
         created_at: at,
-        deadline: asked.max_duration.as_ref().map(|duration| at.saturating_add(micros(duration))),
+        deadline: asked
+            .max_duration
+            .as_ref()
+            .map(|duration| at.saturating_add(micros(duration))),
         priority: asked.spec.as_ref().map_or(0, |spec| spec.priority),
         backfill: matches!(source, Some(Source::Backfill(_))),
         trigger: trigger_type(asked.trigger.as_ref()),
@@ -60,7 +74,10 @@ pub(crate) fn trigger_type(trigger: Option<&v1::Trigger>) -> TriggerType {
 
 /// What the request comes down to.
 pub(crate) fn fingerprint(asked: &v1::RunRequested) -> Result<RequestFingerprint, BadRequest> {
-    asked.request_fingerprint.parse().map_err(|e| BadRequest::new("request_fingerprint", e))
+    asked
+        .request_fingerprint
+        .parse()
+        .map_err(|e| BadRequest::new("request_fingerprint", e))
 }
 
 /// The call that asked for the run by hand.
@@ -79,10 +96,16 @@ pub(crate) fn stored_request_id(asked: &v1::RunRequested) -> Option<String> {
 
 /// A duration in microseconds; what is longer than any run may last becomes the longest there is.
 pub(crate) fn micros(duration: &prost_types::Duration) -> i64 {
-    duration.seconds.saturating_mul(1_000_000).saturating_add(i64::from(duration.nanos) / 1_000)
+    duration
+        .seconds
+        .saturating_mul(1_000_000)
+        .saturating_add(i64::from(duration.nanos) / 1_000)
 }
 
 pub(crate) fn duration(micros: i64) -> prost_types::Duration {
     let nanos = i32::try_from(micros.rem_euclid(1_000_000)).unwrap_or(0) * 1_000;
-    prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }
+    prost_types::Duration {
+        seconds: micros.div_euclid(1_000_000),
+        nanos,
+    }
 }

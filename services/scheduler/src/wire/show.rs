@@ -54,7 +54,11 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
         _ => v1::RunRequested::default(),
     };
     let own: Vec<(i16, i64)> = match &row.counts {
-        Some(counts) => TaskState::ALL.iter().zip(counts).map(|(s, n)| (s.code(), i64::from(*n))).collect(),
+        Some(counts) => TaskState::ALL
+            .iter()
+            .zip(counts)
+            .map(|(s, n)| (s.code(), i64::from(*n)))
+            .collect(),
         None => counts.to_vec(),
     };
     v1::Run {
@@ -84,8 +88,10 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
 }
 
 pub(crate) fn standing(view: &RunView) -> v1::RunStanding {
-    let counts: Vec<(i16, i64)> =
-        TaskState::ALL.iter().map(|state| (state.code(), i64::from(view.counts.of(*state)))).collect();
+    let counts: Vec<(i16, i64)> = TaskState::ALL
+        .iter()
+        .map(|state| (state.code(), i64::from(view.counts.of(*state))))
+        .collect();
     v1::RunStanding {
         state: i32::from(view.state.code()),
         reason: i32::from(view.reason.code()),
@@ -150,7 +156,9 @@ pub(crate) fn task_to_proto(
     children: &[(i32, i64)],
 ) -> Option<v1::Task> {
     let slot = row.task.slot();
-    let count = children.iter().find(|(ordinal, _)| ordinal.unsigned_abs() == slot.ordinal);
+    let count = children
+        .iter()
+        .find(|(ordinal, _)| ordinal.unsigned_abs() == slot.ordinal);
     let beside = Beside {
         error: row.error.as_deref(),
         beat_at: row.beat_at,
@@ -168,7 +176,10 @@ pub(crate) fn task_from_cell(
 ) -> Option<v1::Task> {
     let planned = graph.tasks.get(slot.ordinal as usize)?;
     let settings = graph.settings(slot.ordinal);
-    let upstream = planned.upstream.iter().map(|up| graph.task(*up).key.id().to_string());
+    let upstream = planned
+        .upstream
+        .iter()
+        .map(|up| graph.task(*up).key.id().to_string());
     let is_parent = planned.mapped_over.is_some() && slot.item.is_none();
     let key = task_key(graph, slot);
     Some(v1::Task {
@@ -184,16 +195,23 @@ pub(crate) fn task_from_cell(
         attempt: cell.attempt,
         failures: cell.failures,
         attempt_id: text(cell.attempt_id),
-        worker_id: cell.worker.map_or_else(String::new, |id| WorkerId::from_bytes(id).to_string()),
+        worker_id: cell
+            .worker
+            .map_or_else(String::new, |id| WorkerId::from_bytes(id).to_string()),
         cancelling: cell.cancelling,
         upstream_task_ids: upstream.collect(),
-        error: beside.error.and_then(|error| v1::TaskError::decode(error).ok()),
+        error: beside
+            .error
+            .and_then(|error| v1::TaskError::decode(error).ok()),
         materialization_id: made(cell),
         mapped_count: beside.children.filter(|_| is_parent),
         ready_time: cell.ready_at.map(timestamp),
         start_time: cell.started_at.map(timestamp),
         end_time: cell.ended_at.map(timestamp),
-        retry_time: cell.due_at.filter(|_| cell.state == TaskState::RetryWait).map(timestamp),
+        retry_time: cell
+            .due_at
+            .filter(|_| cell.state == TaskState::RetryWait)
+            .map(timestamp),
         heartbeat_time: beside.beat_at.map(|at| timestamp(at.unix_us())),
         pool: settings.pool.to_string(),
         priority: settings.priority,
@@ -206,11 +224,16 @@ pub(crate) fn task_from_cell(
 /// A task's key, its item included.
 pub(crate) fn task_key(graph: &Graph, slot: Slot) -> TaskKey {
     let planned = &graph.task(slot.ordinal).key;
-    slot.item.map_or_else(|| planned.clone(), |item| planned.child(item))
+    slot.item
+        .map_or_else(|| planned.clone(), |item| planned.child(item))
 }
 
 fn made(cell: &Cell) -> String {
-    if cell.state == TaskState::Succeeded { text(cell.attempt_id) } else { String::new() }
+    if cell.state == TaskState::Succeeded {
+        text(cell.attempt_id)
+    } else {
+        String::new()
+    }
 }
 
 fn operation(key: &TaskKey) -> i16 {
@@ -223,7 +246,9 @@ fn operation(key: &TaskKey) -> i16 {
 
 fn task_counts(counts: &[(i16, i64)]) -> v1::TaskCounts {
     let of = |states: &[TaskState]| {
-        let own = counts.iter().filter(|(code, _)| states.iter().any(|state| state.code() == *code));
+        let own = counts
+            .iter()
+            .filter(|(code, _)| states.iter().any(|state| state.code() == *code));
         u32::try_from(own.map(|(_, count)| *count).sum::<i64>()).unwrap_or(u32::MAX)
     };
     v1::TaskCounts {
@@ -245,7 +270,10 @@ pub(crate) fn ulid(id: Uuid) -> String {
 
 pub(crate) fn timestamp(us: Time) -> prost_types::Timestamp {
     let (seconds, rest) = (us.div_euclid(1_000_000), us.rem_euclid(1_000_000));
-    prost_types::Timestamp { seconds, nanos: i32::try_from(rest).unwrap_or(0) * 1_000 }
+    prost_types::Timestamp {
+        seconds,
+        nanos: i32::try_from(rest).unwrap_or(0) * 1_000,
+    }
 }
 
 fn text(attempt: Option<AttemptId>) -> String {
@@ -253,6 +281,8 @@ fn text(attempt: Option<AttemptId>) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    <[u8; 32]>::try_from(bytes)
-        .map_or_else(|_| String::new(), |bytes| servo_model::Digest::from_bytes(bytes).to_string())
+    <[u8; 32]>::try_from(bytes).map_or_else(
+        |_| String::new(),
+        |bytes| servo_model::Digest::from_bytes(bytes).to_string(),
+    )
 }

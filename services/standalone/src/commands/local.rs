@@ -82,8 +82,14 @@ impl Local {
 
     fn options(&self) -> Result<MeshOptions> {
         let own = std::env::current_exe().context("find the service binaries")?;
-        let binaries = own.parent().context("find the service binaries")?.to_path_buf();
-        let alone = self.one_process || !binaries.join(format!("servo-{}", Service::Gateway)).exists();
+        let binaries = own
+            .parent()
+            .context("find the service binaries")?
+            .to_path_buf();
+        let alone = self.one_process
+            || !binaries
+                .join(format!("servo-{}", Service::Gateway))
+                .exists();
         Ok(MeshOptions {
             database_url: self.database_url.clone(),
             one_process: alone.then_some(own),
@@ -96,7 +102,10 @@ fn stop(mesh: LocalMesh, quiet: bool) -> Result<()> {
     let began = Instant::now();
     mesh.stop()?;
     if !quiet {
-        println!("  stopped everything in {:.1} s", began.elapsed().as_secs_f64());
+        println!(
+            "  stopped everything in {:.1} s",
+            began.elapsed().as_secs_f64()
+        );
     }
     Ok(())
 }

@@ -25,9 +25,16 @@ impl Migrate {
 
 fn words(report: &MigrationReport) -> String {
     match report.applied.as_slice() {
-        [] => format!("the schema is at version {}; nothing was to be done", report.version),
+        [] => format!(
+            "the schema is at version {}; nothing was to be done",
+            report.version
+        ),
         applied => {
-            format!("the schema is at version {}; applied now:\n  {}", report.version, applied.join("\n  "))
+            format!(
+                "the schema is at version {}; applied now:\n  {}",
+                report.version,
+                applied.join("\n  ")
+            )
         }
     }
 }

@@ -38,7 +38,14 @@ impl Rebuild {
             bar.finish_and_clear();
             anyhow::Ok(rebuilt?)
         })?;
-        println!("{}", if self.json { json(&rebuilt) } else { table(&rebuilt) });
+        println!(
+            "{}",
+            if self.json {
+                json(&rebuilt)
+            } else {
+                table(&rebuilt)
+            }
+        );
         Ok(())
     }
 }
@@ -57,11 +64,22 @@ fn json(rebuilt: &[Rebuilt]) -> String {
 
 fn table(rebuilt: &[Rebuilt]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["table", "rows before", "rows now", ""]);
+    table
+        .load_preset(presets::NOTHING)
+        .set_header(["table", "rows before", "rows now", ""]);
     for one in rebuilt {
-        let verdict = if one.equal { "as it was" } else { "was different, and is mended" };
+        let verdict = if one.equal {
+            "as it was"
+        } else {
+            "was different, and is mended"
+        };
         let (before, after) = (one.rows_before.to_string(), one.rows_after.to_string());
-        table.add_row([format!("scheduler.{}", one.table), before, after, verdict.to_owned()]);
+        table.add_row([
+            format!("scheduler.{}", one.table),
+            before,
+            after,
+            verdict.to_owned(),
+        ]);
     }
     table.to_string()
 }

@@ -56,7 +56,12 @@ struct Services<'a> {
 
 impl Services<'_> {
     fn new(dir: &Path) -> Result<Services<'_>, Fault> {
-        Ok(Services { dir, shutdown: Shutdown::on_signals()?, running: JoinSet::new(), exporter: None })
+        Ok(Services {
+            dir,
+            shutdown: Shutdown::on_signals()?,
+            running: JoinSet::new(),
+            exporter: None,
+        })
     }
 
     fn add<C: DeserializeOwned>(
@@ -70,7 +75,8 @@ impl Services<'_> {
             let exporter = servo_mesh::telemetry::init(&settings)?;
             self.exporter = exporter.map(|exporter| (exporter, settings.common.server.grace));
         }
-        self.running.spawn(start(Mesh::new(settings, self.shutdown.clone())));
+        self.running
+            .spawn(start(Mesh::new(settings, self.shutdown.clone())));
         Ok(())
     }
 

@@ -63,9 +63,16 @@ fn expect(outcome: &Outcome) -> Result<()> {
 }
 
 fn connect(mesh: &LocalMesh) -> Result<Client> {
-    let address = mesh.address(Service::Gateway).replace("127.0.0.1", "localhost");
-    let tls = Tls::new(std::fs::read_to_string(mesh.ca_path()).context("read the CA's certificate")?);
-    Ok(Client::connect(&address, &tls, Credentials::ApiKey(mesh.api_key().to_owned()))?)
+    let address = mesh
+        .address(Service::Gateway)
+        .replace("127.0.0.1", "localhost");
+    let tls =
+        Tls::new(std::fs::read_to_string(mesh.ca_path()).context("read the CA's certificate")?);
+    Ok(Client::connect(
+        &address,
+        &tls,
+        Credentials::ApiKey(mesh.api_key().to_owned()),
+    )?)
 }
 
 async fn deploy(client: &Client) -> Result<api::DeployResponse> {
@@ -76,7 +83,12 @@ async fn deploy(client: &Client) -> Result<api::DeployResponse> {
         comment: "the example project".to_owned(),
         ..Default::default()
     };
-    Ok(client.planner().deploy(asked).await.context("deploy the example project")?.into_inner())
+    Ok(client
+        .planner()
+        .deploy(asked)
+        .await
+        .context("deploy the example project")?
+        .into_inner())
 }
 
 async fn trigger(client: &Client) -> Result<api::Run> {
@@ -87,7 +99,12 @@ async fn trigger(client: &Client) -> Result<api::Run> {
         comment: "make demo".to_owned(),
         ..Default::default()
     };
-    let answer = client.scheduler().trigger_run(asked).await.context("trigger a run")?.into_inner();
+    let answer = client
+        .scheduler()
+        .trigger_run(asked)
+        .await
+        .context("trigger a run")?
+        .into_inner();
     answer.run.context("the answer to TriggerRun holds no run")
 }
 
@@ -99,8 +116,29 @@ async fn look(client: &Client, run_id: &str) -> Result<Outcome> {
         run_id: run_id.clone(),
         ..Default::default()
     };
-    let run = client.scheduler().get_run(asked).await.context("read the run")?.into_inner().run;
-    let asked = api::ListTasksRequest { tenant, workspace, run_id, page_size: 100, ..Default::default() };
-    let tasks = client.scheduler().list_tasks(asked).await.context("read its tasks")?.into_inner().tasks;
-    Ok(Outcome { run: run.context("the answer to GetRun holds no run")?, tasks })
+    let run = client
+        .scheduler()
+        .get_run(asked)
+        .await
+        .context("read the run")?
+        .into_inner()
+        .run;
+    let asked = api::ListTasksRequest {
+        tenant,
+        workspace,
+        run_id,
+        page_size: 100,
+        ..Default::default()
+    };
+    let tasks = client
+        .scheduler()
+        .list_tasks(asked)
+        .await
+        .context("read its tasks")?
+        .into_inner()
+        .tasks;
+    Ok(Outcome {
+        run: run.context("the answer to GetRun holds no run")?,
+        tasks,
+    })
 }

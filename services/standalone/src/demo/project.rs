@@ -22,15 +22,25 @@ pub(super) fn manifest() -> api::Manifest {
     });
     let quick_retry = api::RetryPolicy {
         max_attempts: 3,
-        initial_delay: Some(prost_types::Duration { seconds: 0, nanos: 300_000_000 }),
+        initial_delay: Some(prost_types::Duration {
+            seconds: 0,
+            nanos: 300_000_000,
+        }),
         ..Default::default()
     };
     let assets = vec![
-        api::AssetDefinition { partitions: daily.clone(), ..asset("shop/raw_orders", &[], r#"{"ms":150}"#) },
+        api::AssetDefinition {
+            partitions: daily.clone(),
+            ..asset("shop/raw_orders", &[], r#"{"ms":150}"#)
+        },
         api::AssetDefinition {
             partitions: daily,
             retry: Some(quick_retry),
-            ..asset("shop/clean_orders", &["shop/raw_orders"], r#"{"ms":200,"flaky":true}"#)
+            ..asset(
+                "shop/clean_orders",
+                &["shop/raw_orders"],
+                r#"{"ms":200,"flaky":true}"#,
+            )
         },
         asset("shop/customers", &[], r#"{"ms":250}"#),
         api::AssetDefinition {
@@ -41,7 +51,12 @@ pub(super) fn manifest() -> api::Manifest {
         asset(FAILS, &["shop/customers"], r#"{"ms":200,"fails":true}"#),
         asset(SKIPPED, &[FAILS], r#"{"ms":100}"#),
     ];
-    api::Manifest { format: 1, code_version: "demo".to_owned(), assets, ..Default::default() }
+    api::Manifest {
+        format: 1,
+        code_version: "demo".to_owned(),
+        assets,
+        ..Default::default()
+    }
 }
 
 /// A run of all of it, for the days that are over.
@@ -50,7 +65,9 @@ pub(super) fn everything() -> api::RunSpec {
     api::RunSpec {
         selection: vec!["shop.*".to_owned()],
         partitions: Some(api::PartitionSelection {
-            partitions: Some(api::partition_selection::Partitions::Keys(api::PartitionKeys { keys })),
+            partitions: Some(api::partition_selection::Partitions::Keys(
+                api::PartitionKeys { keys },
+            )),
             only: 0,
         }),
         ..Default::default()
@@ -58,10 +75,16 @@ pub(super) fn everything() -> api::RunSpec {
 }
 
 fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition {
-    let handler = api::Handler { name: "demo".to_owned(), config_json: config.to_owned() };
+    let handler = api::Handler {
+        name: "demo".to_owned(),
+        config_json: config.to_owned(),
+    };
     api::AssetDefinition {
         key: key.to_owned(),
-        dependencies: upstream.iter().map(|upstream| dependency(upstream)).collect(),
+        dependencies: upstream
+            .iter()
+            .map(|upstream| dependency(upstream))
+            .collect(),
         code: Some(api::CodeRef {
             target: Some(api::code_ref::Target::Handler(handler)),
             ..Default::default()
@@ -71,12 +94,18 @@ fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition {
 }
 
 fn dependency(upstream: &str) -> api::Dependency {
-    api::Dependency { upstream: upstream.to_owned(), ..Default::default() }
+    api::Dependency {
+        upstream: upstream.to_owned(),
+        ..Default::default()
+    }
 }
 
 /// Reads every partition of it.
 fn over_all(upstream: &str) -> api::Dependency {
-    api::Dependency { mapping: Some(all_partitions()), ..dependency(upstream) }
+    api::Dependency {
+        mapping: Some(all_partitions()),
+        ..dependency(upstream)
+    }
 }
 
 fn all_partitions() -> api::PartitionMapping {
@@ -85,5 +114,7 @@ fn all_partitions() -> api::PartitionMapping {
         rule: Some(api::dimension_mapping::Rule::All(true)),
         ..Default::default()
     };
-    api::PartitionMapping { dimensions: vec![days] }
+    api::PartitionMapping {
+        dimensions: vec![days],
+    }
 }

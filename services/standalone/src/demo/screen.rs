@@ -23,18 +23,29 @@ impl Screen {
     pub(super) fn open(quiet: bool, deployed: &api::DeployResponse, run: &api::Run) -> Screen {
         let total = u64::from(run.tasks.unwrap_or_default().total);
         if !quiet {
-            let version = deployed.deployment.as_ref().map_or(0, |deployment| deployment.version);
+            let version = deployed
+                .deployment
+                .as_ref()
+                .map_or(0, |deployment| deployment.version);
             println!(
                 "\nThe example project is deployed as version {version}; {} runs its {total} tasks:",
                 run.run_id
             );
         }
         let hidden = quiet || !std::io::stderr().is_terminal();
-        let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let target = if hidden {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
         let style = ProgressStyle::with_template("  {bar:30.green} {pos}/{len}  {msg}");
         let bar = ProgressBar::with_draw_target(Some(total), target);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Screen { quiet, bar, seen: BTreeMap::new() }
+        Screen {
+            quiet,
+            bar,
+            seen: BTreeMap::new(),
+        }
     }
 
     pub(super) fn show(&mut self, outcome: &Outcome) {
@@ -43,7 +54,10 @@ impl Screen {
         for task in &outcome.tasks {
             let state = task.state();
             ended += u64::from(task.end_time.is_some());
-            if matches!(state, TaskState::Queued | TaskState::Dispatched | TaskState::Running) {
+            if matches!(
+                state,
+                TaskState::Queued | TaskState::Dispatched | TaskState::Running
+            ) {
                 running.push(task.task_key.trim_end_matches(":materialize"));
             }
             let before = self.seen.insert(task.task_key.clone(), state);
@@ -51,7 +65,8 @@ impl Screen {
                 && !self.quiet
                 && (task.end_time.is_some() || state == TaskState::RetryWait)
             {
-                self.bar.suspend(|| println!("  {} {}", mark(state), line(task)));
+                self.bar
+                    .suspend(|| println!("  {} {}", mark(state), line(task)));
             }
         }
         self.bar.set_position(ended);
@@ -62,7 +77,11 @@ impl Screen {
         self.bar.finish_and_clear();
         if !self.quiet {
             println!("{}", table(&outcome.tasks));
-            println!("  the run ended {:?}, as it should: {}", outcome.run.state(), outcome.run.error);
+            println!(
+                "  the run ended {:?}, as it should: {}",
+                outcome.run.state(),
+                outcome.run.error
+            );
         }
     }
 }
@@ -78,7 +97,10 @@ fn mark(state: TaskState) -> &'static str {
 
 fn line(task: &api::Task) -> String {
     let key = task.task_key.trim_end_matches(":materialize");
-    let why = task.error.as_ref().map_or("", |error| error.message.as_str());
+    let why = task
+        .error
+        .as_ref()
+        .map_or("", |error| error.message.as_str());
     match task.state() {
         TaskState::RetryWait => format!("{key}: {why}; tried again in a moment"),
         TaskState::Failed => format!("{key}: {why}"),
@@ -93,7 +115,11 @@ fn table(tasks: &[api::Task]) -> Table {
     table.set_header(["asset", "partition", "state", "attempts", "took"]);
     for task in tasks {
         let state = Cell::new(name(task.state()));
-        let state = if crate::show::coloured() { state.fg(colour(task.state())) } else { state };
+        let state = if crate::show::coloured() {
+            state.fg(colour(task.state()))
+        } else {
+            state
+        };
         let text = |text: &str| Cell::new(text);
         let took = took(task).map_or_else(String::new, |took| format!("{} ms", took.as_millis()));
         table.add_row([

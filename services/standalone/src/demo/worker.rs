@@ -16,7 +16,12 @@ pub(super) fn start(client: &Client) -> WorkerHandle {
         handlers: vec!["demo".to_owned()],
         ..Default::default()
     };
-    let worker = Worker::new(client.clone(), client.clone(), WorkerConfig::new(TENANT, info), Shop);
+    let worker = Worker::new(
+        client.clone(),
+        client.clone(),
+        WorkerConfig::new(TENANT, info),
+        Shop,
+    );
     let handle = worker.handle();
     tokio::spawn(async move {
         if let Err(error) = worker.run().await {
@@ -37,13 +42,20 @@ impl Handler for Shop {
         }
         let envelope = attempt.envelope();
         // One day's orders come through at the second try only.
-        let flaky =
-            config["flaky"] == true && envelope.partition_key.ends_with("13") && envelope.failures == 0;
+        let flaky = config["flaky"] == true
+            && envelope.partition_key.ends_with("13")
+            && envelope.failures == 0;
         match (flaky, config["fails"] == true) {
-            (true, _) => {
-                failed(api::ErrorCategory::Transient, "ConnectionReset", "the shop's database hung up")
-            }
-            (_, true) => failed(api::ErrorCategory::UserCode, "ValueError", "the column `amount` is missing"),
+            (true, _) => failed(
+                api::ErrorCategory::Transient,
+                "ConnectionReset",
+                "the shop's database hung up",
+            ),
+            (_, true) => failed(
+                api::ErrorCategory::UserCode,
+                "ValueError",
+                "the column `amount` is missing",
+            ),
             _ => Done::succeeded(),
         }
     }

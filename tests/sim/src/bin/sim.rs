@@ -36,7 +36,11 @@ struct Args {
 fn main() -> ExitCode {
     let args = Args::parse();
     let Some(bug) = Bug::numbered(args.bug) else {
-        eprintln!("BUG is {}; there are bugs 1 to {}", args.bug, Bug::ALL.len());
+        eprintln!(
+            "BUG is {}; there are bugs 1 to {}",
+            args.bug,
+            Bug::ALL.len()
+        );
         return ExitCode::FAILURE;
     };
     match (args.seed, bug) {
@@ -55,7 +59,10 @@ fn main() -> ExitCode {
 fn replay(seed: u64, bug: Bug) -> ExitCode {
     let outcome = run_seed(seed, bug, true);
     outcome.story.iter().for_each(|line| println!("{line}"));
-    println!("seed {seed}: {} events, trace {:016x}", outcome.stats.events, outcome.hash);
+    println!(
+        "seed {seed}: {} events, trace {:016x}",
+        outcome.stats.events, outcome.hash
+    );
     match outcome.violation {
         Some(violation) => {
             println!("seed {seed}: {violation}");
@@ -76,9 +83,10 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
         loop {
             match next.fetch_add(1, Ordering::Relaxed) {
                 seed if seed > runs => return Ok(done),
-                seed => {
-                    done.add(permute(seed, ORDERS_PER_RUN).map_err(|found| format!("run {seed}: {found}"))?)
-                }
+                seed => done.add(
+                    permute(seed, ORDERS_PER_RUN)
+                        .map_err(|found| format!("run {seed}: {found}"))?,
+                ),
             }
         }
     };
@@ -97,7 +105,9 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
         total.moved,
         total.repeated
     );
-    Ok(json!({ "permutations": total.orders, "conflicting_pairs": judged, "pairs_by_first": pairs }))
+    Ok(
+        json!({ "permutations": total.orders, "conflicting_pairs": judged, "pairs_by_first": pairs }),
+    )
 }
 
 /// Without a bug: every seed must hold. The last line is JSON.
@@ -126,10 +136,16 @@ fn play(seeds: u64, mut counts: Value) -> ExitCode {
     for (seed, violation) in &failed {
         println!("seed {seed}: {violation}\n  replay: make sim SEED={seed}");
     }
-    let faults: Map<String, Value> =
-        total.faults.iter().map(|(fault, count)| (format!("{fault:?}"), json!(count))).collect();
-    let reasons: Map<String, Value> =
-        total.reasons.iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
+    let faults: Map<String, Value> = total
+        .faults
+        .iter()
+        .map(|(fault, count)| (format!("{fault:?}"), json!(count)))
+        .collect();
+    let reasons: Map<String, Value> = total
+        .reasons
+        .iter()
+        .map(|(reason, count)| (reason.to_string(), json!(count)))
+        .collect();
     counts["seeds"] = json!(seeds);
     counts["violations"] = json!(failed.len());
     counts["events"] = json!(total.events);
@@ -139,7 +155,11 @@ fn play(seeds: u64, mut counts: Value) -> ExitCode {
     counts["reasons"] = Value::Object(reasons);
     println!("{counts}");
     let held = failed.is_empty() && rare.is_empty() && missing.is_empty();
-    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if held {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// With a bug: some seed must not hold.
@@ -168,7 +188,8 @@ fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, Str
             }
             let outcome = run_seed(seed, bug, false);
             total.add(&outcome.stats);
-            let another = seed % TWICE_EVERY == 0 && run_seed(seed, bug, false).hash != outcome.hash;
+            let another =
+                seed % TWICE_EVERY == 0 && run_seed(seed, bug, false).hash != outcome.hash;
             let another = another.then(|| "played twice, it was another world".to_owned());
             let tame = outcome.stats.too_tame().filter(|_| bug == Bug::None);
             if let Some(violation) = outcome.violation.or(another).or(tame) {
@@ -190,6 +211,9 @@ fn on_each_core<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a seed panicked")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a seed panicked"))
+            .collect()
     })
 }

@@ -17,7 +17,9 @@ impl Counted {
     pub(crate) async fn read(admin_url: &str, told: Duration) -> Result<Counted> {
         tokio::time::sleep(told).await;
         let mut connection = PgConnection::connect(admin_url).await?;
-        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").await?;
+        connection
+            .execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+            .await?;
         let (statements,): (i64,) = sqlx::query_as(
             "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements s JOIN pg_roles r ON r.oid = s.userid
              WHERE r.rolname LIKE 'servo\\_%' AND NOT r.rolsuper",
@@ -35,14 +37,19 @@ impl Counted {
     /// What was done since, per task.
     pub(crate) fn per_task(self, since: Counted, tasks: usize) -> (f64, f64) {
         let each = |total: i64| total as f64 / tasks as f64;
-        (each(self.statements - since.statements), each(self.rows - since.rows))
+        (
+            each(self.statements - since.statements),
+            each(self.rows - since.rows),
+        )
     }
 }
 
 /// The statements that took most of the time, those inside functions too.
 pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
-    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").await?;
+    connection
+        .execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+        .await?;
     let rows: Vec<(i64, f64, f64, i64, String)> = sqlx::query_as(
         "SELECT calls, total_exec_time, total_plan_time, rows,
              left(regexp_replace(query, '\\s+', ' ', 'g'), 110)
@@ -50,7 +57,10 @@ pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
     )
     .fetch_all(&mut connection)
     .await?;
-    eprintln!("  {:>8} {:>10} {:>10} {:>8} {:>8}", "calls", "run ms", "plan ms", "us each", "rows");
+    eprintln!(
+        "  {:>8} {:>10} {:>10} {:>8} {:>8}",
+        "calls", "run ms", "plan ms", "us each", "rows"
+    );
     for (calls, run, plan, rows, text) in rows {
         let each = (run + plan) * 1e3 / calls as f64;
         eprintln!("  {calls:>8} {run:>10.1} {plan:>10.1} {each:>8.0} {rows:>8} {text}");

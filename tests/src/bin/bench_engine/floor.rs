@@ -68,11 +68,17 @@ pub(crate) fn tasks(batches: i64) -> i64 {
 
 /// Tasks per second.
 pub(crate) async fn measure(admin_url: &str, batches: i64) -> Result<f64> {
-    PgConnection::connect(admin_url).await?.execute(TABLES).await?;
+    PgConnection::connect(admin_url)
+        .await?
+        .execute(TABLES)
+        .await?;
     let begun = Instant::now();
     try_join_all((0..CONNECTIONS).map(|lane| write(admin_url, lane, batches))).await?;
     let tasks_per_s = tasks(batches) as f64 / begun.elapsed().as_secs_f64();
-    PgConnection::connect(admin_url).await?.execute("DROP SCHEMA floor CASCADE").await?;
+    PgConnection::connect(admin_url)
+        .await?
+        .execute("DROP SCHEMA floor CASCADE")
+        .await?;
     Ok(tasks_per_s)
 }
 
@@ -80,10 +86,17 @@ async fn write(admin_url: &str, lane: i64, batches: i64) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
     for batch in 0..batches {
         let run = lane * batches + batch;
-        sqlx::query(MAKE).bind(run).bind(TASKS_PER_BATCH).execute(&mut connection).await?;
+        sqlx::query(MAKE)
+            .bind(run)
+            .bind(TASKS_PER_BATCH)
+            .execute(&mut connection)
+            .await?;
         for statement in [CLAIM, FINISH] {
             let statement = sqlx::query(statement).bind(run).bind(TASKS_PER_BATCH);
-            statement.bind(i16::try_from(lane)?).execute(&mut connection).await?;
+            statement
+                .bind(i16::try_from(lane)?)
+                .execute(&mut connection)
+                .await?;
         }
     }
     Ok(())

@@ -54,20 +54,39 @@ async fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.repeats > 0, "--repeats must be at least 1");
     let dir = tempfile::tempdir()?;
-    let binaries = std::env::current_exe()?.parent().context("find the service binaries")?.to_path_buf();
-    let mut counting = PostgresOptions::default().with("shared_preload_libraries", "pg_stat_statements");
+    let binaries = std::env::current_exe()?
+        .parent()
+        .context("find the service binaries")?
+        .to_path_buf();
+    let mut counting =
+        PostgresOptions::default().with("shared_preload_libraries", "pg_stat_statements");
     if options.only.is_some() {
-        counting =
-            counting.with("pg_stat_statements.track", "all").with("pg_stat_statements.track_planning", "on");
+        counting = counting
+            .with("pg_stat_statements.track", "all")
+            .with("pg_stat_statements.track_planning", "on");
     }
     let postgres = Postgres::start_with(&dir.path().join("cluster"), counting)?;
-    let place = Place { dir: dir.path().join("servo"), binaries, postgres };
+    let place = Place {
+        dir: dir.path().join("servo"),
+        binaries,
+        postgres,
+    };
     let (started, began) = Started::new(&place, 1).await?;
     if options.only.is_some() {
         eprintln!("  look into it with psql {}", started.mesh.admin_url());
     }
-    let sizes = if options.sample { Sizes::SAMPLE } else { Sizes::FULL };
-    let mut bench = Bench { place, started, repeats: options.repeats, sizes, figures: earlier()? };
+    let sizes = if options.sample {
+        Sizes::SAMPLE
+    } else {
+        Sizes::FULL
+    };
+    let mut bench = Bench {
+        place,
+        started,
+        repeats: options.repeats,
+        sizes,
+        figures: earlier()?,
+    };
     match options.only.as_deref() {
         None => bench.all(began, options.history).await?,
         Some("latency") => bench.latency(began).await?,
@@ -75,7 +94,9 @@ async fn main() -> Result<()> {
         Some("small") => bench.small_runs().await?,
         Some("fanout") => bench.fan_out().await?,
         Some("twins") => {}
-        Some(other) => bail!("--only {other} is unknown; it is latency, chain, small, fanout or twins"),
+        Some(other) => {
+            bail!("--only {other} is unknown; it is latency, chain, small, fanout or twins")
+        }
     }
     if matches!(options.only.as_deref(), None | Some("twins")) {
         bench = bench.twins().await?;
@@ -103,16 +124,28 @@ struct Started {
 
 impl Started {
     /// With so many schedulers, dispatchers and callbacks. Tells whenever the body of a task begins.
-    async fn new(place: &Place, instances: usize) -> Result<(Started, mpsc::UnboundedReceiver<Instant>)> {
+    async fn new(
+        place: &Place,
+        instances: usize,
+    ) -> Result<(Started, mpsc::UnboundedReceiver<Instant>)> {
         let options = MeshOptions {
             database_url: Some(place.postgres.admin_url()),
             ..MeshOptions::new(place.dir.clone(), place.binaries.clone())
         };
         let several = [Service::Scheduler, Service::Dispatcher, Service::Callback];
-        let options = several.iter().fold(options, |options, service| options.instances(*service, instances));
+        let options = several.iter().fold(options, |options, service| {
+            options.instances(*service, instances)
+        });
         let mesh = LocalMesh::start(options, |_| ()).await?;
         let (worker, began) = scenarios::work(&mesh, &place.dir.join("tls"))?;
-        Ok((Started { user: User::of(&mesh)?, mesh, worker }, began))
+        Ok((
+            Started {
+                user: User::of(&mesh)?,
+                mesh,
+                worker,
+            },
+            began,
+        ))
     }
 
     fn stop(self) -> Result<()> {
@@ -145,7 +178,9 @@ impl Bench {
             let empty = self.figure("fanout_tasks_per_s")?;
             self.make_history(history).await?;
             let (user, sizes) = (&self.started.user, self.sizes);
-            let later = self.median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
+            let later = self
+                .median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes))
+                .await?;
             self.note_memory()?;
             self.check().await?;
             self.note("history_ratio", later / empty);
@@ -164,11 +199,15 @@ impl Bench {
             user.deploy(chain(5)).await?;
             // The first after a start prepares what the others use, on all shards.
             scenarios::small_runs(user, sizes).await?;
-            let measured = self.measure(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
+            let measured = self
+                .measure(sizes.small_tasks(), || scenarios::small_runs(user, sizes))
+                .await?;
             small_runs.side(instances).extend(measured);
             user.deploy(partitioned_fan_out(sizes.width)).await?;
             scenarios::fan_out(user, sizes).await?;
-            let measured = self.measure(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes)).await?;
+            let measured = self
+                .measure(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes))
+                .await?;
             fan_outs.side(instances).extend(measured);
             self.check().await?;
         }
@@ -186,7 +225,8 @@ impl Bench {
     async fn latency(&mut self, mut began: mpsc::UnboundedReceiver<Instant>) -> Result<()> {
         let (mut halves, mut most) = (Vec::new(), Vec::new());
         for _ in 0..self.repeats {
-            let latencies = scenarios::idle_latency(&self.started.user, &mut began, self.sizes).await?;
+            let latencies =
+                scenarios::idle_latency(&self.started.user, &mut began, self.sizes).await?;
             halves.push(latencies[latencies.len() / 2]);
             most.push(latencies[latencies.len() * 95 / 100]);
         }
@@ -208,7 +248,9 @@ impl Bench {
     async fn chain(&mut self) -> Result<()> {
         let (user, hops) = (&self.started.user, self.sizes.hops);
         user.deploy(chain(hops)).await?;
-        let per_hop = self.median(hops, || scenarios::chain_ms_per_hop(user, hops)).await?;
+        let per_hop = self
+            .median(hops, || scenarios::chain_ms_per_hop(user, hops))
+            .await?;
         self.check().await?;
         self.note("chain_ms_per_hop", per_hop);
         Ok(())
@@ -217,25 +259,41 @@ impl Bench {
     async fn small_runs(&mut self) -> Result<()> {
         let (user, sizes) = (&self.started.user, self.sizes);
         user.deploy(chain(5)).await?;
-        let per_s = self.median(sizes.small_tasks(), || scenarios::small_runs(user, sizes)).await?;
+        let per_s = self
+            .median(sizes.small_tasks(), || scenarios::small_runs(user, sizes))
+            .await?;
         self.check().await?;
         self.note("small_runs_tasks_per_s", per_s);
         Ok(())
     }
 
     async fn fan_out(&mut self) -> Result<()> {
-        let (url, sizes, tasks) = (self.place.postgres.admin_url(), self.sizes, self.sizes.fan_out_tasks());
-        self.started.user.deploy(partitioned_fan_out(sizes.width)).await?;
-        let planned = self.median(tasks, || scenarios::plan_ms(&self.started.user, sizes)).await?;
+        let (url, sizes, tasks) = (
+            self.place.postgres.admin_url(),
+            self.sizes,
+            self.sizes.fan_out_tasks(),
+        );
+        self.started
+            .user
+            .deploy(partitioned_fan_out(sizes.width))
+            .await?;
+        let planned = self
+            .median(tasks, || scenarios::plan_ms(&self.started.user, sizes))
+            .await?;
         self.note("plan_10k_ms", planned);
         let before = Counted::read(&url, sizes.told).await?;
-        let per_s = self.median(tasks, || scenarios::fan_out(&self.started.user, sizes)).await?;
+        let per_s = self
+            .median(tasks, || scenarios::fan_out(&self.started.user, sizes))
+            .await?;
         let after = Counted::read(&url, sizes.told).await?;
         self.note_memory()?;
         self.check().await?;
         let (statements, rows) = after.per_task(before, self.repeats * tasks);
         // In a sample there are more rows of the run than of its tasks.
-        ensure!(sizes.is_sample() || rows <= ROWS_PER_TASK_MAX, "a task cost {rows:.1} rows");
+        ensure!(
+            sizes.is_sample() || rows <= ROWS_PER_TASK_MAX,
+            "a task cost {rows:.1} rows"
+        );
         self.note("fanout_tasks_per_s", per_s);
         self.note("sql_statements_per_task", statements);
         self.note("rows_written_per_task", rows);
@@ -244,10 +302,16 @@ impl Bench {
 
     fn note_memory(&mut self) -> Result<()> {
         let memory = self.started.mesh.memory()?;
-        let each: Vec<String> = memory.iter().map(|(service, mb)| format!("{service} {mb:.0}")).collect();
+        let each: Vec<String> = memory
+            .iter()
+            .map(|(service, mb)| format!("{service} {mb:.0}"))
+            .collect();
         eprintln!("  MB: {}", each.join(", "));
         self.note_highest("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
-        self.note_highest("rss_mb_max_service", memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max));
+        self.note_highest(
+            "rss_mb_max_service",
+            memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max),
+        );
         Ok(())
     }
 
@@ -281,14 +345,20 @@ impl Bench {
             figures.push(measure().await?);
         }
         eprintln!("  {figures:.2?}");
-        eprintln!("  {}", self.effort()?.per_task(&before, tasks * self.repeats));
+        eprintln!(
+            "  {}",
+            self.effort()?.per_task(&before, tasks * self.repeats)
+        );
         Ok(figures)
     }
 
     /// What was measured counts only if it was done right.
     async fn check(&self) -> Result<()> {
         for projection in VERIFIED {
-            self.started.user.verify(projection, VERIFIED_PER_SHARD).await?;
+            self.started
+                .user
+                .verify(projection, VERIFIED_PER_SHARD)
+                .await?;
         }
         let violations = aftermath::violations(self.started.mesh.admin_url()).await?;
         ensure!(violations.is_empty(), "{}", violations.join("\n"));
@@ -301,7 +371,10 @@ impl Bench {
     }
 
     fn figure(&self, name: &str) -> Result<f64> {
-        self.figures.get(name).and_then(Value::as_f64).with_context(|| format!("{name} was not measured"))
+        self.figures
+            .get(name)
+            .and_then(Value::as_f64)
+            .with_context(|| format!("{name} was not measured"))
     }
 
     /// Of several readings the highest counts.
@@ -312,7 +385,8 @@ impl Bench {
 
     fn note(&mut self, name: &str, figure: f64) {
         eprintln!("{name:<28} {figure:>12.2}");
-        self.figures.insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
+        self.figures
+            .insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
     }
 }
 
@@ -325,7 +399,11 @@ struct Sides {
 
 impl Sides {
     fn side(&mut self, instances: usize) -> &mut Vec<f64> {
-        if instances == 1 { &mut self.one } else { &mut self.two }
+        if instances == 1 {
+            &mut self.one
+        } else {
+            &mut self.two
+        }
     }
 
     /// What two reach of what one does.
@@ -348,6 +426,8 @@ fn earlier() -> Result<Map<String, Value>> {
     }
     match line.trim() {
         "" => Ok(Map::new()),
-        line => serde_json::from_str(line).context("read the figures of an earlier bench from stdin"),
+        line => {
+            serde_json::from_str(line).context("read the figures of an earlier bench from stdin")
+        }
     }
 }

@@ -84,8 +84,10 @@ pub(crate) fn work(
 ) -> Result<(JoinHandle<()>, mpsc::UnboundedReceiver<Instant>)> {
     let ca = Ca::load_or_create(tls)?;
     let pair = ca.issue(&Issue::identity(&format!("spiffe://servo/worker/{TENANT}")))?;
-    let credentials =
-        Credentials::Certificate { certificate: pair.certificate.clone(), key: pair.key.clone() };
+    let credentials = Credentials::Certificate {
+        certificate: pair.certificate.clone(),
+        key: pair.key.clone(),
+    };
     let address = |service| mesh.address(service).replace("127.0.0.1", "localhost");
     let trust = Tls::new(ca.certificate());
     let dispatcher = Client::connect(&address(Service::Dispatcher), &trust, credentials)?;
@@ -97,7 +99,12 @@ pub(crate) fn work(
         ..Default::default()
     };
     let (began, heard) = mpsc::unbounded_channel();
-    let worker = Worker::new(dispatcher, callback, WorkerConfig::new(TENANT, info), Noop(began));
+    let worker = Worker::new(
+        dispatcher,
+        callback,
+        WorkerConfig::new(TENANT, info),
+        Noop(began),
+    );
     let worker = tokio::spawn(async move {
         if let Err(error) = worker.run().await {
             eprintln!("the worker ended: {error}");
@@ -112,7 +119,8 @@ pub(crate) async fn idle_latency(
     began: &mut mpsc::UnboundedReceiver<Instant>,
     sizes: Sizes,
 ) -> Result<Vec<f64>> {
-    user.deploy(manifest(vec![asset("idle/one", &[], "")])).await?;
+    user.deploy(manifest(vec![asset("idle/one", &[], "")]))
+        .await?;
     let mut latencies = Vec::with_capacity(sizes.latencies);
     for _ in 0..sizes.latencies {
         while began.try_recv().is_ok() {}
@@ -149,7 +157,12 @@ pub(crate) async fn small_runs(user: &User, sizes: Sizes) -> Result<f64> {
         .buffer_unordered(8)
         .try_collect::<Vec<_>>()
         .await?;
-    ensure!(ended.iter().all(|run| run.state() == api::RunState::Succeeded), "a small run did not succeed");
+    ensure!(
+        ended
+            .iter()
+            .all(|run| run.state() == api::RunState::Succeeded),
+        "a small run did not succeed"
+    );
     Ok(sizes.small_tasks() as f64 / called.elapsed().as_secs_f64())
 }
 
@@ -163,7 +176,11 @@ pub(crate) async fn plan_ms(user: &User, sizes: Sizes) -> Result<f64> {
     };
     let called = Instant::now();
     let plan = user.client.planner().plan_run(asked).await?.into_inner();
-    ensure!(plan.task_count as usize == sizes.fan_out_tasks(), "the plan has {} tasks", plan.task_count);
+    ensure!(
+        plan.task_count as usize == sizes.fan_out_tasks(),
+        "the plan has {} tasks",
+        plan.task_count
+    );
     Ok(called.elapsed().as_secs_f64() * 1e3)
 }
 
@@ -183,6 +200,11 @@ pub(crate) async fn fan_out(user: &User, sizes: Sizes) -> Result<f64> {
 async fn finish(user: &User, selection: &[&str]) -> Result<()> {
     let run = user.trigger(selection).await?;
     let ended = user.ended(&run.run_id).await?;
-    ensure!(ended.state() == api::RunState::Succeeded, "the run ended {:?}: {}", ended.state(), ended.error);
+    ensure!(
+        ended.state() == api::RunState::Succeeded,
+        "the run ended {:?}: {}",
+        ended.state(),
+        ended.error
+    );
     Ok(())
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use super::world::*;
 use crate::core::*;
 
-const LAST: Task = Task { ordinal: 3, map_index: None };
+const LAST: Task = Task {
+    ordinal: 3,
+    map_index: None,
+};
 
 /// Explains the last of four tasks after everything that can go went.
 fn check(prepare: impl FnOnce(&mut World), kind: Kind, expected: impl FnOnce(&World) -> Wait) {
@@ -14,7 +17,10 @@ fn check(prepare: impl FnOnce(&mut World), kind: Kind, expected: impl FnOnce(&Wo
     prepare(&mut world);
     let run = world.offer("acme", 4, kind);
     world.admit_all();
-    assert_eq!(world.admission.explain(&tenant("acme"), run, LAST), expected(&world));
+    assert_eq!(
+        world.admission.explain(&tenant("acme"), run, LAST),
+        expected(&world)
+    );
 }
 
 #[test]
@@ -22,7 +28,13 @@ fn a_full_pool_names_its_holders() {
     let two = |world: &mut World| {
         world.worker(1, Some("acme"), 10);
         let pools = [(Arc::from("db"), 2)].into();
-        world.limit("acme", TenantLimits { pools, ..TenantLimits::default() });
+        world.limit(
+            "acme",
+            TenantLimits {
+                pools,
+                ..TenantLimits::default()
+            },
+        );
     };
     check(two, pool("db"), |world| Wait::PoolFull {
         pool: "db".into(),
@@ -39,20 +51,58 @@ fn the_other_reasons() {
     };
     let capped = |world: &mut World| {
         world.worker(1, Some("acme"), 9);
-        world.limit("acme", TenantLimits { max_concurrent_tasks: Some(2), ..TenantLimits::default() });
+        world.limit(
+            "acme",
+            TenantLimits {
+                max_concurrent_tasks: Some(2),
+                ..TenantLimits::default()
+            },
+        );
     };
     check(capped, plain(), |_| Wait::TaskLimit { limit: 2, used: 2 });
     check(|_| {}, plain(), |_| Wait::NoWorker);
-    let gpu = Kind { capability: Some("gpu"), ..plain() };
-    check(worker, gpu, |_| Wait::NoCapableWorker { missing: vec!["gpu".into()] });
+    let gpu = Kind {
+        capability: Some("gpu"),
+        ..plain()
+    };
+    check(worker, gpu, |_| Wait::NoCapableWorker {
+        missing: vec!["gpu".into()],
+    });
     check(worker, plain(), |_| Wait::FairShare { before: 1 });
-    let pause = || Pause { pause_id: "p1".into(), tenant: Some(tenant("acme")), workspace: None, pool: None };
-    check(|world| world.admission.pause([pause()]), plain(), |_| Wait::Paused(pause()));
-    let suspended = TenantLimits { suspended: true, ..TenantLimits::default() };
-    check(|world| world.limit("acme", suspended), plain(), |_| Wait::Suspended);
-    let spent = TenantLimits { spent: [(None, Arc::from("b1"))].into(), ..TenantLimits::default() };
-    check(|world| world.limit("acme", spent), plain(), |_| Wait::BudgetSpent("b1".into()));
-    check(|world| world.admission.limit(Limits::default()), plain(), |_| Wait::LimitsUnknown);
+    let pause = || Pause {
+        pause_id: "p1".into(),
+        tenant: Some(tenant("acme")),
+        workspace: None,
+        pool: None,
+    };
+    check(
+        |world| world.admission.pause([pause()]),
+        plain(),
+        |_| Wait::Paused(pause()),
+    );
+    let suspended = TenantLimits {
+        suspended: true,
+        ..TenantLimits::default()
+    };
+    check(
+        |world| world.limit("acme", suspended),
+        plain(),
+        |_| Wait::Suspended,
+    );
+    let spent = TenantLimits {
+        spent: [(None, Arc::from("b1"))].into(),
+        ..TenantLimits::default()
+    };
+    check(
+        |world| world.limit("acme", spent),
+        plain(),
+        |_| Wait::BudgetSpent("b1".into()),
+    );
+    check(
+        |world| world.admission.limit(Limits::default()),
+        plain(),
+        |_| Wait::LimitsUnknown,
+    );
 }
 
 #[test]
@@ -61,7 +111,10 @@ fn a_task_that_was_claimed_does_not_wait() {
     world.worker(1, Some("acme"), 9);
     let run = world.offer("acme", 4, plain());
     world.admit_all();
-    assert_eq!(world.admission.explain(&tenant("acme"), run, LAST), Wait::NotReady);
+    assert_eq!(
+        world.admission.explain(&tenant("acme"), run, LAST),
+        Wait::NotReady
+    );
     let unknown: BTreeSet<_> = world.live.keys().collect();
     assert_eq!(unknown.len(), 4);
 }

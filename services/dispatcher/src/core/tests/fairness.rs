@@ -13,7 +13,13 @@ fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Secon
     let mut world = World::new();
     world.worker(1, None, SLOTS);
     for (index, (name, weight)) in weights.iter().enumerate() {
-        world.limit(name, TenantLimits { weight_millis: *weight, ..TenantLimits::default() });
+        world.limit(
+            name,
+            TenantLimits {
+                weight_millis: *weight,
+                ..TenantLimits::default()
+            },
+        );
         // Backlogs of very different size must not matter.
         let runs = if index == 0 { 30 } else { 3 };
         for _ in 0..runs {
@@ -29,7 +35,10 @@ fn run_for(world: &mut World, seconds: Seconds) -> BTreeMap<String, Seconds> {
     let mut ends: std::collections::VecDeque<(Seconds, Chosen)> = Default::default();
     let end = world.now + seconds;
     for (number, claim) in (0..).zip(world.admit_all()) {
-        ends.push_back((world.now + TASK * f64::from(number + 1) / f64::from(SLOTS), claim));
+        ends.push_back((
+            world.now + TASK * f64::from(number + 1) / f64::from(SLOTS),
+            claim,
+        ));
     }
     while let Some((at, claim)) = ends.pop_front() {
         if at > end {
@@ -47,7 +56,10 @@ fn run_for(world: &mut World, seconds: Seconds) -> BTreeMap<String, Seconds> {
 
 fn check_ratio(served: &BTreeMap<String, Seconds>, left: &str, right: &str, expected: f64) {
     let ratio = served[left] / served[right];
-    assert!((ratio / expected - 1.0).abs() < 0.05, "{left}:{right} is {ratio}, not {expected} ({served:?})");
+    assert!(
+        (ratio / expected - 1.0).abs() < 0.05,
+        "{left}:{right} is {ratio}, not {expected} ({served:?})"
+    );
 }
 
 #[test]
@@ -55,7 +67,10 @@ fn equal_weights_get_equal_shares_whatever_their_backlog() {
     let served = simulate(&[("acme", 1_000), ("beta", 1_000)], 10.0);
     check_ratio(&served, "acme", "beta", 1.0);
     let all: Seconds = served.values().sum();
-    assert!(all > 0.95 * 10.0 * f64::from(SLOTS), "slots stood empty: {all}");
+    assert!(
+        all > 0.95 * 10.0 * f64::from(SLOTS),
+        "slots stood empty: {all}"
+    );
 }
 
 #[test]
@@ -75,11 +90,15 @@ fn who_comes_later_gets_the_next_slot_but_not_what_it_missed() {
     // What was still running is over before the next stretch begins.
     world.now += TASK;
     let left: Vec<_> = world.live.keys().copied().collect();
-    left.into_iter().for_each(|attempt| world.end(attempt, TASK));
+    left.into_iter()
+        .for_each(|attempt| world.end(attempt, TASK));
     world.offer("beta", 2_000, plain());
     world.offer("beta", 2_000, plain());
     let first = world.admit_all();
-    let counts: Vec<_> = per_tenant(&first).into_iter().map(|(count, _)| count.0).collect();
+    let counts: Vec<_> = per_tenant(&first)
+        .into_iter()
+        .map(|(count, _)| count.0)
+        .collect();
     assert_eq!(counts, [25, 25], "the newcomer neither waits nor takes all");
 }
 
@@ -98,11 +117,20 @@ fn who_comes_later_gets_the_very_next_slot_when_all_are_taken() {
         world.admit_all();
         world.offer("beta", 1, plain());
         assert!(world.admit_all().is_empty(), "all slots are taken");
-        let of_one = world.live.values().filter(|claim| claim.tenant.as_str() == ending);
+        let of_one = world
+            .live
+            .values()
+            .filter(|claim| claim.tenant.as_str() == ending);
         let ended: Vec<_> = of_one.map(|claim| claim.attempt_id).take(5).collect();
-        ended.into_iter().for_each(|attempt| world.end(attempt, TASK));
+        ended
+            .into_iter()
+            .for_each(|attempt| world.end(attempt, TASK));
         let next = world.admit_all();
-        assert_eq!((next.len(), next[0].tenant.as_str()), (5, "beta"), "after ends of {ending}");
+        assert_eq!(
+            (next.len(), next[0].tenant.as_str()),
+            (5, "beta"),
+            "after ends of {ending}"
+        );
     }
 }
 
@@ -113,11 +141,24 @@ fn runs_of_a_tenant_share_too_and_priority_goes_before() {
     let first = world.offer("acme", 100, plain());
     assert_eq!(world.admit_all().len(), 10);
     let second = world.offer("acme", 100, plain());
-    let urgent = world.offer("acme", 2, Kind { priority: 5, ..plain() });
+    let urgent = world.offer(
+        "acme",
+        2,
+        Kind {
+            priority: 5,
+            ..plain()
+        },
+    );
     world.admission.add_credits(&worker, 12);
     let chosen = world.admit_all();
     let of = |run| chosen.iter().filter(|claim| claim.run == run).count();
-    assert_eq!(chosen[..2].iter().filter(|claim| claim.run == urgent).count(), 2);
+    assert_eq!(
+        chosen[..2]
+            .iter()
+            .filter(|claim| claim.run == urgent)
+            .count(),
+        2
+    );
     assert_eq!((of(first), of(second), of(urgent)), (5, 5, 2));
 }
 
@@ -125,22 +166,59 @@ fn runs_of_a_tenant_share_too_and_priority_goes_before() {
 fn backfills_have_a_floor_and_a_cap() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 20);
-    let normal = world.offer("acme", 100, Kind { priority: 9, ..plain() });
-    let backfill = world.offer("acme", 100, Kind { backfill: true, ..plain() });
+    let normal = world.offer(
+        "acme",
+        100,
+        Kind {
+            priority: 9,
+            ..plain()
+        },
+    );
+    let backfill = world.offer(
+        "acme",
+        100,
+        Kind {
+            backfill: true,
+            ..plain()
+        },
+    );
     let chosen = world.admit_all();
     let of = |run| chosen.iter().filter(|claim| claim.run == run).count();
-    assert_eq!((of(normal), of(backfill)), (18, 2), "a tenth is the floor, however urgent the rest is");
+    assert_eq!(
+        (of(normal), of(backfill)),
+        (18, 2),
+        "a tenth is the floor, however urgent the rest is"
+    );
 
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 20);
-    let backfill = world.offer("acme", 100, Kind { backfill: true, priority: 9, ..plain() });
+    let backfill = world.offer(
+        "acme",
+        100,
+        Kind {
+            backfill: true,
+            priority: 9,
+            ..plain()
+        },
+    );
     assert_eq!(world.admit_all().len(), 20, "alone it takes everything");
     world.offer("acme", 100, plain());
-    for claim in world.live.values().cloned().collect::<Vec<_>>().into_iter().take(15) {
+    for claim in world
+        .live
+        .values()
+        .cloned()
+        .collect::<Vec<_>>()
+        .into_iter()
+        .take(15)
+    {
         world.end(claim.attempt_id, 1.0);
     }
     let chosen = world.admit_all();
     let backfills = chosen.iter().filter(|claim| claim.run == backfill).count();
-    assert_eq!((chosen.len(), backfills), (15, 5), "half is the cap while others wait");
+    assert_eq!(
+        (chosen.len(), backfills),
+        (15, 5),
+        "half is the cap while others wait"
+    );
     assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 0);
 }

@@ -49,8 +49,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn limits(cap: u32) -> TenantLimits {
-    let pools = [("db", POOL_SLOTS), ("api", POOL_SLOTS)].map(|(name, slots)| (Arc::from(name), slots));
-    TenantLimits { max_concurrent_tasks: Some(cap), pools: pools.into(), ..TenantLimits::default() }
+    let pools =
+        [("db", POOL_SLOTS), ("api", POOL_SLOTS)].map(|(name, slots)| (Arc::from(name), slots));
+    TenantLimits {
+        max_concurrent_tasks: Some(cap),
+        pools: pools.into(),
+        ..TenantLimits::default()
+    }
 }
 
 /// A world with caps, and what each run's tasks take.
@@ -68,13 +73,25 @@ impl Capped {
             world.limit(name, limits(3));
         }
         world.worker(1, None, 6);
-        Capped { world, caps: [3; 3], pools: BTreeMap::new(), source: SOURCE.0 }
+        Capped {
+            world,
+            caps: [3; 3],
+            pools: BTreeMap::new(),
+            source: SOURCE.0,
+        }
     }
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Offer { tenant, tasks, pool } => {
-                let kind = Kind { pool: POOLS[pool], ..plain() };
+            Step::Offer {
+                tenant,
+                tasks,
+                pool,
+            } => {
+                let kind = Kind {
+                    pool: POOLS[pool],
+                    ..plain()
+                };
                 if self.pools.len() < 200 && self.source == SOURCE.0 {
                     let run = self.world.offer(TENANTS[tenant], tasks, kind);
                     self.pools.insert(run, POOLS[pool]);
@@ -87,7 +104,12 @@ impl Capped {
             }
             Step::Break { accepted } => self.break_stream(&accepted),
             Step::End(which) if !self.world.live.is_empty() && self.source == SOURCE.0 => {
-                let attempt = *self.world.live.keys().nth(which % self.world.live.len()).unwrap();
+                let attempt = *self
+                    .world
+                    .live
+                    .keys()
+                    .nth(which % self.world.live.len())
+                    .unwrap();
                 self.world.end(attempt, 0.5);
             }
             Step::End(_) => {}
@@ -110,7 +132,10 @@ impl Capped {
                 self.world.live.insert(claim.attempt_id, claim.clone());
             }
         }
-        assert!(self.world.choose().is_empty(), "nobody would take these claims");
+        assert!(
+            self.world.choose().is_empty(),
+            "nobody would take these claims"
+        );
     }
 
     /// The attempts that are live or on their way never pass a cap; what was live before a cap fell may stay.
@@ -119,13 +144,23 @@ impl Capped {
         all.extend(chosen.iter().map(|claim| (claim.attempt_id, claim.clone())));
         for (name, cap) in TENANTS.iter().zip(self.caps) {
             let of = |claims: &mut dyn Iterator<Item = &Chosen>| {
-                claims.filter(|claim| claim.tenant.as_str() == *name).cloned().collect::<Vec<_>>()
+                claims
+                    .filter(|claim| claim.tenant.as_str() == *name)
+                    .cloned()
+                    .collect::<Vec<_>>()
             };
             let mine = of(&mut all.values());
             let new = of(&mut chosen.iter());
-            assert!(new.is_empty() || mine.len() <= cap as usize, "{name}: {} of {cap}", mine.len());
+            assert!(
+                new.is_empty() || mine.len() <= cap as usize,
+                "{name}: {} of {cap}",
+                mine.len()
+            );
             for pool in ["db", "api"] {
-                let held = mine.iter().filter(|claim| self.pools[&claim.run] == Some(pool)).count();
+                let held = mine
+                    .iter()
+                    .filter(|claim| self.pools[&claim.run] == Some(pool))
+                    .count();
                 assert!(held <= POOL_SLOTS as usize, "{name}: {held} in pool {pool}");
             }
         }
@@ -173,12 +208,21 @@ proptest! {
 #[test]
 fn a_tenant_at_its_cap_starves_nobody() {
     let mut world = World::new();
-    world.limit("acme", TenantLimits { max_concurrent_tasks: Some(1), ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            max_concurrent_tasks: Some(1),
+            ..TenantLimits::default()
+        },
+    );
     world.worker(1, None, 10);
     world.offer("acme", 100, plain());
     world.offer("beta", 100, plain());
     let chosen = world.admit_all();
-    let names: Vec<_> = per_tenant(&chosen).into_iter().map(|(count, name)| (count.0, name)).collect();
+    let names: Vec<_> = per_tenant(&chosen)
+        .into_iter()
+        .map(|(count, name)| (count.0, name))
+        .collect();
     assert_eq!(names, [(9, "beta".to_owned()), (1, "acme".to_owned())]);
 }
 
@@ -192,15 +236,29 @@ fn a_full_pool_holds_back_neither_other_pools_nor_its_own_run() {
     let chosen = world.admit_all();
     let of = |run| chosen.iter().filter(|claim| claim.run == run).count();
     assert_eq!((of(pooled), of(free)), (2, 4));
-    let held = chosen.iter().find(|claim| claim.run == pooled).unwrap().attempt_id;
+    let held = chosen
+        .iter()
+        .find(|claim| claim.run == pooled)
+        .unwrap()
+        .attempt_id;
     world.end(held, 1.0);
-    assert_eq!(world.admit_all().len(), 1, "one slot of the pool is free again");
+    assert_eq!(
+        world.admit_all().len(),
+        1,
+        "one slot of the pool is free again"
+    );
 }
 
 #[test]
 fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
     let mut world = World::untold();
-    world.limit("acme", TenantLimits { max_concurrent_tasks: Some(1), ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            max_concurrent_tasks: Some(1),
+            ..TenantLimits::default()
+        },
+    );
     world.worker(1, None, 10);
     let run = servo_model::RunId::from_bytes([0; 16]);
     let ready = |name: &str| OfferedRun {
@@ -212,7 +270,11 @@ fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
     };
     world.snapshot(0, vec![ready("acme")], vec![]);
     world.read_plans(&plain());
-    assert_eq!(world.admit_all(), [], "63 shards may hold live attempts of acme");
+    assert_eq!(
+        world.admit_all(),
+        [],
+        "63 shards may hold live attempts of acme"
+    );
     for shard in 1..64 {
         world.snapshot(shard, vec![], vec![]);
     }
@@ -238,17 +300,30 @@ fn a_worker_takes_only_what_it_can_run() {
         worker.capabilities = BTreeSet::from([Arc::from("gpu")]);
     });
     world.worker(2, Some("acme"), 9);
-    world.worker_with(3, Some("acme"), 9, |worker| worker.pools = BTreeSet::from([Arc::from("db")]));
+    world.worker_with(3, Some("acme"), 9, |worker| {
+        worker.pools = BTreeSet::from([Arc::from("db")])
+    });
     world.worker_with(4, Some("acme"), 9, |worker| {
         worker.workspaces = BTreeSet::from(["dev".parse().unwrap()])
     });
     world.worker(5, Some("beta"), 9);
-    world.offer("acme", 5, Kind { capability: Some("gpu"), ..plain() });
+    world.offer(
+        "acme",
+        5,
+        Kind {
+            capability: Some("gpu"),
+            ..plain()
+        },
+    );
     let chosen = world.admit_all();
     assert_eq!(chosen.len(), 3);
     assert!(chosen.iter().all(|claim| claim.worker == able.id));
     world.offer("acme", 20, pool("db"));
-    let workers: BTreeSet<_> = world.admit_all().iter().map(|claim| claim.worker.as_bytes()[0]).collect();
+    let workers: BTreeSet<_> = world
+        .admit_all()
+        .iter()
+        .map(|claim| claim.worker.as_bytes()[0])
+        .collect();
     assert_eq!(workers, [2, 3].into());
 }
 
@@ -260,7 +335,12 @@ fn nothing_is_chosen_while_limits_are_unknown_or_a_pause_holds() {
     world.offer("acme", 1, plain());
     assert_eq!(world.admit_all(), []);
     world.admission.limit(Limits::none());
-    let everybody = Pause { pause_id: "all".into(), tenant: None, workspace: None, pool: None };
+    let everybody = Pause {
+        pause_id: "all".into(),
+        tenant: None,
+        workspace: None,
+        pool: None,
+    };
     world.admission.pause([everybody]);
     assert_eq!(world.admit_all(), []);
     world.admission.pause([]);

@@ -17,8 +17,15 @@ fn credits(world: &World, worker: &WorkerKey) -> u32 {
 }
 
 fn ended(world: &mut World, claim: &Chosen) {
-    let ended = vec![Ended { attempt_id: claim.attempt_id, held: 1.0 }];
-    let update = Update { shard: claim.run.shard(), ended, ..Update::default() };
+    let ended = vec![Ended {
+        attempt_id: claim.attempt_id,
+        held: 1.0,
+    }];
+    let update = Update {
+        shard: claim.run.shard(),
+        ended,
+        ..Update::default()
+    };
     world.admission.update(SOURCE, update, world.now);
 }
 
@@ -34,7 +41,11 @@ fn waiting(claim: &Chosen) -> LiveTask {
         cancelling: false,
         backfill: false,
         pushed: true,
-        waiting: Some(PushOrder { failures: 2, item_json: "7".into(), trace: Default::default() }),
+        waiting: Some(PushOrder {
+            failures: 2,
+            item_json: "7".into(),
+            trace: Default::default(),
+        }),
     }
 }
 
@@ -59,7 +70,11 @@ fn every_free_slot_is_a_credit() {
     reach(&mut world, 3);
     assert_eq!(credits(&world, &worker), 0);
     ended(&mut world, &chosen[0]);
-    assert_eq!(credits(&world, &worker), 1, "nobody grants it, it is free by itself");
+    assert_eq!(
+        credits(&world, &worker),
+        1,
+        "nobody grants it, it is free by itself"
+    );
     assert_eq!(world.admit_all().len(), 1);
 }
 
@@ -70,9 +85,17 @@ fn a_cancelled_attempt_gives_its_slot_back_once() {
     world.offer("acme", 1, plain());
     let chosen = world.choose();
     let cancelled = vec![chosen[0].attempt_id];
-    let update = Update { shard: chosen[0].run.shard(), cancelled, ..Update::default() };
+    let update = Update {
+        shard: chosen[0].run.shard(),
+        cancelled,
+        ..Update::default()
+    };
     world.admission.update(SOURCE, update, world.now);
-    assert_eq!(credits(&world, &worker), 1, "it is held until the attempt ended");
+    assert_eq!(
+        credits(&world, &worker),
+        1,
+        "it is held until the attempt ended"
+    );
     world.answer(&chosen, &[]);
     ended(&mut world, &chosen[0]);
     assert_eq!(credits(&world, &worker), 2);
@@ -104,8 +127,19 @@ fn what_an_owner_did_not_hear_of_is_told_again() {
     world.offer("acme", 1, plain());
     let claim = world.admit_all().remove(0);
     world.snapshot(claim.run.shard(), vec![], vec![waiting(&claim)]);
-    assert_eq!(deliveries(&mut world), [claim.attempt_id], "the same name again is the same entry");
-    world.snapshot(claim.run.shard(), vec![], vec![LiveTask { waiting: None, ..waiting(&claim) }]);
+    assert_eq!(
+        deliveries(&mut world),
+        [claim.attempt_id],
+        "the same name again is the same entry"
+    );
+    world.snapshot(
+        claim.run.shard(),
+        vec![],
+        vec![LiveTask {
+            waiting: None,
+            ..waiting(&claim)
+        }],
+    );
     assert_eq!(deliveries(&mut world), [], "the queue is known to have it");
 }
 
@@ -113,12 +147,27 @@ fn what_an_owner_did_not_hear_of_is_told_again() {
 fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
     let mut world = World::new();
     reach(&mut world, 10);
-    world.limit("acme", TenantLimits { max_queued_tasks: Some(2), ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            max_queued_tasks: Some(2),
+            ..TenantLimits::default()
+        },
+    );
     let run = world.offer("acme", 5, plain());
     let chosen = world.admit_all();
     assert_eq!(chosen.len(), 2);
-    let (acme, task) = ("acme".parse().unwrap(), Task { ordinal: 4, map_index: None });
-    assert_eq!(world.admission.explain(&acme, run, task), Wait::QueueLimit { limit: 2, used: 2 });
+    let (acme, task) = (
+        "acme".parse().unwrap(),
+        Task {
+            ordinal: 4,
+            map_index: None,
+        },
+    );
+    assert_eq!(
+        world.admission.explain(&acme, run, task),
+        Wait::QueueLimit { limit: 2, used: 2 }
+    );
     // Who pulls is not in the queue.
     world.worker(2, Some("acme"), 1);
     assert_eq!(world.admit_all().len(), 1);
@@ -130,12 +179,24 @@ fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
 fn nothing_goes_through_a_limited_queue_before_all_that_is_there_is_known() {
     let mut world = World::untold();
     reach(&mut world, 10);
-    world.limit("acme", TenantLimits { max_queued_tasks: Some(2), ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            max_queued_tasks: Some(2),
+            ..TenantLimits::default()
+        },
+    );
     let run = servo_model::RunId::from_bytes([7; 16]);
     world.snapshot(run.shard(), vec![], vec![]);
     world.offer_run("acme", run, 0..5, plain());
     assert_eq!(world.admit_all(), []);
-    let (acme, task) = ("acme".parse().unwrap(), Task { ordinal: 0, map_index: None });
+    let (acme, task) = (
+        "acme".parse().unwrap(),
+        Task {
+            ordinal: 0,
+            map_index: None,
+        },
+    );
     assert_eq!(world.admission.explain(&acme, run, task), Wait::LiveUnknown);
     for shard in (0..64).filter(|shard| *shard != run.shard()) {
         world.snapshot(shard, vec![], vec![]);

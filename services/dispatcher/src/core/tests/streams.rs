@@ -26,15 +26,26 @@ fn told(claim: &Chosen) -> LiveTask {
 }
 
 fn snapshot(world: &mut World, shard: i16, live: Vec<LiveTask>) {
-    let whole = Snapshot { shard, epoch: 2, first: true, last: true, ready: vec![], live };
+    let whole = Snapshot {
+        shard,
+        epoch: 2,
+        first: true,
+        last: true,
+        ready: vec![],
+        live,
+    };
     world.admission.snapshot(NEXT, whole, world.now);
 }
 
 fn delivered(world: &mut World) -> BTreeSet<AttemptId> {
-    let deliveries = world.admission.take_effects().into_iter().filter_map(|effect| match effect {
-        Effect::Deliver { attempt, .. } => Some(attempt),
-        _ => None,
-    });
+    let deliveries = world
+        .admission
+        .take_effects()
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Deliver { attempt, .. } => Some(attempt),
+            _ => None,
+        });
     deliveries.collect()
 }
 
@@ -47,17 +58,31 @@ fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
     assert_eq!(chosen.len(), 2);
     world.admission.closed(SOURCE);
     world.admission.opened(NEXT, 0..16);
-    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 0, "both may have been accepted");
+    assert_eq!(
+        world.admission.workers.get(&worker).unwrap().credits,
+        0,
+        "both may have been accepted"
+    );
     snapshot(&mut world, run.shard(), vec![told(&chosen[0])]);
     assert_eq!(delivered(&mut world), [chosen[0].attempt_id].into());
-    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "the other one was never accepted");
+    assert_eq!(
+        world.admission.workers.get(&worker).unwrap().credits,
+        1,
+        "the other one was never accepted"
+    );
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 1);
 }
 
 #[test]
 fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
     let mut world = World::new();
-    world.limit("acme", TenantLimits { max_concurrent_tasks: Some(2), ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            max_concurrent_tasks: Some(2),
+            ..TenantLimits::default()
+        },
+    );
     world.worker(1, Some("acme"), 9);
     let run = world.offer("acme", 1, plain());
     world.admit_all();
@@ -75,7 +100,14 @@ fn what_was_ready_on_a_lost_shard_is_not_claimed() {
     world.worker(1, Some("acme"), 9);
     assert_eq!(world.admit_all(), []);
     assert_eq!(
-        world.admission.explain(&tenant("acme"), run, Task { ordinal: 0, map_index: None }),
+        world.admission.explain(
+            &tenant("acme"),
+            run,
+            Task {
+                ordinal: 0,
+                map_index: None
+            }
+        ),
         Wait::NotReady
     );
 }
@@ -99,10 +131,14 @@ fn tasks_of_half_a_snapshot_are_not_claimed() {
         }],
         live: vec![],
     };
-    world.admission.snapshot(SOURCE, part(0, true, false), world.now);
+    world
+        .admission
+        .snapshot(SOURCE, part(0, true, false), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all(), []);
-    world.admission.snapshot(SOURCE, part(1, false, true), world.now);
+    world
+        .admission
+        .snapshot(SOURCE, part(1, false, true), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all().len(), 2);
 }
@@ -117,17 +153,39 @@ fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
     world.offer_run("acme", run, 5..6, plain());
     world.admission.add_credits(&worker, 1);
     let pending = world.choose();
-    let cancelled: Vec<_> = first.iter().chain(&pending).map(|claim| claim.attempt_id).collect();
-    let update = Update { shard: run.shard(), cancelled: cancelled.clone(), ..Update::default() };
+    let cancelled: Vec<_> = first
+        .iter()
+        .chain(&pending)
+        .map(|claim| claim.attempt_id)
+        .collect();
+    let update = Update {
+        shard: run.shard(),
+        cancelled: cancelled.clone(),
+        ..Update::default()
+    };
     world.admission.update(SOURCE, update.clone(), world.now);
     world.admission.update(SOURCE, update, world.now);
     let stopped: Vec<_> = world.admission.take_effects();
-    let cancel = |attempt: &AttemptId| Effect::Cancel { worker: worker.clone(), attempt: *attempt };
-    assert_eq!(stopped, cancelled[..2].iter().map(cancel).collect::<Vec<_>>());
+    let cancel = |attempt: &AttemptId| Effect::Cancel {
+        worker: worker.clone(),
+        attempt: *attempt,
+    };
+    assert_eq!(
+        stopped,
+        cancelled[..2].iter().map(cancel).collect::<Vec<_>>()
+    );
     world.answer(&pending, &[]);
     assert!(!world.delivered.contains(&pending[0].attempt_id));
-    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "its credit came back, once");
-    assert_eq!(world.admission.live_of(&tenant("acme")).count(), 3, "they hold their slots until they ended");
+    assert_eq!(
+        world.admission.workers.get(&worker).unwrap().credits,
+        1,
+        "its credit came back, once"
+    );
+    assert_eq!(
+        world.admission.live_of(&tenant("acme")).count(),
+        3,
+        "they hold their slots until they ended"
+    );
 }
 
 #[test]
@@ -138,17 +196,39 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     let chosen = world.choose();
     world.admission.leave(&worker);
     world.answer(&chosen, &[]);
-    assert_eq!(world.delivered, BTreeSet::new(), "there is nobody to hand it to");
+    assert_eq!(
+        world.delivered,
+        BTreeSet::new(),
+        "there is nobody to hand it to"
+    );
     world.worker(1, Some("acme"), 3);
-    assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 1, "two are on their way");
+    assert_eq!(
+        world.admission.workers.get(&worker).unwrap().credits,
+        1,
+        "two are on their way"
+    );
     world.admission.compare(&worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world).len(), 2);
     // It says that it has one of them and something we never heard of.
     let strange = AttemptId::from_bytes([9; 16]);
-    world.admission.compare(&worker, &[chosen[0].attempt_id, strange].into());
+    world
+        .admission
+        .compare(&worker, &[chosen[0].attempt_id, strange].into());
     let effects = world.admission.take_effects();
-    let again = Effect::Deliver { worker: worker.clone(), attempt: chosen[1].attempt_id };
-    assert_eq!(effects, [again, Effect::Cancel { worker, attempt: strange }]);
+    let again = Effect::Deliver {
+        worker: worker.clone(),
+        attempt: chosen[1].attempt_id,
+    };
+    assert_eq!(
+        effects,
+        [
+            again,
+            Effect::Cancel {
+                worker,
+                attempt: strange
+            }
+        ]
+    );
 }
 
 #[test]
@@ -162,9 +242,15 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
     world.offer("acme", 1, plain());
     let claimed = world.choose();
     world.admission.leave(&worker);
-    world.worker_with(1, Some("acme"), 3, |worker| worker.session = "second".into());
+    world.worker_with(1, Some("acme"), 3, |worker| {
+        worker.session = "second".into()
+    });
     world.admission.compare(&worker, &BTreeSet::new());
-    assert_eq!(world.admission.take_effects(), [], "the first process may have begun it");
+    assert_eq!(
+        world.admission.take_effects(),
+        [],
+        "the first process may have begun it"
+    );
     world.answer(&claimed, &[]);
     assert!(
         world.delivered.contains(&claimed[0].attempt_id),
@@ -184,7 +270,11 @@ fn what_is_offered_again_while_it_is_claimed_is_not_claimed_twice() {
         }
         world.offer_run("acme", run, 0..1, plain());
         assert_eq!(world.choose(), [], "answered: {answered}");
-        assert_eq!(world.admission.workers.get(&worker).unwrap().credits, 2, "its credit came back");
+        assert_eq!(
+            world.admission.workers.get(&worker).unwrap().credits,
+            2,
+            "its credit came back"
+        );
     }
 }
 
@@ -194,12 +284,20 @@ fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
     world.worker(1, Some("acme"), 3);
     world.offer("acme", 1, plain());
     let claimed = world.choose();
-    world.admission.leave_shards([tenant("acme").admission_shard()]);
+    world
+        .admission
+        .leave_shards([tenant("acme").admission_shard()]);
     world.offer("acme", 1, plain());
     assert_eq!(world.choose(), [], "nothing more is chosen");
-    assert!(!world.admission.is_settled(|_| false), "a claim waits for its answer");
+    assert!(
+        !world.admission.is_settled(|_| false),
+        "a claim waits for its answer"
+    );
     world.answer(&claimed, &[]);
-    assert!(!world.admission.is_settled(|_| true), "its envelope waits for what the task reads");
+    assert!(
+        !world.admission.is_settled(|_| true),
+        "its envelope waits for what the task reads"
+    );
     assert!(world.admission.is_settled(|_| false));
     assert_eq!(world.delivered, [claimed[0].attempt_id].into());
 }
@@ -208,14 +306,23 @@ fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
 fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
     let mut world = World::untold();
     let pools = [(std::sync::Arc::from("db"), 2)].into();
-    world.limit("acme", TenantLimits { pools, ..TenantLimits::default() });
+    world.limit(
+        "acme",
+        TenantLimits {
+            pools,
+            ..TenantLimits::default()
+        },
+    );
     world.worker(1, Some("acme"), 9);
     let run = RunId::from_bytes([64; 16]);
     let old = Chosen {
         source: SOURCE,
         tenant: tenant("acme"),
         run,
-        task: Task { ordinal: 0, map_index: None },
+        task: Task {
+            ordinal: 0,
+            map_index: None,
+        },
         attempt: 1,
         attempt_id: AttemptId::from_bytes([1; 16]),
         admission_epoch: 1,
@@ -223,13 +330,25 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
         pushed: false,
     };
     for shard in 0..64 {
-        world.snapshot(shard, vec![], if shard == run.shard() { vec![told(&old)] } else { vec![] });
+        world.snapshot(
+            shard,
+            vec![],
+            if shard == run.shard() {
+                vec![told(&old)]
+            } else {
+                vec![]
+            },
+        );
     }
     let read = world.admission.take_effects();
     assert_eq!(read, [Effect::Read(plan_of("acme", run))]);
     world.offer("acme", 5, pool("db"));
     assert_eq!(world.admit_all().len(), 1, "the old one may be in the pool");
-    world.admission.read(&plan_of("acme", run), &plain().shape(&plan_of("acme", run)), world.now);
+    world.admission.read(
+        &plan_of("acme", run),
+        &plain().shape(&plan_of("acme", run)),
+        world.now,
+    );
     assert_eq!(world.admit_all().len(), 1, "it was not");
 }
 
@@ -240,7 +359,12 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
     world.offer("acme", 9, plain());
     world.admit_all();
     let shard = tenant("acme").admission_shard();
-    world.admission.hold((0..16).filter(|held| *held != shard).map(|held| (held, 1)).collect());
+    world.admission.hold(
+        (0..16)
+            .filter(|held| *held != shard)
+            .map(|held| (held, 1))
+            .collect(),
+    );
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 0);
     world.offer("acme", 9, plain());
     assert_eq!(world.admit_all(), []);
@@ -248,9 +372,12 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
 
 #[test]
 fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
-    for (owner, evil_comes_first) in
-        [(Some("acme"), false), (Some("acme"), true), (None, false), (None, true)]
-    {
+    for (owner, evil_comes_first) in [
+        (Some("acme"), false),
+        (Some("acme"), true),
+        (None, false),
+        (None, true),
+    ] {
         let mut world = World::new();
         let early = evil_comes_first.then(|| world.worker(1, Some("evil"), 2));
         let worker = world.worker(1, owner, 2);
@@ -258,22 +385,45 @@ fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
         assert_ne!(evil, worker);
         world.offer("acme", 1, plain());
         let chosen = world.choose();
-        let credits = |world: &World, key| world.admission.workers.get(key).map(|known| known.credits);
-        assert_eq!((credits(&world, &worker), credits(&world, &evil)), (Some(1), Some(2)), "{owner:?}");
+        let credits =
+            |world: &World, key| world.admission.workers.get(key).map(|known| known.credits);
+        assert_eq!(
+            (credits(&world, &worker), credits(&world, &evil)),
+            (Some(1), Some(2)),
+            "{owner:?}"
+        );
         world.admission.drain(&evil);
-        assert!(!world.admission.workers.get(&worker).unwrap().draining, "it is not evil's to drain");
+        assert!(
+            !world.admission.workers.get(&worker).unwrap().draining,
+            "it is not evil's to drain"
+        );
 
         // While its worker is away, nobody gets what was chosen for it.
         world.admission.leave(&worker);
         world.answer(&chosen, &[]);
-        world.admission.compare(&evil, &[chosen[0].attempt_id].into());
-        assert_eq!((&world.delivered, world.admission.attempts_of(&evil).count()), (&[].into(), 0));
+        world
+            .admission
+            .compare(&evil, &[chosen[0].attempt_id].into());
+        assert_eq!(
+            (&world.delivered, world.admission.attempts_of(&evil).count()),
+            (&[].into(), 0)
+        );
         world.worker(1, owner, 2);
         world.admission.compare(&worker, &BTreeSet::new());
         let attempt = chosen[0].attempt_id;
-        assert_eq!(world.admission.take_effects(), [Effect::Deliver { worker: worker.clone(), attempt }]);
+        assert_eq!(
+            world.admission.take_effects(),
+            [Effect::Deliver {
+                worker: worker.clone(),
+                attempt
+            }]
+        );
         world.end(attempt, 1.0);
-        assert_eq!(credits(&world, &evil), Some(2), "nobody else's grant is its own");
+        assert_eq!(
+            credits(&world, &evil),
+            Some(2),
+            "nobody else's grant is its own"
+        );
     }
 }
 
@@ -286,7 +436,11 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
     world.answer(&chosen, &[]);
     // Its envelope waits for what the task reads.
     let attempt = chosen[0].attempt_id;
-    let update = Update { shard: chosen[0].run.shard(), cancelled: vec![attempt], ..Update::default() };
+    let update = Update {
+        shard: chosen[0].run.shard(),
+        cancelled: vec![attempt],
+        ..Update::default()
+    };
     world.admission.update(SOURCE, update, world.now);
     let credits = |world: &World| world.admission.workers.get(&worker).unwrap().credits;
     assert_eq!(credits(&world), 1);
@@ -294,9 +448,20 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
     world.admission.not_sent(attempt);
     assert_eq!(credits(&world), 2);
     world.admission.compare(&worker, &BTreeSet::new());
-    assert_eq!(delivered(&mut world), BTreeSet::new(), "nobody gets it any more");
-    let ended = vec![Ended { attempt_id: attempt, held: 1.0 }];
-    let update = Update { shard: chosen[0].run.shard(), ended, ..Update::default() };
+    assert_eq!(
+        delivered(&mut world),
+        BTreeSet::new(),
+        "nobody gets it any more"
+    );
+    let ended = vec![Ended {
+        attempt_id: attempt,
+        held: 1.0,
+    }];
+    let update = Update {
+        shard: chosen[0].run.shard(),
+        ended,
+        ..Update::default()
+    };
     world.admission.update(SOURCE, update, world.now);
     assert_eq!(credits(&world), 2);
 }

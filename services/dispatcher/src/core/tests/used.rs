@@ -7,8 +7,18 @@ use crate::core::*;
 
 #[track_caller]
 fn check(world: &World, name: &str, live: u32, queued: u32, pools: &[(&str, u32)]) {
-    let pools = pools.iter().map(|(pool, slots)| (Arc::from(*pool), *slots)).collect();
-    assert_eq!(world.admission.used(&tenant(name)), Some(Used { live, queued, pools }));
+    let pools = pools
+        .iter()
+        .map(|(pool, slots)| (Arc::from(*pool), *slots))
+        .collect();
+    assert_eq!(
+        world.admission.used(&tenant(name)),
+        Some(Used {
+            live,
+            queued,
+            pools
+        })
+    );
 }
 
 #[test]
@@ -22,7 +32,9 @@ fn live_attempts_count_from_their_claim_to_their_end() {
     let chosen = world.choose();
     check(&world, "acme", 3, 0, &[("db", 2)]);
     check(&world, "beta", 1, 0, &[("db", 1)]);
-    let refused = (0..).zip(&chosen).filter(|(_, claim)| claim.tenant == tenant("beta"));
+    let refused = (0..)
+        .zip(&chosen)
+        .filter(|(_, claim)| claim.tenant == tenant("beta"));
     let refused: Vec<u32> = refused.map(|(place, _)| place).collect();
     world.answer(&chosen, &refused);
     check(&world, "acme", 3, 0, &[("db", 2)]);

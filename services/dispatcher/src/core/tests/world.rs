@@ -47,7 +47,14 @@ impl World {
     }
 
     pub(super) fn snapshot(&mut self, shard: i16, ready: Vec<OfferedRun>, live: Vec<LiveTask>) {
-        let whole = Snapshot { shard, epoch: 1, first: true, last: true, ready, live };
+        let whole = Snapshot {
+            shard,
+            epoch: 1,
+            first: true,
+            last: true,
+            ready,
+            live,
+        };
         self.admission.snapshot(SOURCE, whole, self.now);
     }
 
@@ -90,12 +97,28 @@ impl World {
         run
     }
 
-    pub(super) fn offer_run(&mut self, tenant: &str, run: RunId, tasks: std::ops::Range<u32>, kind: Kind) {
+    pub(super) fn offer_run(
+        &mut self,
+        tenant: &str,
+        run: RunId,
+        tasks: std::ops::Range<u32>,
+        kind: Kind,
+    ) {
         let plan = plan_of(tenant, run);
         let backfill = kind.backfill;
         let tasks = tasks.map(|ordinal| offered(ordinal, 1)).collect();
-        let run = OfferedRun { run, plan: plan.clone(), backfill, trace: Default::default(), tasks };
-        let update = Update { shard: run.run.shard(), ready: vec![run], ..Update::default() };
+        let run = OfferedRun {
+            run,
+            plan: plan.clone(),
+            backfill,
+            trace: Default::default(),
+            tasks,
+        };
+        let update = Update {
+            shard: run.run.shard(),
+            ready: vec![run],
+            ..Update::default()
+        };
         self.admission.update(SOURCE, update, self.now);
         self.read_plans(&kind);
     }
@@ -122,7 +145,8 @@ impl World {
     /// Answers the last batch; `refused` are places in it.
     pub(super) fn answer(&mut self, chosen: &[Chosen], refused: &[u32]) {
         let refused: BTreeSet<u32> = refused.iter().copied().collect();
-        self.admission.results(SOURCE, self.batch, &refused, self.now);
+        self.admission
+            .results(SOURCE, self.batch, &refused, self.now);
         for (index, claim) in (0..).zip(chosen) {
             if !refused.contains(&index) {
                 self.live.insert(claim.attempt_id, claim.clone());
@@ -134,7 +158,10 @@ impl World {
     pub(super) fn note_deliveries(&mut self) {
         for effect in self.admission.take_effects() {
             if let Effect::Deliver { attempt, .. } = effect {
-                assert!(self.delivered.insert(attempt), "{attempt} is delivered twice");
+                assert!(
+                    self.delivered.insert(attempt),
+                    "{attempt} is delivered twice"
+                );
             }
         }
     }
@@ -155,23 +182,46 @@ impl World {
     /// An attempt ends, and its worker grants the credit again.
     pub(super) fn end(&mut self, attempt: AttemptId, held: Seconds) {
         let claim = self.live.remove(&attempt).unwrap();
-        let ended = vec![Ended { attempt_id: attempt, held }];
-        let update = Update { shard: claim.run.shard(), ended, ..Update::default() };
+        let ended = vec![Ended {
+            attempt_id: attempt,
+            held,
+        }];
+        let update = Update {
+            shard: claim.run.shard(),
+            ended,
+            ..Update::default()
+        };
         self.admission.update(SOURCE, update, self.now);
-        let worker = self.admission.workers.named(&claim.tenant, claim.worker).map(Worker::key);
-        worker.iter().for_each(|worker| self.admission.add_credits(worker, 1));
+        let worker = self
+            .admission
+            .workers
+            .named(&claim.tenant, claim.worker)
+            .map(Worker::key);
+        worker
+            .iter()
+            .for_each(|worker| self.admission.add_credits(worker, 1));
     }
 
     pub(super) fn limit(&mut self, tenant: &str, limits: TenantLimits) {
         let mut all = self.admission.limits.clone();
-        all.tenants.insert(tenant.parse().unwrap(), Arc::new(limits));
+        all.tenants
+            .insert(tenant.parse().unwrap(), Arc::new(limits));
         self.admission.limit(all);
     }
 }
 
 pub(super) fn offered(ordinal: u32, attempt: u32) -> OfferedTask {
-    let task = Task { ordinal, map_index: None };
-    OfferedTask { task, attempt, failures: 0, since: 0.0, item_json: String::new() }
+    let task = Task {
+        ordinal,
+        map_index: None,
+    };
+    OfferedTask {
+        task,
+        attempt,
+        failures: 0,
+        since: 0.0,
+        item_json: String::new(),
+    }
 }
 
 pub(super) fn plan_of(tenant: &str, run: RunId) -> PlanRef {
@@ -204,8 +254,10 @@ impl Kind {
             handler: None,
             room: Room::default(),
         };
-        let task =
-            |number: u32| ShapedTask { asset: 0, key: format!("raw/a{number}:check").parse().unwrap() };
+        let task = |number: u32| ShapedTask {
+            asset: 0,
+            key: format!("raw/a{number}:check").parse().unwrap(),
+        };
         Arc::new(Shape {
             assets: vec![(Arc::new(demand), self.priority)],
             tasks: (0..2_000).map(task).collect(),
@@ -214,7 +266,10 @@ impl Kind {
 }
 
 pub(super) fn pool(name: &'static str) -> Kind {
-    Kind { pool: Some(name), ..Kind::default() }
+    Kind {
+        pool: Some(name),
+        ..Kind::default()
+    }
 }
 
 pub(super) fn plain() -> Kind {
@@ -227,7 +282,10 @@ pub(super) fn per_tenant(chosen: &[Chosen]) -> Vec<(Reverse<usize>, String)> {
     for claim in chosen {
         *counts.entry(claim.tenant.to_string()).or_default() += 1;
     }
-    let mut counts: Vec<_> = counts.into_iter().map(|(name, count)| (Reverse(count), name)).collect();
+    let mut counts: Vec<_> = counts
+        .into_iter()
+        .map(|(name, count)| (Reverse(count), name))
+        .collect();
     counts.sort();
     counts
 }

@@ -11,8 +11,16 @@ use crate::loops::pushes::{Entry, Reached};
 
 impl EngineLoop {
     pub(super) fn reach(&mut self, workers: Vec<Reached>) {
-        let held = |worker: &Worker| worker.tenant.as_ref().is_none_or(|tenant| self.admission.holds(tenant));
-        let mine: Vec<Reached> = workers.into_iter().filter(|reached| held(&reached.worker)).collect();
+        let held = |worker: &Worker| {
+            worker
+                .tenant
+                .as_ref()
+                .is_none_or(|tenant| self.admission.holds(tenant))
+        };
+        let mine: Vec<Reached> = workers
+            .into_iter()
+            .filter(|reached| held(&reached.worker))
+            .collect();
         let mut targets = HashMap::new();
         for Reached { worker, target } in mine {
             targets.insert(worker.key(), target);
@@ -34,15 +42,22 @@ impl EngineLoop {
         for (source, entries) in batches {
             if let Some(outlet) = self.outlets.get(&source) {
                 let batch = pb::EnqueuedBatch { entries };
-                let _ = outlet.requests.send(pb::AdmitRequest { message: Some(Say::Enqueued(batch)) });
+                let _ = outlet.requests.send(pb::AdmitRequest {
+                    message: Some(Say::Enqueued(batch)),
+                });
             }
         }
     }
 
     /// Nobody needs to be asked any more to start what ended in the queue.
     pub(super) fn drop_ended(&self, update: &Update) {
-        let ended = update.ended.iter().filter_map(|ended| self.admission.live(ended.attempt_id));
-        for dispatch in ended.filter(|live| live.pushed).filter_map(|live| dispatch_id(&self.admission, live))
+        let ended = update
+            .ended
+            .iter()
+            .filter_map(|ended| self.admission.live(ended.attempt_id));
+        for dispatch in ended
+            .filter(|live| live.pushed)
+            .filter_map(|live| dispatch_id(&self.admission, live))
         {
             self.pushes.drop_entry(&dispatch);
         }

@@ -42,10 +42,17 @@ impl World {
             |engine| Plans::new(engine, loops.clone(), 1 << 20),
             |engine| Reading::start(engine, loops.clone()),
             |engine| Pushes::start(engine, queue, vec!["dispatch-0".into()]),
-            Moves { loops: loops.clone(), own_address: OWN.to_owned() },
+            Moves {
+                loops: loops.clone(),
+                own_address: OWN.to_owned(),
+            },
         );
         tokio::spawn(running.run());
-        World { database, store, engine: handle }
+        World {
+            database,
+            store,
+            engine: handle,
+        }
     }
 
     /// Somebody at this address admits for all tenants.
@@ -53,7 +60,10 @@ impl World {
         let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
         let leases = Leases::new(&self.store, Stream::Dispatch, address, address, ttl);
         let all: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
-        assert_eq!(leases.acquire(&all, all.len()).await.unwrap().len(), all.len());
+        assert_eq!(
+            leases.acquire(&all, all.len()).await.unwrap().len(),
+            all.len()
+        );
     }
 
     fn connect(&self) -> mpsc::UnboundedReceiver<pb::PullTasksResponse> {
@@ -72,8 +82,14 @@ impl World {
             draining: false,
             pushed: false,
         };
-        let connect =
-            Connect { worker, connection: 1, has: BTreeSet::new(), key: [0; 32], out, heard: wire::now() };
+        let connect = Connect {
+            worker,
+            connection: 1,
+            has: BTreeSet::new(),
+            key: [0; 32],
+            out,
+            heard: wire::now(),
+        };
         self.engine.tell(Message::Connect(connect));
         told
     }
@@ -82,7 +98,13 @@ impl World {
 /// An engine that does nothing but show what it is told.
 pub(crate) fn listening() -> (Engine, mpsc::UnboundedReceiver<Message>) {
     let (inbox, told) = mpsc::unbounded_channel();
-    (Engine { inbox, held: watch::channel(BTreeMap::new()).1 }, told)
+    (
+        Engine {
+            inbox,
+            held: watch::channel(BTreeMap::new()).1,
+        },
+        told,
+    )
 }
 
 /// Where the worker is sent.
@@ -98,7 +120,10 @@ async fn who_comes_after_its_shard_went_is_sent_after_it() {
     let world = World::start().await;
     world.hold(OTHER).await;
     assert_eq!(sent_to(world.connect()).await.as_deref(), Some(OTHER));
-    let joined = world.engine.ask(|admission, _| admission.workers().count()).await;
+    let joined = world
+        .engine
+        .ask(|admission, _| admission.workers().count())
+        .await;
     assert_eq!(joined.unwrap(), 0, "nothing is admitted for it here");
 }
 
@@ -108,7 +133,9 @@ async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
     world.hold(OWN).await;
     let told = world.connect();
     let looking = tokio::spawn(sent_to(told));
-    world.engine.tell(Message::Hold((0..16).map(|shard| (shard, 2)).collect()));
+    world
+        .engine
+        .tell(Message::Hold((0..16).map(|shard| (shard, 2)).collect()));
     assert_eq!(looking.await.unwrap().as_deref(), Some(OWN));
 }
 
@@ -124,7 +151,10 @@ async fn a_plan_that_is_told_of_ahead_is_read_at_once() {
     let planner = Store::connect(Service::Planner, &config).unwrap();
     let stored = pb::Plan {
         workspace: "prod".to_owned(),
-        assets: vec![pb::PlannedAsset { asset_key: "t/a".to_owned(), ..Default::default() }],
+        assets: vec![pb::PlannedAsset {
+            asset_key: "t/a".to_owned(),
+            ..Default::default()
+        }],
         tasks: vec![pb::PlannedTask {
             task_key: "t/a:materialize".to_owned(),
             operation: pb::Operation::Materialize.into(),
@@ -135,17 +165,37 @@ async fn a_plan_that_is_told_of_ahead_is_read_at_once() {
     let insert = servo_store::query(
         "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ('acme', 'prod', $1, $2)",
     );
-    let insert = insert.bind(plan.plan_id.as_bytes().to_vec()).bind(prost::Message::encode_to_vec(&stored));
+    let insert = insert
+        .bind(plan.plan_id.as_bytes().to_vec())
+        .bind(prost::Message::encode_to_vec(&stored));
     planner.loops().execute(insert).await.unwrap();
     let key = async || {
-        let (plan, task) = (plan.clone(), crate::core::Task { ordinal: 0, map_index: None });
-        world.engine.ask(move |admission, _| admission.task_key(&plan, task)).await.unwrap()
+        let (plan, task) = (
+            plan.clone(),
+            crate::core::Task {
+                ordinal: 0,
+                map_index: None,
+            },
+        );
+        world
+            .engine
+            .ask(move |admission, _| admission.task_key(&plan, task))
+            .await
+            .unwrap()
     };
-    let ahead = || world.engine.tell(Message::Told(SourceId(1), Told::Ahead(vec![plan.clone()])));
+    let ahead = || {
+        world
+            .engine
+            .tell(Message::Told(SourceId(1), Told::Ahead(vec![plan.clone()])))
+    };
 
     ahead();
     assert_eq!(key().await, None, "nobody admits for the tenant here");
-    world.engine.tell(Message::Hold((0..Stream::Dispatch.shards()).map(|shard| (shard, 1)).collect()));
+    world.engine.tell(Message::Hold(
+        (0..Stream::Dispatch.shards())
+            .map(|shard| (shard, 1))
+            .collect(),
+    ));
     ahead();
     while key().await.is_none() {
         tokio::time::sleep(Duration::from_millis(5)).await;

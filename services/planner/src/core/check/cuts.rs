@@ -12,7 +12,10 @@ use super::{Faults, values};
 /// One per asset; `None` for those in one piece and for those that are wrong.
 pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Cut>> {
     let read = |(index, asset): (usize, &servo_proto::v1::AssetDefinition)| {
-        let partitions = asset.partitions.as_ref().filter(|partitions| !partitions.dimensions.is_empty())?;
+        let partitions = asset
+            .partitions
+            .as_ref()
+            .filter(|partitions| !partitions.dimensions.is_empty())?;
         cut(faults, &format!("assets[{index}].partitions"), partitions)
     };
     manifest.assets.iter().enumerate().map(read).collect()
@@ -21,15 +24,25 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Cut>
 fn cut(faults: &mut Faults, path: &str, given: &PartitionsDefinition) -> Option<Cut> {
     let mut dimensions = Vec::with_capacity(given.dimensions.len());
     for (index, dimension) in given.dimensions.iter().enumerate() {
-        dimensions.extend(read_dimension(faults, &format!("{path}.dimensions[{index}]"), dimension));
+        dimensions.extend(read_dimension(
+            faults,
+            &format!("{path}.dimensions[{index}]"),
+            dimension,
+        ));
     }
     if dimensions.len() < given.dimensions.len() {
         return None;
     }
-    Cut::new(dimensions).map_err(|error| faults.add(path, error.to_string())).ok()
+    Cut::new(dimensions)
+        .map_err(|error| faults.add(path, error.to_string()))
+        .ok()
 }
 
-fn read_dimension(faults: &mut Faults, path: &str, given: &PartitionDimension) -> Option<Dimension> {
+fn read_dimension(
+    faults: &mut Faults,
+    path: &str,
+    given: &PartitionDimension,
+) -> Option<Dimension> {
     let values = match &given.values {
         None => {
             faults.add(path, "has no values; say time, fixed or dynamic");
@@ -37,7 +50,10 @@ fn read_dimension(faults: &mut Faults, path: &str, given: &PartitionDimension) -
         }
         Some(Given::Time(time)) => {
             let Some(grain) = i16::try_from(time.grain).ok().and_then(Grain::from_code) else {
-                faults.add(format!("{path}.time.grain"), "is missing; write HOUR, DAY, WEEK or MONTH");
+                faults.add(
+                    format!("{path}.time.grain"),
+                    "is missing; write HOUR, DAY, WEEK or MONTH",
+                );
                 return None;
             };
             let grid = TimeGrid::new(grain, &time.time_zone, &time.start, &time.end);
@@ -46,14 +62,20 @@ fn read_dimension(faults: &mut Faults, path: &str, given: &PartitionDimension) -
             };
             Values::Time(grid.map_err(told).ok()?)
         }
-        Some(Given::Fixed(fixed)) => Values::Fixed(fixed_values(faults, &format!("{path}.fixed"), fixed)?),
+        Some(Given::Fixed(fixed)) => {
+            Values::Fixed(fixed_values(faults, &format!("{path}.fixed"), fixed)?)
+        }
         Some(Given::Dynamic(dynamic)) => {
             values::name(faults, format!("{path}.dynamic.set"), &dynamic.set);
-            Values::Dynamic { set: dynamic.set.clone() }
+            Values::Dynamic {
+                set: dynamic.set.clone(),
+            }
         }
     };
     let dimension = Dimension::new(&given.name, values);
-    dimension.map_err(|error| faults.add(format!("{path}.name"), error.to_string())).ok()
+    dimension
+        .map_err(|error| faults.add(format!("{path}.name"), error.to_string()))
+        .ok()
 }
 
 fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option<ValueList> {
@@ -82,7 +104,10 @@ fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option
     }
     let list = ValueList::new(read);
     if list.values().len() < count {
-        faults.add(format!("{path}.values"), "holds values that are wrong or stand twice; keep each once");
+        faults.add(
+            format!("{path}.values"),
+            "holds values that are wrong or stand twice; keep each once",
+        );
     }
     Some(list)
 }

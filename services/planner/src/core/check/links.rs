@@ -18,9 +18,18 @@ pub(super) fn check(
     cuts: &[Option<Cut>],
     faults: &mut Faults,
 ) -> (Vec<Vec<Link>>, Vec<u32>) {
-    let mut reader = Reader { manifest, names, cuts, faults };
-    let makers = (0..manifest.assets.len()).map(|index| reader.maker(index)).collect();
-    let links = (0..manifest.assets.len()).map(|index| reader.links(index)).collect();
+    let mut reader = Reader {
+        manifest,
+        names,
+        cuts,
+        faults,
+    };
+    let makers = (0..manifest.assets.len())
+        .map(|index| reader.maker(index))
+        .collect();
+    let links = (0..manifest.assets.len())
+        .map(|index| reader.links(index))
+        .collect();
     (links, makers)
 }
 
@@ -39,13 +48,21 @@ impl Reader<'_> {
         if asset.made_by.is_empty() {
             return itself;
         }
-        let Some(maker) = self.find(&path, &asset.made_by) else { return itself };
+        let Some(maker) = self.find(&path, &asset.made_by) else {
+            return itself;
+        };
         let made_by = &self.manifest.assets[maker];
         if asset.source {
-            self.faults.add(path, "a source is made elsewhere; leave this empty");
-        } else if made_by.source || !made_by.made_by.is_empty() {
             self.faults
-                .add(path, format!("`{}` has no task of its own; name the asset that has", asset.made_by));
+                .add(path, "a source is made elsewhere; leave this empty");
+        } else if made_by.source || !made_by.made_by.is_empty() {
+            self.faults.add(
+                path,
+                format!(
+                    "`{}` has no task of its own; name the asset that has",
+                    asset.made_by
+                ),
+            );
         } else if !asset.checks.is_empty() {
             self.faults.add(
                 format!("assets[{index}].checks"),
@@ -54,7 +71,10 @@ impl Reader<'_> {
         } else if self.cuts[maker] != self.cuts[index] {
             self.faults.add(
                 path,
-                format!("`{}` is cut in another way; give both the same partitions", asset.made_by),
+                format!(
+                    "`{}` is cut in another way; give both the same partitions",
+                    asset.made_by
+                ),
             );
         }
         number(maker)
@@ -64,23 +84,45 @@ impl Reader<'_> {
         let asset = &self.manifest.assets[index];
         let at = format!("assets[{index}].dependencies");
         if asset.source && !asset.dependencies.is_empty() {
-            self.faults.add(&at, "a source is made elsewhere; leave its dependencies out");
+            self.faults.add(
+                &at,
+                "a source is made elsewhere; leave its dependencies out",
+            );
         }
         if asset.dependencies.len() > DEPENDENCIES_MAX {
-            self.faults.add(&at, format!("has more than {DEPENDENCIES_MAX} entries; group some of them"));
+            self.faults.add(
+                &at,
+                format!("has more than {DEPENDENCIES_MAX} entries; group some of them"),
+            );
             return Vec::new();
         }
-        if asset.dependencies.iter().filter(|dependency| dependency.mapped).count() > 1 {
-            self.faults.add(&at, "more than one is mapped; an asset runs over the items of one upstream");
+        if asset
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.mapped)
+            .count()
+            > 1
+        {
+            self.faults.add(
+                &at,
+                "more than one is mapped; an asset runs over the items of one upstream",
+            );
         }
         let (mut parameters, mut upstreams) = (HashSet::new(), HashSet::new());
         let mut links = Vec::with_capacity(asset.dependencies.len());
         for (place, dependency) in asset.dependencies.iter().enumerate() {
             let path = format!("{at}[{place}]");
             if !upstreams.insert((&dependency.upstream, &dependency.parameter)) {
-                self.faults.add(&path, format!("`{}` stands twice; keep one", dependency.upstream));
-            } else if !dependency.parameter.is_empty() && !parameters.insert(&dependency.parameter) {
-                self.faults.add(format!("{path}.parameter"), "is the name of another input too; keep one");
+                self.faults.add(
+                    &path,
+                    format!("`{}` stands twice; keep one", dependency.upstream),
+                );
+            } else if !dependency.parameter.is_empty() && !parameters.insert(&dependency.parameter)
+            {
+                self.faults.add(
+                    format!("{path}.parameter"),
+                    "is the name of another input too; keep one",
+                );
             }
             links.extend(self.link(index, &path, dependency));
         }
@@ -88,10 +130,17 @@ impl Reader<'_> {
     }
 
     fn link(&mut self, index: usize, path: &str, dependency: &Dependency) -> Option<Link> {
-        check_parameter(self.faults, &format!("{path}.parameter"), &dependency.parameter);
+        check_parameter(
+            self.faults,
+            &format!("{path}.parameter"),
+            &dependency.parameter,
+        );
         let upstream = self.find(&format!("{path}.upstream"), &dependency.upstream)?;
         if dependency.mapped && !self.manifest.assets[upstream].yields_items {
-            self.faults.add(format!("{path}.mapped"), format!("`{}` yields no items", dependency.upstream));
+            self.faults.add(
+                format!("{path}.mapped"),
+                format!("`{}` yields no items", dependency.upstream),
+            );
         }
         Some(Link {
             upstream: number(upstream),
@@ -109,14 +158,22 @@ impl Reader<'_> {
         path: &str,
         dependency: &Dependency,
     ) -> Option<Mapping> {
-        let given = dependency.mapping.as_ref().map_or(&[][..], |mapping| &mapping.dimensions);
+        let given = dependency
+            .mapping
+            .as_ref()
+            .map_or(&[][..], |mapping| &mapping.dimensions);
         let path = format!("{path}.mapping");
         let Some(up) = &self.cuts[upstream] else {
             // A broken cut was told already.
             let undivided = self.manifest.assets[upstream].partitions.is_none();
             if undivided && !given.is_empty() {
-                self.faults
-                    .add(path, format!("`{}` is one undivided piece; drop the mapping", dependency.upstream));
+                self.faults.add(
+                    path,
+                    format!(
+                        "`{}` is one undivided piece; drop the mapping",
+                        dependency.upstream
+                    ),
+                );
             }
             return None;
         };
@@ -124,7 +181,10 @@ impl Reader<'_> {
         for (place, rule) in given.iter().enumerate() {
             match wanted_rule(rule) {
                 Some(rule) => wanted.push(rule),
-                None => self.faults.add(format!("{path}.dimensions[{place}]"), "has no rule; give it one"),
+                None => self.faults.add(
+                    format!("{path}.dimensions[{place}]"),
+                    "has no rule; give it one",
+                ),
             }
         }
         let told = |faults: Vec<servo_model::mapping::MappingFault>| {
@@ -133,7 +193,9 @@ impl Reader<'_> {
                 self.faults.add(path, fault.sentence);
             }
         };
-        Mapping::new(up, self.cuts[index].as_ref(), &wanted).map_err(told).ok()
+        Mapping::new(up, self.cuts[index].as_ref(), &wanted)
+            .map_err(told)
+            .ok()
     }
 
     fn find(&mut self, path: &str, key: &str) -> Option<usize> {
@@ -141,7 +203,10 @@ impl Reader<'_> {
         if found.is_none() {
             let offer = self.faults.offer(key, self.names);
             let shown = &key[..key.floor_char_boundary(128)];
-            self.faults.add(path, format!("there is no asset `{shown}` in the manifest{offer}"));
+            self.faults.add(
+                path,
+                format!("there is no asset `{shown}` in the manifest{offer}"),
+            );
         }
         found
     }
@@ -149,7 +214,9 @@ impl Reader<'_> {
 
 fn check_parameter(faults: &mut Faults, path: &str, text: &str) {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let is_name = starts && plain && text.len() <= values::NAME_BYTES_MAX;
     if !text.is_empty() && !is_name {
         faults.add(
@@ -165,15 +232,23 @@ fn wanted_rule(given: &DimensionMapping) -> Option<WantedRule> {
         Rule::Identity(true) => Wanted::Identity,
         Rule::All(true) => Wanted::All,
         Rule::Identity(false) | Rule::All(false) => return None,
-        Rule::Window(window) => Wanted::Window { start: window.start_offset, end: window.end_offset },
+        Rule::Window(window) => Wanted::Window {
+            start: window.start_offset,
+            end: window.end_offset,
+        },
         Rule::Latest(count) => Wanted::Latest(*count),
         Rule::Table(table) => {
-            let entry =
-                |entry: &servo_proto::v1::ValueTableEntry| (entry.downstream.clone(), entry.upstream.clone());
+            let entry = |entry: &servo_proto::v1::ValueTableEntry| {
+                (entry.downstream.clone(), entry.upstream.clone())
+            };
             Wanted::Table(table.entries.iter().map(entry).collect())
         }
     };
-    Some(WantedRule { upstream: given.upstream.clone(), downstream: given.downstream.clone(), rule })
+    Some(WantedRule {
+        upstream: given.upstream.clone(),
+        downstream: given.downstream.clone(),
+        rule,
+    })
 }
 
 fn number(index: usize) -> u32 {

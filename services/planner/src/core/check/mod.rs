@@ -50,12 +50,16 @@ pub(crate) struct Link {
 pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     let mut faults = Faults::default();
     if manifest.format != FORMAT {
-        faults.add("format", format!("is {}; the only format is {FORMAT}", manifest.format));
+        faults.add(
+            "format",
+            format!("is {}; the only format is {FORMAT}", manifest.format),
+        );
     }
     let count = manifest.assets.len();
     if count > ASSETS_PER_MANIFEST_MAX {
-        let sentence =
-            format!("has {count} assets, more than the {ASSETS_PER_MANIFEST_MAX} of one manifest; split it");
+        let sentence = format!(
+            "has {count} assets, more than the {ASSETS_PER_MANIFEST_MAX} of one manifest; split it"
+        );
         faults.add("assets", sentence);
         return Err(faults.into_refusal());
     }
@@ -67,10 +71,18 @@ pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     if !faults.is_empty() {
         return Err(faults.into_refusal());
     }
-    let keys = manifest.assets.iter().map(|asset| AssetKey::parse_canonical(&asset.key));
+    let keys = manifest
+        .assets
+        .iter()
+        .map(|asset| AssetKey::parse_canonical(&asset.key));
     let keys: Result<Vec<AssetKey>, _> = keys.collect();
     let keys = keys.map_err(|error| Refusal::new(Reason::ManifestInvalid, error.to_string()))?;
-    Ok(Checked { keys, cuts, links, makers })
+    Ok(Checked {
+        keys,
+        cuts,
+        links,
+        makers,
+    })
 }
 
 /// Where each asset stands in the manifest, by its key as written.
@@ -116,8 +128,15 @@ impl Faults {
         let (path, sentence) = &self.found[0];
         let more = match self.found.len() {
             1 => String::new(),
-            count => format!(" (and {} more faults; validate_only with list_faults tells all)", count - 1),
+            count => format!(
+                " (and {} more faults; validate_only with list_faults tells all)",
+                count - 1
+            ),
         };
-        Refusal { reason, message: format!("{path}: {sentence}{more}"), violations: self.found }
+        Refusal {
+            reason,
+            message: format!("{path}: {sentence}{more}"),
+            violations: self.found,
+        }
     }
 }

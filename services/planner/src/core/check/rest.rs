@@ -13,11 +13,19 @@ const DEFINITIONS_MAX: usize = 10_000;
 const LABELS_MAX: usize = 32;
 
 pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) {
-    values::short(faults, "code_version", &manifest.code_version, values::NAME_BYTES_MAX);
+    values::short(
+        faults,
+        "code_version",
+        &manifest.code_version,
+        values::NAME_BYTES_MAX,
+    );
     if manifest.labels.len() > LABELS_MAX {
         faults.add(
             "labels",
-            format!("has {} entries; at most {LABELS_MAX} are allowed", manifest.labels.len()),
+            format!(
+                "has {} entries; at most {LABELS_MAX} are allowed",
+                manifest.labels.len()
+            ),
         );
     }
     for (key, value) in &manifest.labels {
@@ -27,13 +35,25 @@ pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults)
     if let Some(artifact) = &manifest.artifact {
         values::digest(faults, "artifact.digest", &artifact.digest);
         let kind = ArtifactKind::try_from(artifact.kind);
-        if !matches!(kind, Ok(ArtifactKind::SourceArchive | ArtifactKind::ContainerImage)) {
-            faults.add("artifact.kind", "is missing; write SOURCE_ARCHIVE or CONTAINER_IMAGE");
+        if !matches!(
+            kind,
+            Ok(ArtifactKind::SourceArchive | ArtifactKind::ContainerImage)
+        ) {
+            faults.add(
+                "artifact.kind",
+                "is missing; write SOURCE_ARCHIVE or CONTAINER_IMAGE",
+            );
         }
     }
-    for (field, count) in [("schedules", manifest.schedules.len()), ("sensors", manifest.sensors.len())] {
+    for (field, count) in [
+        ("schedules", manifest.schedules.len()),
+        ("sensors", manifest.sensors.len()),
+    ] {
         if count > DEFINITIONS_MAX {
-            faults.add(field, format!("has {count} entries; at most {DEFINITIONS_MAX} are allowed"));
+            faults.add(
+                field,
+                format!("has {count} entries; at most {DEFINITIONS_MAX} are allowed"),
+            );
             return;
         }
     }
@@ -50,7 +70,12 @@ fn check_schedules(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) 
         values::zone(faults, &format!("{at}.time_zone"), &schedule.time_zone);
         values::listed::<GapPolicy>(faults, &format!("{at}.gap"), schedule.gap);
         values::listed::<OverlapPolicy>(faults, &format!("{at}.overlap"), schedule.overlap);
-        values::duration(faults, &format!("{at}.catch_up_window"), schedule.catch_up_window, true);
+        values::duration(
+            faults,
+            &format!("{at}.catch_up_window"),
+            schedule.catch_up_window,
+            true,
+        );
         match &schedule.run {
             Some(run) => check_run(faults, &format!("{at}.run"), run, names),
             None => faults.add(format!("{at}.run"), "is missing; say what a tick runs"),
@@ -69,8 +94,13 @@ fn check_sensors(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) {
                 values::duration(faults, &format!("{at}.poll.interval"), poll.interval, false);
                 values::duration(faults, &format!("{at}.poll.timeout"), poll.timeout, false);
                 match &poll.code {
-                    Some(code) => assets::check_code_ref(faults, &format!("{at}.poll.code"), code, manifest),
-                    None => faults.add(format!("{at}.poll.code"), "is missing; say how it is polled"),
+                    Some(code) => {
+                        assets::check_code_ref(faults, &format!("{at}.poll.code"), code, manifest)
+                    }
+                    None => faults.add(
+                        format!("{at}.poll.code"),
+                        "is missing; say how it is polled",
+                    ),
                 }
             }
             Some(_) => {}
@@ -84,7 +114,10 @@ fn check_sensors(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) {
 fn check_name<'a>(faults: &mut Faults, at: &str, name: &'a str, seen: &mut HashSet<&'a str>) {
     values::name(faults, format!("{at}.name"), name);
     if !seen.insert(name) {
-        faults.add(format!("{at}.name"), "stands twice in the manifest; keep one");
+        faults.add(
+            format!("{at}.name"),
+            "stands twice in the manifest; keep one",
+        );
     }
 }
 
@@ -93,9 +126,16 @@ fn check_run(faults: &mut Faults, at: &str, run: &RunSpec, names: &Names<'_>) {
     values::config(faults, &format!("{at}.config_json"), &run.config_json);
     let selection = match Selection::parse(&run.selection) {
         Ok(selection) => selection,
-        Err(error) => return faults.add(format!("{at}.selection[{}]", error.index), error.to_string()),
+        Err(error) => {
+            return faults.add(
+                format!("{at}.selection[{}]", error.index),
+                error.to_string(),
+            );
+        }
     };
-    let unknown = selection.named().filter(|(_, key)| !names.contains_key(key.canonical().as_str()));
+    let unknown = selection
+        .named()
+        .filter(|(_, key)| !names.contains_key(key.canonical().as_str()));
     for (index, key) in unknown.collect::<Vec<(usize, &AssetKey)>>() {
         let key = key.canonical();
         let offer = faults.offer(&key, names);

@@ -1,6 +1,6 @@
 use servo_proto::v1::{
-    CheckDefinition, DimensionMapping, PartitionMapping, RetryPolicy, RunSpec, ScheduleDefinition, SecretRef,
-    TimeGrain, TimeWindow, Timeouts, dimension_mapping::Rule,
+    CheckDefinition, DimensionMapping, PartitionMapping, RetryPolicy, RunSpec, ScheduleDefinition,
+    SecretRef, TimeGrain, TimeWindow, Timeouts, dimension_mapping::Rule,
 };
 
 use super::*;
@@ -38,8 +38,16 @@ fn what_is_right_passes() {
 
 #[test]
 fn keys_and_links_must_fit_together() {
-    refuses(|m| m.assets[3].key = "Bad".into(), "assets[3].key", "is not an asset key");
-    refuses(|m| m.assets[3].key = "n/b".into(), "assets[3].key", "stands at assets[2] already");
+    refuses(
+        |m| m.assets[3].key = "Bad".into(),
+        "assets[3].key",
+        "is not an asset key",
+    );
+    refuses(
+        |m| m.assets[3].key = "n/b".into(),
+        "assets[3].key",
+        "stands at assets[2] already",
+    );
     refuses(
         |m| m.assets[2].dependencies[0].upstream = "raw/event".into(),
         "assets[2].dependencies[0].upstream",
@@ -64,42 +72,83 @@ fn keys_and_links_must_fit_together() {
         "yields no items",
     );
     refuses(|m| m.assets[1].code = None, "assets[1].code", "is missing");
-    refuses(|m| m.assets[0].code = m.assets[1].code.clone(), "assets[0].code", "made elsewhere");
+    refuses(
+        |m| m.assets[0].code = m.assets[1].code.clone(),
+        "assets[0].code",
+        "made elsewhere",
+    );
     refuses(|m| m.format = 2, "format", "the only format is 1");
 }
 
 #[test]
 fn settings_are_checked() {
-    refuses(|m| m.assets[1].config_json = "{".into(), "assets[1].config_json", "is no JSON");
-    refuses(|m| m.assets[1].config_json = "1".repeat(65_537), "assets[1].config_json", "65537 bytes");
-    refuses(|m| m.assets[1].description = "x".repeat(1 << 20), "assets[1].description", "1048576 bytes");
-    refuses(|m| m.assets[1].pool = "x".repeat(1 << 20), "assets[1].pool", "1048576 bytes");
+    refuses(
+        |m| m.assets[1].config_json = "{".into(),
+        "assets[1].config_json",
+        "is no JSON",
+    );
+    refuses(
+        |m| m.assets[1].config_json = "1".repeat(65_537),
+        "assets[1].config_json",
+        "65537 bytes",
+    );
+    refuses(
+        |m| m.assets[1].description = "x".repeat(1 << 20),
+        "assets[1].description",
+        "1048576 bytes",
+    );
+    refuses(
+        |m| m.assets[1].pool = "x".repeat(1 << 20),
+        "assets[1].pool",
+        "1048576 bytes",
+    );
     refuses(
         |m| {
-            m.assets[1].timeouts =
-                Some(Timeouts { execution: Some(Default::default()), ..Default::default() })
+            m.assets[1].timeouts = Some(Timeouts {
+                execution: Some(Default::default()),
+                ..Default::default()
+            })
         },
         "assets[1].timeouts.execution",
         "is zero",
     );
     refuses(
-        |m| m.assets[1].retry = Some(RetryPolicy { retry_on_categories: vec![99], ..Default::default() }),
+        |m| {
+            m.assets[1].retry = Some(RetryPolicy {
+                retry_on_categories: vec![99],
+                ..Default::default()
+            })
+        },
         "assets[1].retry.retry_on_categories[0]",
         "no error category",
     );
     refuses(
-        |m| m.assets[1].checks.push(CheckDefinition { name: "c".into(), ..Default::default() }),
+        |m| {
+            m.assets[1].checks.push(CheckDefinition {
+                name: "c".into(),
+                ..Default::default()
+            })
+        },
         "assets[1].checks[0]",
         "does not say what is checked",
     );
-    let secret =
-        SecretRef { name: "k".into(), provider: "post-it".into(), path: "p".into(), ..Default::default() };
-    refuses(|m| m.assets[1].secrets.push(secret), "assets[1].secrets[0].provider", "is not known");
+    let secret = SecretRef {
+        name: "k".into(),
+        provider: "post-it".into(),
+        path: "p".into(),
+        ..Default::default()
+    };
+    refuses(
+        |m| m.assets[1].secrets.push(secret),
+        "assets[1].secrets[0].provider",
+        "is not known",
+    );
 }
 
 #[test]
 fn partitions_are_checked() {
-    let with = |dimensions| move |m: &mut Manifest| m.assets[3] = cut(m.assets[3].clone(), dimensions);
+    let with =
+        |dimensions| move |m: &mut Manifest| m.assets[3] = cut(m.assets[3].clone(), dimensions);
     let at = "assets[3].partitions";
     let daily = |zone, start, end| vec![time("day", TimeGrain::Day, zone, start, end)];
     refuses(
@@ -107,15 +156,31 @@ fn partitions_are_checked() {
         &format!("{at}.dimensions[0].time.time_zone"),
         "Mars/Base",
     );
-    refuses(with(daily("", "yesterday", "")), &format!("{at}.dimensions[0].time.start"), "is not a date");
+    refuses(
+        with(daily("", "yesterday", "")),
+        &format!("{at}.dimensions[0].time.start"),
+        "is not a date",
+    );
     refuses(
         with(daily("", "2026-01-02", "2026-01-01")),
         &format!("{at}.dimensions[0].time.end"),
         "before the start",
     );
-    refuses(with(vec![fixed("r", &[])]), &format!("{at}.dimensions[0].fixed.values"), "has 0 values");
-    refuses(with(vec![fixed("r", &["a", "a"])]), &format!("{at}.dimensions[0].fixed.values"), "stand twice");
-    refuses(with(vec![fixed("R", &["a"])]), &format!("{at}.dimensions[0].name"), "no dimension name");
+    refuses(
+        with(vec![fixed("r", &[])]),
+        &format!("{at}.dimensions[0].fixed.values"),
+        "has 0 values",
+    );
+    refuses(
+        with(vec![fixed("r", &["a", "a"])]),
+        &format!("{at}.dimensions[0].fixed.values"),
+        "stand twice",
+    );
+    refuses(
+        with(vec![fixed("R", &["a"])]),
+        &format!("{at}.dimensions[0].name"),
+        "no dimension name",
+    );
     refuses(with(vec![days(), days()]), at, "stands twice");
     let mapping = DimensionMapping {
         upstream: "day".into(),
@@ -125,7 +190,9 @@ fn partitions_are_checked() {
     refuses(
         |m| {
             m.assets[2] = cut(m.assets[2].clone(), vec![fixed("r", &["x"])]);
-            m.assets[3].dependencies[0].mapping = Some(PartitionMapping { dimensions: vec![mapping] });
+            m.assets[3].dependencies[0].mapping = Some(PartitionMapping {
+                dimensions: vec![mapping],
+            });
         },
         "assets[3].dependencies[0].mapping.dimensions[0].upstream",
         "has no dimension `day`",
@@ -147,7 +214,11 @@ fn assets_that_are_made_together_fit_together() {
     push("n/a")(&mut fine);
     assert_eq!(faults(&fine), []);
     refuses(push("n/z"), "assets[4].made_by", "there is no asset `n/z`");
-    refuses(push("raw/events"), "assets[4].made_by", "has no task of its own");
+    refuses(
+        push("raw/events"),
+        "assets[4].made_by",
+        "has no task of its own",
+    );
     refuses(push("n/c"), "assets[4].made_by", "cut in another way");
 }
 
@@ -157,18 +228,33 @@ fn schedules_name_what_is_there() {
         name: "s".into(),
         cron: cron.into(),
         time_zone: zone.into(),
-        run: Some(RunSpec { selection: vec![selection.into()], ..Default::default() }),
+        run: Some(RunSpec {
+            selection: vec![selection.into()],
+            ..Default::default()
+        }),
         ..Default::default()
     };
     let push = |schedule| move |m: &mut Manifest| m.schedules.push(schedule);
-    refuses(push(schedule("0 6 * *", "", "n/a")), "schedules[0].cron", "no cron of five fields");
-    refuses(push(schedule("0 6 * * *", "Moon", "n/a")), "schedules[0].time_zone", "no IANA time zone");
+    refuses(
+        push(schedule("0 6 * *", "", "n/a")),
+        "schedules[0].cron",
+        "no cron of five fields",
+    );
+    refuses(
+        push(schedule("0 6 * * *", "Moon", "n/a")),
+        "schedules[0].time_zone",
+        "no IANA time zone",
+    );
     refuses(
         push(schedule("0 6 * * *", "", "n/z")),
         "schedules[0].run.selection[0]",
         "there is no asset `n/z`",
     );
-    refuses(push(schedule("0 6 * * *", "", "+")), "schedules[0].run.selection[0]", "is no selection");
+    refuses(
+        push(schedule("0 6 * * *", "", "+")),
+        "schedules[0].run.selection[0]",
+        "is no selection",
+    );
 }
 
 #[test]
@@ -200,8 +286,14 @@ fn circles_show_their_whole_path() {
     assert_eq!(refusal.reason, Reason::CycleDetected);
     let circle = |path: &str| format!("the dependencies run in a circle: {path}; drop one of them");
     let expected = [
-        ("assets[0].dependencies[0].upstream".to_owned(), circle("n/a -> n/b -> n/c -> n/a")),
-        ("assets[3].dependencies[0].upstream".to_owned(), circle("n/d -> n/d")),
+        (
+            "assets[0].dependencies[0].upstream".to_owned(),
+            circle("n/a -> n/b -> n/c -> n/a"),
+        ),
+        (
+            "assets[3].dependencies[0].upstream".to_owned(),
+            circle("n/d -> n/d"),
+        ),
     ];
     assert_eq!(refusal.violations, expected);
 }
@@ -211,9 +303,17 @@ fn a_circle_through_assets_made_together_is_one() {
     let mut also = asset("n/also", &["n/b"]);
     also.code = None;
     also.made_by = "n/a".to_owned();
-    let refusal = check(&manifest(vec![asset("n/a", &[]), also, asset("n/b", &["n/a"])])).unwrap_err();
+    let refusal = check(&manifest(vec![
+        asset("n/a", &[]),
+        also,
+        asset("n/b", &["n/a"]),
+    ]))
+    .unwrap_err();
     assert_eq!(refusal.reason, Reason::CycleDetected, "{refusal:?}");
-    assert_eq!(refusal.violations[0].0, "assets[1].dependencies[0].upstream");
+    assert_eq!(
+        refusal.violations[0].0,
+        "assets[1].dependencies[0].upstream"
+    );
 }
 
 #[test]

@@ -24,17 +24,30 @@ pub(super) fn name(faults: &mut Faults, path: impl Into<String>, text: &str) {
 
 pub(super) fn short(faults: &mut Faults, path: impl Into<String>, text: &str, bytes_max: usize) {
     if text.len() > bytes_max {
-        faults.add(path, format!("has {} bytes; at most {bytes_max} are allowed", text.len()));
+        faults.add(
+            path,
+            format!("has {} bytes; at most {bytes_max} are allowed", text.len()),
+        );
     } else if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
         faults.add(path, "holds a control character; remove it");
     }
 }
 
 /// Not negative, not endless; zero only where it may be.
-pub(super) fn duration(faults: &mut Faults, path: &str, duration: Option<Duration>, zero_is_fine: bool) {
-    let Some(Duration { seconds, nanos }) = duration else { return };
+pub(super) fn duration(
+    faults: &mut Faults,
+    path: &str,
+    duration: Option<Duration>,
+    zero_is_fine: bool,
+) {
+    let Some(Duration { seconds, nanos }) = duration else {
+        return;
+    };
     if !(0..=DURATION_SECONDS_MAX).contains(&seconds) || !(0..=999_999_999).contains(&nanos) {
-        faults.add(path, "is negative or longer than a year; write a time between");
+        faults.add(
+            path,
+            "is negative or longer than a year; write a time between",
+        );
     } else if seconds == 0 && nanos == 0 && !zero_is_fine {
         faults.add(path, "is zero; write a time or leave it out");
     }

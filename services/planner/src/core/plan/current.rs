@@ -16,8 +16,12 @@ pub(super) fn choose(
     let meets = |draft: &Draft| {
         draft.key.partition().is_none() || freshness(deployed, draft, statuses).meets(condition)
     };
-    let wanted: Vec<usize> =
-        drafts.iter().enumerate().filter(|(_, draft)| meets(draft)).map(|(place, _)| place).collect();
+    let wanted: Vec<usize> = drafts
+        .iter()
+        .enumerate()
+        .filter(|(_, draft)| meets(draft))
+        .map(|(place, _)| place)
+        .collect();
     draft::keep(drafts, wanted)
 }
 
@@ -26,9 +30,15 @@ pub(super) fn choose(
 pub(super) fn mark(deployed: &Deployed, drafts: &mut [Draft], statuses: &Statuses) {
     let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); drafts.len()];
     for (place, draft) in drafts.iter().enumerate() {
-        draft.upstream.iter().for_each(|up| waiters[*up].push(place));
+        draft
+            .upstream
+            .iter()
+            .for_each(|up| waiters[*up].push(place));
     }
-    let mut running: Vec<usize> = drafts.iter().filter_map(|draft| draft.mapped_over).collect();
+    let mut running: Vec<usize> = drafts
+        .iter()
+        .filter_map(|draft| draft.mapped_over)
+        .collect();
     for (place, draft) in drafts.iter_mut().enumerate() {
         draft.up_to_date = freshness(deployed, draft, statuses).is_up_to_date();
         if !draft.up_to_date {
@@ -48,5 +58,10 @@ pub(super) fn mark(deployed: &Deployed, drafts: &mut [Draft], statuses: &Statuse
 }
 
 fn freshness(deployed: &Deployed, draft: &Draft, statuses: &Statuses) -> Freshness {
-    Freshness::of(statuses, draft.made.iter(), draft.read.iter(), deployed.code_version(draft.asset))
+    Freshness::of(
+        statuses,
+        draft.made.iter(),
+        draft.read.iter(),
+        deployed.code_version(draft.asset),
+    )
 }

@@ -43,7 +43,10 @@ impl Draft {
             for partition in partitions {
                 let key = deployed.keys[*asset as usize].clone();
                 let key = TaskKey::new(key, partition.clone(), operation);
-                places.entry(*asset).or_default().insert(partition.as_ref(), drafts.len());
+                places
+                    .entry(*asset)
+                    .or_default()
+                    .insert(partition.as_ref(), drafts.len());
                 drafts.push(Draft {
                     made: if keep_places {
                         made_by(deployed, *asset, partition.as_ref())
@@ -61,7 +64,13 @@ impl Draft {
             }
         }
         let keys_left = INPUT_KEYS_PER_PLAN_MAX;
-        let mut linker = Linker { deployed, places, moment, keys_left, keep_places };
+        let mut linker = Linker {
+            deployed,
+            places,
+            moment,
+            keys_left,
+            keep_places,
+        };
         for draft in &mut drafts {
             match operation {
                 Operation::Materialize | Operation::Evaluate => linker.link_all(draft)?,
@@ -75,7 +84,9 @@ impl Draft {
 fn made_by(deployed: &Deployed, maker: u32, partition: Option<&PartitionKey>) -> Vec<Place> {
     let partition = partition.map(ToString::to_string).unwrap_or_default();
     let members = deployed.members[maker as usize].iter();
-    members.map(|asset| (deployed.name(*asset).to_owned(), partition.clone())).collect()
+    members
+        .map(|asset| (deployed.name(*asset).to_owned(), partition.clone()))
+        .collect()
 }
 
 /// Everything that each of these partitions of an asset is made from.
@@ -87,7 +98,13 @@ pub(crate) fn read_by(
 ) -> Result<Vec<Vec<Place>>, Refusal> {
     let maker = deployed.maker(asset);
     let (places, keys_left) = (HashMap::new(), INPUT_KEYS_PER_PLAN_MAX);
-    let mut linker = Linker { deployed, places, moment, keys_left, keep_places: true };
+    let mut linker = Linker {
+        deployed,
+        places,
+        moment,
+        keys_left,
+        keep_places: true,
+    };
     let mut of_one = |partition: &Option<PartitionKey>| {
         let mut read = Vec::new();
         for link in deployed.task_links(maker) {
@@ -102,17 +119,29 @@ pub(crate) fn read_by(
 fn places_of(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<Place> {
     match keys {
         None => vec![(asset.to_owned(), String::new())],
-        Some(keys) => keys.iter().map(|key| (asset.to_owned(), key.to_string())).collect(),
+        Some(keys) => keys
+            .iter()
+            .map(|key| (asset.to_owned(), key.to_string()))
+            .collect(),
     }
 }
 
 /// A check reads what the asset holds already.
 fn itself(deployed: &Deployed, draft: &Draft) -> PlannedInput {
-    let shape = if draft.key.partition().is_some() { InputShape::One } else { InputShape::Whole };
+    let shape = if draft.key.partition().is_some() {
+        InputShape::One
+    } else {
+        InputShape::Whole
+    };
     PlannedInput {
         asset_key: deployed.name(draft.asset).to_owned(),
         parameter: String::new(),
-        partition_keys: draft.key.partition().map(ToString::to_string).into_iter().collect(),
+        partition_keys: draft
+            .key
+            .partition()
+            .map(ToString::to_string)
+            .into_iter()
+            .collect(),
         optional: false,
         shape: shape.into(),
     }
@@ -142,16 +171,20 @@ impl Linker<'_> {
         let before: Vec<usize> = match (&keys, places) {
             (_, None) => Vec::new(),
             (None, Some(places)) => places.get(&None).copied().into_iter().collect(),
-            (Some(keys), Some(places)) => {
-                keys.iter().filter_map(|key| places.get(&Some(key)).copied()).collect()
-            }
+            (Some(keys), Some(places)) => keys
+                .iter()
+                .filter_map(|key| places.get(&Some(key)).copied())
+                .collect(),
         };
         if link.mapped {
             draft.mapped_over = Some(self.yielding(draft, link, &before)?);
         }
         draft.upstream.extend(before);
         if self.keep_places {
-            draft.read.extend(places_of(self.deployed.name(link.upstream), keys.as_deref()));
+            draft.read.extend(places_of(
+                self.deployed.name(link.upstream),
+                keys.as_deref(),
+            ));
         }
         if !link.parameter.is_empty() {
             draft.inputs.push(PlannedInput {
@@ -212,7 +245,10 @@ impl Linker<'_> {
             _ => Err(Refusal::of_field(
                 Reason::PartitionInvalid,
                 FIELD,
-                format!("`{key}` would run over the items of {} partitions of `{upstream}`", before.len()),
+                format!(
+                    "`{key}` would run over the items of {} partitions of `{upstream}`",
+                    before.len()
+                ),
             )),
         }
     }
@@ -252,12 +288,23 @@ pub(super) fn keep(drafts: Vec<Draft>, wanted: impl IntoIterator<Item = usize>) 
 }
 
 fn renumbered(drafts: Vec<Draft>, kept: &HashSet<usize>) -> Vec<Draft> {
-    let places: Vec<usize> = (0..drafts.len()).filter(|place| kept.contains(place)).collect();
+    let places: Vec<usize> = (0..drafts.len())
+        .filter(|place| kept.contains(place))
+        .collect();
     let numbers: HashMap<usize, usize> = places.into_iter().zip(0..).collect();
-    let kept = drafts.into_iter().enumerate().filter(|(place, _)| numbers.contains_key(place));
+    let kept = drafts
+        .into_iter()
+        .enumerate()
+        .filter(|(place, _)| numbers.contains_key(place));
     kept.map(|(_, draft)| Draft {
-        upstream: draft.upstream.iter().filter_map(|place| numbers.get(place).copied()).collect(),
-        mapped_over: draft.mapped_over.and_then(|place| numbers.get(&place).copied()),
+        upstream: draft
+            .upstream
+            .iter()
+            .filter_map(|place| numbers.get(place).copied())
+            .collect(),
+        mapped_over: draft
+            .mapped_over
+            .and_then(|place| numbers.get(&place).copied()),
         ..draft
     })
     .collect()

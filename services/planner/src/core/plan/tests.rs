@@ -13,7 +13,10 @@ use crate::core::samples::{asset, cut, days, fixed, keys, manifest, run, source,
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
 
 fn moment() -> Moment {
-    Moment { now: "2026-06-01T00:00:00Z".parse().unwrap(), ..Moment::default() }
+    Moment {
+        now: "2026-06-01T00:00:00Z".parse().unwrap(),
+        ..Moment::default()
+    }
 }
 
 fn order(spec: &RunSpec) -> Order<'_> {
@@ -38,7 +41,11 @@ fn make(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Made,
 
 /// Each task with the tasks it waits for, by name: `n/b <- n/a`.
 fn shape(made: &Made) -> Vec<String> {
-    let name = |ordinal: &u32| made.plan.tasks[*ordinal as usize].task_key.replace(":materialize", "");
+    let name = |ordinal: &u32| {
+        made.plan.tasks[*ordinal as usize]
+            .task_key
+            .replace(":materialize", "")
+    };
     let line = |(ordinal, task): (u32, &v1::PlannedTask)| {
         let upstream: Vec<String> = task.upstream.iter().map(name).collect();
         let arrow = if upstream.is_empty() { "" } else { " <- " };
@@ -65,8 +72,20 @@ fn diamond() -> Manifest {
 #[test]
 fn tasks_stand_in_order_and_sources_are_none() {
     let made = plan(diamond(), &run(&["*"], None)).unwrap();
-    assert_eq!(shape(&made), ["n/top", "n/left <- n/top", "n/right <- n/top", "n/end <- n/left n/right"]);
-    let inputs: Vec<&str> = made.plan.tasks[0].inputs.iter().map(|input| input.asset_key.as_str()).collect();
+    assert_eq!(
+        shape(&made),
+        [
+            "n/top",
+            "n/left <- n/top",
+            "n/right <- n/top",
+            "n/end <- n/left n/right"
+        ]
+    );
+    let inputs: Vec<&str> = made.plan.tasks[0]
+        .inputs
+        .iter()
+        .map(|input| input.asset_key.as_str())
+        .collect();
     assert_eq!(inputs, ["raw/x"]);
     assert_eq!(
         shape(&plan(diamond(), &run(&["n/left", "n/end"], None)).unwrap()),
@@ -79,12 +98,21 @@ fn settings_carry_every_default() {
     let mut manifest = diamond();
     manifest.assets[1].priority = 5;
     manifest.assets[1].pool = "gpu".into();
-    manifest.assets[1].retry = Some(RetryPolicy { max_attempts: 7, ..Default::default() });
-    let spec = RunSpec { priority: 3, ..run(&["n/top"], None) };
+    manifest.assets[1].retry = Some(RetryPolicy {
+        max_attempts: 7,
+        ..Default::default()
+    });
+    let spec = RunSpec {
+        priority: 3,
+        ..run(&["n/top"], None)
+    };
     let planned = plan(manifest, &spec).unwrap().plan.assets.remove(0);
     assert_eq!((planned.priority, planned.pool.as_str()), (8, "gpu"));
     let (retry, timeouts) = (planned.retry.unwrap(), planned.timeouts.unwrap());
-    assert_eq!((retry.max_attempts, retry.retry_on_categories), (7, vec![1, 2, 3]));
+    assert_eq!(
+        (retry.max_attempts, retry.retry_on_categories),
+        (7, vec![1, 2, 3])
+    );
     assert_eq!(retry.initial_delay.unwrap().seconds, 60);
     assert_eq!(timeouts.execution.unwrap().seconds, 3600);
     assert_eq!(timeouts.dispatch_ack.unwrap().seconds, 30);
@@ -114,7 +142,13 @@ fn everything_in_a_plan_changes_its_name() {
 
 #[test]
 fn partitions_follow_their_mappings() {
-    let hours = time("hour", TimeGrain::Hour, "", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z");
+    let hours = time(
+        "hour",
+        TimeGrain::Hour,
+        "",
+        "2026-01-01T00:00:00Z",
+        "2026-02-01T00:00:00Z",
+    );
     let world = || {
         manifest(vec![
             cut(asset("n/hourly", &[]), vec![hours.clone()]),
@@ -122,7 +156,11 @@ fn partitions_follow_their_mappings() {
             asset("n/total", &["n/daily"]),
         ])
     };
-    let one_day = plan(world(), &run(&["+n/daily"], Some(keys(&["day=d:2026-01-02"])))).unwrap();
+    let one_day = plan(
+        world(),
+        &run(&["+n/daily"], Some(keys(&["day=d:2026-01-02"]))),
+    )
+    .unwrap();
     assert_eq!(one_day.plan.tasks.len(), 25);
     assert_eq!(one_day.plan.tasks[24].upstream.len(), 24);
     assert_eq!(one_day.plan.tasks[24].inputs[0].partition_keys.len(), 24);
@@ -136,9 +174,15 @@ fn partitions_follow_their_mappings() {
             "n/total <- n/daily[day=d:2026-01-02]",
         ]
     );
-    let latest = PartitionSelection { partitions: Some(Partitions::Latest(2)), ..Default::default() };
+    let latest = PartitionSelection {
+        partitions: Some(Partitions::Latest(2)),
+        ..Default::default()
+    };
     let latest = plan(world(), &run(&["n/daily"], Some(latest))).unwrap();
-    assert_eq!(shape(&latest), ["n/daily[day=d:2026-01-30]", "n/daily[day=d:2026-01-31]"]);
+    assert_eq!(
+        shape(&latest),
+        ["n/daily[day=d:2026-01-30]", "n/daily[day=d:2026-01-31]"]
+    );
 }
 
 #[test]
@@ -147,15 +191,27 @@ fn a_window_reads_what_came_before() {
     let window = DimensionMapping {
         upstream: "day".into(),
         downstream: "day".into(),
-        rule: Some(Rule::Window(TimeWindow { start_offset: -2, end_offset: 0 })),
+        rule: Some(Rule::Window(TimeWindow {
+            start_offset: -2,
+            end_offset: 0,
+        })),
     };
-    rolling.dependencies[0].mapping = Some(PartitionMapping { dimensions: vec![window] });
+    rolling.dependencies[0].mapping = Some(PartitionMapping {
+        dimensions: vec![window],
+    });
     let world = manifest(vec![cut(asset("n/daily", &[]), vec![days()]), rolling]);
-    let made = plan(world, &run(&["n/rolling", "n/daily"], Some(keys(&["day=d:2026-01-05"])))).unwrap();
+    let made = plan(
+        world,
+        &run(&["n/rolling", "n/daily"], Some(keys(&["day=d:2026-01-05"]))),
+    )
+    .unwrap();
     // Only what is selected runs; the rest of the window is read as it is.
     assert_eq!(
         shape(&made),
-        ["n/daily[day=d:2026-01-05]", "n/rolling[day=d:2026-01-05] <- n/daily[day=d:2026-01-05]"]
+        [
+            "n/daily[day=d:2026-01-05]",
+            "n/rolling[day=d:2026-01-05] <- n/daily[day=d:2026-01-05]"
+        ]
     );
     assert_eq!(
         made.plan.tasks[1].inputs[0].partition_keys,
@@ -166,7 +222,10 @@ fn a_window_reads_what_came_before() {
 #[test]
 fn wrong_wishes_are_refused_precisely() {
     let world = || {
-        let daily = cut(asset("n/daily", &[]), vec![days(), fixed("region", &["eu", "us"])]);
+        let daily = cut(
+            asset("n/daily", &[]),
+            vec![days(), fixed("region", &["eu", "us"])],
+        );
         manifest(vec![source("raw/x"), asset("n/whole", &[]), daily])
     };
     let check = |spec: RunSpec, reason: Reason, field: &str, part: &str| {
@@ -177,34 +236,102 @@ fn wrong_wishes_are_refused_precisely() {
     let day = |text: &str| run(&["n/daily"], Some(keys(&[text])));
     for unknown in ["n/dayly", "+n/dayly", "1+n/dayly+"] {
         let offered = "did you mean `n/daily`?";
-        check(run(&[unknown], None), Reason::AssetNotFound, "spec.selection[0]", offered);
+        check(
+            run(&[unknown], None),
+            Reason::AssetNotFound,
+            "spec.selection[0]",
+            offered,
+        );
     }
-    check(run(&["n/whole", "++"], None), Reason::SelectionInvalid, "spec.selection[1]", "is no selection");
-    check(run(&[], None), Reason::SelectionInvalid, "spec.selection", "is empty");
-    check(run(&["tag:none"], None), Reason::SelectionEmpty, "spec.selection", "means no asset");
-    check(run(&["raw/x"], None), Reason::SelectionEmpty, "spec.selection", "only sources");
-    check(run(&["n/daily"], None), Reason::PartitionInvalid, "spec.partitions", "say which");
+    check(
+        run(&["n/whole", "++"], None),
+        Reason::SelectionInvalid,
+        "spec.selection[1]",
+        "is no selection",
+    );
+    check(
+        run(&[], None),
+        Reason::SelectionInvalid,
+        "spec.selection",
+        "is empty",
+    );
+    check(
+        run(&["tag:none"], None),
+        Reason::SelectionEmpty,
+        "spec.selection",
+        "means no asset",
+    );
+    check(
+        run(&["raw/x"], None),
+        Reason::SelectionEmpty,
+        "spec.selection",
+        "only sources",
+    );
+    check(
+        run(&["n/daily"], None),
+        Reason::PartitionInvalid,
+        "spec.partitions",
+        "say which",
+    );
     check(
         run(&["n/whole"], Some(keys(&["x=i:1"]))),
         Reason::PartitionInvalid,
         "spec.partitions",
         "leave this out",
     );
-    check(day("nonsense"), Reason::PartitionInvalid, "spec.partitions.keys.keys[0]", "not a dimension");
-    check(day("day=d:2026-01-02"), Reason::PartitionInvalid, "spec.partitions.keys", "day, region");
-    check(day("day=d:2025-01-02,region=s:eu"), Reason::PartitionOutOfRange, "spec.partitions.keys", "before");
-    check(day("day=d:2026-02-01,region=s:eu"), Reason::PartitionOutOfRange, "spec.partitions.keys", "after");
+    check(
+        day("nonsense"),
+        Reason::PartitionInvalid,
+        "spec.partitions.keys.keys[0]",
+        "not a dimension",
+    );
+    check(
+        day("day=d:2026-01-02"),
+        Reason::PartitionInvalid,
+        "spec.partitions.keys",
+        "day, region",
+    );
+    check(
+        day("day=d:2025-01-02,region=s:eu"),
+        Reason::PartitionOutOfRange,
+        "spec.partitions.keys",
+        "before",
+    );
+    check(
+        day("day=d:2026-02-01,region=s:eu"),
+        Reason::PartitionOutOfRange,
+        "spec.partitions.keys",
+        "after",
+    );
     check(
         day("day=d:2026-01-02,region=s:mars"),
         Reason::PartitionInvalid,
         "spec.partitions.keys",
         "no value",
     );
-    let config = RunSpec { config_json: "nope".into(), ..run(&["n/whole"], None) };
-    check(config, Reason::InvalidField, "spec.config_json", "is no JSON");
+    let config = RunSpec {
+        config_json: "nope".into(),
+        ..run(&["n/whole"], None)
+    };
+    check(
+        config,
+        Reason::InvalidField,
+        "spec.config_json",
+        "is no JSON",
+    );
     let long = "x".repeat(1 << 20);
-    check(run(&[&long], None), Reason::SelectionInvalid, "spec.selection[0]", "is no selection");
-    check(day(&long), Reason::PartitionInvalid, "spec.partitions.keys.keys[0]", "not a dimension");
+    check(
+        run(&[&long], None),
+        Reason::SelectionInvalid,
+        "spec.selection[0]",
+        "is no selection",
+    );
+    check(
+        day(&long),
+        Reason::PartitionInvalid,
+        "spec.partitions.keys.keys[0]",
+        "not a dimension",
+    );
 }
 
 #[test]
@@ -213,13 +340,29 @@ fn a_run_has_as_many_tasks_as_it_may() {
     let deployed = Deployed::new(world).unwrap();
     let spec = run(
         &["*"],
-        Some(PartitionSelection { partitions: Some(Partitions::All(true)), ..Default::default() }),
+        Some(PartitionSelection {
+            partitions: Some(Partitions::All(true)),
+            ..Default::default()
+        }),
     );
-    let with = |max_tasks| make(&deployed, &Order { max_tasks, ..order(&spec) }, &moment());
+    let with = |max_tasks| {
+        make(
+            &deployed,
+            &Order {
+                max_tasks,
+                ..order(&spec)
+            },
+            &moment(),
+        )
+    };
     assert_eq!(with(31).unwrap().plan.tasks.len(), 31);
     let refused = with(30).unwrap_err();
     assert_eq!(refused.reason, Reason::QuotaExceeded);
-    assert!(refused.message.contains("means 31 tasks, more than the 30"), "{}", refused.message);
+    assert!(
+        refused.message.contains("means 31 tasks, more than the 30"),
+        "{}",
+        refused.message
+    );
 }
 
 #[test]
@@ -231,7 +374,10 @@ fn one_task_may_make_several_assets() {
     world.assets.push(asset("n/reader", &["n/also"]));
     let made = plan(world, &run(&["n/also+"], None)).unwrap();
     assert_eq!(shape(&made), ["n/top", "n/reader <- n/top"]);
-    assert_eq!(made.plan.assets[made.plan.tasks[0].asset as usize].also_makes, ["n/also"]);
+    assert_eq!(
+        made.plan.assets[made.plan.tasks[0].asset as usize].also_makes,
+        ["n/also"]
+    );
     assert_eq!(made.plan.tasks[1].inputs[0].asset_key, "n/also");
 }
 
@@ -246,41 +392,98 @@ fn mapped() -> Manifest {
 #[test]
 fn a_mapped_task_names_what_it_runs_over() {
     let made = plan(mapped(), &run(&["*"], None)).unwrap();
-    let over: Vec<Option<u32>> = made.plan.tasks.iter().map(|task| task.mapped_over).collect();
-    assert_eq!((shape(&made)[1].as_str(), over), ("n/each <- n/list", vec![None, Some(0), None]));
+    let over: Vec<Option<u32>> = made
+        .plan
+        .tasks
+        .iter()
+        .map(|task| task.mapped_over)
+        .collect();
+    assert_eq!(
+        (shape(&made)[1].as_str(), over),
+        ("n/each <- n/list", vec![None, Some(0), None])
+    );
     let (reason, _, message) = refusal(mapped(), &run(&["n/each"], None));
     assert_eq!(reason, Reason::SelectionInvalid);
-    assert!(message.contains("runs over the items of `n/list`"), "{message}");
+    assert!(
+        message.contains("runs over the items of `n/list`"),
+        "{message}"
+    );
 }
 
 fn taken_over(also_made: &[&str]) -> ReusedOutput {
     let also_made = also_made.iter().map(|asset| (*asset).into()).collect();
-    ReusedOutput { task_key: "n/top:materialize".into(), materialization_id: DEPLOYMENT.into(), also_made }
+    ReusedOutput {
+        task_key: "n/top:materialize".into(),
+        materialization_id: DEPLOYMENT.into(),
+        also_made,
+    }
 }
 
 #[test]
 fn a_retry_runs_what_is_left_and_takes_the_rest_over() {
     let (deployed, spec) = (Deployed::new(diamond()).unwrap(), run(&["*"], None));
     let reused = [taken_over(&[])];
-    let only = ["n/end:materialize".to_owned(), "n/left:materialize".to_owned()];
-    let retry = Order { reused: &reused, only: &only, ..order(&spec) };
+    let only = [
+        "n/end:materialize".to_owned(),
+        "n/left:materialize".to_owned(),
+    ];
+    let retry = Order {
+        reused: &reused,
+        only: &only,
+        ..order(&spec)
+    };
     let made = make(&deployed, &retry, &moment()).unwrap();
     assert_eq!(shape(&made), ["n/left", "n/end <- n/left"]);
     assert_eq!(made.plan.reused, reused);
     let unknown = ["n/none:materialize".to_owned()];
-    let refused = make(&deployed, &Order { only: &unknown, ..order(&spec) }, &moment()).unwrap_err();
-    assert_eq!((refused.reason, refused.field()), (Reason::InvalidField, "only_task_keys[0]"));
-    let taking =
-        |reused: &[ReusedOutput]| make(&deployed, &Order { reused, only: &only, ..order(&spec) }, &moment());
+    let refused = make(
+        &deployed,
+        &Order {
+            only: &unknown,
+            ..order(&spec)
+        },
+        &moment(),
+    )
+    .unwrap_err();
+    assert_eq!(
+        (refused.reason, refused.field()),
+        (Reason::InvalidField, "only_task_keys[0]")
+    );
+    let taking = |reused: &[ReusedOutput]| {
+        make(
+            &deployed,
+            &Order {
+                reused,
+                only: &only,
+                ..order(&spec)
+            },
+            &moment(),
+        )
+    };
     assert!(taking(&[taken_over(&[]), taken_over(&[])]).is_err());
     let both = taking(&[taken_over(&["n/also"])]).unwrap();
-    assert_eq!((both.plan.reused[0].also_made.len(), both.id == made.id), (1, false), "it is another plan");
+    assert_eq!(
+        (both.plan.reused[0].also_made.len(), both.id == made.id),
+        (1, false),
+        "it is another plan"
+    );
     let refused = taking(&[taken_over(&["n/also", "Not An Asset"])]).unwrap_err();
-    assert_eq!((refused.reason, refused.field()), (Reason::InvalidField, "reused[0].also_made[1]"));
+    assert_eq!(
+        (refused.reason, refused.field()),
+        (Reason::InvalidField, "reused[0].also_made[1]")
+    );
     // Items are not kept, so what yields them runs again.
     let deployed = Deployed::new(mapped()).unwrap();
     let only = ["n/each:materialize".to_owned()];
-    let made = make(&deployed, &Order { only: &only, ..order(&spec) }, &moment()).unwrap();
+    let made = make(
+        &deployed,
+        &Order {
+            only: &only,
+            ..order(&spec)
+        },
+        &moment(),
+    )
+    .unwrap();
     assert_eq!(shape(&made), ["n/list", "n/each <- n/list"]);
 }
 
@@ -292,7 +495,10 @@ fn checks_run_over_what_is_there() {
         spec: Some(check_definition::Spec::RowCount(Default::default())),
         ..Default::default()
     });
-    let spec = RunSpec { operation: v1::Operation::Check.into(), ..run(&["*"], None) };
+    let spec = RunSpec {
+        operation: v1::Operation::Check.into(),
+        ..run(&["*"], None)
+    };
     let made = plan(world, &spec).unwrap();
     assert_eq!(made.plan.tasks.len(), 1);
     assert_eq!(made.plan.tasks[0].task_key, "n/left:check");
@@ -302,13 +508,25 @@ fn checks_run_over_what_is_there() {
 #[test]
 fn large_graphs_are_planned_whole() {
     let asset = |n: usize| {
-        let upstream: Vec<String> =
-            (1..=5).filter_map(|back| n.checked_sub(back * 7)).map(|n| format!("n/a{n}")).collect();
-        asset(&format!("n/a{n}"), &upstream.iter().map(String::as_str).collect::<Vec<_>>())
+        let upstream: Vec<String> = (1..=5)
+            .filter_map(|back| n.checked_sub(back * 7))
+            .map(|n| format!("n/a{n}"))
+            .collect();
+        asset(
+            &format!("n/a{n}"),
+            &upstream.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     };
-    let made = plan(manifest((0..10_000).map(asset).collect()), &run(&["*"], None)).unwrap();
+    let made = plan(
+        manifest((0..10_000).map(asset).collect()),
+        &run(&["*"], None),
+    )
+    .unwrap();
     let edges: usize = made.plan.tasks.iter().map(|task| task.upstream.len()).sum();
-    assert_eq!((made.plan.tasks.len(), edges), (10_000, 5 * 10_000 - 7 * (1 + 2 + 3 + 4 + 5)));
+    assert_eq!(
+        (made.plan.tasks.len(), edges),
+        (10_000, 5 * 10_000 - 7 * (1 + 2 + 3 + 4 + 5))
+    );
 }
 
 /// Dear enough to try fewer than others do, unless somebody says how many.
@@ -359,20 +577,43 @@ proptest! {
 /// Statuses from `(asset, partition, time of its version, newest attempt failed)`.
 fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
     let status = |(asset, partition, at, failed): &(&str, &str, i64, bool)| {
-        let made = (*at > 0).then(|| Version { recorded_at: *at, readable_at: *at, code: String::new() });
-        (((*asset).to_owned(), (*partition).to_owned()), Status { made, failed: *failed })
+        let made = (*at > 0).then(|| Version {
+            recorded_at: *at,
+            readable_at: *at,
+            code: String::new(),
+        });
+        (
+            ((*asset).to_owned(), (*partition).to_owned()),
+            Status {
+                made,
+                failed: *failed,
+            },
+        )
     };
     known.iter().map(status).collect()
 }
 
 /// The tasks that are up to date, and all others, by name.
-fn current(manifest: Manifest, selection: &[&str], known: &[(&str, &str, i64, bool)]) -> (String, String) {
+fn current(
+    manifest: Manifest,
+    selection: &[&str],
+    known: &[(&str, &str, i64, bool)],
+) -> (String, String) {
     let deployed = Deployed::new(manifest).unwrap();
-    let spec = RunSpec { skip_up_to_date: true, ..run(selection, None) };
+    let spec = RunSpec {
+        skip_up_to_date: true,
+        ..run(selection, None)
+    };
     let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-    let made = drafted.finish(&deployed, &order(&spec), &statuses(known)).unwrap();
+    let made = drafted
+        .finish(&deployed, &order(&spec), &statuses(known))
+        .unwrap();
     let names = |up_to_date: bool| {
-        let tasks = made.plan.tasks.iter().filter(|task| task.up_to_date == up_to_date);
+        let tasks = made
+            .plan
+            .tasks
+            .iter()
+            .filter(|task| task.up_to_date == up_to_date);
         let name = |task: &v1::PlannedTask| task.task_key.replace(":materialize", "");
         tasks.map(name).collect::<Vec<_>>().join(" ")
     };
@@ -382,45 +623,85 @@ fn current(manifest: Manifest, selection: &[&str], known: &[(&str, &str, i64, bo
 #[test]
 fn what_is_current_and_depends_on_nothing_that_runs_is_up_to_date() {
     let check = |known: &[(&str, &str, i64, bool)], fresh: &str, runs: &str| {
-        assert_eq!(current(diamond(), &["*"], known), (fresh.to_owned(), runs.to_owned()), "{known:?}");
+        assert_eq!(
+            current(diamond(), &["*"], known),
+            (fresh.to_owned(), runs.to_owned()),
+            "{known:?}"
+        );
     };
-    let all = [("n/top", "", 1, false), ("n/left", "", 2, false), ("n/right", "", 2, false)];
+    let all = [
+        ("n/top", "", 1, false),
+        ("n/left", "", 2, false),
+        ("n/right", "", 2, false),
+    ];
     check(&all, "n/top n/left n/right", "n/end");
-    check(&[&all[..], &[("n/end", "", 3, false)]].concat(), "n/top n/left n/right n/end", "");
+    check(
+        &[&all[..], &[("n/end", "", 3, false)]].concat(),
+        "n/top n/left n/right n/end",
+        "",
+    );
     // Newer than what was made from it, though not itself selected to run: left is stale, hence end runs too.
     check(
-        &[&all[..2], &[("n/right", "", 9, false), ("n/end", "", 3, false)]].concat(),
+        &[
+            &all[..2],
+            &[("n/right", "", 9, false), ("n/end", "", 3, false)],
+        ]
+        .concat(),
         "n/top n/left n/right",
         "n/end",
     );
     check(
-        &[&all[..2], &[("n/right", "", 2, true), ("n/end", "", 3, false)]].concat(),
+        &[
+            &all[..2],
+            &[("n/right", "", 2, true), ("n/end", "", 3, false)],
+        ]
+        .concat(),
         "n/top n/left",
         "n/right n/end",
     );
     check(&[], "", "n/top n/left n/right n/end");
     // What a source has got is newer than all of it.
-    check(&[&all[..], &[("raw/x", "", 7, false)]].concat(), "", "n/top n/left n/right n/end");
-    let without_upstream =
-        current(diamond(), &["n/end"], &[("n/end", "", 3, false), ("n/left", "", 4, false)]);
+    check(
+        &[&all[..], &[("raw/x", "", 7, false)]].concat(),
+        "",
+        "n/top n/left n/right n/end",
+    );
+    let without_upstream = current(
+        diamond(),
+        &["n/end"],
+        &[("n/end", "", 3, false), ("n/left", "", 4, false)],
+    );
     assert_eq!(without_upstream, (String::new(), "n/end".to_owned()));
 }
 
 #[test]
 fn a_task_whose_items_are_needed_is_never_up_to_date() {
-    let list = servo_proto::v1::AssetDefinition { yields_items: true, ..asset("n/list", &[]) };
+    let list = servo_proto::v1::AssetDefinition {
+        yields_items: true,
+        ..asset("n/list", &[])
+    };
     let mut each = asset("n/each", &["n/list"]);
     each.dependencies[0].mapped = true;
     let world = manifest(vec![list, each, asset("n/other", &[])]);
-    let known = [("n/list", "", 1, false), ("n/each", "", 2, false), ("n/other", "", 1, false)];
-    assert_eq!(current(world, &["*"], &known), ("n/other".to_owned(), "n/list n/each".to_owned()));
+    let known = [
+        ("n/list", "", 1, false),
+        ("n/each", "", 2, false),
+        ("n/other", "", 1, false),
+    ];
+    assert_eq!(
+        current(world, &["*"], &known),
+        ("n/other".to_owned(), "n/list n/each".to_owned())
+    );
 }
 
 #[test]
 fn partitions_are_chosen_by_their_condition() {
     let deployed = Deployed::new(manifest(vec![
         cut(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
-        cut(asset("n/b", &["n/a"]), vec![fixed("p", &["1", "2", "3", "4"])]),
+        cut(
+            asset("n/b", &["n/a"]),
+            vec![fixed("p", &["1", "2", "3", "4"])],
+        ),
     ]))
     .unwrap();
     // 1 is current, 2 stale, 3 failed with older data, 4 was never made.
@@ -432,49 +713,98 @@ fn partitions_are_chosen_by_their_condition() {
         ("n/b", "p=s:3", 2, true),
     ]);
     let chosen = |condition: PartitionCondition| {
-        let all = PartitionSelection { partitions: Some(Partitions::All(true)), only: condition.into() };
+        let all = PartitionSelection {
+            partitions: Some(Partitions::All(true)),
+            only: condition.into(),
+        };
         let spec = run(&["n/b"], Some(all));
         let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-        let made = drafted.finish(&deployed, &order(&spec), &known).map_err(|refusal| refusal.reason);
-        made.map(|made| made.plan.tasks.iter().map(|task| task.partition_key.replace("p=s:", "")).collect())
+        let made = drafted
+            .finish(&deployed, &order(&spec), &known)
+            .map_err(|refusal| refusal.reason);
+        made.map(|made| {
+            made.plan
+                .tasks
+                .iter()
+                .map(|task| task.partition_key.replace("p=s:", ""))
+                .collect()
+        })
     };
     assert_eq!(chosen(PartitionCondition::Missing), Ok("4".to_owned()));
     assert_eq!(chosen(PartitionCondition::Failed), Ok("3".to_owned()));
     assert_eq!(chosen(PartitionCondition::Stale), Ok("2".to_owned()));
-    assert_eq!(chosen(PartitionCondition::NotUpToDate), Ok("234".to_owned()));
-    assert_eq!(chosen(PartitionCondition::Unspecified), Ok("1234".to_owned()));
-    let only_current = PartitionSelection { only: PartitionCondition::Stale.into(), ..keys(&["p=s:1"]) };
+    assert_eq!(
+        chosen(PartitionCondition::NotUpToDate),
+        Ok("234".to_owned())
+    );
+    assert_eq!(
+        chosen(PartitionCondition::Unspecified),
+        Ok("1234".to_owned())
+    );
+    let only_current = PartitionSelection {
+        only: PartitionCondition::Stale.into(),
+        ..keys(&["p=s:1"])
+    };
     let spec = run(&["n/b"], Some(only_current));
     let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-    let refused = drafted.finish(&deployed, &order(&spec), &known).unwrap_err();
+    let refused = drafted
+        .finish(&deployed, &order(&spec), &known)
+        .unwrap_err();
     assert_eq!(refused.reason, Reason::SelectionEmpty);
 }
 
 #[test]
 fn a_condition_needs_partitions_and_a_name() {
     let world = || manifest(vec![cut(asset("n/a", &[]), vec![fixed("p", &["1"])])]);
-    let nothing_named = PartitionSelection { partitions: None, only: PartitionCondition::Stale.into() };
+    let nothing_named = PartitionSelection {
+        partitions: None,
+        only: PartitionCondition::Stale.into(),
+    };
     let (reason, field, _) = refusal(world(), &run(&["n/a"], Some(nothing_named)));
-    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.only"));
-    let unknown = PartitionSelection { only: 99, ..keys(&["p=s:1"]) };
+    assert_eq!(
+        (reason, field.as_str()),
+        (Reason::PartitionInvalid, "spec.partitions.only")
+    );
+    let unknown = PartitionSelection {
+        only: 99,
+        ..keys(&["p=s:1"])
+    };
     let (reason, field, _) = refusal(world(), &run(&["n/a"], Some(unknown)));
-    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.only"));
+    assert_eq!(
+        (reason, field.as_str()),
+        (Reason::PartitionInvalid, "spec.partitions.only")
+    );
 }
 
 #[test]
 fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
     let many: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let wide = cut(asset("n/wide", &[]), vec![fixed("a", &many), fixed("b", &many)]);
+    let wide = cut(
+        asset("n/wide", &[]),
+        vec![fixed("a", &many), fixed("b", &many)],
+    );
     let reader = manifest(vec![wide, asset("n/reader", &["n/wide"])]);
     let (reason, field, message) = refusal(reader, &run(&["n/reader"], None));
-    assert_eq!((reason, field.as_str()), (Reason::QuotaExceeded, "spec.partitions"));
+    assert_eq!(
+        (reason, field.as_str()),
+        (Reason::QuotaExceeded, "spec.partitions")
+    );
     assert!(message.contains("100000000 partitions"), "{message}");
     let daily = |n: usize| {
-        cut(asset(&format!("n/d{n}"), &[]), vec![time("day", TimeGrain::Day, "", "2000-01-01", "")])
+        cut(
+            asset(&format!("n/d{n}"), &[]),
+            vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
+        )
     };
-    let all = PartitionSelection { partitions: Some(Partitions::All(true)), ..Default::default() };
-    let (reason, ..) = refusal(manifest((0..1_000).map(daily).collect()), &run(&["*"], Some(all)));
+    let all = PartitionSelection {
+        partitions: Some(Partitions::All(true)),
+        ..Default::default()
+    };
+    let (reason, ..) = refusal(
+        manifest((0..1_000).map(daily).collect()),
+        &run(&["*"], Some(all)),
+    );
     assert_eq!(reason, Reason::QuotaExceeded);
 }
 
@@ -487,9 +817,17 @@ fn a_slice_has_values_or_ends() {
         start: "2026-01-02".to_owned(),
         ..Default::default()
     };
-    let slices = Partitions::Slices(PartitionSlices { slices: vec![slice] });
-    let both = PartitionSelection { partitions: Some(slices), ..Default::default() };
+    let slices = Partitions::Slices(PartitionSlices {
+        slices: vec![slice],
+    });
+    let both = PartitionSelection {
+        partitions: Some(slices),
+        ..Default::default()
+    };
     let world = manifest(vec![cut(asset("n/a", &[]), vec![days()])]);
     let (reason, field, _) = refusal(world, &run(&["n/a"], Some(both)));
-    assert_eq!((reason, field.as_str()), (Reason::PartitionInvalid, "spec.partitions.slices.slices[0]"));
+    assert_eq!(
+        (reason, field.as_str()),
+        (Reason::PartitionInvalid, "spec.partitions.slices.slices[0]")
+    );
 }

@@ -6,7 +6,9 @@ use servo_model::json::Json;
 use servo_model::plan::{Plan, PlanError, PlanHeader, PlanTask};
 use servo_model::{AssetKey, AttemptId, Digest, Operation, TaskKey};
 use servo_proto::v1;
-use servo_proto::v1::{ErrorReason as Reason, PlannedAsset, PlannedInput, PlannedTask, ReusedOutput};
+use servo_proto::v1::{
+    ErrorReason as Reason, PlannedAsset, PlannedInput, PlannedTask, ReusedOutput,
+};
 
 use super::draft::Draft;
 use super::{Made, Order, parse_key};
@@ -14,7 +16,11 @@ use crate::core::deployed::Deployed;
 use crate::core::refusal::Refusal;
 use crate::core::settings;
 
-pub(super) fn plan(deployed: &Deployed, order: &Order<'_>, drafts: Vec<Draft>) -> Result<Made, Refusal> {
+pub(super) fn plan(
+    deployed: &Deployed,
+    order: &Order<'_>,
+    drafts: Vec<Draft>,
+) -> Result<Made, Refusal> {
     let assets: BTreeSet<u32> = drafts.iter().map(|draft| draft.asset).collect();
     let reused = reused(order.reused)?;
     let header = header(deployed, order, &assets, &reused)?;
@@ -26,13 +32,19 @@ pub(super) fn plan(deployed: &Deployed, order: &Order<'_>, drafts: Vec<Draft>) -
         workspace: order.workspace.to_owned(),
         deployment_id: order.deployment_id.to_owned(),
         manifest_digest: deployed.digest.to_string(),
-        assets: assets.iter().filter_map(|asset| planned_asset(deployed, order, *asset)).collect(),
+        assets: assets
+            .iter()
+            .filter_map(|asset| planned_asset(deployed, order, *asset))
+            .collect(),
         tasks: written_tasks(&plan, drafts, &assets),
         reused,
         config_json: order.spec.config_json.clone(),
         artifact: deployed.manifest.artifact.clone(),
     };
-    Ok(Made { id: plan.id(), plan: message })
+    Ok(Made {
+        id: plan.id(),
+        plan: message,
+    })
 }
 
 fn header(
@@ -46,18 +58,33 @@ fn header(
     };
     let digests = assets.iter().filter_map(|asset| {
         let (_, digest) = deployed.planned[*asset as usize].as_ref()?;
-        Some((deployed.name(*asset).to_owned(), Json::Text(digest.to_string())))
+        Some((
+            deployed.name(*asset).to_owned(),
+            Json::Text(digest.to_string()),
+        ))
     });
     let reused = reused.iter().map(reused_json);
     let settings = BTreeMap::from([
         ("assets".to_owned(), Json::Object(digests.collect())),
-        ("config_sha256".to_owned(), Json::Text(Digest::of(&order.spec.config_json).to_string())),
-        ("deployment_id".to_owned(), Json::Text(order.deployment_id.to_owned())),
+        (
+            "config_sha256".to_owned(),
+            Json::Text(Digest::of(&order.spec.config_json).to_string()),
+        ),
+        (
+            "deployment_id".to_owned(),
+            Json::Text(order.deployment_id.to_owned()),
+        ),
         ("reused".to_owned(), Json::Array(reused.collect())),
     ]);
     Ok(PlanHeader {
-        tenant: order.tenant.parse().map_err(|error| invalid("tenant", error))?,
-        workspace: order.workspace.parse().map_err(|error| invalid("workspace", error))?,
+        tenant: order
+            .tenant
+            .parse()
+            .map_err(|error| invalid("tenant", error))?,
+        workspace: order
+            .workspace
+            .parse()
+            .map_err(|error| invalid("workspace", error))?,
         deployment: deployed.digest,
         settings,
     })
@@ -90,8 +117,13 @@ fn tasks(deployed: &Deployed, order: &Order<'_>, drafts: &[Draft]) -> Vec<PlanTa
 
 fn task_settings(draft: &Draft) -> BTreeMap<String, Json> {
     let inputs = Json::Array(draft.inputs.iter().map(input_json).collect());
-    let up_to_date = draft.up_to_date.then(|| ("up_to_date".to_owned(), Json::Bool(true)));
-    [("inputs".to_owned(), inputs)].into_iter().chain(up_to_date).collect()
+    let up_to_date = draft
+        .up_to_date
+        .then(|| ("up_to_date".to_owned(), Json::Bool(true)));
+    [("inputs".to_owned(), inputs)]
+        .into_iter()
+        .chain(up_to_date)
+        .collect()
 }
 
 fn input_json(input: &PlannedInput) -> Json {
@@ -100,26 +132,38 @@ fn input_json(input: &PlannedInput) -> Json {
         ("asset".to_owned(), text(&input.asset_key)),
         ("optional".to_owned(), Json::Bool(input.optional)),
         ("parameter".to_owned(), text(&input.parameter)),
-        ("partitions".to_owned(), Json::Array(input.partition_keys.iter().map(text).collect())),
+        (
+            "partitions".to_owned(),
+            Json::Array(input.partition_keys.iter().map(text).collect()),
+        ),
     ]))
 }
 
 fn planned_asset(deployed: &Deployed, order: &Order<'_>, asset: u32) -> Option<PlannedAsset> {
     let (planned, _) = deployed.planned[asset as usize].as_ref()?;
     let priority = planned.priority.saturating_add(order.spec.priority);
-    Some(PlannedAsset { priority, ..planned.clone() })
+    Some(PlannedAsset {
+        priority,
+        ..planned.clone()
+    })
 }
 
 fn written_tasks(plan: &Plan, drafts: Vec<Draft>, assets: &BTreeSet<u32>) -> Vec<PlannedTask> {
     let numbers: HashMap<u32, u32> = assets.iter().copied().zip(0..).collect();
-    let mut drafts: HashMap<TaskKey, Draft> =
-        drafts.into_iter().map(|draft| (draft.key.clone(), draft)).collect();
+    let mut drafts: HashMap<TaskKey, Draft> = drafts
+        .into_iter()
+        .map(|draft| (draft.key.clone(), draft))
+        .collect();
     let write = |task: &PlanTask<u32>| {
         let draft = drafts.remove(&task.key)?;
         Some(PlannedTask {
             task_key: task.key.as_str().to_owned(),
             asset: numbers[&draft.asset],
-            partition_key: task.key.partition().map(ToString::to_string).unwrap_or_default(),
+            partition_key: task
+                .key
+                .partition()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             operation: operation(task.key.operation()).into(),
             upstream: task.upstream.clone(),
             inputs: draft.inputs,
@@ -147,12 +191,20 @@ fn reused(given: &[ReusedOutput]) -> Result<Vec<ReusedOutput>, Refusal> {
         let key = parse_key(FIELD, index, &output.task_key)?;
         if let Err(error) = output.materialization_id.parse::<AttemptId>() {
             let field = format!("{FIELD}[{index}].materialization_id");
-            return Err(Refusal::of_field(Reason::InvalidField, field, error.to_string()));
+            return Err(Refusal::of_field(
+                Reason::InvalidField,
+                field,
+                error.to_string(),
+            ));
         }
         for (place, also) in output.also_made.iter().enumerate() {
             if let Err(error) = AssetKey::parse_canonical(also) {
                 let field = format!("{FIELD}[{index}].also_made[{place}]");
-                return Err(Refusal::of_field(Reason::InvalidField, field, error.to_string()));
+                return Err(Refusal::of_field(
+                    Reason::InvalidField,
+                    field,
+                    error.to_string(),
+                ));
             }
         }
         if outputs.insert(key.clone(), output.clone()).is_some() {
@@ -170,7 +222,9 @@ fn reused(given: &[ReusedOutput]) -> Result<Vec<ReusedOutput>, Refusal> {
 fn refused(error: PlanError) -> Refusal {
     let reason = match &error {
         PlanError::TooManyTasks(_) | PlanError::TooManyEdges(_) => Reason::QuotaExceeded,
-        PlanError::MapOver { .. } | PlanError::Graph(_) | PlanError::Settings(_) => Reason::Internal,
+        PlanError::MapOver { .. } | PlanError::Graph(_) | PlanError::Settings(_) => {
+            Reason::Internal
+        }
     };
     Refusal::new(reason, error.to_string())
 }

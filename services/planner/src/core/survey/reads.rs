@@ -60,16 +60,26 @@ impl Reads {
     pub(super) fn newest(&mut self, place: u64) -> Option<i64> {
         let digits = digits(place, &self.lengths);
         let lists: Vec<&[u64]> = self.axes.iter().map(|axis| read(axis, &digits)).collect();
-        let count = lists.iter().map(|list| list.len() as u64).fold(1, u64::saturating_mul);
+        let count = lists
+            .iter()
+            .map(|list| list.len() as u64)
+            .fold(1, u64::saturating_mul);
         if count <= 1 {
             return walk(&lists, &self.upstream_lengths, 0, &self.readable);
         }
-        let deciding: Vec<u64> = self.axes.iter().map(|axis| decided_by(axis, &digits)).collect();
+        let deciding: Vec<u64> = self
+            .axes
+            .iter()
+            .map(|axis| decided_by(axis, &digits))
+            .collect();
         let (readable, lengths) = (&self.readable, &self.upstream_lengths);
-        *self.found.entry(deciding).or_insert_with(|| match count <= readable.len() as u64 {
-            true => walk(&lists, lengths, 0, readable),
-            false => among(&lists, lengths, readable),
-        })
+        *self
+            .found
+            .entry(deciding)
+            .or_insert_with(|| match count <= readable.len() as u64 {
+                true => walk(&lists, lengths, 0, readable),
+                false => among(&lists, lengths, readable),
+            })
     }
 }
 
@@ -98,11 +108,17 @@ fn digits(mut place: u64, lengths: &[u64]) -> Vec<u64> {
 }
 
 /// Every combination, looked up.
-fn walk(lists: &[&[u64]], lengths: &[u64], place: u64, readable: &HashMap<u64, i64>) -> Option<i64> {
+fn walk(
+    lists: &[&[u64]],
+    lengths: &[u64],
+    place: u64,
+    readable: &HashMap<u64, i64>,
+) -> Option<i64> {
     match (lists.split_first(), lengths.split_first()) {
-        (Some((list, lists)), Some((length, lengths))) => {
-            list.iter().filter_map(|at| walk(lists, lengths, place * length + at, readable)).max()
-        }
+        (Some((list, lists)), Some((length, lengths))) => list
+            .iter()
+            .filter_map(|at| walk(lists, lengths, place * length + at, readable))
+            .max(),
         _ => readable.get(&place).copied(),
     }
 }
@@ -111,9 +127,16 @@ fn walk(lists: &[&[u64]], lengths: &[u64], place: u64, readable: &HashMap<u64, i
 fn among(lists: &[&[u64]], lengths: &[u64], readable: &HashMap<u64, i64>) -> Option<i64> {
     let is_read = |place: u64| {
         let digits = digits(place, lengths);
-        digits.iter().zip(lists).all(|(digit, list)| list.binary_search(digit).is_ok())
+        digits
+            .iter()
+            .zip(lists)
+            .all(|(digit, list)| list.binary_search(digit).is_ok())
     };
-    readable.iter().filter(|(place, _)| is_read(**place)).map(|(_, at)| *at).max()
+    readable
+        .iter()
+        .filter(|(place, _)| is_read(**place))
+        .map(|(_, at)| *at)
+        .max()
 }
 
 #[cfg(test)]
@@ -123,10 +146,19 @@ mod tests {
 
     /// `n/down` by region reads `n/up` by day and region.
     fn by_region() -> Reads {
-        let down = cut(asset("n/down", &["n/up"]), vec![fixed("region", &["eu", "us"])]);
-        let up = cut(asset("n/up", &[]), vec![days(), fixed("region", &["eu", "us"])]);
+        let down = cut(
+            asset("n/down", &["n/up"]),
+            vec![fixed("region", &["eu", "us"])],
+        );
+        let up = cut(
+            asset("n/up", &[]),
+            vec![days(), fixed("region", &["eu", "us"])],
+        );
         let deployed = Deployed::new(manifest(vec![down, up])).unwrap();
-        let moment = Moment { now: "2027-01-01T00:00:00Z".parse().unwrap(), ..Default::default() };
+        let moment = Moment {
+            now: "2027-01-01T00:00:00Z".parse().unwrap(),
+            ..Default::default()
+        };
         let link = deployed.task_links(0).next().unwrap().clone();
         Reads::of(&deployed, 0, &link, &moment).unwrap()
     }
@@ -144,13 +176,19 @@ mod tests {
     fn both_ways_of_looking_agree() {
         let mut reads = by_region();
         for day in 1..=31 {
-            reads.note(&format!("day=d:2026-01-{day:02},region=s:eu"), (day * 7) % 31);
+            reads.note(
+                &format!("day=d:2026-01-{day:02},region=s:eu"),
+                (day * 7) % 31,
+            );
             reads.note(&format!("day=d:2026-01-{day:02},region=s:us"), 40);
         }
         let lists: Vec<&[u64]> = vec![&[1, 2, 30], &[0]];
         let walked = walk(&lists, &reads.upstream_lengths, 0, &reads.readable);
         // Days 2, 3 and 31, times 7, modulo 31.
         assert_eq!(walked, Some(21));
-        assert_eq!(among(&lists, &reads.upstream_lengths, &reads.readable), walked);
+        assert_eq!(
+            among(&lists, &reads.upstream_lengths, &reads.readable),
+            walked
+        );
     }
 }

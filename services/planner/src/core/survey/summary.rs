@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use servo_proto::v1::{PartitionState, PartitionStateCount, PartitionStretch, SummarizePartitionsResponse};
+use servo_proto::v1::{
+    PartitionState, PartitionStateCount, PartitionStretch, SummarizePartitionsResponse,
+};
 
 use super::Order;
 
@@ -23,7 +25,9 @@ pub(crate) fn summary(
 ) -> SummarizePartitionsResponse {
     let stretches = stretches(order.len(), known, live);
     let mut counts = BTreeMap::new();
-    stretches.iter().for_each(|stretch| add(&mut counts, &stretch.counts));
+    stretches
+        .iter()
+        .for_each(|stretch| add(&mut counts, &stretch.counts));
     let show = |stretch: Stretch| PartitionStretch {
         first_key: order.key(stretch.first),
         last_key: order.key(stretch.last),
@@ -32,12 +36,17 @@ pub(crate) fn summary(
     SummarizePartitionsResponse {
         total: order.len(),
         counts: shown(&counts),
-        stretches: merged(stretches, stretches_max).into_iter().map(show).collect(),
+        stretches: merged(stretches, stretches_max)
+            .into_iter()
+            .map(show)
+            .collect(),
     }
 }
 
 fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec<Stretch> {
-    let under_way = live.iter().map(|place| (*place, PartitionState::InProgress));
+    let under_way = live
+        .iter()
+        .map(|place| (*place, PartitionState::InProgress));
     // A stable sort: whatever else is known of a partition, that an attempt is under way comes first.
     let mut states: Vec<(u64, PartitionState)> = under_way.chain(known).collect();
     states.sort_by_key(|(place, _)| *place);
@@ -61,12 +70,19 @@ fn fill(stretches: &mut Vec<Stretch>, from: u64, until: u64) {
 
 fn push(stretches: &mut Vec<Stretch>, first: u64, last: u64, state: PartitionState) {
     let count = last - first + 1;
-    match stretches.last_mut().filter(|before| before.counts.contains_key(&state)) {
+    match stretches
+        .last_mut()
+        .filter(|before| before.counts.contains_key(&state))
+    {
         Some(before) => {
             before.last = last;
             *before.counts.entry(state).or_default() += count;
         }
-        None => stretches.push(Stretch { first, last, counts: BTreeMap::from([(state, count)]) }),
+        None => stretches.push(Stretch {
+            first,
+            last,
+            counts: BTreeMap::from([(state, count)]),
+        }),
     }
 }
 
@@ -75,20 +91,29 @@ fn merged(stretches: Vec<Stretch>, max: usize) -> Vec<Stretch> {
     let together = stretches.len().div_ceil(max.max(1)).max(1);
     let merge = |some: &[Stretch]| {
         let mut counts = BTreeMap::new();
-        some.iter().for_each(|stretch| add(&mut counts, &stretch.counts));
-        Some(Stretch { first: some.first()?.first, last: some.last()?.last, counts })
+        some.iter()
+            .for_each(|stretch| add(&mut counts, &stretch.counts));
+        Some(Stretch {
+            first: some.first()?.first,
+            last: some.last()?.last,
+            counts,
+        })
     };
     stretches.chunks(together).filter_map(merge).collect()
 }
 
 fn add(counts: &mut BTreeMap<PartitionState, u64>, more: &BTreeMap<PartitionState, u64>) {
-    more.iter().for_each(|(state, count)| *counts.entry(*state).or_default() += count);
+    more.iter()
+        .for_each(|(state, count)| *counts.entry(*state).or_default() += count);
 }
 
 fn shown(counts: &BTreeMap<PartitionState, u64>) -> Vec<PartitionStateCount> {
     counts
         .iter()
-        .map(|(state, count)| PartitionStateCount { state: (*state).into(), count: *count })
+        .map(|(state, count)| PartitionStateCount {
+            state: (*state).into(),
+            count: *count,
+        })
         .collect()
 }
 
@@ -121,7 +146,12 @@ mod tests {
     fn neighbours_of_one_state_stand_together_and_gaps_are_missing() {
         check(0, &[], &[], &[]);
         check(3, &[], &[], &[(0, 2, Missing)]);
-        check(3, &[(0, UpToDate), (1, UpToDate), (2, UpToDate)], &[], &[(0, 2, UpToDate)]);
+        check(
+            3,
+            &[(0, UpToDate), (1, UpToDate), (2, UpToDate)],
+            &[],
+            &[(0, 2, UpToDate)],
+        );
         let known = [(1, UpToDate), (2, Stale), (5, Stale)];
         let expected = [
             (0, 0, Missing),
@@ -137,17 +167,29 @@ mod tests {
     #[test]
     fn what_is_under_way_is_told_before_the_rest() {
         let known = [(0, UpToDate), (1, Stale)];
-        check(4, &known, &[1, 2], &[(0, 0, UpToDate), (1, 2, InProgress), (3, 3, Missing)]);
+        check(
+            4,
+            &known,
+            &[1, 2],
+            &[(0, 0, UpToDate), (1, 2, InProgress), (3, 3, Missing)],
+        );
     }
 
     #[test]
     fn too_many_stretches_are_merged_without_losing_a_partition() {
-        let known: Vec<(u64, PartitionState)> = (0..10).map(|place| (place * 2, UpToDate)).collect();
+        let known: Vec<(u64, PartitionState)> =
+            (0..10).map(|place| (place * 2, UpToDate)).collect();
         let all = stretches(20, known, &[]);
         assert_eq!(all.len(), 20);
         let merged = merged(all, 3);
-        let ends: Vec<(u64, u64)> = merged.iter().map(|stretch| (stretch.first, stretch.last)).collect();
+        let ends: Vec<(u64, u64)> = merged
+            .iter()
+            .map(|stretch| (stretch.first, stretch.last))
+            .collect();
         assert_eq!(ends, [(0, 6), (7, 13), (14, 19)]);
-        assert_eq!(merged[0].counts, BTreeMap::from([(UpToDate, 4), (Missing, 3)]));
+        assert_eq!(
+            merged[0].counts,
+            BTreeMap::from([(UpToDate, 4), (Missing, 3)])
+        );
     }
 }

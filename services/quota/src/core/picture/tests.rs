@@ -3,23 +3,43 @@ use servo_proto::v1::{Budget, Pool, QuotaLimits};
 use super::*;
 
 fn tenant(name: &str, tasks: u32) -> TenantLimits {
-    let limits = QuotaLimits { max_concurrent_tasks: Some(tasks), ..Default::default() };
-    TenantLimits { tenant: name.into(), limits: Some(limits), ..Default::default() }
+    let limits = QuotaLimits {
+        max_concurrent_tasks: Some(tasks),
+        ..Default::default()
+    };
+    TenantLimits {
+        tenant: name.into(),
+        limits: Some(limits),
+        ..Default::default()
+    }
 }
 
 /// As if every shard were at the same position.
 fn at(position: i64) -> Heads {
-    Heads(vec![position; usize::try_from(Stream::Quota.shards()).unwrap()])
+    Heads(vec![
+        position;
+        usize::try_from(Stream::Quota.shards()).unwrap()
+    ])
 }
 
 fn told(messages: &[WatchLimitsResponse]) -> Vec<(&str, u32)> {
     let tenants = messages.iter().flat_map(|message| &message.tenants);
-    tenants.map(|t| (t.tenant.as_str(), t.limits.unwrap().max_concurrent_tasks.unwrap())).collect()
+    tenants
+        .map(|t| {
+            (
+                t.tenant.as_str(),
+                t.limits.unwrap().max_concurrent_tasks.unwrap(),
+            )
+        })
+        .collect()
 }
 
 fn picture() -> Picture {
     let mut picture = Picture::default();
-    picture.take(at(1), vec![tenant(PLATFORM, 9), tenant("a", 1), tenant("b", 2)]);
+    picture.take(
+        at(1),
+        vec![tenant(PLATFORM, 9), tenant("a", 1), tenant("b", 2)],
+    );
     picture
 }
 
@@ -79,7 +99,10 @@ fn whoever_missed_a_change_of_the_defaults_begins_anew() {
 #[test]
 fn spent_budgets_are_told_again_at_every_resumption() {
     let mut picture = picture();
-    let budgeted = TenantLimits { budgets: vec![Budget::default()], ..tenant("c", 3) };
+    let budgeted = TenantLimits {
+        budgets: vec![Budget::default()],
+        ..tenant("c", 3)
+    };
     picture.take(at(2), vec![budgeted]);
     let token = picture.reminder().resume_token;
     assert_eq!(told(&picture.first(&token).0), [("c", 3)]);
@@ -89,8 +112,15 @@ fn spent_budgets_are_told_again_at_every_resumption() {
 #[test]
 fn a_large_picture_is_several_messages_and_only_the_last_is_caught_up() {
     let mut picture = Picture::default();
-    let pool = Pool { pool: "p".into(), description: "x".repeat(1_000), ..Default::default() };
-    let large = |n: u32| TenantLimits { pools: vec![pool.clone(); 900], ..tenant(&format!("t{n}"), n) };
+    let pool = Pool {
+        pool: "p".into(),
+        description: "x".repeat(1_000),
+        ..Default::default()
+    };
+    let large = |n: u32| TenantLimits {
+        pools: vec![pool.clone(); 900],
+        ..tenant(&format!("t{n}"), n)
+    };
     picture.take(at(5), (0..4).map(large).collect());
     let (messages, _) = picture.first("");
     assert_eq!(told(&messages).len(), 4);
@@ -98,7 +128,10 @@ fn a_large_picture_is_several_messages_and_only_the_last_is_caught_up() {
     for message in &messages {
         assert!(message.encoded_len() <= servo_model::limits::MESSAGE_BYTES_MAX);
     }
-    let marks: Vec<(bool, &str)> = messages.iter().map(|m| (m.caught_up, m.resume_token.as_str())).collect();
+    let marks: Vec<(bool, &str)> = messages
+        .iter()
+        .map(|m| (m.caught_up, m.resume_token.as_str()))
+        .collect();
     let (last, before) = marks.split_last().unwrap();
     assert_eq!(*last, (true, "5.5.5.5"));
     assert!(before.iter().all(|mark| *mark == (false, "")));

@@ -28,12 +28,19 @@ fn cell(world: &World, slot: Slot) -> &Cell {
 fn f02_a_dead_attempt_is_ended_once_however_many_say_so() {
     let mut world = running();
     let dead = world.active(p(0));
-    let verdict = Event::Timer { kind: TimerKind::Heartbeat, task: Some(p(0)), attempt_id: Some(dead) };
+    let verdict = Event::Timer {
+        kind: TimerKind::Heartbeat,
+        task: Some(p(0)),
+        attempt_id: Some(dead),
+    };
     assert_eq!(world.fold(&verdict), Verdict::Folded);
     for _ in 0..4 {
         assert_eq!(world.fold(&verdict), STALE);
     }
-    assert_eq!((cell(&world, p(0)).attempt, cell(&world, p(0)).failures), (1, 1));
+    assert_eq!(
+        (cell(&world, p(0)).attempt, cell(&world, p(0)).failures),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -44,10 +51,19 @@ fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
     assert_eq!(due(&world).unwrap().kind, TimerKind::DispatchAck);
     world.start(p(0), 1);
     assert_eq!(due(&world).unwrap().kind, TimerKind::Heartbeat);
-    world.fold(&Event::CancelRequested { version: 1, by_system: false });
-    assert!(cell(&world, p(0)).cancelling && due(&world).is_some(), "also while it is being stopped");
+    world.fold(&Event::CancelRequested {
+        version: 1,
+        by_system: false,
+    });
+    assert!(
+        cell(&world, p(0)).cancelling && due(&world).is_some(),
+        "also while it is being stopped"
+    );
     world.timer(p(0), TimerKind::Heartbeat);
-    assert_eq!((world.state(p(0)), due(&world)), (TaskState::Cancelled, None));
+    assert_eq!(
+        (world.state(p(0)), due(&world)),
+        (TaskState::Cancelled, None)
+    );
     assert_eq!(world.changes.ended.len(), 1, "the slot is given back");
 }
 
@@ -69,7 +85,10 @@ fn f07_a_start_outlives_the_deadline_of_its_delivery() {
     assert!(beaten > world.now + ACK_US);
     let due = due_of(cell(&world, p(0)), settings, Some(beaten)).unwrap();
     assert!(due.at > beaten, "{due:?}");
-    assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Refused(Refusal::NotDue));
+    assert_eq!(
+        world.timer(p(0), TimerKind::DispatchAck),
+        Verdict::Refused(Refusal::NotDue)
+    );
     assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Folded);
     assert_eq!(cell(&world, p(0)).attempt, 1);
 }
@@ -82,11 +101,23 @@ fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
     world.timer(p(0), TimerKind::Retry);
     world.claim(p(0));
     let said = [
-        Event::Started { task: p(0), attempt_id: paused, worker: None, session: 1 },
-        Event::Enqueued { task: p(0), attempt_id: paused },
+        Event::Started {
+            task: p(0),
+            attempt_id: paused,
+            worker: None,
+            session: 1,
+        },
+        Event::Enqueued {
+            task: p(0),
+            attempt_id: paused,
+        },
         finished(p(0), paused, Outcome::Succeeded),
         finished(p(0), paused, failed(ErrorCategory::UserCode)),
-        Event::Timer { kind: TimerKind::Execution, task: Some(p(0)), attempt_id: Some(paused) },
+        Event::Timer {
+            kind: TimerKind::Execution,
+            task: Some(p(0)),
+            attempt_id: Some(paused),
+        },
     ];
     let before = cell(&world, p(0)).clone();
     for event in &said {
@@ -94,7 +125,8 @@ fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
     }
     assert_eq!(*cell(&world, p(0)), before);
     world.finish(p(0), Outcome::Succeeded);
-    said.iter().for_each(|event| assert_eq!(world.fold(event), STALE, "{event:?}"));
+    said.iter()
+        .for_each(|event| assert_eq!(world.fold(event), STALE, "{event:?}"));
     assert_eq!(world.run.state, RunState::Succeeded);
 }
 
@@ -107,7 +139,10 @@ fn f12_what_contradicts_the_state_of_a_task_is_refused() {
     assert_eq!(world.fold(&behind), Verdict::Refused(Refusal::NotReady(0)));
     let unknown = attempt_id(&world.graph.clone(), p(0), 1);
     let nobodys = finished(p(0), unknown, Outcome::Succeeded);
-    assert_eq!(world.fold(&nobodys), Verdict::Refused(Refusal::AttemptUnknown));
+    assert_eq!(
+        world.fold(&nobodys),
+        Verdict::Refused(Refusal::AttemptUnknown)
+    );
     assert_eq!(world.states(), [TaskState::Ready, TaskState::Blocked]);
 }
 
@@ -126,8 +161,15 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
     let to = |steps: &[fn(&mut World)]| {
         let mut world = World::begun(graph(&[&[], &[0]]));
         steps.iter().for_each(|step| step(&mut world));
-        world.fold(&Event::CancelRequested { version: 1, by_system: false });
-        assert_eq!(world.state(p(1)), TaskState::Cancelled, "what waits ends at once");
+        world.fold(&Event::CancelRequested {
+            version: 1,
+            by_system: false,
+        });
+        assert_eq!(
+            world.state(p(1)),
+            TaskState::Cancelled,
+            "what waits ends at once"
+        );
         world
     };
     let claim: fn(&mut World) = |world| {
@@ -135,7 +177,10 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
     };
     let enqueue: fn(&mut World) = |world| {
         let attempt_id = world.active(p(0));
-        world.fold(&Event::Enqueued { task: p(0), attempt_id });
+        world.fold(&Event::Enqueued {
+            task: p(0),
+            attempt_id,
+        });
     };
     let start: fn(&mut World) = |world| {
         world.start(p(0), 1);
@@ -145,7 +190,10 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
     };
     for waits in [&[][..], &[claim, start, lose]] {
         let world = to(waits);
-        assert_eq!((world.state(p(0)), world.run.state), (TaskState::Cancelled, RunState::Cancelled));
+        assert_eq!(
+            (world.state(p(0)), world.run.state),
+            (TaskState::Cancelled, RunState::Cancelled)
+        );
     }
     for (has, silent) in [
         (&[claim][..], TimerKind::DispatchAck),
@@ -155,10 +203,20 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
         let mut world = to(has);
         assert_eq!(world.changes.cancelled, [p(0)], "its worker is told");
         if silent == TimerKind::DispatchAck {
-            assert_eq!(world.start(p(0), 9), Verdict::Refused(Refusal::AttemptCancelled));
+            assert_eq!(
+                world.start(p(0), 9),
+                Verdict::Refused(Refusal::AttemptCancelled)
+            );
         }
-        assert_eq!(world.timer(p(0), silent), Verdict::Folded, "and missed when it does not answer");
-        assert_eq!((world.state(p(0)), world.run.state), (TaskState::Cancelled, RunState::Cancelled));
+        assert_eq!(
+            world.timer(p(0), silent),
+            Verdict::Folded,
+            "and missed when it does not answer"
+        );
+        assert_eq!(
+            (world.state(p(0)), world.run.state),
+            (TaskState::Cancelled, RunState::Cancelled)
+        );
     }
 }
 
@@ -166,20 +224,37 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
 fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
     let story = || {
         let mut world = World::begun(graph(&[&[], &[0], &[0], &[1, 2]]));
-        world.run_down(
-            |slot| if slot == p(1) { failed(ErrorCategory::Transient) } else { Outcome::Succeeded },
-        );
+        world.run_down(|slot| {
+            if slot == p(1) {
+                failed(ErrorCategory::Transient)
+            } else {
+                Outcome::Succeeded
+            }
+        });
         world.timer(p(1), TimerKind::Retry);
         world.claim(p(1));
         world
     };
     let (first, second) = (story(), story());
     let told = |world: &World| {
-        let ids: Vec<_> = world.run.cells().map(|(_, cell)| (cell.attempt_id, cell.due_at)).collect();
-        (ids, world.changes.ready.clone(), world.changes.due.clone(), world.changes.ended.clone())
+        let ids: Vec<_> = world
+            .run
+            .cells()
+            .map(|(_, cell)| (cell.attempt_id, cell.due_at))
+            .collect();
+        (
+            ids,
+            world.changes.ready.clone(),
+            world.changes.due.clone(),
+            world.changes.ended.clone(),
+        )
     };
     assert_eq!(told(&first), told(&second));
-    assert_eq!(first.active(p(1)), attempt_id(&first.graph, p(1), 2), "derived, not drawn");
+    assert_eq!(
+        first.active(p(1)),
+        attempt_id(&first.graph, p(1), 2),
+        "derived, not drawn"
+    );
 }
 
 #[test]
@@ -188,7 +263,9 @@ fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
         for (slot, cell) in world.run.cells() {
             let due = due_of(cell, world.graph.settings(slot.ordinal), None).is_some();
             let waits = world.graph.task(slot.ordinal).upstream.iter();
-            let upstream_open = waits.map(|up| world.state(p(*up))).any(|state| !state.is_terminal());
+            let upstream_open = waits
+                .map(|up| world.state(p(*up)))
+                .any(|state| !state.is_terminal());
             let owned = match cell.state {
                 TaskState::Ready => world.changes.ready.contains(&slot),
                 TaskState::Planned | TaskState::Blocked => upstream_open,
@@ -224,18 +301,33 @@ fn inv_10_ends_go_downstream_as_the_table_says() {
         (world.states(), cell(&world, p(2)).reason)
     };
     let (succeeded, _) = ends(Outcome::Succeeded);
-    assert_eq!(succeeded, [TaskState::Succeeded, TaskState::Ready, TaskState::Blocked]);
+    assert_eq!(
+        succeeded,
+        [TaskState::Succeeded, TaskState::Ready, TaskState::Blocked]
+    );
     let skipped = [TaskState::Skipped; 2];
-    for (outcome, first) in
-        [(failed(ErrorCategory::UserCode), TaskState::Failed), (Outcome::Skipped, TaskState::Skipped)]
-    {
+    for (outcome, first) in [
+        (failed(ErrorCategory::UserCode), TaskState::Failed),
+        (Outcome::Skipped, TaskState::Skipped),
+    ] {
         let (states, _) = ends(outcome);
-        assert_eq!((states[0], &states[1..]), (first, &skipped[..]), "transitively");
+        assert_eq!(
+            (states[0], &states[1..]),
+            (first, &skipped[..]),
+            "transitively"
+        );
     }
     let mut world = World::begun(graph(&[&[], &[0], &[1]]));
     world.claim(p(0));
     let attempt_id = world.active(p(0));
-    world.fold(&Event::ForceCancelled { task: p(0), attempt_id, version: 1 });
+    world.fold(&Event::ForceCancelled {
+        task: p(0),
+        attempt_id,
+        version: 1,
+    });
     assert_eq!(world.states(), [TaskState::Cancelled; 3]);
-    assert_eq!(cell(&world, p(2)).reason, TransitionReason::UpstreamCancelled);
+    assert_eq!(
+        cell(&world, p(2)).reason,
+        TransitionReason::UpstreamCancelled
+    );
 }

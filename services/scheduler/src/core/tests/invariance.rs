@@ -8,11 +8,18 @@ use super::world::{World, any_graph, claimed, failed, finished, graph, p, quaran
 use crate::core::{Changes, Event, Outcome, Run, Slot, Time, TimerKind, Verdict, fold};
 
 /// Everything of a run but the times of what followed from other tasks' events.
-type Shape =
-    (RunState, TransitionReason, Option<(u32, String)>, Vec<(TaskState, TransitionReason, u32, u32, bool)>);
+type Shape = (
+    RunState,
+    TransitionReason,
+    Option<(u32, String)>,
+    Vec<(TaskState, TransitionReason, u32, u32, bool)>,
+);
 
 fn shape(run: &Run) -> Shape {
-    let cells = run.cells().map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling)).collect();
+    let cells = run
+        .cells()
+        .map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling))
+        .collect();
     (run.state, run.reason, run.error.clone(), cells)
 }
 
@@ -26,11 +33,18 @@ fn refold(events: &[(Event, Time)]) -> Run {
 
 /// Plays a run to its end by dice and answers every event that was folded.
 fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, Time)> {
-    let mut world = World { run: requested(), graph: graph.clone(), changes: Changes::default(), now: 0 };
+    let mut world = World {
+        run: requested(),
+        graph: graph.clone(),
+        changes: Changes::default(),
+        now: 0,
+    };
     let mut events = Vec::new();
     let mut dice = dice.iter().copied().cycle();
     let mut roll = || dice.next().unwrap_or(0);
-    let begin = Event::PlanCreated { graph: graph.clone() };
+    let begin = Event::PlanCreated {
+        graph: graph.clone(),
+    };
     world.fold(&begin);
     events.push((begin, world.now));
     while !world.run.state.is_terminal() && events.len() < 400 {
@@ -38,13 +52,19 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
             .run
             .cells()
             .filter(|(_, c)| {
-                c.state == TaskState::Ready || c.state == TaskState::RetryWait || c.state.has_attempt()
+                c.state == TaskState::Ready
+                    || c.state == TaskState::RetryWait
+                    || c.state.has_attempt()
             })
             .map(|(slot, _)| slot)
             .collect();
         let slot = open[usize::from(roll()) % open.len()];
         let cell = world.run.cell(slot).unwrap().clone();
-        let timer = |kind| Event::Timer { kind, task: Some(slot), attempt_id: cell.attempt_id };
+        let timer = |kind| Event::Timer {
+            kind,
+            task: Some(slot),
+            attempt_id: cell.attempt_id,
+        };
         let event = match cell.state {
             TaskState::Ready => claimed(graph, slot, cell.attempt + 1),
             TaskState::RetryWait => timer(TimerKind::Retry),
@@ -56,8 +76,16 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
                     worker: None,
                     session: 1,
                 },
-                2 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::Transient)),
-                3 => finished(slot, cell.attempt_id.unwrap(), failed(ErrorCategory::UserCode)),
+                2 => finished(
+                    slot,
+                    cell.attempt_id.unwrap(),
+                    failed(ErrorCategory::Transient),
+                ),
+                3 => finished(
+                    slot,
+                    cell.attempt_id.unwrap(),
+                    failed(ErrorCategory::UserCode),
+                ),
                 4 => finished(slot, cell.attempt_id.unwrap(), Outcome::Skipped),
                 5 => finished(slot, cell.attempt_id.unwrap(), quarantined(false)),
                 6 => finished(slot, cell.attempt_id.unwrap(), quarantined(true)),
@@ -73,9 +101,9 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
 
 fn task_of(event: &Event) -> Option<Slot> {
     match event {
-        Event::Claimed { task, .. } | Event::Enqueued { task, .. } | Event::Started { task, .. } => {
-            Some(*task)
-        }
+        Event::Claimed { task, .. }
+        | Event::Enqueued { task, .. }
+        | Event::Started { task, .. } => Some(*task),
         Event::Finished(finished) => Some(finished.task),
         Event::Timer { task, .. } => *task,
         _ => None,
@@ -84,7 +112,9 @@ fn task_of(event: &Event) -> Option<Slot> {
 
 /// Whether two neighbours may change places: they are about different tasks, and neither made the other possible.
 fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
-    let (Some(a), Some(b)) = (task_of(first), task_of(second)) else { return false };
+    let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
+        return false;
+    };
     let leads = |up: Slot, down: Slot| {
         let mut reached = vec![up.ordinal];
         let mut seen = std::collections::HashSet::new();
@@ -92,7 +122,12 @@ fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
             if next == down.ordinal {
                 return true;
             }
-            reached.extend(graph.waiters(next).iter().filter(|waiter| seen.insert(**waiter)));
+            reached.extend(
+                graph
+                    .waiters(next)
+                    .iter()
+                    .filter(|waiter| seen.insert(**waiter)),
+            );
         }
         false
     };
@@ -172,19 +207,39 @@ proptest! {
 fn of_conflicting_events_the_first_wins() {
     let graph = graph(&[&[]]);
     let attempt = super::world::attempt_id(&graph, p(0), 1);
-    let timer = |kind| Event::Timer { kind, task: Some(p(0)), attempt_id: Some(attempt) };
+    let timer = |kind| Event::Timer {
+        kind,
+        task: Some(p(0)),
+        attempt_id: Some(attempt),
+    };
     let pairs = [
         (
             finished(p(0), attempt, Outcome::Succeeded),
             finished(p(0), attempt, failed(ErrorCategory::UserCode)),
         ),
-        (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Heartbeat)),
-        (finished(p(0), attempt, Outcome::Succeeded), timer(TimerKind::Execution)),
-        (finished(p(0), attempt, Outcome::Skipped), timer(TimerKind::Heartbeat)),
-        (finished(p(0), attempt, quarantined(false)), timer(TimerKind::Heartbeat)),
         (
             finished(p(0), attempt, Outcome::Succeeded),
-            Event::ForceCancelled { task: p(0), attempt_id: attempt, version: 1 },
+            timer(TimerKind::Heartbeat),
+        ),
+        (
+            finished(p(0), attempt, Outcome::Succeeded),
+            timer(TimerKind::Execution),
+        ),
+        (
+            finished(p(0), attempt, Outcome::Skipped),
+            timer(TimerKind::Heartbeat),
+        ),
+        (
+            finished(p(0), attempt, quarantined(false)),
+            timer(TimerKind::Heartbeat),
+        ),
+        (
+            finished(p(0), attempt, Outcome::Succeeded),
+            Event::ForceCancelled {
+                task: p(0),
+                attempt_id: attempt,
+                version: 1,
+            },
         ),
     ];
     for (one, other) in pairs {
@@ -194,7 +249,10 @@ fn of_conflicting_events_the_first_wins() {
             world.start(p(0), 1);
             assert_eq!(world.fold(first), Verdict::Folded, "{first:?}");
             let after = shape(&world.run);
-            assert!(matches!(world.fold(second), Verdict::Refused(_)), "{second:?} after {first:?}");
+            assert!(
+                matches!(world.fold(second), Verdict::Refused(_)),
+                "{second:?} after {first:?}"
+            );
             assert_eq!(shape(&world.run), after);
         }
     }

@@ -7,7 +7,11 @@ use crate::core::{RetryScope, repeated};
 fn check(succeeded: &[u32], scope: RetryScope, expected: &[u32]) {
     let graph = graph(&[&[], &[0], &[1], &[0], &[]]);
     let again = repeated(&graph, |ordinal| succeeded.contains(&ordinal), &scope);
-    assert_eq!(again, expected.iter().copied().collect(), "{succeeded:?} {scope:?}");
+    assert_eq!(
+        again,
+        expected.iter().copied().collect(),
+        "{succeeded:?} {scope:?}"
+    );
 }
 
 #[test]
@@ -20,7 +24,11 @@ fn what_did_not_succeed_is_repeated() {
 #[test]
 fn named_tasks_take_along_what_depends_on_them_and_what_they_still_need() {
     check(&[0, 1, 2, 3, 4], RetryScope::From([1].into()), &[1, 2]);
-    check(&[0, 1, 2, 3, 4], RetryScope::From([0].into()), &[0, 1, 2, 3]);
+    check(
+        &[0, 1, 2, 3, 4],
+        RetryScope::From([0].into()),
+        &[0, 1, 2, 3],
+    );
     check(&[0, 3, 4], RetryScope::From([2].into()), &[1, 2]);
     check(&[0, 3], RetryScope::From([3].into()), &[3]);
 }
@@ -28,5 +36,8 @@ fn named_tasks_take_along_what_depends_on_them_and_what_they_still_need() {
 #[test]
 fn what_is_mapped_takes_its_items_along() {
     let graph = mapped_graph(&[&[], &[0], &[0]], &[(1, 0)]);
-    assert_eq!(repeated(&graph, |ordinal| ordinal != 1, &RetryScope::Failed), [0, 1, 2].into());
+    assert_eq!(
+        repeated(&graph, |ordinal| ordinal != 1, &RetryScope::Failed),
+        [0, 1, 2].into()
+    );
 }

@@ -3,10 +3,12 @@
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunState, TaskState, TransitionReason};
 
-use super::world::{World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph};
+use super::world::{
+    World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph,
+};
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, Slot, TimerKind, Verdict, fold,
-    force_from,
+    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, Slot, TimerKind, Verdict,
+    fold, force_from,
 };
 
 fn diamond() -> World {
@@ -18,7 +20,12 @@ fn a_diamond_runs_in_order_to_its_end() {
     let mut world = diamond();
     assert_eq!(
         world.states(),
-        [TaskState::Ready, TaskState::Blocked, TaskState::Blocked, TaskState::Blocked]
+        [
+            TaskState::Ready,
+            TaskState::Blocked,
+            TaskState::Blocked,
+            TaskState::Blocked
+        ]
     );
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.states(), [TaskState::Succeeded; 4]);
@@ -31,13 +38,30 @@ fn a_diamond_runs_in_order_to_its_end() {
 #[test]
 fn a_failure_skips_what_waits_for_it_and_the_rest_goes_on() {
     let mut world = diamond();
-    world.run_down(|slot| if slot == p(1) { failed(ErrorCategory::UserCode) } else { Outcome::Succeeded });
+    world.run_down(|slot| {
+        if slot == p(1) {
+            failed(ErrorCategory::UserCode)
+        } else {
+            Outcome::Succeeded
+        }
+    });
     assert_eq!(
         world.states(),
-        [TaskState::Succeeded, TaskState::Failed, TaskState::Succeeded, TaskState::Skipped]
+        [
+            TaskState::Succeeded,
+            TaskState::Failed,
+            TaskState::Succeeded,
+            TaskState::Skipped
+        ]
     );
-    assert_eq!((world.run.state, world.run.reason), (RunState::Failed, TransitionReason::TasksFailed));
-    assert_eq!(world.run.error, Some((1, "t/a1:materialize: broken".to_owned())));
+    assert_eq!(
+        (world.run.state, world.run.reason),
+        (RunState::Failed, TransitionReason::TasksFailed)
+    );
+    assert_eq!(
+        world.run.error,
+        Some((1, "t/a1:materialize: broken".to_owned()))
+    );
 }
 
 #[test]
@@ -51,7 +75,10 @@ fn a_transient_failure_is_tried_again_after_its_delay() {
     assert_eq!(world.state(p(0)), TaskState::Ready);
     world.claim(p(0));
     world.finish(p(0), failed(ErrorCategory::Transient));
-    assert_eq!((world.state(p(0)), world.run.state), (TaskState::Failed, RunState::Failed));
+    assert_eq!(
+        (world.state(p(0)), world.run.state),
+        (TaskState::Failed, RunState::Failed)
+    );
 }
 
 #[test]
@@ -60,7 +87,14 @@ fn the_type_of_an_error_outweighs_its_category() {
         let mut world = World::begun(graph(&[&[]]));
         world.claim(p(0));
         let category = ErrorCategory::UserCode;
-        world.finish(p(0), Outcome::Failed { category, error_type: error_type.to_owned(), retriable });
+        world.finish(
+            p(0),
+            Outcome::Failed {
+                category,
+                error_type: error_type.to_owned(),
+                retriable,
+            },
+        );
         world.state(p(0))
     };
     assert_eq!(ends("ValueError", None), TaskState::Failed);
@@ -77,7 +111,10 @@ fn nobody_picking_a_task_up_is_no_failure() {
     let lost = world.active(p(0));
     assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
     let cell = world.run.cell(p(0)).unwrap();
-    assert_eq!((cell.state, cell.attempt, cell.failures), (TaskState::Ready, 1, 0));
+    assert_eq!(
+        (cell.state, cell.attempt, cell.failures),
+        (TaskState::Ready, 1, 0)
+    );
     world.claim(p(0));
     // INV-8: what the first attempt says now changes nothing.
     assert_eq!(
@@ -93,17 +130,28 @@ fn f06_the_first_session_to_start_wins() {
     world.claim(p(0));
     assert_eq!(world.start(p(0), 1), Verdict::Folded);
     assert_eq!(world.start(p(0), 1), Verdict::Duplicate);
-    assert_eq!(world.start(p(0), 2), Verdict::Refused(Refusal::AlreadyStarted));
+    assert_eq!(
+        world.start(p(0), 2),
+        Verdict::Refused(Refusal::AlreadyStarted)
+    );
 }
 
 #[test]
 fn f01_a_verdict_after_the_finish_changes_nothing() {
-    for kind in [TimerKind::Heartbeat, TimerKind::Execution, TimerKind::DispatchAck] {
+    for kind in [
+        TimerKind::Heartbeat,
+        TimerKind::Execution,
+        TimerKind::DispatchAck,
+    ] {
         let mut world = World::begun(graph(&[&[], &[]]));
         world.claim(p(0));
         world.start(p(0), 1);
         world.finish(p(0), Outcome::Succeeded);
-        assert_eq!(world.timer(p(0), kind), Verdict::Refused(Refusal::StaleAttempt), "{kind:?}");
+        assert_eq!(
+            world.timer(p(0), kind),
+            Verdict::Refused(Refusal::StaleAttempt),
+            "{kind:?}"
+        );
         assert_eq!(world.state(p(0)), TaskState::Succeeded);
     }
 }
@@ -113,35 +161,64 @@ fn a_start_makes_the_ack_verdict_void() {
     let mut world = World::begun(graph(&[&[]]));
     world.claim(p(0));
     world.start(p(0), 1);
-    assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Refused(Refusal::NotDue));
+    assert_eq!(
+        world.timer(p(0), TimerKind::DispatchAck),
+        Verdict::Refused(Refusal::NotDue)
+    );
     assert_eq!(world.timer(p(0), TimerKind::Heartbeat), Verdict::Folded);
     let cell = world.run.cell(p(0)).unwrap();
-    assert_eq!((cell.state, cell.reason), (TaskState::RetryWait, TransitionReason::HeartbeatTimeout));
+    assert_eq!(
+        (cell.state, cell.reason),
+        (TaskState::RetryWait, TransitionReason::HeartbeatTimeout)
+    );
 }
 
 #[test]
 fn a_cancel_ends_what_waits_and_tells_what_runs() {
     let mut world = diamond();
     world.claim(p(0));
-    assert_eq!(world.fold(&Event::CancelRequested { version: 1, by_system: false }), Verdict::Folded);
+    assert_eq!(
+        world.fold(&Event::CancelRequested {
+            version: 1,
+            by_system: false
+        }),
+        Verdict::Folded
+    );
     assert_eq!(world.run.state, RunState::Cancelling);
     assert_eq!(
         world.states(),
-        [TaskState::Queued, TaskState::Cancelled, TaskState::Cancelled, TaskState::Cancelled]
+        [
+            TaskState::Queued,
+            TaskState::Cancelled,
+            TaskState::Cancelled,
+            TaskState::Cancelled
+        ]
     );
     assert!(world.run.cell(p(0)).unwrap().cancelling && world.changes.cancelled == [p(0)]);
-    assert_eq!(world.start(p(0), 1), Verdict::Refused(Refusal::AttemptCancelled));
+    assert_eq!(
+        world.start(p(0), 1),
+        Verdict::Refused(Refusal::AttemptCancelled)
+    );
     assert_eq!(world.finish(p(0), Outcome::Cancelled), Verdict::Folded);
-    assert_eq!((world.run.state, world.state(p(0))), (RunState::Cancelled, TaskState::Cancelled));
+    assert_eq!(
+        (world.run.state, world.state(p(0))),
+        (RunState::Cancelled, TaskState::Cancelled)
+    );
 }
 
 #[test]
 fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
     let mut world = World::begun(graph(&[&[]]));
     world.claim(p(0));
-    world.fold(&Event::CancelRequested { version: 1, by_system: true });
+    world.fold(&Event::CancelRequested {
+        version: 1,
+        by_system: true,
+    });
     assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Late);
-    assert_eq!(world.run.cell(p(0)).unwrap().reason, TransitionReason::LateResult);
+    assert_eq!(
+        world.run.cell(p(0)).unwrap().reason,
+        TransitionReason::LateResult
+    );
     assert!(world.changes.partitions.is_empty());
     assert_eq!(world.run.state, RunState::Cancelled);
 }
@@ -150,19 +227,32 @@ fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
 fn a_paused_run_admits_nothing_and_offers_again_when_it_goes_on() {
     let mut world = World::begun(graph(&[&[], &[]]));
     assert_eq!(world.fold(&Event::Paused { version: 1 }), Verdict::Folded);
-    assert_eq!(world.claim(p(0)), Verdict::Refused(Refusal::RunIs(RunState::Paused)));
+    assert_eq!(
+        world.claim(p(0)),
+        Verdict::Refused(Refusal::RunIs(RunState::Paused))
+    );
     world.changes.ready.clear();
     assert_eq!(world.fold(&Event::Resumed { version: 2 }), Verdict::Folded);
     assert_eq!(world.changes.ready, [p(0), p(1)]);
-    assert_eq!(world.fold(&Event::Paused { version: 2 }), Verdict::Refused(Refusal::Version(2)));
+    assert_eq!(
+        world.fold(&Event::Paused { version: 2 }),
+        Verdict::Refused(Refusal::Version(2))
+    );
 }
 
 #[test]
 fn a_run_that_lasts_too_long_is_stopped() {
     let mut world = diamond();
     world.claim(p(0));
-    world.fold(&Event::Timer { kind: TimerKind::RunDuration, task: None, attempt_id: None });
-    assert_eq!((world.run.state, world.run.reason), (RunState::Cancelling, TransitionReason::RunTimedOut));
+    world.fold(&Event::Timer {
+        kind: TimerKind::RunDuration,
+        task: None,
+        attempt_id: None,
+    });
+    assert_eq!(
+        (world.run.state, world.run.reason),
+        (RunState::Cancelling, TransitionReason::RunTimedOut)
+    );
     world.timer(p(0), TimerKind::DispatchAck);
     assert_eq!(world.run.state, RunState::TimedOut);
 }
@@ -177,13 +267,20 @@ fn items_become_children_and_the_join_waits_for_all() {
     };
     world.fold(&Event::Finished(Box::new(Finished { items, ..*done })));
     let children: Vec<Slot> = (0..3).map(|item| Slot::child(1, item)).collect();
-    assert!(children.iter().all(|child| world.state(*child) == TaskState::Ready));
+    assert!(
+        children
+            .iter()
+            .all(|child| world.state(*child) == TaskState::Ready)
+    );
     for child in &children {
         assert_eq!(world.state(p(2)), TaskState::Blocked);
         world.claim(*child);
         world.finish(*child, Outcome::Succeeded);
     }
-    assert_eq!((world.state(p(1)), world.state(p(2))), (TaskState::Succeeded, TaskState::Ready));
+    assert_eq!(
+        (world.state(p(1)), world.state(p(2))),
+        (TaskState::Succeeded, TaskState::Ready)
+    );
 }
 
 #[test]
@@ -211,8 +308,9 @@ fn a_claim_counts_once() {
 
 #[test]
 fn a_deep_chain_needs_no_deep_stack() {
-    let upstreams: Vec<Vec<u32>> =
-        (0..20_000u32).map(|task| task.checked_sub(1).into_iter().collect()).collect();
+    let upstreams: Vec<Vec<u32>> = (0..20_000u32)
+        .map(|task| task.checked_sub(1).into_iter().collect())
+        .collect();
     let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
     let mut world = World::begun(graph(&slices));
     world.claim(p(0));
@@ -226,15 +324,23 @@ fn a_restored_run_goes_on_as_the_one_it_was() {
     world.claim(p(0));
     world.finish(p(0), Outcome::Succeeded);
     world.claim(p(1));
-    let cells: Vec<_> = world.run.cells().map(|(slot, cell)| (slot, cell.clone())).collect();
+    let cells: Vec<_> = world
+        .run
+        .cells()
+        .map(|(slot, cell)| (slot, cell.clone()))
+        .collect();
     let mut bare = super::world::requested();
     (bare.state, bare.reason) = (world.run.state, world.run.reason);
     let mut restored = bare.restore(world.graph.clone(), cells, Default::default());
     let end = finished(p(1), world.active(p(1)), failed(ErrorCategory::Input));
     for run in [&mut world.run, &mut restored] {
-        assert_eq!(fold(run, &end, 99, &mut Changes::default()), Verdict::Folded);
+        assert_eq!(
+            fold(run, &end, 99, &mut Changes::default()),
+            Verdict::Folded
+        );
     }
-    let states = |run: &crate::core::Run| run.cells().map(|(_, cell)| cell.state).collect::<Vec<_>>();
+    let states =
+        |run: &crate::core::Run| run.cells().map(|(_, cell)| cell.state).collect::<Vec<_>>();
     assert_eq!(states(&world.run), states(&restored));
     assert_eq!(world.run.counts(), restored.counts());
 }
@@ -245,14 +351,25 @@ fn only_a_silent_attempt_is_ended_by_force() {
     world.claim(p(0));
     let claimed_at = world.run.cell(p(0)).unwrap().claimed_at.unwrap();
     let graph = world.graph.clone();
-    let settings = |heartbeat_us| AssetSettings { heartbeat_us, ..graph.settings(0).clone() };
-    let from = |heartbeat_us, beat| force_from(world.run.cell(p(0)).unwrap(), &settings(heartbeat_us), beat);
+    let settings = |heartbeat_us| AssetSettings {
+        heartbeat_us,
+        ..graph.settings(0).clone()
+    };
+    let from = |heartbeat_us, beat| {
+        force_from(world.run.cell(p(0)).unwrap(), &settings(heartbeat_us), beat)
+    };
     // Two beats of 30 s, or half of a shorter timeout.
     assert_eq!(from(300_000_000, None), claimed_at + 60_000_000);
     assert_eq!(from(10_000_000, None), claimed_at + 5_000_000);
-    assert_eq!(from(10_000_000, Some(claimed_at + 7)), claimed_at + 7 + 5_000_000);
+    assert_eq!(
+        from(10_000_000, Some(claimed_at + 7)),
+        claimed_at + 7 + 5_000_000
+    );
     // An older beat is another attempt's.
-    assert_eq!(from(10_000_000, Some(claimed_at - 7)), claimed_at + 5_000_000);
+    assert_eq!(
+        from(10_000_000, Some(claimed_at - 7)),
+        claimed_at + 5_000_000
+    );
 }
 
 #[test]
@@ -267,8 +384,24 @@ fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
         (world.state(p(1)), join.state, join.reason, world.run.state)
     };
     let (done, skipped) = (TaskState::Succeeded, TaskState::Skipped);
-    assert_eq!(ends(true), (done, done, TransitionReason::ExecutionSucceeded, RunState::Succeeded));
-    assert_eq!(ends(false), (done, skipped, TransitionReason::UpstreamQuarantined, RunState::Succeeded));
+    assert_eq!(
+        ends(true),
+        (
+            done,
+            done,
+            TransitionReason::ExecutionSucceeded,
+            RunState::Succeeded
+        )
+    );
+    assert_eq!(
+        ends(false),
+        (
+            done,
+            skipped,
+            TransitionReason::UpstreamQuarantined,
+            RunState::Succeeded
+        )
+    );
 }
 
 #[test]
@@ -279,7 +412,10 @@ fn a_quarantined_output_weighs_less_than_a_failure() {
         2 => failed(ErrorCategory::UserCode),
         _ => Outcome::Succeeded,
     });
-    assert_eq!(world.run.cell(p(3)).unwrap().reason, TransitionReason::UpstreamNotSucceeded);
+    assert_eq!(
+        world.run.cell(p(3)).unwrap().reason,
+        TransitionReason::UpstreamNotSucceeded
+    );
 }
 
 #[test]
@@ -287,46 +423,78 @@ fn a_run_that_is_restored_still_knows_what_cannot_be_read() {
     let mut world = World::begun(graph(&[&[], &[], &[0, 1]]));
     world.claim(p(0));
     world.finish(p(0), quarantined(false));
-    let cells: Vec<_> = world.run.cells().map(|(slot, cell)| (slot, cell.clone())).collect();
+    let cells: Vec<_> = world
+        .run
+        .cells()
+        .map(|(slot, cell)| (slot, cell.clone()))
+        .collect();
     let mut bare = super::world::requested();
     bare.state = world.run.state;
     world.run = bare.restore(world.graph.clone(), cells, Default::default());
     world.claim(p(1));
     world.finish(p(1), Outcome::Succeeded);
-    assert_eq!(world.run.cell(p(2)).unwrap().reason, TransitionReason::UpstreamQuarantined);
+    assert_eq!(
+        world.run.cell(p(2)).unwrap().reason,
+        TransitionReason::UpstreamQuarantined
+    );
 }
 
 #[test]
 fn what_is_up_to_date_succeeds_without_an_attempt() {
     let mut world = World::begun(whole_graph(&[&[], &[0], &[0], &[1, 2]], &[], &[0, 1]));
     let ready = TaskState::Ready;
-    assert_eq!(world.states(), [TaskState::Succeeded, TaskState::Succeeded, ready, TaskState::Blocked]);
+    assert_eq!(
+        world.states(),
+        [
+            TaskState::Succeeded,
+            TaskState::Succeeded,
+            ready,
+            TaskState::Blocked
+        ]
+    );
     assert_eq!(world.changes.ready, [p(2)]);
-    assert!(world.changes.partitions.is_empty(), "its partitions stay as they are");
+    assert!(
+        world.changes.partitions.is_empty(),
+        "its partitions stay as they are"
+    );
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.run.state, RunState::Succeeded);
     let all = World::begun(whole_graph(&[&[], &[0]], &[], &[0, 1]));
-    assert_eq!((all.run.state, all.run.reason), (RunState::Succeeded, TransitionReason::AllTasksSucceeded));
+    assert_eq!(
+        (all.run.state, all.run.reason),
+        (RunState::Succeeded, TransitionReason::AllTasksSucceeded)
+    );
 }
 
 #[test]
 fn a_second_cancel_changes_nothing_more() {
     let mut world = diamond();
     world.claim(p(0));
-    let cancel = |version| Event::CancelRequested { version, by_system: false };
+    let cancel = |version| Event::CancelRequested {
+        version,
+        by_system: false,
+    };
     assert_eq!(world.fold(&cancel(1)), Verdict::Folded);
     for version in [1, 2] {
         assert_eq!(world.fold(&cancel(version)), Verdict::Duplicate);
     }
-    assert_eq!((world.run.state, world.run.version), (RunState::Cancelling, 1));
+    assert_eq!(
+        (world.run.state, world.run.version),
+        (RunState::Cancelling, 1)
+    );
 }
 
 #[test]
 fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
     let mut world = World::begun(graph(&[&[]]));
-    let (erased, next) = (claimed(&world.graph, p(0), 1), claimed(&world.graph, p(0), 3));
+    let (erased, next) = (
+        claimed(&world.graph, p(0), 1),
+        claimed(&world.graph, p(0), 3),
+    );
     assert_eq!(world.fold(&next), Verdict::Folded);
-    let Event::Claimed { attempt_id, .. } = erased else { unreachable!() };
+    let Event::Claimed { attempt_id, .. } = erased else {
+        unreachable!()
+    };
     let late = finished(p(0), attempt_id, Outcome::Succeeded);
     assert_eq!(world.fold(&late), Verdict::Refused(Refusal::StaleAttempt));
     assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
@@ -342,8 +510,14 @@ fn a_mapped_partition_is_whole_when_all_its_children_are() {
     };
     named.items = Some((2, [].as_slice().into()));
     world.fold(&Event::Finished(named));
-    let told =
-        |world: &World| world.changes.partitions.iter().filter(|news| news.asset_key == "t/a1").count();
+    let told = |world: &World| {
+        world
+            .changes
+            .partitions
+            .iter()
+            .filter(|news| news.asset_key == "t/a1")
+            .count()
+    };
     for item in [1, 0] {
         assert_eq!(told(&world), 0);
         world.claim(Slot::child(1, item));
@@ -356,14 +530,39 @@ fn a_mapped_partition_is_whole_when_all_its_children_are() {
 /// The mapped task's partition is good, and its version is that of no child.
 fn whole_version_of(world: &World, task: Slot) {
     let asset = format!("t/a{}", task.ordinal);
-    let news = world.changes.partitions.iter().find(|news| news.asset_key == asset).unwrap();
-    let whole = world.changes.materialized.iter().find(|made| made.slot == task).unwrap();
+    let news = world
+        .changes
+        .partitions
+        .iter()
+        .find(|news| news.asset_key == asset)
+        .unwrap();
+    let whole = world
+        .changes
+        .materialized
+        .iter()
+        .find(|made| made.slot == task)
+        .unwrap();
     assert_eq!(
-        (whole.asset_key.as_str(), whole.output.len(), whole.promotion),
+        (
+            whole.asset_key.as_str(),
+            whole.output.len(),
+            whole.promotion
+        ),
         (&*asset, 0, Promotion::Promoted)
     );
     assert_eq!((news.attempt_id, news.promoted), (whole.attempt_id, true));
-    assert_eq!(world.run.cell(task).unwrap().attempt_id, Some(whole.attempt_id));
-    let of_children = world.changes.materialized.iter().filter(|made| made.slot.item.is_some());
-    assert!(of_children.into_iter().all(|made| made.attempt_id != whole.attempt_id));
+    assert_eq!(
+        world.run.cell(task).unwrap().attempt_id,
+        Some(whole.attempt_id)
+    );
+    let of_children = world
+        .changes
+        .materialized
+        .iter()
+        .filter(|made| made.slot.item.is_some());
+    assert!(
+        of_children
+            .into_iter()
+            .all(|made| made.attempt_id != whole.attempt_id)
+    );
 }

@@ -8,8 +8,8 @@ use servo_model::states::TaskState;
 use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey};
 
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Graph, Outcome, PlannedTask, Run, RunHeader, Slot, Time,
-    TimerKind, TriggerType, Verdict, fold,
+    AssetSettings, Changes, Event, Finished, Graph, Outcome, PlannedTask, Run, RunHeader, Slot,
+    Time, TimerKind, TriggerType, Verdict, fold,
 };
 
 pub(super) const RUN: RunId = RunId::from_bytes([7; 16]);
@@ -47,16 +47,31 @@ pub(super) fn mapped_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)]) -> Arc<G
 }
 
 /// The tasks in `fresh` are up to date.
-pub(super) fn whole_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)], fresh: &[u32]) -> Arc<Graph> {
-    let tasks = (0u32..).zip(upstreams).map(|(ordinal, upstream)| PlannedTask {
-        key: TaskKey::new(AssetKey::new("t", &format!("a{ordinal}")).unwrap(), None, Operation::Materialize),
-        asset: ordinal,
-        partition_key: "".into(),
-        upstream: (*upstream).into(),
-        mapped_over: mapped.iter().find(|(task, _)| *task == ordinal).map(|(_, over)| *over),
-        up_to_date: fresh.contains(&ordinal),
-    });
-    let assets = (0..upstreams.len()).map(|asset| settings(asset, 2)).collect();
+pub(super) fn whole_graph(
+    upstreams: &[&[u32]],
+    mapped: &[(u32, u32)],
+    fresh: &[u32],
+) -> Arc<Graph> {
+    let tasks = (0u32..)
+        .zip(upstreams)
+        .map(|(ordinal, upstream)| PlannedTask {
+            key: TaskKey::new(
+                AssetKey::new("t", &format!("a{ordinal}")).unwrap(),
+                None,
+                Operation::Materialize,
+            ),
+            asset: ordinal,
+            partition_key: "".into(),
+            upstream: (*upstream).into(),
+            mapped_over: mapped
+                .iter()
+                .find(|(task, _)| *task == ordinal)
+                .map(|(_, over)| *over),
+            up_to_date: fresh.contains(&ordinal),
+        });
+    let assets = (0..upstreams.len())
+        .map(|asset| settings(asset, 2))
+        .collect();
     Arc::new(Graph::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
 }
 
@@ -78,7 +93,9 @@ pub(super) fn requested() -> Run {
 
 pub(super) fn attempt_id(graph: &Graph, slot: Slot, attempt: u32) -> AttemptId {
     let planned = &graph.task(slot.ordinal).key;
-    let key = slot.item.map_or_else(|| planned.clone(), |item| planned.child(item));
+    let key = slot
+        .item
+        .map_or_else(|| planned.clone(), |item| planned.child(item));
     DispatchId::new(&RUN, &key, attempt).attempt_id()
 }
 
@@ -92,7 +109,12 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn begun(graph: Arc<Graph>) -> World {
-        let mut world = World { run: requested(), graph: graph.clone(), changes: Changes::default(), now: 1 };
+        let mut world = World {
+            run: requested(),
+            graph: graph.clone(),
+            changes: Changes::default(),
+            now: 1,
+        };
         assert_eq!(world.fold(&Event::PlanCreated { graph }), Verdict::Folded);
         world
     }
@@ -110,7 +132,12 @@ impl World {
 
     pub(super) fn start(&mut self, slot: Slot, session: u64) -> Verdict {
         let attempt_id = self.active(slot);
-        self.fold(&Event::Started { task: slot, attempt_id, worker: None, session })
+        self.fold(&Event::Started {
+            task: slot,
+            attempt_id,
+            worker: None,
+            session,
+        })
     }
 
     pub(super) fn finish(&mut self, slot: Slot, outcome: Outcome) -> Verdict {
@@ -120,7 +147,11 @@ impl World {
 
     pub(super) fn timer(&mut self, slot: Slot, kind: TimerKind) -> Verdict {
         let attempt_id = Some(self.active(slot));
-        self.fold(&Event::Timer { kind, task: Some(slot), attempt_id })
+        self.fold(&Event::Timer {
+            kind,
+            task: Some(slot),
+            attempt_id,
+        })
     }
 
     pub(super) fn active(&self, slot: Slot) -> AttemptId {
@@ -138,8 +169,11 @@ impl World {
     /// Claims and ends everything that is ready, until nothing is.
     pub(super) fn run_down(&mut self, outcome: impl Fn(Slot) -> Outcome) {
         loop {
-            let ready =
-                self.run.cells().find(|(_, cell)| cell.state == TaskState::Ready).map(|(slot, _)| slot);
+            let ready = self
+                .run
+                .cells()
+                .find(|(_, cell)| cell.state == TaskState::Ready)
+                .map(|(slot, _)| slot);
             let Some(slot) = ready else { return };
             assert_eq!(self.claim(slot), Verdict::Folded);
             self.finish(slot, outcome(slot));
@@ -149,7 +183,14 @@ impl World {
 
 pub(super) fn claimed(graph: &Graph, task: Slot, attempt: u32) -> Event {
     let attempt_id = attempt_id(graph, task, attempt);
-    Event::Claimed { task, attempt, attempt_id, worker: None, pushed: false, ack_us: ACK_US }
+    Event::Claimed {
+        task,
+        attempt,
+        attempt_id,
+        worker: None,
+        pushed: false,
+        ack_us: ACK_US,
+    }
 }
 
 pub(super) fn finished(task: Slot, attempt_id: AttemptId, outcome: Outcome) -> Event {
@@ -169,7 +210,11 @@ pub(super) fn finished(task: Slot, attempt_id: AttemptId, outcome: Outcome) -> E
 }
 
 pub(super) fn failed(category: ErrorCategory) -> Outcome {
-    Outcome::Failed { category, error_type: String::new(), retriable: None }
+    Outcome::Failed {
+        category,
+        error_type: String::new(),
+        retriable: None,
+    }
 }
 
 pub(super) fn quarantined(has_good_version: bool) -> Outcome {
@@ -186,8 +231,12 @@ pub(super) fn any_graph(max: usize) -> impl Strategy<Value = Arc<Graph>> {
     prop::collection::vec((any::<u16>(), prop::bool::weighted(0.3)), 1..=max).prop_map(|tasks| {
         let (mut upstreams, mut fresh): (Vec<Vec<u32>>, Vec<u32>) = (Vec::new(), Vec::new());
         for (ordinal, (mask, current)) in (0u32..).zip(tasks) {
-            let upstream: Vec<u32> = (0..ordinal.min(16)).filter(|up| mask & (1 << up) != 0).collect();
-            fresh.extend((current && upstream.iter().all(|up| fresh.contains(up))).then_some(ordinal));
+            let upstream: Vec<u32> = (0..ordinal.min(16))
+                .filter(|up| mask & (1 << up) != 0)
+                .collect();
+            fresh.extend(
+                (current && upstream.iter().all(|up| fresh.contains(up))).then_some(ordinal),
+            );
             upstreams.push(upstream);
         }
         let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();

@@ -18,15 +18,26 @@ use crate::wire;
 pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
     let run_id = Uuid::from_bytes(*past.run.header.run_id.as_bytes());
     let mut both = Both::default();
-    both.folded
-        .extend(past.conflicts.iter().filter_map(|event| Row::folded(run_id, event)).map(|row| row.line()));
+    both.folded.extend(
+        past.conflicts
+            .iter()
+            .filter_map(|event| Row::folded(run_id, event))
+            .map(|row| row.line()),
+    );
     let select = query(include_str!("../../store/conflicts_of_run.sql")).bind(run_id);
-    let rows: Vec<Row> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
+    let rows: Vec<Row> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
     for row in rows {
         let (key, line) = row.line();
         if !both.folded.contains_key(&key) {
             match later_event(scheduler, past, &row).await? {
-                Some(event) => both.folded.extend(Row::folded(run_id, &event).map(|row| row.line())),
+                Some(event) => both
+                    .folded
+                    .extend(Row::folded(run_id, &event).map(|row| row.line())),
                 None if row.has_a_known_key => {}
                 None => continue,
             }
@@ -37,9 +48,15 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
 }
 
 /// What came after the run had ended is found by its key, as long as keys are known.
-async fn later_event(scheduler: &Scheduler, past: &Past, row: &Row) -> Result<Option<Event>, Error> {
+async fn later_event(
+    scheduler: &Scheduler,
+    past: &Past,
+    row: &Row,
+) -> Result<Option<Event>, Error> {
     let said = <[u8; 32]>::try_from(row.fingerprint.as_slice()).ok();
-    let Some((run_key, said)) = past.run_key.parse::<RunKey>().ok().zip(said) else { return Ok(None) };
+    let Some((run_key, said)) = past.run_key.parse::<RunKey>().ok().zip(said) else {
+        return Ok(None);
+    };
     let said = RequestFingerprint::from_digest(Digest::from_bytes(said));
     let key = IdempotencyKey::run_requested(&run_key, &said);
     past::event_under(scheduler, past, &key).await
@@ -61,7 +78,9 @@ struct Row {
 
 impl Row {
     fn folded(run_id: Uuid, event: &Event) -> Option<Row> {
-        let (Body::RunRequested(asked), _) = wire::body_of(&event.payload).ok()? else { return None };
+        let (Body::RunRequested(asked), _) = wire::body_of(&event.payload).ok()? else {
+            return None;
+        };
         Some(Row {
             tenant: event.tenant.clone(),
             workspace: event.workspace.clone(),

@@ -25,8 +25,16 @@ const DECIDED_VERSION: u64 = 2;
 
 pub(super) async fn check_results(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
     let select = query(include_str!("../../store/checks_of_run.sql")).bind(past.run.header.number);
-    let rows: Vec<CheckRow> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
-    let folded = past.checks.iter().filter_map(|checked| CheckRow::folded(past, checked));
+    let rows: Vec<CheckRow> = scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?;
+    let folded = past
+        .checks
+        .iter()
+        .filter_map(|checked| CheckRow::folded(past, checked));
     Ok(Both {
         live: rows.iter().map(CheckRow::line).collect(),
         folded: folded.map(|row| row.line()).collect(),
@@ -94,8 +102,15 @@ impl CheckRow {
 pub(super) async fn materializations(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
     let decisions = decisions(scheduler, past).await?;
     let live = versions(scheduler, past).await?;
-    let folded = past.made.iter().map(|made| VersionRow::folded(past, made, &decisions).line()).collect();
-    Ok(Both { live: live.iter().map(VersionRow::line).collect(), folded })
+    let folded = past
+        .made
+        .iter()
+        .map(|made| VersionRow::folded(past, made, &decisions).line())
+        .collect();
+    Ok(Both {
+        live: live.iter().map(VersionRow::line).collect(),
+        folded,
+    })
 }
 
 /// What the run's attempts made, as it stands. No index leads from a run to it, but its attempts do: of a task only the
@@ -103,9 +118,16 @@ pub(super) async fn materializations(scheduler: &Scheduler, past: &Past) -> Resu
 async fn versions(scheduler: &Scheduler, past: &Past) -> Result<Vec<VersionRow>, Error> {
     let cells = past.run.cells().filter_map(|(_, cell)| cell.attempt_id);
     let attempts = cells.chain(past.made.iter().map(|made| made.attempt_id));
-    let attempts: Vec<Uuid> = attempts.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
+    let attempts: Vec<Uuid> = attempts
+        .map(|id| Uuid::from_bytes(*id.as_bytes()))
+        .collect();
     let select = query(include_str!("../../store/made_by_attempts.sql")).bind(attempts);
-    scheduler.store.loops().all(select).await.map_err(answer::store)
+    scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)
 }
 
 /// As the table has it.
@@ -138,7 +160,10 @@ struct Standing {
 impl VersionRow {
     fn folded(past: &Past, made: &Materialized, decisions: &Decisions) -> VersionRow {
         let (ordinal, item) = place_of(made.slot);
-        let decided = decisions.0.get(&made.attempt_id).filter(|_| made.promotion == Promotion::Quarantined);
+        let decided = decisions
+            .0
+            .get(&made.attempt_id)
+            .filter(|_| made.promotion == Promotion::Quarantined);
         VersionRow {
             attempt_id: Uuid::from_bytes(*made.attempt_id.as_bytes()),
             asset_key: made.asset_key.clone(),
@@ -196,7 +221,9 @@ impl Standing {
             return None;
         };
         let (state, promoted_at) = match resolved.decision() {
-            v1::QuarantineDecision::Approve => (MaterializationState::Promoted, Some(event.recorded_at)),
+            v1::QuarantineDecision::Approve => {
+                (MaterializationState::Promoted, Some(event.recorded_at))
+            }
             v1::QuarantineDecision::Reject => (MaterializationState::Rejected, None),
             v1::QuarantineDecision::Unspecified => return None,
         };
@@ -216,14 +243,19 @@ pub(super) struct Decisions(HashMap<AttemptId, Standing>);
 
 impl Decisions {
     pub(super) fn approve(&self, attempt: &AttemptId) -> bool {
-        self.0.get(attempt).is_some_and(|standing| standing.state == MaterializationState::Promoted.code())
+        self.0
+            .get(attempt)
+            .is_some_and(|standing| standing.state == MaterializationState::Promoted.code())
     }
 }
 
 /// A decision falls long after its run has ended, and is found by the key of its event. Once that key is forgotten the row
 /// is taken at its word: a look for the event would be one through all that happened since.
 pub(super) async fn decisions(scheduler: &Scheduler, past: &Past) -> Result<Decisions, Error> {
-    let withheld = past.made.iter().filter(|made| made.promotion == Promotion::Quarantined);
+    let withheld = past
+        .made
+        .iter()
+        .filter(|made| made.promotion == Promotion::Quarantined);
     let mut withheld: Vec<AttemptId> = withheld.map(|made| made.attempt_id).collect();
     withheld.dedup();
     let mut decisions = Decisions::default();
@@ -234,14 +266,20 @@ pub(super) async fn decisions(scheduler: &Scheduler, past: &Past) -> Result<Deci
     for made_by in withheld {
         let key = IdempotencyKey::quarantine_resolved(&made_by, DECIDED_VERSION);
         let said = || {
-            let own = live.iter().find(|row| row.attempt_id.as_bytes() == made_by.as_bytes());
-            own.map(|row| &row.standing).filter(|standing| standing.resolved_event.is_some()).cloned()
+            let own = live
+                .iter()
+                .find(|row| row.attempt_id.as_bytes() == made_by.as_bytes());
+            own.map(|row| &row.standing)
+                .filter(|standing| standing.resolved_event.is_some())
+                .cloned()
         };
         let standing = match past::event_under(scheduler, past, &key).await? {
             Some(event) => Standing::decided(&event),
             None => said(),
         };
-        decisions.0.extend(standing.map(|standing| (made_by, standing)));
+        decisions
+            .0
+            .extend(standing.map(|standing| (made_by, standing)));
     }
     Ok(decisions)
 }

@@ -30,7 +30,11 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
     let mut both = Both::default();
     for (key, news) in &own.0 {
         let row = rows.get(key);
-        let named: BTreeSet<i64> = row.into_iter().flat_map(Row::runs).filter(|run| *run != number).collect();
+        let named: BTreeSet<i64> = row
+            .into_iter()
+            .flat_map(Row::runs)
+            .filter(|run| *run != number)
+            .collect();
         let mut candidates = vec![(number, news)];
         let mut is_comparable = true;
         for run in named {
@@ -46,7 +50,8 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
         if is_comparable {
             let text = json!({ "asset_key": key.0, "partition_key": key.1 }).to_string();
             both.live.extend(row.map(|row| (text.clone(), row.line())));
-            both.folded.extend(Row::latest(key, &candidates).map(|row| (text, row.line())));
+            both.folded
+                .extend(Row::latest(key, &candidates).map(|row| (text, row.line())));
         }
     }
     Ok(both)
@@ -77,10 +82,26 @@ async fn read(
         let select = query(include_str!("../../store/partition_rows.sql"))
             .bind(past.run.header.tenant.as_str())
             .bind(past.run.header.workspace.as_str())
-            .bind(some.iter().map(|(asset, _)| asset.as_str()).collect::<Vec<_>>())
-            .bind(some.iter().map(|(_, partition)| partition.as_str()).collect::<Vec<_>>());
-        let rows: Vec<Row> = scheduler.store.loops().all(select).await.map_err(answer::store)?;
-        found.extend(rows.into_iter().map(|row| ((row.asset_key.clone(), row.partition_key.clone()), row)));
+            .bind(
+                some.iter()
+                    .map(|(asset, _)| asset.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                some.iter()
+                    .map(|(_, partition)| partition.as_str())
+                    .collect::<Vec<_>>(),
+            );
+        let rows: Vec<Row> = scheduler
+            .store
+            .loops()
+            .all(select)
+            .await
+            .map_err(answer::store)?;
+        found.extend(
+            rows.into_iter()
+                .map(|row| ((row.asset_key.clone(), row.partition_key.clone()), row)),
+        );
     }
     Ok(found)
 }
@@ -98,7 +119,11 @@ async fn others(
     number: i64,
     rows: &HashMap<Key, Row>,
 ) -> Result<HashMap<i64, Other>, Error> {
-    let named: BTreeSet<i64> = rows.values().flat_map(Row::runs).filter(|run| *run != number).collect();
+    let named: BTreeSet<i64> = rows
+        .values()
+        .flat_map(Row::runs)
+        .filter(|run| *run != number)
+        .collect();
     let mut others = HashMap::new();
     for run in named.into_iter().rev().take(OTHERS_PER_RUN_MAX) {
         others.insert(run, other(scheduler, run).await?);
@@ -107,7 +132,9 @@ async fn others(
 }
 
 async fn other(scheduler: &Scheduler, number: i64) -> Result<Other, Error> {
-    let Some(row) = past::row(scheduler, number).await? else { return Ok(Other::Unknown) };
+    let Some(row) = past::row(scheduler, number).await? else {
+        return Ok(Other::Unknown);
+    };
     if row.set_aside.is_some() {
         return Ok(Other::Unreadable);
     }
@@ -140,11 +167,17 @@ impl Row {
     }
 
     /// What is left of all these: the last attempt, and the last version that readers get.
-    fn latest((asset_key, partition_key): &Key, candidates: &[(i64, &PartitionNews)]) -> Option<Row> {
+    fn latest(
+        (asset_key, partition_key): &Key,
+        candidates: &[(i64, &PartitionNews)],
+    ) -> Option<Row> {
         let later = |(_, news): &&(i64, &PartitionNews)| (news.at, *news.attempt_id.as_bytes());
         let uuid = |news: &PartitionNews| Uuid::from_bytes(*news.attempt_id.as_bytes());
         let (attempt_run, last) = candidates.iter().max_by_key(later)?;
-        let made = candidates.iter().filter(|(_, news)| news.promoted).max_by_key(later);
+        let made = candidates
+            .iter()
+            .filter(|(_, news)| news.promoted)
+            .max_by_key(later);
         Some(Row {
             asset_key: asset_key.clone(),
             partition_key: partition_key.clone(),

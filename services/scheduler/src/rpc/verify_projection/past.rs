@@ -23,21 +23,37 @@ pub(super) struct Past {
 
 pub(super) async fn row(scheduler: &Scheduler, number: i64) -> Result<Option<StoredRun>, Error> {
     let select = query(include_str!("../../store/run_by_number.sql")).bind(number);
-    Ok(scheduler.store.loops().all(select).await.map_err(answer::store)?.pop())
+    Ok(scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)?
+        .pop())
 }
 
 /// None for a run whose events are no longer there.
-pub(super) async fn read(scheduler: &Scheduler, row: &StoredRun, until: i64) -> Result<Option<Past>, Error> {
+pub(super) async fn read(
+    scheduler: &Scheduler,
+    row: &StoredRun,
+    until: i64,
+) -> Result<Option<Past>, Error> {
     let events = events(scheduler, row, until).await?;
     let loops = scheduler.store.loops();
-    let plan_id = row.plan_id.as_deref().and_then(|id| <[u8; 32]>::try_from(id).ok());
+    let plan_id = row
+        .plan_id
+        .as_deref()
+        .and_then(|id| <[u8; 32]>::try_from(id).ok());
     let graph = match plan_id {
-        Some(plan_id) => {
-            scheduler.plans.find(loops, &row.tenant, &row.workspace, plan_id).await.map_err(answer::store)?
-        }
+        Some(plan_id) => scheduler
+            .plans
+            .find(loops, &row.tenant, &row.workspace, plan_id)
+            .await
+            .map_err(answer::store)?,
         None => None,
     };
-    fold(&events, Replay::new(row.run_number, graph)).map_err(|fault| Error::new(Reason::Internal, fault))
+    fold(&events, Replay::new(row.run_number, graph))
+        .map_err(|fault| Error::new(Reason::Internal, fault))
 }
 
 async fn events(scheduler: &Scheduler, row: &StoredRun, until: i64) -> Result<Vec<Event>, Error> {
@@ -49,7 +65,12 @@ async fn events(scheduler: &Scheduler, row: &StoredRun, until: i64) -> Result<Ve
         .bind(row.run_id)
         .bind(row.created_at)
         .bind(row.ended_at);
-    scheduler.store.loops().all(select).await.map_err(answer::store)
+    scheduler
+        .store
+        .loops()
+        .all(select)
+        .await
+        .map_err(answer::store)
 }
 
 /// The event of the run's workspace that stands under a key, if the key is still known.
@@ -58,30 +79,53 @@ pub(super) async fn event_under(
     past: &Past,
     key: &IdempotencyKey,
 ) -> Result<Option<Event>, Error> {
-    let (tenant, workspace) = (past.run.header.tenant.as_str(), past.run.header.workspace.as_str());
-    scheduler.store.reader().by_key(tenant, workspace, key.as_str()).await.map_err(answer::store)
+    let (tenant, workspace) = (
+        past.run.header.tenant.as_str(),
+        past.run.header.workspace.as_str(),
+    );
+    scheduler
+        .store
+        .reader()
+        .by_key(tenant, workspace, key.as_str())
+        .await
+        .map_err(answer::store)
 }
 
 fn fold(events: &[Event], mut replay: Replay) -> Result<Option<Past>, String> {
     let (mut made, mut checks, mut partitions) = (Vec::new(), Vec::new(), Vec::new());
     let mut conflicts = Vec::new();
     for event in events {
-        if replay.begun.as_ref().is_some_and(|begun| is_conflict(&begun.run, event)) {
+        if replay
+            .begun
+            .as_ref()
+            .is_some_and(|begun| is_conflict(&begun.run, event))
+        {
             conflicts.push(event.clone());
         }
-        let Some(step) = replay.fold(event)? else { continue };
+        let Some(step) = replay.fold(event)? else {
+            continue;
+        };
         made.extend(step.changes.materialized);
         checks.extend(step.changes.checks);
         partitions.extend(step.changes.partitions);
     }
     let past = replay.begun.map(|begun| {
         let (run, run_key) = (begun.run, begun.asked.run_key);
-        Past { run, run_key, made, checks, partitions, conflicts }
+        Past {
+            run,
+            run_key,
+            made,
+            checks,
+            partitions,
+            conflicts,
+        }
     });
     Ok(past)
 }
 
 fn is_conflict(run: &Run, event: &Event) -> bool {
-    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&event.payload) else { return false };
+    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&event.payload) else {
+        return false;
+    };
     wire::fingerprint(&asked).is_ok_and(|said| *said.digest().as_bytes() != run.header.fingerprint)
 }

@@ -6,8 +6,10 @@ use super::Lines;
 use crate::core::{Cell, Run, Slot};
 
 pub(super) fn run_lines(run: &Run) -> Lines {
-    let counts: Vec<u32> =
-        servo_model::states::TaskState::ALL.iter().map(|state| run.counts().of(*state)).collect();
+    let counts: Vec<u32> = servo_model::states::TaskState::ALL
+        .iter()
+        .map(|state| run.counts().of(*state))
+        .collect();
     let line = json!({
         "state": run.state.to_string(),
         "reason": run.reason.to_string(),
@@ -20,14 +22,20 @@ pub(super) fn run_lines(run: &Run) -> Lines {
         "plan_id": run.graph.as_ref().map(|graph| servo_model::Digest::from_bytes(graph.plan_id).to_string()),
         "tasks": counts,
     });
-    Lines::from([(json!({ "run_id": run.header.run_id.to_string() }).to_string(), line)])
+    Lines::from([(
+        json!({ "run_id": run.header.run_id.to_string() }).to_string(),
+        line,
+    )])
 }
 
 pub(super) fn task_lines(run: &Run) -> Lines {
     let run_id = run.header.run_id.to_string();
-    let key =
-        |slot: Slot| json!({ "run_id": run_id, "ordinal": slot.ordinal, "item": slot.item }).to_string();
-    run.cells().map(|(slot, cell)| (key(slot), task_line(cell))).collect()
+    let key = |slot: Slot| {
+        json!({ "run_id": run_id, "ordinal": slot.ordinal, "item": slot.item }).to_string()
+    };
+    run.cells()
+        .map(|(slot, cell)| (key(slot), task_line(cell)))
+        .collect()
 }
 
 fn task_line(cell: &Cell) -> Value {

@@ -15,8 +15,12 @@ async fn a_plan_is_told_of_once_and_before_its_run() {
     let mut told = Vec::new();
     while let Ok(message) = one.told.try_recv() {
         match message.message.unwrap() {
-            Told::Ahead(ahead) => told.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id))),
-            Told::Update(update) => told.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id))),
+            Told::Ahead(ahead) => {
+                told.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))
+            }
+            Told::Update(update) => {
+                told.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id)))
+            }
             _ => {}
         }
     }

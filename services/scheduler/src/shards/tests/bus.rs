@@ -10,14 +10,17 @@ use servo_model::{RunId, Service};
 use servo_proto::v1;
 
 use super::{
-    Instance, ask, attempt_id, claim, finish, finished, folded, instance, keep_plan, new_run, plan, run_id,
-    store,
+    Instance, ask, attempt_id, claim, finish, finished, folded, instance, keep_plan, new_run, plan,
+    run_id, store,
 };
 use crate::shards::rebuild;
 use crate::shards::tests::rebuild::finish_with;
 
 fn subscription() -> Subscription {
-    Subscription { name: "quota.test".to_owned(), topic: Topic::Runs }
+    Subscription {
+        name: "quota.test".to_owned(),
+        topic: Topic::Runs,
+    }
 }
 
 async fn reader(database: &TestDatabase) -> PostgresBus {
@@ -30,8 +33,11 @@ async fn reader(database: &TestDatabase) -> PostgresBus {
 /// All that was published since.
 async fn told(bus: &PostgresBus) -> Vec<v1::RunChanged> {
     let batch = bus.receive(&subscription()).await.unwrap();
-    let told =
-        batch.messages.iter().map(|message| v1::RunChanged::decode(&*message.payload).unwrap()).collect();
+    let told = batch
+        .messages
+        .iter()
+        .map(|message| v1::RunChanged::decode(&*message.payload).unwrap())
+        .collect();
     let verdicts = vec![Verdict::Ack; batch.messages.len()];
     bus.settle(&subscription(), batch, verdicts).await.unwrap();
     told
@@ -61,8 +67,14 @@ async fn a_run_is_told_at_its_birth_and_its_end_and_plain_successes_cost_nothing
     folded(&ask(&one, finish(id, 2)).await);
     let ended = told(&bus).await;
     assert_eq!(ended.len(), 1, "{ended:?}");
-    assert_eq!((ended[0].state(), ended[0].created), (v1::RunState::Succeeded, false));
-    assert!(ended[0].position > born[0].position, "a later message has a greater version");
+    assert_eq!(
+        (ended[0].state(), ended[0].created),
+        (v1::RunState::Succeeded, false)
+    );
+    assert!(
+        ended[0].position > born[0].position,
+        "a later message has a greater version"
+    );
     // Asked again, nothing is told again.
     ask(&one, finish(id, 2)).await;
     assert_eq!(told(&bus).await, []);
@@ -77,7 +89,10 @@ async fn failures_and_versions_of_data_are_told_once_also_after_a_rebuild() {
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     told(&bus).await;
     let mut made = finished(id, 0, 1);
-    made.outputs = vec![v1::Output { asset_key: "t/a0".to_owned(), ..Default::default() }];
+    made.outputs = vec![v1::Output {
+        asset_key: "t/a0".to_owned(),
+        ..Default::default()
+    }];
     work(&one, id, 0, made).await;
     let news = told(&bus).await;
     let version = &news[0].made[0];
@@ -86,13 +101,23 @@ async fn failures_and_versions_of_data_are_told_once_also_after_a_rebuild() {
     assert_eq!(version.state(), v1::MaterializationState::Promoted);
     let mut failed = finished(id, 1, 1);
     failed.outcome = v1::Outcome::Failed.into();
-    let error = v1::TaskError { category: v1::ErrorCategory::Configuration.into(), ..Default::default() };
+    let error = v1::TaskError {
+        category: v1::ErrorCategory::Configuration.into(),
+        ..Default::default()
+    };
     failed.error = Some(error);
     work(&one, id, 1, failed).await;
     let news = told(&bus).await;
     assert_eq!((news.len(), news[0].state()), (1, v1::RunState::Failed));
     let task = &news[0].failed_tasks[0];
-    assert_eq!((task.asset_key.as_str(), task.attempt, task.task.unwrap().ordinal), ("t/a1", 1, 1));
+    assert_eq!(
+        (
+            task.asset_key.as_str(),
+            task.attempt,
+            task.task.unwrap().ordinal
+        ),
+        ("t/a1", 1, 1)
+    );
     one.keeper.leave().await;
     rebuild(&one.store, |_| ()).await.unwrap();
     assert_eq!(told(&bus).await, [], "what was told is not told again");
@@ -108,10 +133,16 @@ async fn f28_without_a_consumer_runs_end_all_the_same_and_it_catches_up() {
         folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
         folded(&ask(&one, claim(id, 0, 1, 1)).await);
         folded(&ask(&one, finish(id, 0)).await);
-        assert_eq!(super::states(&one.store, id).await.0, RunState::Succeeded.code());
+        assert_eq!(
+            super::states(&one.store, id).await.0,
+            RunState::Succeeded.code()
+        );
     }
     let told = told(&bus).await;
-    let ended = told.iter().filter(|news| news.state() == v1::RunState::Succeeded).count();
+    let ended = told
+        .iter()
+        .filter(|news| news.state() == v1::RunState::Succeeded)
+        .count();
     assert_eq!((told.len(), ended), (40, 20));
 }
 
@@ -119,12 +150,19 @@ async fn f28_without_a_consumer_runs_end_all_the_same_and_it_catches_up() {
 #[test]
 fn states_and_reasons_have_the_same_numbers_on_the_wire() {
     for state in RunState::ALL {
-        assert!(v1::RunState::try_from(i32::from(state.code())).is_ok(), "{state:?}");
-        let name = v1::RunState::try_from(i32::from(state.code())).unwrap().as_str_name();
+        assert!(
+            v1::RunState::try_from(i32::from(state.code())).is_ok(),
+            "{state:?}"
+        );
+        let name = v1::RunState::try_from(i32::from(state.code()))
+            .unwrap()
+            .as_str_name();
         assert_eq!(name, format!("RUN_STATE_{}", state.name()));
     }
     for reason in TransitionReason::ALL {
-        let name = v1::TransitionReason::try_from(i32::from(reason.code())).unwrap().as_str_name();
+        let name = v1::TransitionReason::try_from(i32::from(reason.code()))
+            .unwrap()
+            .as_str_name();
         assert_eq!(name, format!("TRANSITION_REASON_{}", reason.name()));
     }
 }

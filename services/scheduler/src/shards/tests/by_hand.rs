@@ -27,26 +27,45 @@ impl ByHand {
         let (board, limits) = watch::channel(Limits::none());
         let (unplanned, _) = mpsc::unbounded_channel();
         let (plans, metrics) = (Plans::default(), Metrics::default());
-        let around = Around { plans: plans.clone(), unplanned, metrics, listeners: None, limits };
+        let around = Around {
+            plans: plans.clone(),
+            unplanned,
+            metrics,
+            listeners: None,
+            limits,
+        };
         let mut lane = Lane::new(store.clone(), around, Shared::default());
         let (gate, told) = gate(1);
         lane.open_gate(gate);
         lane.take_or_fail(lease).await.unwrap();
-        ByHand { lane, plans, _told: told, _board: board }
+        ByHand {
+            lane,
+            plans,
+            _told: told,
+            _board: board,
+        }
     }
 
     /// All of it in one flush; all of it must be folded.
     pub(super) async fn fold(&mut self, asks: Vec<Ask>) {
         let (reply, answer) = oneshot::channel();
-        self.lane.flush(vec![Work { shard: asks[0].run_id().shard(), asks, reply }]).await;
+        self.lane
+            .flush(vec![Work {
+                shard: asks[0].run_id().shard(),
+                asks,
+                reply,
+            }])
+            .await;
         answer.await.unwrap().unwrap().iter().for_each(folded);
     }
 
     /// A run of `plan`, all of whose tasks are claimed.
     pub(super) async fn claimed(&mut self, plan: &v1::Plan, id: RunId) {
-        self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")]).await;
+        self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")])
+            .await;
         let tasks = u32::try_from(plan.tasks.len()).unwrap();
-        self.fold((0..tasks).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
+        self.fold((0..tasks).map(|ordinal| claim(id, ordinal, 1, 1)).collect())
+            .await;
     }
 }
 
@@ -56,5 +75,9 @@ pub(super) fn leases(store: &Store, holder: &str) -> Leases {
 }
 
 pub(super) async fn hold(store: &Store, shard: i16) -> Lease {
-    leases(store, "by hand").acquire(&[shard], 1).await.unwrap().remove(0)
+    leases(store, "by hand")
+        .acquire(&[shard], 1)
+        .await
+        .unwrap()
+        .remove(0)
 }

@@ -25,7 +25,14 @@ type Answer = oneshot::Receiver<Result<Vec<Done>, NotDone>>;
 
 fn finishing(id: RunId, ordinal: u32) -> (Message, Answer) {
     let (reply, answer) = oneshot::channel();
-    (Message::Work(Work { shard: id.shard(), asks: vec![finish(id, ordinal)], reply }), answer)
+    (
+        Message::Work(Work {
+            shard: id.shard(),
+            asks: vec![finish(id, ordinal)],
+            reply,
+        }),
+        answer,
+    )
 }
 
 /// A lane that holds the shards of two runs, all of whose tasks are claimed.
@@ -33,7 +40,10 @@ async fn lane(large: usize, small: usize) -> (TestDatabase, ByHand) {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let mut hand = ByHand::holding(&store, hold(&store, LARGE.shard()).await).await;
-    hand.lane.take_or_fail(hold(&store, SMALL.shard()).await).await.unwrap();
+    hand.lane
+        .take_or_fail(hold(&store, SMALL.shard()).await)
+        .await
+        .unwrap();
     for (id, tasks) in [(LARGE, large), (SMALL, small)] {
         let plan = plan(&vec![&[][..]; tasks]);
         keep_plan(&database, &plan).await;

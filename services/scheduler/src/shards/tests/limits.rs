@@ -11,32 +11,55 @@ use servo_store::query;
 use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 
 use super::{
-    Instance, ask, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run, plan, run_id,
-    states,
+    Instance, ask, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run, plan,
+    run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
 use crate::shards::{Ask, DoneAs, NewRun, NotDone, RunPlan, all_shards};
 
 fn only(limits: RunLimits) -> Limits {
-    Limits { tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(), ..Limits::none() }
+    Limits {
+        tenants: [("acme".parse().unwrap(), Arc::new(limits))].into(),
+        ..Limits::none()
+    }
 }
 
 fn at_once(max: u32) -> RunLimits {
-    RunLimits { max_concurrent_runs: Some(max), ..RunLimits::default() }
+    RunLimits {
+        max_concurrent_runs: Some(max),
+        ..RunLimits::default()
+    }
 }
 
 /// Gives a run that was called its plan, as the loop beside the lanes does.
 async fn start_next(instance: &mut Instance, plan: &v1::Plan) -> (RunId, DoneAs) {
     let called = instance.waiting.recv().await.unwrap();
-    assert_eq!(called.plan.unwrap().plan_id.to_string(), plan.plan_id, "planned when it was asked for");
+    assert_eq!(
+        called.plan.unwrap().plan_id.to_string(),
+        plan.plan_id,
+        "planned when it was asked for"
+    );
     let made = Ok(new_plan(instance, plan));
-    let plan = RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made };
-    (called.run_id, ask(instance, Ask::Plan(Arc::new(plan))).await.verdict)
+    let plan = RunPlan {
+        tenant: "acme".to_owned(),
+        run_id: called.run_id,
+        made,
+    };
+    (
+        called.run_id,
+        ask(instance, Ask::Plan(Arc::new(plan))).await.verdict,
+    )
 }
 
 async fn under_way(instance: &Instance) -> i64 {
     let count = "SELECT count(*) FROM scheduler.runs WHERE state BETWEEN 2 AND 4";
-    instance.store.loops().all::<(i64,)>(query(count)).await.unwrap()[0].0
+    instance
+        .store
+        .loops()
+        .all::<(i64,)>(query(count))
+        .await
+        .unwrap()[0]
+        .0
 }
 
 #[tokio::test]
@@ -48,15 +71,24 @@ async fn above_the_limit_runs_wait_and_start_oldest_first() {
     for n in [1, 66, 3] {
         folded(&ask(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
-    assert_eq!(states(&one.store, run_id(1)).await.0, RunState::Running.code());
+    assert_eq!(
+        states(&one.store, run_id(1)).await.0,
+        RunState::Running.code()
+    );
     for n in [66, 3] {
-        assert_eq!(states(&one.store, run_id(n)).await, (RunState::Pending.code(), vec![]));
+        assert_eq!(
+            states(&one.store, run_id(n)).await,
+            (RunState::Pending.code(), vec![])
+        );
     }
     for (ends, starts) in [(1, 66), (66, 3)] {
         folded(&ask(&one, claim(run_id(ends), 0, 1, 1)).await);
         folded(&ask(&one, finish(run_id(ends), 0)).await);
         let (started, verdict) = start_next(&mut one, &plan).await;
-        assert_eq!((started, verdict), (run_id(starts), DoneAs::Core(crate::core::Verdict::Folded)));
+        assert_eq!(
+            (started, verdict),
+            (run_id(starts), DoneAs::Core(crate::core::Verdict::Folded))
+        );
     }
     assert!(one.waiting.try_recv().is_err(), "nobody is called twice");
 }
@@ -84,8 +116,12 @@ async fn f19_two_instances_never_let_in_more_than_the_limit() {
     };
     futures::future::join_all((0..40).map(submit)).await;
     assert_eq!(under_way(&one).await, 3);
-    let waiting: Vec<(i64,)> =
-        one.store.loops().all(query("SELECT count(*) FROM scheduler.runs WHERE state = 1")).await.unwrap();
+    let waiting: Vec<(i64,)> = one
+        .store
+        .loops()
+        .all(query("SELECT count(*) FROM scheduler.runs WHERE state = 1"))
+        .await
+        .unwrap();
     assert_eq!(waiting, [(37,)]);
 }
 
@@ -104,9 +140,19 @@ async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again
     // The limit goes down again before the plan is there.
     one.board.send_replace(only(at_once(1)));
     let made = Ok(new_plan(&one, &plan));
-    let late = RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made };
-    assert_eq!(ask(&one, Ask::Plan(Arc::new(late))).await.verdict, DoneAs::NoRoom);
-    assert_eq!(states(&one.store, run_id(2)).await.0, RunState::Pending.code());
+    let late = RunPlan {
+        tenant: "acme".to_owned(),
+        run_id: called.run_id,
+        made,
+    };
+    assert_eq!(
+        ask(&one, Ask::Plan(Arc::new(late))).await.verdict,
+        DoneAs::NoRoom
+    );
+    assert_eq!(
+        states(&one.store, run_id(2)).await.0,
+        RunState::Pending.code()
+    );
     one.board.send_replace(only(at_once(2)));
     one.shards.look_for_room();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(2));
@@ -119,19 +165,31 @@ async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn(
     let mut one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
-    let Ask::Run(new) = new_run(&one, &plan, run_id(4), "f") else { unreachable!() };
-    let new = NewRun { plan: None, ..Arc::into_inner(new).unwrap() };
+    let Ask::Run(new) = new_run(&one, &plan, run_id(4), "f") else {
+        unreachable!()
+    };
+    let new = NewRun {
+        plan: None,
+        ..Arc::into_inner(new).unwrap()
+    };
     folded(&ask(&one, Ask::Run(Arc::new(new))).await);
     let called = one.waiting.recv().await.unwrap();
     one.board.send_replace(only(at_once(0)));
     let made = |one: &Instance| {
         let made = Ok(new_plan(one, &plan));
-        Ask::Plan(Arc::new(RunPlan { tenant: "acme".to_owned(), run_id: called.run_id, made }))
+        Ask::Plan(Arc::new(RunPlan {
+            tenant: "acme".to_owned(),
+            run_id: called.run_id,
+            made,
+        }))
     };
     assert_eq!(ask(&one, made(&one)).await.verdict, DoneAs::NoRoom);
     one.board.send_replace(only(at_once(1)));
     one.shards.look_for_room();
-    let again = tokio::time::timeout(Duration::from_secs(20), one.waiting.recv()).await.unwrap().unwrap();
+    let again = tokio::time::timeout(Duration::from_secs(20), one.waiting.recv())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(again.run_id, run_id(4));
     folded(&ask(&one, made(&one)).await);
 }
@@ -140,7 +198,10 @@ async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn(
 async fn rename_runs(database: &TestDatabase, from: &str, to: &str) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
     let rename = format!("ALTER TABLE scheduler.{from} RENAME TO {to}");
-    sqlx::raw_sql(AssertSqlSafe(rename)).execute(&mut admin).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(rename))
+        .execute(&mut admin)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -154,8 +215,15 @@ async fn a_run_that_was_called_is_called_again_after_its_shard_could_not_be_load
     one.shards.look_for_room();
     let called = one.waiting.recv().await.unwrap();
     rename_runs(&database, "runs", "hidden").await;
-    let late = RunPlan { tenant: called.tenant, run_id: called.run_id, made: Ok(new_plan(&one, &plan)) };
-    let lost = one.shards.submit(called.run_id.shard(), vec![Ask::Plan(Arc::new(late))]).await;
+    let late = RunPlan {
+        tenant: called.tenant,
+        run_id: called.run_id,
+        made: Ok(new_plan(&one, &plan)),
+    };
+    let lost = one
+        .shards
+        .submit(called.run_id.shard(), vec![Ask::Plan(Arc::new(late))])
+        .await;
     assert!(matches!(lost, Err(NotDone::Unavailable(_))), "{lost:?}");
     rename_runs(&database, "hidden", "runs").await;
     one.keeper.clone().run_once().await.unwrap();
@@ -183,17 +251,26 @@ async fn until_limits_are_known_runs_are_accepted_and_wait() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     folded(&ask(&one, new_run(&one, &plan, run_id(8), "f")).await);
-    assert_eq!(states(&one.store, run_id(8)).await.0, RunState::Pending.code());
+    assert_eq!(
+        states(&one.store, run_id(8)).await.0,
+        RunState::Pending.code()
+    );
     one.board.send_replace(Limits::none());
     one.shards.look_for_room();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(8));
-    assert_eq!(states(&one.store, run_id(8)).await.0, RunState::Running.code());
+    assert_eq!(
+        states(&one.store, run_id(8)).await.0,
+        RunState::Running.code()
+    );
 }
 
 #[tokio::test]
 async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
     let database = TestDatabase::create().await.unwrap();
-    let queue = RunLimits { max_queued_runs: Some(1), ..at_once(1) };
+    let queue = RunLimits {
+        max_queued_runs: Some(1),
+        ..at_once(1)
+    };
     let one = limited(&database, "one", only(queue)).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
@@ -202,16 +279,25 @@ async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
     }
     let refused = ask(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(refused.verdict, DoneAs::Refused(Excess::Queued { max: 1 }));
-    one.board.send_replace(only(RunLimits { max_daily_runs: Some(2), ..RunLimits::default() }));
+    one.board.send_replace(only(RunLimits {
+        max_daily_runs: Some(2),
+        ..RunLimits::default()
+    }));
     let refused = ask(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(refused.verdict, DoneAs::Refused(Excess::Daily { max: 2 }));
     let events: Vec<(i64,)> = one
         .store
         .loops()
-        .all(query("SELECT sum(head)::bigint FROM ledger.shards WHERE stream = 1"))
+        .all(query(
+            "SELECT sum(head)::bigint FROM ledger.shards WHERE stream = 1",
+        ))
         .await
         .unwrap();
-    assert_eq!(events, [(3,)], "a request with its plan, and one that waits");
+    assert_eq!(
+        events,
+        [(3,)],
+        "a request with its plan, and one that waits"
+    );
 }
 
 #[tokio::test]
@@ -220,9 +306,17 @@ async fn however_long_the_history_is_today_is_found_by_its_beginning() {
     let one = instance(&database, "one").await;
     let mut tx = one.store.loops().begin().await.unwrap();
     // So few rows would be read as they come.
-    tx.execute(query("SET LOCAL enable_seqscan = off")).await.unwrap();
-    let explain = query(concat!("EXPLAIN ", include_str!("../../store/runs_in_use.sql")));
-    let explain = explain.bind(vec!["acme"]).bind(vec![5_i64]).bind(all_shards());
+    tx.execute(query("SET LOCAL enable_seqscan = off"))
+        .await
+        .unwrap();
+    let explain = query(concat!(
+        "EXPLAIN ",
+        include_str!("../../store/runs_in_use.sql")
+    ));
+    let explain = explain
+        .bind(vec!["acme"])
+        .bind(vec![5_i64])
+        .bind(all_shards());
     let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
     let by_age = |line: &str| line.contains("Index Cond") && line.contains("created_at >=");
     assert!(lines.iter().any(|(line,)| by_age(line)), "{lines:#?}");

@@ -31,8 +31,8 @@ use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use super::{
-    Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards, Unplanned,
-    event_id, lane_of,
+    Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards,
+    Unplanned, event_id, lane_of,
 };
 use crate::core::{Limits, Slot, Verdict};
 use crate::metrics::Metrics;
@@ -66,26 +66,59 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     let (unplanned, waiting) = mpsc::unbounded_channel();
     let listeners = Some(Listeners::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
-    let around = Around { plans: plans.clone(), unplanned, metrics, listeners, limits };
+    let around = Around {
+        plans: plans.clone(),
+        unplanned,
+        metrics,
+        listeners,
+        limits,
+    };
     let shards = Shards::start(&store, around);
     let ttl = LeaseTtl::new(LEASE).unwrap();
-    let keeper = Keeper::new(&store, shards.clone(), name, &format!("https://{name}:1"), ttl);
+    let keeper = Keeper::new(
+        &store,
+        shards.clone(),
+        name,
+        &format!("https://{name}:1"),
+        ttl,
+    );
     keeper.clone().run_once().await.unwrap();
     let (gate, told) = gate(1);
     shards.open_gate(&gate).unwrap();
-    Instance { store, shards, plans, keeper, waiting, board, told }
+    Instance {
+        store,
+        shards,
+        plans,
+        keeper,
+        waiting,
+        board,
+        told,
+    }
 }
 
 /// A dispatcher that admits for everybody this test speaks of.
 fn gate(epoch: u64) -> (Gate, mpsc::UnboundedReceiver<v1::AdmitResponse>) {
-    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
+    let admission_shard = "acme"
+        .parse::<servo_model::TenantId>()
+        .unwrap()
+        .admission_shard();
     let (outbox, told) = mpsc::unbounded_channel();
-    (Gate { id: 1, leases: BTreeMap::from([(admission_shard, epoch)]), outbox }, told)
+    (
+        Gate {
+            id: 1,
+            leases: BTreeMap::from([(admission_shard, epoch)]),
+            outbox,
+        },
+        told,
+    )
 }
 
 /// A plan from each task's upstreams.
 pub(super) fn plan(upstreams: &[&[u32]]) -> v1::Plan {
-    let asset = |n: usize| v1::PlannedAsset { asset_key: format!("t/a{n}"), ..Default::default() };
+    let asset = |n: usize| v1::PlannedAsset {
+        asset_key: format!("t/a{n}"),
+        ..Default::default()
+    };
     let task = |(n, upstream): (usize, &&[u32])| v1::PlannedTask {
         task_key: format!("t/a{n}:materialize"),
         asset: n as u32,
@@ -151,20 +184,30 @@ fn new_plan(instance: &Instance, plan: &v1::Plan) -> NewPlan {
 
 pub(super) fn known_plan(plans: &Plans, plan: &v1::Plan) -> NewPlan {
     let graph = plans.learn(plan).unwrap();
-    NewPlan { event_id: event_id(), plan_fingerprint: "v1:sha256:x".to_owned(), graph }
+    NewPlan {
+        event_id: event_id(),
+        plan_fingerprint: "v1:sha256:x".to_owned(),
+        graph,
+    }
 }
 
 fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
     let claim = v1::Claim {
         tenant: "acme".to_owned(),
         run_id: id.to_string(),
-        task: Some(v1::TaskRef { ordinal, map_index: None }),
+        task: Some(v1::TaskRef {
+            ordinal,
+            map_index: None,
+        }),
         attempt,
         admission_epoch: epoch,
         mode: v1::DispatchMode::Pull.into(),
         worker_id: String::new(),
     };
-    let admission_shard = "acme".parse::<servo_model::TenantId>().unwrap().admission_shard();
+    let admission_shard = "acme"
+        .parse::<servo_model::TenantId>()
+        .unwrap()
+        .admission_shard();
     Ask::Claim(Arc::new(Claim {
         gate: 1,
         run_id: id,
@@ -176,13 +219,21 @@ fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
 }
 
 fn attempt_id(id: RunId, ordinal: u32, attempt: u32) -> AttemptId {
-    DispatchId::new(&id, &format!("t/a{ordinal}:materialize").parse().unwrap(), attempt).attempt_id()
+    DispatchId::new(
+        &id,
+        &format!("t/a{ordinal}:materialize").parse().unwrap(),
+        attempt,
+    )
+    .attempt_id()
 }
 
 fn finished(id: RunId, ordinal: u32, attempt: u32) -> v1::TaskFinished {
     v1::TaskFinished {
         run_id: id.to_string(),
-        task: Some(v1::TaskRef { ordinal, map_index: None }),
+        task: Some(v1::TaskRef {
+            ordinal,
+            map_index: None,
+        }),
         attempt_id: attempt_id(id, ordinal, attempt).to_string(),
         session: "s".to_owned(),
         outcome: v1::Outcome::Succeeded.into(),
@@ -203,7 +254,12 @@ fn finish(id: RunId, ordinal: u32) -> Ask {
 
 async fn ask(instance: &Instance, ask: Ask) -> super::Done {
     let shard = ask.run_id().shard();
-    instance.shards.submit(shard, vec![ask]).await.unwrap().remove(0)
+    instance
+        .shards
+        .submit(shard, vec![ask])
+        .await
+        .unwrap()
+        .remove(0)
 }
 
 fn folded(done: &super::Done) {
@@ -218,7 +274,10 @@ async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
         .await
         .unwrap();
     let tasks: Vec<(i16,)> = tx
-        .all(query("SELECT state FROM scheduler.tasks WHERE run_number = $1 ORDER BY ordinal").bind(run.1))
+        .all(
+            query("SELECT state FROM scheduler.tasks WHERE run_number = $1 ORDER BY ordinal")
+                .bind(run.1),
+        )
         .await
         .unwrap();
     (run.0, tasks.into_iter().map(|(state,)| state).collect())
@@ -232,7 +291,10 @@ async fn a_run_goes_from_its_request_to_its_end() {
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     assert_eq!(
         states(&one.store, id).await,
-        (RunState::Running.code(), vec![TaskState::Ready.code(), TaskState::Blocked.code()])
+        (
+            RunState::Running.code(),
+            vec![TaskState::Ready.code(), TaskState::Blocked.code()]
+        )
     );
     for ordinal in 0..2 {
         folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
@@ -240,11 +302,20 @@ async fn a_run_goes_from_its_request_to_its_end() {
     }
     assert_eq!(
         states(&one.store, id).await,
-        (RunState::Succeeded.code(), vec![TaskState::Succeeded.code(); 2])
+        (
+            RunState::Succeeded.code(),
+            vec![TaskState::Succeeded.code(); 2]
+        )
     );
     // Asked again, nothing happens again.
-    assert_eq!(ask(&one, finish(id, 1)).await.verdict, DoneAs::Core(Verdict::Duplicate));
-    assert_eq!(ask(&one, new_run(&one, &plan, id, "f")).await.verdict, DoneAs::Exists);
+    assert_eq!(
+        ask(&one, finish(id, 1)).await.verdict,
+        DoneAs::Core(Verdict::Duplicate)
+    );
+    assert_eq!(
+        ask(&one, new_run(&one, &plan, id, "f")).await.verdict,
+        DoneAs::Exists
+    );
     let mark: Vec<(i64, i64)> = one
         .store
         .loops()
@@ -266,7 +337,11 @@ async fn another_instance_goes_on_where_the_first_stopped() {
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     folded(&ask(&one, claim(id, 0, 1, 1)).await);
     one.keeper.leave().await;
-    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    let refused = one
+        .shards
+        .submit(id.shard(), vec![finish(id, 0)])
+        .await
+        .unwrap_err();
     assert_eq!(refused, NotDone::NotHeld);
 
     let two = instance(&database, "two").await;
@@ -275,7 +350,13 @@ async fn another_instance_goes_on_where_the_first_stopped() {
     assert_eq!(run, RunState::Running.code());
     assert_eq!(
         tasks,
-        [TaskState::Succeeded, TaskState::Ready, TaskState::Ready, TaskState::Blocked].map(TaskState::code)
+        [
+            TaskState::Succeeded,
+            TaskState::Ready,
+            TaskState::Ready,
+            TaskState::Blocked
+        ]
+        .map(TaskState::code)
     );
 }
 
@@ -291,14 +372,30 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
     // The owner does not know of it yet; its next append finds out.
     folded(&ask(&one, claim(id, 1, 1, 1)).await);
     let (_, tasks) = states(&one.store, id).await;
-    assert_eq!(tasks, [TaskState::Succeeded, TaskState::Queued].map(TaskState::code));
-    assert_eq!(ask(&one, finish(id, 0)).await.verdict, DoneAs::Core(Verdict::Duplicate));
+    assert_eq!(
+        tasks,
+        [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
+    );
+    assert_eq!(
+        ask(&one, finish(id, 0)).await.verdict,
+        DoneAs::Core(Verdict::Duplicate)
+    );
 }
 
 /// Appends the outcome of the first task's first attempt as the callback does when no owner answers.
 async fn record_finish(database: &TestDatabase, id: RunId) {
     let body = Body::TaskFinished(finished(id, 0, 1));
-    record(database, id, v1::Event { version: 1, trace: None, body: Some(body) }.encode_to_vec()).await;
+    record(
+        database,
+        id,
+        v1::Event {
+            version: 1,
+            trace: None,
+            body: Some(body),
+        }
+        .encode_to_vec(),
+    )
+    .await;
 }
 
 async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) {
@@ -323,14 +420,24 @@ async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (mut plan, id) = (plan(&[&[]]), run_id(6));
-    let soon = prost_types::Duration { seconds: 0, nanos: 50_000_000 };
-    plan.assets[0].timeouts = Some(v1::Timeouts { dispatch_ack: Some(soon), ..Default::default() });
+    let soon = prost_types::Duration {
+        seconds: 0,
+        nanos: 50_000_000,
+    };
+    plan.assets[0].timeouts = Some(v1::Timeouts {
+        dispatch_ack: Some(soon),
+        ..Default::default()
+    });
     keep_plan(&database, &plan).await;
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     // The claim before this is lost, so it says nothing; then the same attempt is claimed once more.
     record_finish(&database, id).await;
     folded(&ask(&one, claim(id, 0, 1, 1)).await);
-    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    let refused = one
+        .shards
+        .submit(id.shard(), vec![finish(id, 0)])
+        .await
+        .unwrap_err();
     assert_eq!(refused, NotDone::KeyTaken);
     // Nobody can start it any more; when its time is over there is a new attempt.
     while states(&one.store, id).await.1 != [TaskState::Ready.code()] {
@@ -347,7 +454,10 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
     let (gate, mut told) = gate(7);
     one.shards.open_gate(&gate).unwrap();
     // Answered behind the gate's opening, so that the snapshots are out.
-    assert_eq!(ask(&one, claim(id, 0, 1, 6)).await.verdict, DoneAs::StaleAdmission);
+    assert_eq!(
+        ask(&one, claim(id, 0, 1, 6)).await.verdict,
+        DoneAs::StaleAdmission
+    );
     let mut ready = Vec::new();
     while let Ok(message) = told.try_recv() {
         if let Some(Told::Snapshot(part)) = message.message {
@@ -355,7 +465,10 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
         }
     }
     assert_eq!(
-        ready.iter().map(|task| (wire::slot(task.task.unwrap()), task.attempt)).collect::<Vec<_>>(),
+        ready
+            .iter()
+            .map(|task| (wire::slot(task.task.unwrap()), task.attempt))
+            .collect::<Vec<_>>(),
         [(Slot::planned(0), 1)]
     );
 
@@ -367,7 +480,9 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
             updates.push(update);
         }
     }
-    let [update] = &updates[..] else { panic!("one update, not {updates:?}") };
+    let [update] = &updates[..] else {
+        panic!("one update, not {updates:?}")
+    };
     assert_eq!(update.ended[0].attempt_id, attempt_id(id, 0, 1).to_string());
     assert_eq!(update.ready[0].tasks[0].task.unwrap().ordinal, 1);
 }
@@ -379,7 +494,12 @@ async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
     let (plan, id) = (plan(&vec![&[] as &[u32]; 600]), run_id(4));
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     let submit = async |asks: Vec<Ask>| {
-        one.shards.submit(id.shard(), asks).await.unwrap().iter().for_each(folded);
+        one.shards
+            .submit(id.shard(), asks)
+            .await
+            .unwrap()
+            .iter()
+            .for_each(folded);
     };
     submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
     let (again, mut told) = gate(1);
@@ -388,7 +508,9 @@ async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
     let (mut live, mut ended) = (Vec::new(), Vec::new());
     while let Ok(message) = told.try_recv() {
         match message.message {
-            Some(Told::Snapshot(part)) => live.extend((!part.live.is_empty()).then_some(part.live.len())),
+            Some(Told::Snapshot(part)) => {
+                live.extend((!part.live.is_empty()).then_some(part.live.len()))
+            }
             Some(Told::Update(part)) => ended.push(part.ended.len()),
             _ => {}
         }
@@ -408,11 +530,19 @@ async fn instances_share_the_shards_and_every_shard_has_a_holder() {
     }
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
     let of = |name: &str| -> Vec<i16> {
-        holders.iter().filter(|holder| holder.holder == name).map(|holder| holder.shard).collect()
+        holders
+            .iter()
+            .filter(|holder| holder.holder == name)
+            .map(|holder| holder.shard)
+            .collect()
     };
     assert_eq!((of("one").len(), of("two").len()), (32, 32));
     for name in ["one", "two"] {
         let lanes: BTreeSet<usize> = of(name).into_iter().map(lane_of).collect();
-        assert_eq!(lanes.len(), 1, "{name} flushes by one lane, as large as it can");
+        assert_eq!(
+            lanes.len(),
+            1,
+            "{name} flushes by one lane, as large as it can"
+        );
     }
 }

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::rebuild::finish_with;
 use super::{
-    Instance, LEASE, ask, attempt_id, claim, event_id, finish, finished, folded, instance, keep_plan,
-    new_run, plan, run_id, states, store,
+    Instance, LEASE, ask, attempt_id, claim, event_id, finish, finished, folded, instance,
+    keep_plan, new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
 use crate::shards::{Ask, DoneAs, Enqueued, NotDone};
@@ -25,17 +25,31 @@ async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
     join_all(stores.iter().map(|store| store.close())).await;
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    while sqlx::query_scalar::<_, i64>(others).fetch_one(&mut admin).await.unwrap() > 0 {
+    while sqlx::query_scalar::<_, i64>(others)
+        .fetch_one(&mut admin)
+        .await
+        .unwrap()
+        > 0
+    {
         tokio::task::yield_now().await;
     }
     let count = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    sqlx::query_scalar(count).fetch_one(&mut admin).await.unwrap()
+    sqlx::query_scalar(count)
+        .fetch_one(&mut admin)
+        .await
+        .unwrap()
 }
 
 /// Something about nobody's run: whoever folds it passes it over.
 fn foreign(shard: i16) -> NewEvent {
     let id = event_id();
-    let nobody = std::array::from_fn(|place| if place == 15 { u8::MAX } else { shard.to_be_bytes()[1] });
+    let nobody = std::array::from_fn(|place| {
+        if place == 15 {
+            u8::MAX
+        } else {
+            shard.to_be_bytes()[1]
+        }
+    });
     NewEvent {
         event_id: id,
         kind: EventType::TaskFinished,
@@ -57,8 +71,10 @@ async fn insist(one: &Instance, asked: impl Fn() -> Ask) {
         match one.shards.submit(asked.run_id().shard(), vec![asked]).await {
             Ok(done) => {
                 let done = &done[0].verdict;
-                let folded =
-                    matches!(done, DoneAs::Exists | DoneAs::Core(Verdict::Folded | Verdict::Duplicate));
+                let folded = matches!(
+                    done,
+                    DoneAs::Exists | DoneAs::Core(Verdict::Folded | Verdict::Duplicate)
+                );
                 assert!(folded, "{done:?}");
                 return;
             }
@@ -69,15 +85,31 @@ async fn insist(one: &Instance, asked: impl Fn() -> Ask) {
 }
 
 fn making(id: RunId, ordinal: u32) -> Ask {
-    let outputs = vec![v1::Output { asset_key: format!("t/a{ordinal}"), ..Default::default() }];
-    finish_with(id, ordinal, v1::TaskFinished { outputs, ..finished(id, ordinal, 1) })
+    let outputs = vec![v1::Output {
+        asset_key: format!("t/a{ordinal}"),
+        ..Default::default()
+    }];
+    finish_with(
+        id,
+        ordinal,
+        v1::TaskFinished {
+            outputs,
+            ..finished(id, ordinal, 1)
+        },
+    )
 }
 
 /// A run of three tasks that makes the same three partitions as all others.
 async fn run_to_its_end(one: &Instance, plan: &v1::Plan, id: RunId) {
     insist(one, || new_run(one, plan, id, "f")).await;
     // Half of them from the front, half from the back.
-    let tasks = [0, 1, 2].map(|n| if id.as_bytes()[0].is_multiple_of(2) { n } else { 2 - n });
+    let tasks = [0, 1, 2].map(|n| {
+        if id.as_bytes()[0].is_multiple_of(2) {
+            n
+        } else {
+            2 - n
+        }
+    });
     let work = tasks.map(async |ordinal| {
         insist(one, || claim(id, ordinal, 1, 1)).await;
         insist(one, || making(id, ordinal)).await;
@@ -88,23 +120,41 @@ async fn run_to_its_end(one: &Instance, plan: &v1::Plan, id: RunId) {
 #[tokio::test]
 async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadlock() {
     let database = TestDatabase::create().await.unwrap();
-    let (one, callback) = (instance(&database, "one").await, store(&database, Service::Callback));
+    let (one, callback) = (
+        instance(&database, "one").await,
+        store(&database, Service::Callback),
+    );
     let plan = plan(&[&[], &[], &[]]);
     keep_plan(&database, &plan).await;
-    let rounds: u8 = if std::env::var_os("SERVO_FULL").is_some() { 100 } else { 1 };
+    let rounds: u8 = if std::env::var_os("SERVO_FULL").is_some() {
+        100
+    } else {
+        1
+    };
     for round in 0..rounds {
-        let id = |n: u8| RunId::from_bytes(std::array::from_fn(|place| if place == 15 { round } else { n }));
+        let id = |n: u8| {
+            RunId::from_bytes(std::array::from_fn(
+                |place| if place == 15 { round } else { n },
+            ))
+        };
         let runs = join_all((0..128).map(|n| run_to_its_end(&one, &plan, id(n))));
         // Batches over many shards each, some counting up and some down.
         let appends = join_all((0..64i16).map(|n| {
             let step = if n % 2 == 0 { 7 } else { 57 };
-            let batch = (0..16).map(|k| foreign((n + k * step) % Stream::Execution.shards())).collect();
+            let batch = (0..16)
+                .map(|k| foreign((n + k * step) % Stream::Execution.shards()))
+                .collect();
             callback.ledger().append(batch)
         }));
         let (_, appended) = tokio::join!(runs, appends);
-        appended.into_iter().for_each(|answer| drop(answer.unwrap()));
+        appended
+            .into_iter()
+            .for_each(|answer| drop(answer.unwrap()));
         for n in 0..128 {
-            assert_eq!(states(&one.store, id(n)).await.0, RunState::Succeeded.code());
+            assert_eq!(
+                states(&one.store, id(n)).await.0,
+                RunState::Succeeded.code()
+            );
         }
     }
     assert_eq!(deadlocks(&database, &[&one.store, &callback]).await, 0);
@@ -112,7 +162,9 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
 
 /// A task that goes to a queue, and what its dispatcher says once the queue has it.
 fn pushed(id: RunId) -> (Ask, Ask) {
-    let Ask::Claim(claimed) = claim(id, 0, 1, 1) else { unreachable!() };
+    let Ask::Claim(claimed) = claim(id, 0, 1, 1) else {
+        unreachable!()
+    };
     let mut claimed = Arc::into_inner(claimed).unwrap();
     claimed.claim.mode = v1::DispatchMode::Push.into();
     let entry = v1::DispatchEnqueued {
@@ -122,8 +174,17 @@ fn pushed(id: RunId) -> (Ask, Ask) {
         queue_entry_id: "d_x".to_owned(),
         queue: "q".to_owned(),
     };
-    let enqueued = Enqueued { gate: 1, run_id: id, task: claimed.task, event_id: event_id(), entry };
-    (Ask::Claim(Arc::new(claimed)), Ask::Enqueued(Arc::new(enqueued)))
+    let enqueued = Enqueued {
+        gate: 1,
+        run_id: id,
+        task: claimed.task,
+        event_id: event_id(),
+        entry,
+    };
+    (
+        Ask::Claim(Arc::new(claimed)),
+        Ask::Enqueued(Arc::new(enqueued)),
+    )
 }
 
 #[tokio::test]
@@ -137,9 +198,16 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
     folded(&ask(&one, claimed).await);
     // The owner does not know of it: its flush is repeated, with runs that are read again.
     let callback = store(&database, Service::Callback);
-    callback.ledger().append(vec![foreign(id.shard())]).await.unwrap();
+    callback
+        .ledger()
+        .append(vec![foreign(id.shard())])
+        .await
+        .unwrap();
     folded(&ask(&one, enqueued).await);
-    assert_eq!(states(&one.store, id).await.1, [TaskState::Dispatched.code()]);
+    assert_eq!(
+        states(&one.store, id).await.1,
+        [TaskState::Dispatched.code()]
+    );
 }
 
 #[tokio::test]
@@ -153,7 +221,11 @@ async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
     let two = instance(&database, "two").await;
     insist(&two, || claim(id, 0, 1, 1)).await;
     // As far as it remembers there is no such attempt.
-    let refused = one.shards.submit(id.shard(), vec![finish(id, 0)]).await.unwrap_err();
+    let refused = one
+        .shards
+        .submit(id.shard(), vec![finish(id, 0)])
+        .await
+        .unwrap_err();
     assert_eq!(refused, NotDone::NotHeld);
     folded(&ask(&two, finish(id, 0)).await);
 }
@@ -175,20 +247,34 @@ async fn race_at(database: &TestDatabase, table: &str, code: &str) {
          END $$;
          CREATE TRIGGER race AFTER INSERT OR UPDATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION harm.race();"
     );
-    sqlx::raw_sql(AssertSqlSafe(harm)).execute(&mut admin).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(harm))
+        .execute(&mut admin)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
-    let tables =
-        ["ledger.shards", "ledger.events", "scheduler.runs", "scheduler.tasks", "scheduler.partitions"];
+    let tables = [
+        "ledger.shards",
+        "ledger.events",
+        "scheduler.runs",
+        "scheduler.tasks",
+        "scheduler.partitions",
+    ];
     for (n, table) in tables.into_iter().enumerate() {
         let code = if n % 2 == 0 { "40P01" } else { "40001" };
         let database = TestDatabase::create().await.unwrap();
         let one = instance(&database, "one").await;
         let mut plan = plan(&[&[], &[], &[]]);
-        let soon = prost_types::Duration { seconds: 0, nanos: 50_000_000 };
-        plan.assets[0].timeouts = Some(v1::Timeouts { dispatch_ack: Some(soon), ..Default::default() });
+        let soon = prost_types::Duration {
+            seconds: 0,
+            nanos: 50_000_000,
+        };
+        plan.assets[0].timeouts = Some(v1::Timeouts {
+            dispatch_ack: Some(soon),
+            ..Default::default()
+        });
         keep_plan(&database, &plan).await;
         race_at(&database, table, code).await;
         // A request, a verdict of the timers' loop, and an append of somebody else.
@@ -204,8 +290,10 @@ async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
         insist(&one, || claim(id, 1, 1, 1)).await;
         insist(&one, || making(id, 1)).await;
         let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
-        let tries: i64 =
-            sqlx::query_scalar("SELECT last_value FROM harm.tries").fetch_one(&mut admin).await.unwrap();
+        let tries: i64 = sqlx::query_scalar("SELECT last_value FROM harm.tries")
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
         assert!(tries >= 2, "{table}: nothing was lost");
     }
 }

@@ -10,7 +10,8 @@ use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 
 use super::{
-    ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id, states,
+    ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id,
+    states,
 };
 use crate::shards::{Ask, Rebuilt, RunEvent, rebuild};
 
@@ -26,10 +27,16 @@ async fn lived_in() -> (TestDatabase, Store) {
         for ordinal in 0..u32::from(n.min(4)) {
             folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
             let mut end = finished(id, ordinal, 1);
-            end.outputs = vec![v1::Output { asset_key: format!("t/a{ordinal}"), ..Default::default() }];
+            end.outputs = vec![v1::Output {
+                asset_key: format!("t/a{ordinal}"),
+                ..Default::default()
+            }];
             if (n, ordinal) == (6, 1) {
                 end.outcome = v1::Outcome::Failed.into();
-                end.error = Some(v1::TaskError { message: "no".to_owned(), ..Default::default() });
+                end.error = Some(v1::TaskError {
+                    message: "no".to_owned(),
+                    ..Default::default()
+                });
             }
             folded(&ask(&one, finish_with(id, ordinal, end)).await);
             if (n, ordinal) == (6, 2) {
@@ -44,10 +51,16 @@ async fn lived_in() -> (TestDatabase, Store) {
     }
     let ends = (7..=12).map(|n| {
         let mut end = finished(run_id(n), 0, 1);
-        end.outputs = vec![v1::Output { asset_key: "t/a0".to_owned(), ..Default::default() }];
+        end.outputs = vec![v1::Output {
+            asset_key: "t/a0".to_owned(),
+            ..Default::default()
+        }];
         ask(&one, finish_with(run_id(n), 0, end))
     });
-    futures::future::join_all(ends).await.iter().for_each(folded);
+    futures::future::join_all(ends)
+        .await
+        .iter()
+        .for_each(folded);
     one.keeper.leave().await;
     (database, one.store)
 }
@@ -69,9 +82,18 @@ async fn inv_21_what_is_rebuilt_from_the_ledger_equals_what_was_there() {
     let mut shards = 0;
     let rebuilt = rebuild(&store, |_| shards += 1).await.unwrap();
     assert_eq!(shards, 64);
-    let rows = |table: &str| rebuilt.iter().find(|t| t.table == table).map(|t| t.rows_before).unwrap();
+    let rows = |table: &str| {
+        rebuilt
+            .iter()
+            .find(|t| t.table == table)
+            .map(|t| t.rows_before)
+            .unwrap()
+    };
     assert_eq!((rows("runs"), rows("tasks")), (12, 48));
-    assert!(rows("partitions") > 0 && rows("materializations") > 0, "{rebuilt:?}");
+    assert!(
+        rows("partitions") > 0 && rows("materializations") > 0,
+        "{rebuilt:?}"
+    );
     assert!(rebuilt.iter().all(|table| table.equal), "{rebuilt:?}");
 }
 
@@ -86,7 +108,11 @@ async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
         store.loops().execute(query(broken)).await.unwrap();
     }
     let unequal = |rebuilt: Vec<Rebuilt>| -> Vec<&str> {
-        rebuilt.into_iter().filter(|table| !table.equal).map(|table| table.table).collect()
+        rebuilt
+            .into_iter()
+            .filter(|table| !table.equal)
+            .map(|table| table.table)
+            .collect()
     };
     let first = unequal(rebuild(&store, |_| ()).await.unwrap());
     assert_eq!(first, ["tasks", "materializations", "partitions"]);
@@ -112,7 +138,12 @@ async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
     let two = instance(&database, "two").await;
     let before = states(&store, run_id(4)).await;
     let refused = rebuild(&store, |_| ()).await.unwrap_err();
-    assert!(refused.to_string().contains("a scheduler holds 64 of the shards"), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains("a scheduler holds 64 of the shards"),
+        "{refused}"
+    );
     assert_eq!(states(&store, run_id(4)).await, before);
     two.keeper.leave().await;
 }

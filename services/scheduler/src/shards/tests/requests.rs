@@ -14,7 +14,8 @@ use servo_store::{NewEvent, Store, query};
 use uuid::Uuid;
 
 use super::{
-    ask, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id, states, store,
+    ask, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id, states,
+    store,
 };
 use crate::core::Verdict;
 use crate::shards::{Ask, DoneAs, NoPlan, NotDone, RunPlan};
@@ -28,7 +29,10 @@ async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -
         run_key: key.to_string(),
         request_fingerprint: fingerprint.to_string(),
         generation: 1,
-        spec: Some(v1::RunSpec { selection: vec!["t/a0".to_owned()], ..Default::default() }),
+        spec: Some(v1::RunSpec {
+            selection: vec!["t/a0".to_owned()],
+            ..Default::default()
+        }),
         ..Default::default()
     };
     let event = NewEvent {
@@ -41,15 +45,25 @@ async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -
         idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
         causation_id: None,
-        payload: v1::Event { version: 1, trace: None, body: Some(Body::RunRequested(asked)) }.encode_to_vec(),
+        payload: v1::Event {
+            version: 1,
+            trace: None,
+            body: Some(Body::RunRequested(asked)),
+        }
+        .encode_to_vec(),
     };
     let event_id = event.event_id;
-    store(database, Service::Backfill).ledger().append(vec![event]).await.unwrap();
+    store(database, Service::Backfill)
+        .ledger()
+        .append(vec![event])
+        .await
+        .unwrap();
     event_id
 }
 
 async fn conflicts(store: &Store) -> Vec<(Uuid, Uuid)> {
-    let select = query("SELECT event_id, run_id FROM scheduler.run_key_conflicts ORDER BY recorded_at");
+    let select =
+        query("SELECT event_id, run_id FROM scheduler.run_key_conflicts ORDER BY recorded_at");
     store.loops().all(select).await.unwrap()
 }
 
@@ -63,13 +77,19 @@ async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
     let own = ask(&one, new_run(&one, &plan, id, "other")).await;
     assert_eq!(own.verdict, DoneAs::Conflict);
     // The same request once more is on record already: the ledger has its key.
-    let again = one.shards.submit(id.shard(), vec![new_run(&one, &plan, id, "other")]).await;
+    let again = one
+        .shards
+        .submit(id.shard(), vec![new_run(&one, &plan, id, "other")])
+        .await;
     assert_eq!(again.unwrap_err(), NotDone::KeyTaken);
     let foreign = append_request(&database, id, "a third").await;
     // Found out by the next append.
     folded(&ask(&one, claim(id, 0, 1, 1)).await);
     let run = Uuid::from_bytes(*id.as_bytes());
-    assert_eq!(conflicts(&one.store).await, [(own.event_id, run), (foreign, run)]);
+    assert_eq!(
+        conflicts(&one.store).await,
+        [(own.event_id, run), (foreign, run)]
+    );
     assert_eq!((before.0, before.1.len()), (RunState::Running.code(), 1));
     assert_eq!(states(&one.store, id).await.0, RunState::Running.code());
 }
@@ -82,25 +102,52 @@ async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_sha
     append_request(&database, id, "f").await;
     let mut one = instance(&database, "one").await;
     let waiting = one.waiting.recv().await.unwrap();
-    assert_eq!((waiting.run_id, waiting.spec.selection), (id, vec!["t/a0".to_owned()]));
+    assert_eq!(
+        (waiting.run_id, waiting.spec.selection),
+        (id, vec!["t/a0".to_owned()])
+    );
     one.keeper.leave().await;
 
     let mut two = instance(&database, "two").await;
     let waiting = two.waiting.recv().await.unwrap();
-    assert_eq!((waiting.run_id, waiting.tenant.as_str(), waiting.workspace.as_str()), (id, "acme", "prod"));
-    assert_eq!(states(&two.store, id).await, (RunState::Pending.code(), vec![]));
-    let give = |made| Ask::Plan(Arc::new(RunPlan { tenant: "acme".to_owned(), run_id: id, made }));
+    assert_eq!(
+        (
+            waiting.run_id,
+            waiting.tenant.as_str(),
+            waiting.workspace.as_str()
+        ),
+        (id, "acme", "prod")
+    );
+    assert_eq!(
+        states(&two.store, id).await,
+        (RunState::Pending.code(), vec![])
+    );
+    let give = |made| {
+        Ask::Plan(Arc::new(RunPlan {
+            tenant: "acme".to_owned(),
+            run_id: id,
+            made,
+        }))
+    };
     folded(&ask(&two, give(Ok(new_plan(&two, &plan)))).await);
-    assert_eq!(states(&two.store, id).await, (RunState::Running.code(), vec![TaskState::Ready.code()]));
+    assert_eq!(
+        states(&two.store, id).await,
+        (RunState::Running.code(), vec![TaskState::Ready.code()])
+    );
     let again = ask(&two, give(Ok(new_plan(&two, &plan)))).await;
     assert_eq!(again.verdict, DoneAs::Core(Verdict::Duplicate));
     let row: Vec<(Option<String>, Option<String>)> = two
         .store
         .loops()
-        .all(query("SELECT plan_fingerprint, deployment_id FROM scheduler.runs"))
+        .all(query(
+            "SELECT plan_fingerprint, deployment_id FROM scheduler.runs",
+        ))
         .await
         .unwrap();
-    assert_eq!(row, [(Some("v1:sha256:x".to_owned()), Some("d1".to_owned()))]);
+    assert_eq!(
+        row,
+        [(Some("v1:sha256:x".to_owned()), Some("d1".to_owned()))]
+    );
 }
 
 #[tokio::test]
@@ -114,9 +161,20 @@ async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
         reason: v1::ErrorReason::SelectionEmpty,
         message: "means no asset".to_owned(),
     };
-    let plan = RunPlan { tenant: "acme".to_owned(), run_id: id, made: Err(failed) };
+    let plan = RunPlan {
+        tenant: "acme".to_owned(),
+        run_id: id,
+        made: Err(failed),
+    };
     folded(&ask(&one, Ask::Plan(Arc::new(plan))).await);
-    let row: Vec<(i16, Option<String>)> =
-        one.store.loops().all(query("SELECT state, error FROM scheduler.runs")).await.unwrap();
-    assert_eq!(row, [(RunState::Failed.code(), Some("means no asset".to_owned()))]);
+    let row: Vec<(i16, Option<String>)> = one
+        .store
+        .loops()
+        .all(query("SELECT state, error FROM scheduler.runs"))
+        .await
+        .unwrap();
+    assert_eq!(
+        row,
+        [(RunState::Failed.code(), Some("means no asset".to_owned()))]
+    );
 }

@@ -5,8 +5,10 @@ use super::*;
 async fn reason(store: &Store, id: RunId) -> Option<String> {
     let mut tx = store.requests().begin("acme").await.unwrap();
     let uuid = Uuid::from_bytes(*id.as_bytes());
-    let (reason,): (Option<String>,) =
-        tx.one(query("SELECT set_aside FROM scheduler.runs WHERE run_id = $1").bind(uuid)).await.unwrap();
+    let (reason,): (Option<String>,) = tx
+        .one(query("SELECT set_aside FROM scheduler.runs WHERE run_id = $1").bind(uuid))
+        .await
+        .unwrap();
     reason
 }
 
@@ -14,7 +16,10 @@ async fn reason(store: &Store, id: RunId) -> Option<String> {
 async fn two_runs(database: &TestDatabase, one: &Instance) -> (RunId, RunId) {
     let plan = plan(&[&[], &[]]);
     keep_plan(database, &plan).await;
-    let (bad, good) = (run_id(7), RunId::from_bytes([[7; 8], [8; 8]].concat().try_into().unwrap()));
+    let (bad, good) = (
+        run_id(7),
+        RunId::from_bytes([[7; 8], [8; 8]].concat().try_into().unwrap()),
+    );
     assert_eq!(bad.shard(), good.shard());
     for id in [bad, good] {
         folded(&ask(one, new_run(one, &plan, id, "f")).await);
@@ -29,8 +34,13 @@ pub(super) async fn refuse_session(database: &TestDatabase, session: &str) {
     let refuse = format!(
         "ALTER TABLE scheduler.tasks ADD CONSTRAINT no_session CHECK (session IS DISTINCT FROM {hash})"
     );
-    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url()).await.unwrap();
-    sqlx::query(sqlx::AssertSqlSafe(refuse)).execute(&mut admin).await.unwrap();
+    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
+        .await
+        .unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(refuse))
+        .execute(&mut admin)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -49,11 +59,17 @@ async fn a_run_whose_event_cannot_be_read_is_set_aside_and_its_shard_goes_on() {
     assert!(told.contains("TaskFinished"), "{told}");
     assert_eq!(reason(&one.store, good).await, None);
     // Its state is kept, whatever is asked of it, here and wherever its shard goes.
-    assert_eq!(ask(&one, claim(bad, 1, 1, 1)).await.verdict, DoneAs::SetAside);
+    assert_eq!(
+        ask(&one, claim(bad, 1, 1, 1)).await.verdict,
+        DoneAs::SetAside
+    );
     one.keeper.leave().await;
     let two = instance(&database, "two").await;
     assert_eq!(ask(&two, finish(bad, 0)).await.verdict, DoneAs::SetAside);
-    assert_eq!(states(&two.store, bad).await.1, [TaskState::Queued, TaskState::Ready].map(TaskState::code));
+    assert_eq!(
+        states(&two.store, bad).await.1,
+        [TaskState::Queued, TaskState::Ready].map(TaskState::code)
+    );
     folded(&ask(&two, finish(good, 1)).await);
 }
 
@@ -63,17 +79,38 @@ async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_ba
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
     refuse_session(&database, "poison").await;
-    let poison = v1::TaskFinished { session: "poison".to_owned(), ..finished(bad, 0, 1) };
+    let poison = v1::TaskFinished {
+        session: "poison".to_owned(),
+        ..finished(bad, 0, 1)
+    };
     let body = Some(Body::TaskFinished(poison));
-    record(&database, bad, v1::Event { version: 1, trace: None, body }.encode_to_vec()).await;
+    record(
+        &database,
+        bad,
+        v1::Event {
+            version: 1,
+            trace: None,
+            body,
+        }
+        .encode_to_vec(),
+    )
+    .await;
     record_finish(&database, good).await;
     folded(&ask(&one, claim(good, 1, 1, 1)).await);
-    assert!(reason(&one.store, bad).await.unwrap().contains("no_session"));
+    assert!(
+        reason(&one.store, bad)
+            .await
+            .unwrap()
+            .contains("no_session")
+    );
     assert_eq!(
         states(&one.store, good).await.1,
         [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
     );
-    assert_eq!(states(&one.store, bad).await.1, [TaskState::Queued, TaskState::Ready].map(TaskState::code));
+    assert_eq!(
+        states(&one.store, bad).await.1,
+        [TaskState::Queued, TaskState::Ready].map(TaskState::code)
+    );
 }
 
 #[tokio::test]
@@ -81,8 +118,14 @@ async fn a_lane_that_panics_loads_its_shards_anew() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (_, good) = two_runs(&database, &one).await;
-    one.shards.send(good.shard(), super::super::lane::Message::Panic).unwrap();
-    let lost = one.shards.submit(good.shard(), vec![finish(good, 0)]).await.unwrap_err();
+    one.shards
+        .send(good.shard(), super::super::lane::Message::Panic)
+        .unwrap();
+    let lost = one
+        .shards
+        .submit(good.shard(), vec![finish(good, 0)])
+        .await
+        .unwrap_err();
     assert_eq!(lost, NotDone::NotHeld);
     one.keeper.clone().run_once().await.unwrap();
     folded(&ask(&one, finish(good, 0)).await);

@@ -3,10 +3,14 @@
 use super::*;
 
 fn large_run(instance: &Instance, plan: &v1::Plan, id: RunId, keys: usize) -> Ask {
-    let Ask::Run(new) = new_run(instance, plan, id, "f") else { unreachable!() };
+    let Ask::Run(new) = new_run(instance, plan, id, "f") else {
+        unreachable!()
+    };
     let mut new = Arc::into_inner(new).unwrap();
     let spec = v1::RunSpec {
-        selection: (0..keys).map(|n| format!("day=d:2026-01-01,customer=s:{n:010}")).collect(),
+        selection: (0..keys)
+            .map(|n| format!("day=d:2026-01-01,customer=s:{n:010}"))
+            .collect(),
         ..Default::default()
     };
     new.asked.spec = Some(spec);
@@ -14,7 +18,9 @@ fn large_run(instance: &Instance, plan: &v1::Plan, id: RunId, keys: usize) -> As
 }
 
 fn finish_saying(id: RunId, ordinal: u32, change: impl FnOnce(&mut v1::TaskFinished)) -> Ask {
-    let Ask::Event(event) = finish(id, ordinal) else { unreachable!() };
+    let Ask::Event(event) = finish(id, ordinal) else {
+        unreachable!()
+    };
     let mut event = Arc::into_inner(event).unwrap();
     let mut told = finished(id, ordinal, 1);
     change(&mut told);
@@ -29,7 +35,10 @@ async fn a_request_may_name_ten_thousand_partitions_and_not_a_hundred_thousand()
     let plan = plan(&[&[]]);
     folded(&ask(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
     let done = ask(&one, large_run(&one, &plan, run_id(2), 100_000)).await;
-    assert!(matches!(&done.verdict, DoneAs::TooLarge(why) if why.contains("1048576")), "{done:?}");
+    assert!(
+        matches!(&done.verdict, DoneAs::TooLarge(why) if why.contains("1048576")),
+        "{done:?}"
+    );
 }
 
 #[tokio::test]
@@ -43,7 +52,11 @@ async fn an_outcome_that_is_too_large_or_cannot_be_stored_keeps_nobody_else_from
         folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
     }
     let large = finish_saying(id, 0, |told| told.skip_reason = "x".repeat(70_000));
-    let done = one.shards.submit(id.shard(), vec![large, finish(id, 1)]).await.unwrap();
+    let done = one
+        .shards
+        .submit(id.shard(), vec![large, finish(id, 1)])
+        .await
+        .unwrap();
     assert!(matches!(done[0].verdict, DoneAs::TooLarge(_)), "{done:?}");
     folded(&done[1]);
     super::set_aside::refuse_session(&database, "poison").await;
@@ -69,8 +82,13 @@ async fn slow_above(database: &TestDatabase, tasks: usize) {
          CREATE TRIGGER slow AFTER INSERT ON scheduler.tasks REFERENCING NEW TABLE AS added
              FOR EACH STATEMENT EXECUTE FUNCTION scheduler.slow();"
     );
-    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url()).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(slow)).execute(&mut admin).await.unwrap();
+    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
+        .await
+        .unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(slow))
+        .execute(&mut admin)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -80,7 +98,11 @@ async fn runs_that_take_too_long_together_are_stored_one_by_one() {
     slow_above(&database, 3).await;
     let plan = plan(&[&[], &[], &[]]);
     keep_plan(&database, &plan).await;
-    let submit = async |id: RunId| one.shards.submit(id.shard(), vec![new_run(&one, &plan, id, "f")]).await;
+    let submit = async |id: RunId| {
+        one.shards
+            .submit(id.shard(), vec![new_run(&one, &plan, id, "f")])
+            .await
+    };
     let (first, second) = tokio::join!(submit(run_id(1)), submit(run_id(2)));
     folded(&first.unwrap()[0]);
     folded(&second.unwrap()[0]);
@@ -99,16 +121,30 @@ async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_agai
             run_id: id,
             event_id: event_id(),
             idempotency_key: "control_by:r1".to_owned(),
-            body: Body::RunPaused(v1::RunPaused { run_id, version, requested_by }),
+            body: Body::RunPaused(v1::RunPaused {
+                run_id,
+                version,
+                requested_by,
+            }),
             trace: None,
         }))
     };
     let done = ask(&one, pause(1)).await;
     folded(&done);
     let reader = one.store.reader();
-    let found = reader.by_key("acme", "prod", "control_by:r1").await.unwrap().unwrap();
+    let found = reader
+        .by_key("acme", "prod", "control_by:r1")
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(found.event_id, done.event_id);
-    assert_eq!(reader.by_key("acme", "test", "control_by:r1").await.unwrap(), None);
+    assert_eq!(
+        reader
+            .by_key("acme", "test", "control_by:r1")
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[tokio::test]
@@ -119,8 +155,13 @@ async fn f23_after_a_start_of_postgres_a_ready_task_is_given_out_under_a_new_num
     keep_plan(&database, &plan).await;
     folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
     one.keeper.leave().await;
-    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url()).await.unwrap();
-    sqlx::query("INSERT INTO ledger.starts VALUES (clock_timestamp())").execute(&mut admin).await.unwrap();
+    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
+        .await
+        .unwrap();
+    sqlx::query("INSERT INTO ledger.starts VALUES (clock_timestamp())")
+        .execute(&mut admin)
+        .await
+        .unwrap();
     let two = instance(&database, "two").await;
     let refused = DoneAs::Core(Verdict::Refused(crate::core::Refusal::NotReady(1)));
     assert_eq!(ask(&two, claim(id, 0, 1, 1)).await.verdict, refused);

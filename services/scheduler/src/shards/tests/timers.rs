@@ -20,12 +20,17 @@ use crate::shards::{Ask, RunEvent};
 /// So many tasks that wait for nothing, and these times for each of their attempts.
 fn loose(tasks: usize, timeouts: v1::Timeouts) -> v1::Plan {
     let mut plan = plan(&vec![&[][..]; tasks]);
-    plan.assets.iter_mut().for_each(|asset| asset.timeouts = Some(timeouts));
+    plan.assets
+        .iter_mut()
+        .for_each(|asset| asset.timeouts = Some(timeouts));
     plan
 }
 
 fn millis(ms: i32) -> Option<prost_types::Duration> {
-    Some(prost_types::Duration { seconds: 0, nanos: ms * 1_000_000 })
+    Some(prost_types::Duration {
+        seconds: 0,
+        nanos: ms * 1_000_000,
+    })
 }
 
 /// Waits by the database's clock until everything that is due within this time is.
@@ -39,10 +44,21 @@ async fn positions(store: &Store, shard: i16, kind: EventType) -> Vec<i64> {
     let mut found = Vec::new();
     let mut after = 0;
     loop {
-        let events = store.reader().read(Stream::Execution, shard, after, 10_000).await.unwrap();
-        let Some(last) = events.last() else { return found };
+        let events = store
+            .reader()
+            .read(Stream::Execution, shard, after, 10_000)
+            .await
+            .unwrap();
+        let Some(last) = events.last() else {
+            return found;
+        };
         after = last.position;
-        found.extend(events.iter().filter(|event| event.kind() == Some(kind)).map(|event| event.position));
+        found.extend(
+            events
+                .iter()
+                .filter(|event| event.kind() == Some(kind))
+                .map(|event| event.position),
+        );
     }
 }
 
@@ -50,7 +66,13 @@ async fn positions(store: &Store, shard: i16, kind: EventType) -> Vec<i64> {
 async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(9));
-    let plan = loose(2, v1::Timeouts { dispatch_ack: millis(10), ..Default::default() });
+    let plan = loose(
+        2,
+        v1::Timeouts {
+            dispatch_ack: millis(10),
+            ..Default::default()
+        },
+    );
     keep_plan(&database, &plan).await;
     let mut holder = ByHand::holding(&store, hold(&store, id.shard()).await).await;
     holder.claimed(&plan, id).await;
@@ -61,9 +83,16 @@ async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
     holder.lane.fire_timers().await;
 
     let verdicts = positions(&store, id.shard(), EventType::TimerFired).await;
-    assert_eq!(verdicts, [finish[0] + 1], "of the silent one alone, and behind what was read first");
+    assert_eq!(
+        verdicts,
+        [finish[0] + 1],
+        "of the silent one alone, and behind what was read first"
+    );
     let (_, tasks) = states(&store, id).await;
-    assert_eq!(tasks, [TaskState::Succeeded, TaskState::Ready].map(TaskState::code));
+    assert_eq!(
+        tasks,
+        [TaskState::Succeeded, TaskState::Ready].map(TaskState::code)
+    );
 }
 
 #[tokio::test]
@@ -71,7 +100,13 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     const DEAD: usize = 1_000;
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(2));
-    let plan = loose(DEAD, v1::Timeouts { dispatch_ack: millis(10), ..Default::default() });
+    let plan = loose(
+        DEAD,
+        v1::Timeouts {
+            dispatch_ack: millis(10),
+            ..Default::default()
+        },
+    );
     keep_plan(&database, &plan).await;
     // One whose lease is over, and three that each believe to be its only heir.
     let first = hold(&store, id.shard()).await;
@@ -85,16 +120,32 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     }
     pass(&store, 20).await;
     for _ in 0..3 {
-        join_all(sweepers.iter_mut().map(|sweeper| sweeper.lane.fire_timers())).await;
+        join_all(
+            sweepers
+                .iter_mut()
+                .map(|sweeper| sweeper.lane.fire_timers()),
+        )
+        .await;
     }
 
-    assert_eq!(positions(&store, id.shard(), EventType::TimerFired).await.len(), DEAD);
+    assert_eq!(
+        positions(&store, id.shard(), EventType::TimerFired)
+            .await
+            .len(),
+        DEAD
+    );
     let rows: Vec<(i32, i16, i64)> = store
         .loops()
-        .all(query("SELECT attempt, state, count(*) FROM scheduler.tasks GROUP BY 1, 2"))
+        .all(query(
+            "SELECT attempt, state, count(*) FROM scheduler.tasks GROUP BY 1, 2",
+        ))
         .await
         .unwrap();
-    assert_eq!(rows, [(1, TaskState::Ready.code(), DEAD as i64)], "each waits for its second attempt");
+    assert_eq!(
+        rows,
+        [(1, TaskState::Ready.code(), DEAD as i64)],
+        "each waits for its second attempt"
+    );
 }
 
 fn started(id: RunId, ordinal: u32) -> Ask {
@@ -106,7 +157,10 @@ fn started(id: RunId, ordinal: u32) -> Ask {
         idempotency_key: format!("started:{attempt_id}"),
         body: Body::TaskStarted(v1::TaskStarted {
             run_id: id.to_string(),
-            task: Some(v1::TaskRef { ordinal, map_index: None }),
+            task: Some(v1::TaskRef {
+                ordinal,
+                map_index: None,
+            }),
             attempt_id,
             session: "s".to_owned(),
             ..Default::default()
@@ -123,7 +177,11 @@ async fn beats(database: &TestDatabase, attempts: &[Uuid]) {
     sqlx::query(healthy).execute(&mut admin).await.unwrap();
     let beat = "INSERT INTO callback.heartbeats (attempt_id, tenant, beat_at)
         SELECT id, 'acme', now() + interval '1 hour' FROM unnest($1::uuid[]) AS id";
-    sqlx::query(beat).bind(attempts).execute(&mut admin).await.unwrap();
+    sqlx::query(beat)
+        .bind(attempts)
+        .execute(&mut admin)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -131,11 +189,19 @@ async fn f10_one_who_is_lost_is_found_behind_twenty_thousand_who_only_seem_so() 
     const ALIVE: u32 = 20_000;
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(10));
-    let plan = loose(ALIVE as usize + 1, v1::Timeouts { heartbeat: millis(100), ..Default::default() });
+    let plan = loose(
+        ALIVE as usize + 1,
+        v1::Timeouts {
+            heartbeat: millis(100),
+            ..Default::default()
+        },
+    );
     keep_plan(&database, &plan).await;
     let mut holder = ByHand::holding(&store, hold(&store, id.shard()).await).await;
     holder.claimed(&plan, id).await;
-    holder.fold((0..=ALIVE).map(|ordinal| started(id, ordinal)).collect()).await;
+    holder
+        .fold((0..=ALIVE).map(|ordinal| started(id, ordinal)).collect())
+        .await;
     let uuid = |ordinal| Uuid::from_bytes(*attempt_id(id, ordinal, 1).as_bytes());
     beats(&database, &(0..ALIVE).map(uuid).collect::<Vec<_>>()).await;
     pass(&store, 200).await;
@@ -145,7 +211,12 @@ async fn f10_one_who_is_lost_is_found_behind_twenty_thousand_who_only_seem_so() 
         holder.lane.fire_timers().await;
     }
 
-    assert_eq!(positions(&store, id.shard(), EventType::TimerFired).await.len(), 1);
+    assert_eq!(
+        positions(&store, id.shard(), EventType::TimerFired)
+            .await
+            .len(),
+        1
+    );
     let rows: Vec<(i32, i16)> = store
         .loops()
         .all(
