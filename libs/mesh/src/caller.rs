@@ -36,7 +36,7 @@ impl Caller {
         let absent = || {
             Error::new(
                 Reason::Internal,
-                "the call did not come through the door of the mesh",
+                "the call did not come through the exposure of the mesh",
             )
         };
         extensions.get::<Caller>().ok_or_else(absent)

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use servo_mesh::{Fault, Life, Mesh, Pace};
+//! use servo_mesh::{Fault, ServiceFuture, Mesh, Pace};
 //! use servo_model::Service;
 //! use servo_proto::v1::planner_service_client::PlannerServiceClient;
 //! use servo_proto::v1::scheduler_service_server::{SchedulerService, SchedulerServiceServer};
@@ -22,7 +22,7 @@
 //!
 //! impl SchedulerService for Scheduler {}
 //!
-//! pub fn start(mesh: Mesh<Config>) -> Life {
+//! pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
 //!     Box::pin(async move {
 //!         let planner = PlannerServiceClient::new(mesh.peer(Service::Planner));
 //!         mesh.serve(SchedulerServiceServer::new(Scheduler(planner)))
@@ -69,14 +69,14 @@ pub use fault::{ConfigFault, Fault};
 pub use first_message::FirstMessage;
 pub use holders::{Holders, Instance};
 pub use limits::follow_limits;
-pub use loops::{Doorbell, Pace, Progress, SHARES_MOVE_WITHIN};
+pub use loops::{Doorbell, Pace, Progress, REBALANCE_DELAY};
 pub use mesh::Mesh;
 pub use paging::PageTokens;
 pub use peer::Peer;
-pub use run::{Life, run};
+pub use run::{ServiceFuture, run};
 pub use scope::{current_trace, time_left};
 pub use server::{Bound, Handler, Serving};
 pub use shutdown::Shutdown;
 pub use spans::{Exporter, continue_trace};
-pub use tls::{Door, PeerIdentity, Tls};
+pub use tls::{Exposure, PeerIdentity, Tls};
 pub use trace::TraceContext;

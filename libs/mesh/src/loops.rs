@@ -78,7 +78,7 @@ impl Pace {
 }
 
 /// How soon those who share something look again while it changes hands.
-pub const SHARES_MOVE_WITHIN: Duration = Duration::from_millis(100);
+pub const REBALANCE_DELAY: Duration = Duration::from_millis(100);
 
 /// Wakes a loop. Rings are not counted: however often it rang, the loop looks once. It is for one loop.
 #[derive(Debug, Clone, Default)]

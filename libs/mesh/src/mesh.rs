@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::peer::Peer;
 use crate::server::{Handler, Serving};
 use crate::shutdown::Shutdown;
-use crate::tls::{Door, Tls};
+use crate::tls::{Exposure, Tls};
 
 /// One service in this process. A process may hold several, each with its own settings.
 pub struct Mesh<C> {
@@ -120,18 +120,18 @@ impl<C> Mesh<C> {
         S: NamedService + Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
     {
-        self.serving(Door::Mesh).and(service)
+        self.serving(Exposure::Mesh).and(service)
     }
 
     /// Serves everybody: a certificate is optional, no access rule is applied, and `handler` finds out who
     /// calls. Caller metadata of clients is taken away before `handler` sees the request.
     pub fn serve_public(&self, handler: Handler) -> Serving {
-        self.serving(Door::Public).leaving_the_rest_to(handler)
+        self.serving(Exposure::Public).with_fallback(handler)
     }
 
-    /// Behind which door, and nothing served there yet but what every service answers.
-    pub fn serving(&self, door: Door) -> Serving {
-        Serving::new(self.core.clone(), door)
+    /// Behind which exposure, and nothing served there yet but what every service answers.
+    pub fn serving(&self, exposure: Exposure) -> Serving {
+        Serving::new(self.core.clone(), exposure)
     }
 }
 

@@ -25,11 +25,11 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A service at work, until it is told to stop. Boxed, so that all it consists of is compiled with its own crate and not
 /// once more in every program that runs it.
-pub type Life = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
+pub type ServiceFuture = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
 
 /// Runs one service to its end. The exit code is 0 after an orderly stop, 1 for a fault of the running
 /// service, 2 for a wrong configuration; a fault is told in a sentence on stderr.
-pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) -> ExitCode {
+pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> ServiceFuture) -> ExitCode {
     match boot(service, start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
@@ -39,7 +39,10 @@ pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) ->
     }
 }
 
-fn boot<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> Life) -> Result<(), Fault> {
+fn boot<C: DeserializeOwned>(
+    service: Service,
+    start: fn(Mesh<C>) -> ServiceFuture,
+) -> Result<(), Fault> {
     let settings = Settings::read(service, &Sources::from_process())?;
     let grace = settings.common.server.grace;
     let runtime = Builder::new_multi_thread().enable_all().build()?;

@@ -60,7 +60,7 @@ pub struct GridError {
 
 /// Why a value is none of a grid's periods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
+pub enum GridMismatch {
     /// Of another type, or between two beginnings.
     NotABeginning,
     BeforeStart,
@@ -130,20 +130,20 @@ impl TimeGrid {
     }
 
     /// The place of a value that is one of the grid's periods.
-    pub fn place(&self, value: &PartitionValue) -> Result<i64, Misfit> {
+    pub fn place(&self, value: &PartitionValue) -> Result<i64, GridMismatch> {
         let place = self
             .place_of_beginning(value)
-            .ok_or(Misfit::NotABeginning)?;
+            .ok_or(GridMismatch::NotABeginning)?;
         if place < 0 {
-            return Err(Misfit::BeforeStart);
+            return Err(GridMismatch::BeforeStart);
         }
         if self.count.is_some_and(|count| place >= count) {
-            return Err(Misfit::AfterEnd);
+            return Err(GridMismatch::AfterEnd);
         }
         if self.is_real(place) {
             Ok(place)
         } else {
-            Err(Misfit::NeverWas)
+            Err(GridMismatch::NeverWas)
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! - Names: [`ids`], [`asset`], [`partition`], [`task_key`], [`run_key`], [`dispatch_id`]. Each has one written form
 //!   and parses no other.
-//! - What assets are cut into and how cuts correspond: [`grid`], [`cut`], [`mapping`]; which assets are meant:
+//! - What assets are cut into and how cuts correspond: [`grid`], [`partitioning`], [`mapping`]; which assets are meant:
 //!   [`selection`].
 //! - What is hashed or signed: [`json`], [`request`], [`plan`], [`presign`], [`idempotency`].
 //! - What moves: [`states`], [`edges`], [`retry`], over the order of [`graph`].
@@ -12,7 +12,6 @@
 
 pub mod asset;
 pub mod closed;
-pub mod cut;
 pub mod dispatch_id;
 pub mod edges;
 pub mod event;
@@ -25,6 +24,7 @@ pub mod json;
 pub mod limits;
 pub mod mapping;
 pub mod partition;
+pub mod partitioning;
 pub mod per_tenant;
 pub mod plan;
 pub mod presign;
@@ -35,6 +35,7 @@ pub mod selection;
 pub mod service;
 pub mod states;
 pub mod task_key;
+mod task_ref;
 mod text;
 
 pub use asset::AssetKey;
@@ -50,3 +51,4 @@ pub use per_tenant::PerTenant;
 pub use run_key::{RunIdSecret, RunKey};
 pub use service::Service;
 pub use task_key::{Operation, TaskKey};
+pub use task_ref::TaskRef;

@@ -15,10 +15,10 @@ use std::ops::Range;
 pub use axes::Axis;
 pub use wanted::{MappingFault, Wanted, WantedRule};
 
-use crate::cut::{Cut, CutError, Dimension, Moment, Product, Values};
 use crate::grid::TimeGrid;
 use crate::limits::INPUT_KEYS_PER_PLAN_MAX;
 use crate::partition::{PartitionKey, PartitionValue};
+use crate::partitioning::{Dimension, Moment, Partitioning, PartitioningError, Product, Values};
 
 /// One rule per upstream dimension, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +48,8 @@ enum Rule {
 impl Mapping {
     /// Checks the rules that were asked for and fills in the rest. `down` is `None` for an asset in one piece.
     pub fn new(
-        up: &Cut,
-        down: Option<&Cut>,
+        up: &Partitioning,
+        down: Option<&Partitioning>,
         wanted: &[WantedRule],
     ) -> Result<Mapping, Vec<MappingFault>> {
         wanted::resolve(up, down, wanted).map(|rules| Mapping { rules })
@@ -57,8 +57,9 @@ impl Mapping {
 
     /// Whether every partition of the downstream asset goes with one of the upstream asset, by the definitions alone: it
     /// may not exist.
-    pub fn is_one_to_one(&self, up: &Cut, down: Option<&Cut>) -> bool {
-        let decider = |place: usize| down.map(|cut| &cut.dimensions()[place].values);
+    pub fn is_one_to_one(&self, up: &Partitioning, down: Option<&Partitioning>) -> bool {
+        let decider =
+            |place: usize| down.map(|partitioning| &partitioning.dimensions()[place].values);
         self.rules
             .iter()
             .zip(up.dimensions())
@@ -81,10 +82,10 @@ impl Mapping {
     /// What one partition of the downstream asset reads. Values that the upstream cut does not have are left out.
     pub fn upstream(
         &self,
-        up: &Cut,
-        down: Option<(&Cut, &PartitionKey)>,
+        up: &Partitioning,
+        down: Option<(&Partitioning, &PartitionKey)>,
         moment: &Moment,
-    ) -> Result<Vec<PartitionKey>, CutError> {
+    ) -> Result<Vec<PartitionKey>, PartitioningError> {
         let mut lists = Vec::with_capacity(self.rules.len());
         for (rule, dimension) in self.rules.iter().zip(up.dimensions()) {
             lists.push(rule.read(dimension, down, moment)?);
@@ -95,11 +96,11 @@ impl Mapping {
     /// The partitions of the downstream asset that read this one; `None` when every one does.
     pub fn downstream(
         &self,
-        up: &Cut,
-        down: &Cut,
+        up: &Partitioning,
+        down: &Partitioning,
         key: &PartitionKey,
         moment: &Moment,
-    ) -> Result<Option<Vec<PartitionKey>>, CutError> {
+    ) -> Result<Option<Vec<PartitionKey>>, PartitioningError> {
         let mut lists: Vec<Option<Vec<PartitionValue>>> = vec![None; down.dimensions().len()];
         for (rule, dimension) in self.rules.iter().zip(up.dimensions()) {
             let Some(value) = key.get(&dimension.name) else {
@@ -119,7 +120,7 @@ impl Mapping {
         if lists.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let filled: Result<Vec<_>, CutError> = lists
+        let filled: Result<Vec<_>, PartitioningError> = lists
             .into_iter()
             .zip(down.dimensions())
             .map(|(list, dimension)| list.map_or_else(|| dimension.existing(moment), Ok))
@@ -136,12 +137,12 @@ impl Rule {
     fn read(
         &self,
         dimension: &Dimension,
-        down: Option<(&Cut, &PartitionKey)>,
+        down: Option<(&Partitioning, &PartitionKey)>,
         moment: &Moment,
-    ) -> Result<Vec<PartitionValue>, CutError> {
+    ) -> Result<Vec<PartitionValue>, PartitioningError> {
         let decider = |place: usize| {
-            let (cut, key) = down?;
-            let decider = &cut.dimensions()[place];
+            let (partitioning, key) = down?;
+            let decider = &partitioning.dimensions()[place];
             Some((decider, key.get(&decider.name)?))
         };
         match self {
@@ -177,9 +178,9 @@ impl Rule {
     fn readers(
         &self,
         dimension: &Dimension,
-        down: &Cut,
+        down: &Partitioning,
         value: &PartitionValue,
-    ) -> Result<Option<(usize, Vec<PartitionValue>)>, CutError> {
+    ) -> Result<Option<(usize, Vec<PartitionValue>)>, PartitioningError> {
         match self {
             Rule::All | Rule::Latest(_) => Ok(None),
             Rule::Same { down } => Ok(Some((*down, vec![value.clone()]))),
@@ -236,7 +237,7 @@ fn window_readers(
     value: &PartitionValue,
     start: i64,
     end: i64,
-) -> Result<Vec<PartitionValue>, CutError> {
+) -> Result<Vec<PartitionValue>, PartitioningError> {
     let Ok(place) = up.place(value) else {
         return Ok(Vec::new());
     };
@@ -252,14 +253,17 @@ fn window_readers(
 }
 
 /// Counted before it is made: a small manifest can mean a hundred million keys.
-fn product(cut: &Cut, lists: Vec<Vec<PartitionValue>>) -> Result<Vec<PartitionKey>, CutError> {
-    let product = Product::of(cut, lists);
+fn product(
+    partitioning: &Partitioning,
+    lists: Vec<Vec<PartitionValue>>,
+) -> Result<Vec<PartitionKey>, PartitioningError> {
+    let product = Product::of(partitioning, lists);
     if product.len() > INPUT_KEYS_PER_PLAN_MAX as u64 {
         let count = product.len();
-        return Err(CutError::TooMany(format!(
+        return Err(PartitioningError::TooMany(format!(
             "an input would name {count} partitions; at most {INPUT_KEYS_PER_PLAN_MAX} are allowed in a plan, so map fewer"
         )));
     }
     let keys: Result<Vec<_>, _> = product.keys().collect();
-    keys.map_err(|error| CutError::Invalid(error.to_string()))
+    keys.map_err(|error| PartitioningError::Invalid(error.to_string()))
 }

@@ -7,7 +7,7 @@
 mod rpc;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Life, Mesh};
+use servo_mesh::{Fault, Mesh, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::automation_service_server::AutomationServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 /// Serves the API until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use servo_mesh::config::SigningKeys;
-use servo_mesh::{Fault, Life, Mesh, Pace, PageTokens};
+use servo_mesh::{Fault, Mesh, Pace, PageTokens, ServiceFuture};
 use servo_model::Service;
 use servo_model::limits::{CLOCK_SKEW_MAX, HEARTBEAT_INTERVAL};
 use servo_model::presign::SignatureGrace;
@@ -101,7 +101,7 @@ fn signature_grace() -> Duration {
 }
 
 /// Serves the API until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 
@@ -141,7 +141,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     };
     let (noting, loops, logs_kept) = (health.clone(), store.loops().clone(), reports.logs_kept);
     mesh.serve(CallbackServiceServer::new(callback.clone()))
-        .and_publicly(
+        .with_public_port(
             reports.http_address(),
             "callback.http_listen",
             http::handler(callback),

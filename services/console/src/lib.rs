@@ -3,15 +3,15 @@
 //! The pages are not built yet; the service already takes its place in the mesh and tells its health.
 
 use servo_mesh::config::NoSections;
-use servo_mesh::{Door, Fault, Life, Mesh};
+use servo_mesh::{Exposure, Fault, Mesh, ServiceFuture};
 
 pub type Config = NoSections;
 
 /// Serves until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
-    mesh.serving(Door::Mesh).until_signal().await
+    mesh.serving(Exposure::Mesh).until_signal().await
 }

@@ -14,7 +14,7 @@ mod rpc;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Life, Mesh};
+use servo_mesh::{Fault, Mesh, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::access_service_server::AccessServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -38,7 +38,7 @@ pub struct Doors {
 }
 
 /// Serves the public door until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Life, Mesh, Pace};
+use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::planner_service_server::PlannerServiceServer;
 use servo_store::{DatabaseConfig, Store};
@@ -46,7 +46,7 @@ pub struct Section {
 }
 
 /// Serves the API until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::{Fault, Life, Mesh, Pace};
+use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::quota_service_server::QuotaServiceServer;
@@ -44,7 +44,7 @@ pub struct Config {
 }
 
 /// Serves the API until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 

@@ -219,7 +219,7 @@ impl World {
     }
 }
 
-/// Cut into the hours of one year.
+/// Partitioning into the hours of one year.
 fn hourly() -> api::AssetDefinition {
     let hours = api::TimeGrid {
         grain: api::TimeGrain::Hour.into(),

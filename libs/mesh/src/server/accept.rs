@@ -23,7 +23,7 @@ use crate::fault::Fault;
 use crate::mesh::Core;
 use crate::metrics::ShedLabels;
 use crate::shutdown::Shutdown;
-use crate::tls::{Door, PeerIdentity, identity};
+use crate::tls::{Exposure, PeerIdentity, identity};
 
 const HANDSHAKES_MAX: usize = 256;
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
@@ -60,7 +60,7 @@ pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, 
 /// One listener and what its connections share.
 pub(super) struct Listener {
     pub(super) tcp: TcpListener,
-    pub(super) door: Door,
+    pub(super) exposure: Exposure,
     pub(super) gate: Arc<Gate>,
     pub(super) core: Arc<Core>,
 }
@@ -107,7 +107,7 @@ impl Listener {
     }
 
     fn acceptor(&self) -> Result<TlsAcceptor, Fault> {
-        let config: ServerConfig = self.core.tls.server_config(self.door)?;
+        let config: ServerConfig = self.core.tls.server_config(self.exposure)?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
@@ -135,14 +135,15 @@ impl Listener {
         (acceptor, generation): (TlsAcceptor, watch::Receiver<u64>),
         permits: Permits,
     ) -> impl Future<Output = ()> + use<> {
-        let (gate, shutdown, door) = (self.gate.clone(), self.core.shutdown.clone(), self.door);
+        let (gate, shutdown, exposure) =
+            (self.gate.clone(), self.core.shutdown.clone(), self.exposure);
         let timeout = self.core.common.server.handshake_timeout;
         async move {
-            let Some(stream) = shake_hands(stream, &acceptor, door, timeout).await else {
+            let Some(stream) = shake_hands(stream, &acceptor, exposure, timeout).await else {
                 return;
             };
             drop(permits.handshake);
-            serve(stream, gate, door, shutdown, generation).await;
+            serve(stream, gate, exposure, shutdown, generation).await;
             drop(permits.connection);
         }
     }
@@ -167,14 +168,14 @@ async fn accepted_or_pause(accepted: io::Result<(TcpStream, SocketAddr)>) -> Opt
 async fn shake_hands(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
-    door: Door,
+    exposure: Exposure,
     timeout: Duration,
 ) -> Option<TlsStream<TcpStream>> {
     let from = stream.peer_addr().ok();
     match tokio::time::timeout(timeout, acceptor.accept(stream).into_fallible()).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err((error, stream))) => {
-            refused(door, from, &error);
+            refused(exposure, from, &error);
             let _ = tokio::time::timeout(timeout, linger(stream)).await;
             None
         }
@@ -186,10 +187,10 @@ async fn shake_hands(
 }
 
 /// In the mesh a refused client is a wrong certificate that somebody looks for; in public it is the weather.
-fn refused(door: Door, from: Option<SocketAddr>, error: &io::Error) {
-    match door {
-        Door::Mesh => info!(?from, %error, "a client was refused in the TLS handshake"),
-        Door::Public => debug!(?from, %error, "a client was refused in the TLS handshake"),
+fn refused(exposure: Exposure, from: Option<SocketAddr>, error: &io::Error) {
+    match exposure {
+        Exposure::Mesh => info!(?from, %error, "a client was refused in the TLS handshake"),
+        Exposure::Public => debug!(?from, %error, "a client was refused in the TLS handshake"),
     }
 }
 
@@ -202,14 +203,15 @@ async fn linger(mut stream: TcpStream) {
 async fn serve(
     stream: TlsStream<TcpStream>,
     gate: Arc<Gate>,
-    door: Door,
+    exposure: Exposure,
     shutdown: Shutdown,
     mut generation: watch::Receiver<u64>,
 ) {
     let peer = peer_of(&stream);
     // Decided by ALPN rather than by looking at the first bytes: a connection that is asked to go while it is being
     // looked at would be cut off.
-    let speaks_http2 = door == Door::Mesh || stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let speaks_http2 =
+        exposure == Exposure::Mesh || stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let service = service_fn(move |request| gate.clone().answer(peer.clone(), request));
     let builder = connection_builder(speaks_http2);
     let connection = builder.serve_connection(TokioIo::new(stream), service);

@@ -3,7 +3,7 @@
 //! A call that ends with one answer must say how long its caller waits; a longer wait than the configured one
 //! is cut to it. A response stream (watching, pulling) may live as long as its reader: its deadline is
 //! optional and not cut, keep-alive finds dead readers. Health and reflection are asked by probes and people
-//! without one. On a public door a missing deadline becomes the longest one.
+//! without one. On a public exposure a missing deadline becomes the longest one.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use http::HeaderMap;
 use tokio::time::Instant;
 
 use crate::error::{Error, Reason};
-use crate::tls::Door;
+use crate::tls::Exposure;
 
 pub(crate) const GRPC_TIMEOUT: &str = "grpc-timeout";
 const DIGITS_MAX: usize = 8;
@@ -28,14 +28,14 @@ pub(super) enum Wait {
 pub(super) fn deadline(
     headers: &HeaderMap,
     wait: Wait,
-    door: Door,
+    exposure: Exposure,
     longest: Duration,
     now: Instant,
 ) -> Result<Option<Instant>, Error> {
     let asked = asked(headers)?;
     let timeout = match (wait, asked) {
         (Wait::ForOneAnswer, Some(timeout)) => Some(timeout.min(longest)),
-        (Wait::ForOneAnswer, None) if door == Door::Mesh => return Err(required()),
+        (Wait::ForOneAnswer, None) if exposure == Exposure::Mesh => return Err(required()),
         (Wait::ForOneAnswer, None) => Some(longest),
         (Wait::ForAStream | Wait::Unlimited, asked) => asked,
     };
@@ -151,34 +151,41 @@ mod tests {
     fn one_answer_needs_a_deadline_and_gets_at_most_the_longest() {
         let now = Instant::now();
         let longest = Duration::from_secs(10);
-        let check =
-            |header: Option<&'static str>, wait, door, expected: Result<Option<u64>, Reason>| {
-                let mut headers = HeaderMap::new();
-                header.map(|value| headers.insert(GRPC_TIMEOUT, value.parse().unwrap()));
-                let found =
-                    deadline(&headers, wait, door, longest, now).map_err(|error| error.reason());
-                assert_eq!(
-                    found,
-                    expected.map(|s| s.map(|s| now + Duration::from_secs(s))),
-                    "{header:?} {wait:?} {door:?}"
-                );
-            };
-        check(Some("5S"), Wait::ForOneAnswer, Door::Mesh, Ok(Some(5)));
-        check(Some("50S"), Wait::ForOneAnswer, Door::Mesh, Ok(Some(10)));
+        let check = |header: Option<&'static str>,
+                     wait,
+                     exposure,
+                     expected: Result<Option<u64>, Reason>| {
+            let mut headers = HeaderMap::new();
+            header.map(|value| headers.insert(GRPC_TIMEOUT, value.parse().unwrap()));
+            let found =
+                deadline(&headers, wait, exposure, longest, now).map_err(|error| error.reason());
+            assert_eq!(
+                found,
+                expected.map(|s| s.map(|s| now + Duration::from_secs(s))),
+                "{header:?} {wait:?} {exposure:?}"
+            );
+        };
+        check(Some("5S"), Wait::ForOneAnswer, Exposure::Mesh, Ok(Some(5)));
+        check(
+            Some("50S"),
+            Wait::ForOneAnswer,
+            Exposure::Mesh,
+            Ok(Some(10)),
+        );
         check(
             None,
             Wait::ForOneAnswer,
-            Door::Mesh,
+            Exposure::Mesh,
             Err(Reason::DeadlineRequired),
         );
-        check(None, Wait::ForOneAnswer, Door::Public, Ok(Some(10)));
-        check(Some("50S"), Wait::ForAStream, Door::Mesh, Ok(Some(50)));
-        check(None, Wait::ForAStream, Door::Mesh, Ok(None));
-        check(None, Wait::Unlimited, Door::Mesh, Ok(None));
+        check(None, Wait::ForOneAnswer, Exposure::Public, Ok(Some(10)));
+        check(Some("50S"), Wait::ForAStream, Exposure::Mesh, Ok(Some(50)));
+        check(None, Wait::ForAStream, Exposure::Mesh, Ok(None));
+        check(None, Wait::Unlimited, Exposure::Mesh, Ok(None));
         check(
             Some("soon"),
             Wait::ForAStream,
-            Door::Mesh,
+            Exposure::Mesh,
             Err(Reason::InvalidField),
         );
     }

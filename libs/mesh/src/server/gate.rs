@@ -32,7 +32,7 @@ use crate::metrics::ShedLabels;
 use crate::problem;
 use crate::scope::Scope;
 use crate::spans;
-use crate::tls::{Door, PeerIdentity};
+use crate::tls::{Exposure, PeerIdentity};
 use crate::trace::TraceContext;
 
 /// How long a caller that was shed should wait before it tries again.
@@ -40,21 +40,21 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 pub(super) struct Gate {
     core: Arc<Core>,
-    door: Door,
+    exposure: Exposure,
     routes: Routes,
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub(super) fn new(core: Arc<Core>, routes: Routes, door: Door) -> Gate {
+    pub(super) fn new(core: Arc<Core>, routes: Routes, exposure: Exposure) -> Gate {
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
         let server = &core.common.server;
         Gate {
             requests: places(server.max_requests),
             streams: places(server.max_streams),
             core,
-            door,
+            exposure,
             routes,
         }
     }
@@ -135,7 +135,7 @@ impl Gate {
         })
     }
 
-    /// On the public door the handler finds out who calls; health and reflection do not ask.
+    /// On the public exposure the handler finds out who calls; health and reflection do not ask.
     fn caller(
         &self,
         peer: &PeerIdentity,
@@ -143,11 +143,11 @@ impl Gate {
         headers: &HeaderMap,
     ) -> Result<Option<Caller>, Error> {
         match target {
-            Target::Method(method) if self.door == Door::Mesh => {
+            Target::Method(method) if self.exposure == Exposure::Mesh => {
                 authorise(method, peer, headers).map(Some)
             }
             Target::Method(_) | Target::BuiltIn => Ok(None),
-            Target::Unknown if self.door == Door::Public => Ok(None),
+            Target::Unknown if self.exposure == Exposure::Public => Ok(None),
             Target::Unknown => Err(unknown("this path", self.core.service)),
         }
     }
@@ -165,7 +165,7 @@ impl Gate {
         deadline::deadline(
             headers,
             target.wait(),
-            self.door,
+            self.exposure,
             self.core.common.server.max_deadline,
             Instant::now(),
         )
@@ -247,7 +247,7 @@ impl Admitted {
     }
 }
 
-/// Anything else, which only a public door takes, is one body without frames.
+/// Anything else, which only a public exposure takes, is one body without frames.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     content_type.is_some_and(|value| value.starts_with(b"application/grpc"))

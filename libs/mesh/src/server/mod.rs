@@ -35,7 +35,7 @@ use crate::fault::Fault;
 use crate::health::ServerInfo;
 use crate::loops::{self, Pace, Progress};
 use crate::mesh::Core;
-use crate::tls::Door;
+use crate::tls::Exposure;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -43,7 +43,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[must_use = "nothing is served before `until_signal`"]
 pub struct Serving {
     core: Arc<Core>,
-    door: Door,
+    exposure: Exposure,
     routes: Routes,
     public: Option<Public>,
     ready: Option<Task>,
@@ -59,10 +59,10 @@ struct Public {
 }
 
 impl Serving {
-    pub(crate) fn new(core: Arc<Core>, door: Door) -> Serving {
+    pub(crate) fn new(core: Arc<Core>, exposure: Exposure) -> Serving {
         Serving {
             core,
-            door,
+            exposure,
             routes: Routes::default(),
             public: None,
             ready: None,
@@ -72,7 +72,7 @@ impl Serving {
 
     /// Serves everybody on a further port, for clients without a certificate: `handler` finds out who calls. `key` names
     /// the setting of the address.
-    pub fn and_publicly(
+    pub fn with_public_port(
         mut self,
         address: SocketAddr,
         key: &'static str,
@@ -98,8 +98,8 @@ impl Serving {
     }
 
     /// Hands every call that no added service answers to `handler`, as it came.
-    pub fn leaving_the_rest_to(mut self, handler: Handler) -> Serving {
-        self.routes.leave_the_rest_to(handler);
+    pub fn with_fallback(mut self, handler: Handler) -> Serving {
+        self.routes.set_fallback(handler);
         self
     }
 
@@ -250,20 +250,20 @@ impl Serving {
         for task in self.loops {
             spawn(&mut loops, task);
         }
-        let listener = |tcp, door, routes| {
-            let gate = Arc::new(Gate::new(core.clone(), routes, door));
+        let listener = |tcp, exposure, routes| {
+            let gate = Arc::new(Gate::new(core.clone(), routes, exposure));
             Listener {
                 tcp,
-                door,
+                exposure,
                 gate,
                 core: core.clone(),
             }
         };
-        let mut listeners = vec![listener(api, self.door, self.routes)];
+        let mut listeners = vec![listener(api, self.exposure, self.routes)];
         if let Some((tcp, Public { handler, .. })) = public.zip(self.public) {
             let mut routes = Routes::default();
-            routes.leave_the_rest_to(handler);
-            listeners.push(listener(tcp, Door::Public, routes));
+            routes.set_fallback(handler);
+            listeners.push(listener(tcp, Exposure::Public, routes));
         }
         Ok((listeners, loops))
     }

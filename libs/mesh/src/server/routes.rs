@@ -21,7 +21,7 @@ pub type Handler = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible
 /// What a path means.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
-    /// Health and reflection, open to everybody who got through the door.
+    /// Health and reflection, open to everybody who got through the exposure.
     BuiltIn,
     Method(&'static Method),
     /// Nothing of servo.v1; only a handler for everything may know it.
@@ -83,7 +83,7 @@ impl Routes {
             .insert(S::NAME, BoxCloneSyncService::new(service));
     }
 
-    pub(super) fn leave_the_rest_to(&mut self, handler: Handler) {
+    pub(super) fn set_fallback(&mut self, handler: Handler) {
         self.everything_else = Some(handler);
     }
 

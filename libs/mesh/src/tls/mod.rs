@@ -28,18 +28,18 @@ use load::{Credentials, Files};
 
 /// Who may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum Exposure {
     /// Only holders of a certificate of our authorities.
     Mesh,
     /// Everybody; a certificate, if one is shown, must be of our authorities.
     Public,
 }
 
-impl Door {
+impl Exposure {
     fn protocols(self) -> Vec<Vec<u8>> {
         match self {
-            Door::Mesh => vec![b"h2".to_vec()],
-            Door::Public => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Exposure::Mesh => vec![b"h2".to_vec()],
+            Exposure::Public => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         }
     }
 }
@@ -120,20 +120,20 @@ impl Tls {
         self.shared.current.load().expires_at
     }
 
-    pub(crate) fn server_config(&self, door: Door) -> Result<ServerConfig, rustls::Error> {
+    pub(crate) fn server_config(&self, exposure: Exposure) -> Result<ServerConfig, rustls::Error> {
         let (provider, current) = (&self.shared.provider, self.shared.current.load());
         let verifier =
             WebPkiClientVerifier::builder_with_provider(current.roots.clone(), provider.clone());
-        let verifier = match door {
-            Door::Mesh => verifier.build(),
-            Door::Public => verifier.allow_unauthenticated().build(),
+        let verifier = match exposure {
+            Exposure::Mesh => verifier.build(),
+            Exposure::Public => verifier.allow_unauthenticated().build(),
         };
         let verifier = verifier.map_err(|error| rustls::Error::General(error.to_string()))?;
         let mut config = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])?
             .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::new(sign::SingleCertAndKey::from(current.own.clone())));
-        config.alpn_protocols = door.protocols();
+        config.alpn_protocols = exposure.protocols();
         // A resumed session would carry an identity past the rotation that withdrew it.
         config.send_tls13_tickets = 0;
         Ok(config)

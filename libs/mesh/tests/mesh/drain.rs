@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use servo_mesh::{Door, Doorbell, Pace, Reason, error};
+use servo_mesh::{Doorbell, Exposure, Pace, Reason, error};
 use servo_model::Service;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -102,7 +102,7 @@ async fn a_loop_pass_under_way_is_finished() {
     let (begun, let_go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let finished = Arc::new(AtomicUsize::new(0));
     let pass = (begun.clone(), let_go.clone(), finished.clone());
-    let serving = mesh.serving(Door::Mesh).with_loop(
+    let serving = mesh.serving(Exposure::Mesh).with_loop(
         "test",
         Pace::every(Duration::from_secs(3600)),
         move || {
@@ -130,19 +130,21 @@ async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_
     let (bell, passes) = (Doorbell::new(), Arc::new(AtomicUsize::new(0)));
     let count = passes.clone();
     let pace = Pace::every(Duration::from_secs(3600)).woken_by(&bell);
-    let serving = mesh.serving(Door::Mesh).with_loop("test", pace, move || {
-        let pass = count.fetch_add(1, Ordering::Relaxed);
-        async move {
-            match pass {
-                // Three passes in a row find work, the fourth does not.
-                0..=2 => Ok(true),
-                3 => Ok(false),
-                4 => Err("the store is away"),
-                5 => panic!("a fault in a pass"),
-                _ => Ok(false),
+    let serving = mesh
+        .serving(Exposure::Mesh)
+        .with_loop("test", pace, move || {
+            let pass = count.fetch_add(1, Ordering::Relaxed);
+            async move {
+                match pass {
+                    // Three passes in a row find work, the fourth does not.
+                    0..=2 => Ok(true),
+                    3 => Ok(false),
+                    4 => Err("the store is away"),
+                    5 => panic!("a fault in a pass"),
+                    _ => Ok(false),
+                }
             }
-        }
-    });
+        });
     let running = Running::start(mesh.shutdown().clone(), serving).await;
     let seen = async |n: usize| until(async || passes.load(Ordering::Relaxed) >= n).await;
     seen(4).await;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use servo_local::{Ca, Issue, KeyPair};
-use servo_mesh::{Door, Reason, Sources, error};
+use servo_mesh::{Exposure, Reason, Sources, error};
 use servo_model::Service;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -229,7 +229,7 @@ async fn a_busy_port_is_told_with_the_key_to_change() {
         .sources(Service::Planner)
         .set("server.listen", format!("127.0.0.1:{port}"));
     let mesh = Arc::new(mesh_of(Service::Planner, &sources));
-    let Err(fault) = mesh.serving(Door::Mesh).bind().await else {
+    let Err(fault) = mesh.serving(Exposure::Mesh).bind().await else {
         panic!("it was bound")
     };
     assert_eq!(

@@ -59,7 +59,7 @@ async fn only_allowed_services_reach_a_method() {
 
 fn check(caller: Service, server: Service, method: &Method, status: &tonic::Status) {
     let path = &method.path;
-    // An admitted call may still be refused for the tenant it did not name: it got through this door.
+    // An admitted call may still be refused for the tenant it did not name: it got through this exposure.
     let reached = matches!(reason_of(status), None | Some(Reason::TenantMismatch));
     assert_eq!(
         reached,

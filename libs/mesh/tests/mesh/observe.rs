@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use servo_mesh::{Door, Reason, Sources, current_trace, error};
+use servo_mesh::{Exposure, Reason, Sources, current_trace, error};
 use servo_model::Service;
 use servo_proto::v1::GetServerInfoRequest;
 use servo_proto::v1::mesh_service_client::MeshServiceClient;
@@ -165,7 +165,7 @@ async fn a_service_waits_visibly_until_it_is_ready() {
 async fn reflection_lists_the_api() {
     let world = World::new();
     let mesh = world.mesh(Service::Scheduler);
-    let running = Running::start(mesh.shutdown().clone(), mesh.serving(Door::Mesh)).await;
+    let running = Running::start(mesh.shutdown().clone(), mesh.serving(Exposure::Mesh)).await;
     let mut client = ServerReflectionClient::new(world.peer(
         Service::Gateway,
         Service::Scheduler,

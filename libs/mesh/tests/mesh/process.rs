@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use nix::sys::signal::Signal;
 use servo_local::{Child, Issue, free_port};
-use servo_mesh::{Door, Fault, Mesh, NoSections, Peer, continue_trace};
+use servo_mesh::{Exposure, Fault, Mesh, NoSections, Peer, continue_trace};
 use servo_model::Service;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::Code;
@@ -52,8 +52,8 @@ async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
             trigger_type = "manual"
         ))
     });
-    mesh.serving(Door::Mesh)
-        .leaving_the_rest_to(held)
+    mesh.serving(Exposure::Mesh)
+        .with_fallback(held)
         .until_signal()
         .await
 }

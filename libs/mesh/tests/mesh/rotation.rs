@@ -125,7 +125,7 @@ async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
     assert_ne!(
         refused.code(),
         Code::Ok,
-        "the first authority is out, its certificates open no door any more"
+        "the first authority is out, its certificates open no exposure any more"
     );
 }
 

@@ -16,7 +16,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use serde::de::DeserializeOwned;
 use servo_local::{Ca, Issue};
-use servo_mesh::{Door, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources};
+use servo_mesh::{
+    Exposure, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources,
+};
 use servo_model::Service;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -181,9 +183,9 @@ impl Running {
     }
 }
 
-/// Serves every method of the API with one handler behind the door of the mesh.
+/// Serves every method of the API with one handler behind the exposure of the mesh.
 pub(crate) async fn serve(mesh: &Mesh<NoSections>, handler: Handler) -> Running {
-    let serving = mesh.serving(Door::Mesh).leaving_the_rest_to(handler);
+    let serving = mesh.serving(Exposure::Mesh).with_fallback(handler);
     Running::start(mesh.shutdown().clone(), serving).await
 }
 

@@ -189,6 +189,6 @@ fn what_the_gateway_writes_is_what_a_service_reads() {
     );
     assert!(
         Caller::of(&Extensions::new()).is_err(),
-        "without the door there is no caller"
+        "without the exposure there is no caller"
     );
 }

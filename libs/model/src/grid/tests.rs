@@ -39,7 +39,7 @@ fn days_have_as_many_hours_as_their_clocks_say() {
 fn a_day_that_the_zone_skipped_is_no_period() {
     let days = grid(Grain::Day, "Pacific/Apia", "2011-12-28", "2012-01-02");
     let missing = days.place(&date("2011-12-30"));
-    assert_eq!(missing, Err(Misfit::NeverWas));
+    assert_eq!(missing, Err(GridMismatch::NeverWas));
     let real = (0..days.count().unwrap())
         .filter(|place| days.is_real(*place))
         .count();
@@ -50,13 +50,16 @@ fn a_day_that_the_zone_skipped_is_no_period() {
 fn weeks_begin_on_the_first_ones_weekday_and_months_on_the_first() {
     let weeks = grid(Grain::Week, "", "2026-01-05", "");
     assert_eq!(weeks.value(2), Some(date("2026-01-19")));
-    assert_eq!(weeks.place(&date("2026-01-20")), Err(Misfit::NotABeginning));
+    assert_eq!(
+        weeks.place(&date("2026-01-20")),
+        Err(GridMismatch::NotABeginning)
+    );
     let months = grid(Grain::Month, "", "2026-01-01", "");
     assert_eq!(months.value(13), Some(date("2027-02-01")));
     assert_eq!(months.place(&date("2027-02-01")), Ok(13));
     assert_eq!(
         months.place(&date("2027-02-02")),
-        Err(Misfit::NotABeginning)
+        Err(GridMismatch::NotABeginning)
     );
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::{Mapping, Rule};
-use crate::cut::{Cut, CutError, Dimension, Moment};
 use crate::partition::{PartitionKey, PartitionValue};
+use crate::partitioning::{Dimension, Moment, Partitioning, PartitioningError};
 
 /// How one upstream dimension is read. Places count the values that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +22,10 @@ impl Mapping {
     /// One per upstream dimension, in their order. `down` is `None` for an asset in one piece.
     pub fn axes(
         &self,
-        up: &Cut,
-        down: Option<&Cut>,
+        up: &Partitioning,
+        down: Option<&Partitioning>,
         moment: &Moment,
-    ) -> Result<Vec<Axis>, CutError> {
+    ) -> Result<Vec<Axis>, PartitioningError> {
         let rules = self.rules.iter().zip(up.dimensions());
         rules
             .map(|(rule, dimension)| rule.axis(dimension, down, moment))
@@ -34,7 +34,12 @@ impl Mapping {
 }
 
 impl Rule {
-    fn axis(&self, up: &Dimension, down: Option<&Cut>, moment: &Moment) -> Result<Axis, CutError> {
+    fn axis(
+        &self,
+        up: &Dimension,
+        down: Option<&Partitioning>,
+        moment: &Moment,
+    ) -> Result<Axis, PartitioningError> {
         let decider = match self {
             Rule::All | Rule::Latest(_) => None,
             Rule::Same { down } | Rule::Window { down, .. } | Rule::Table { down, .. } => {
@@ -42,8 +47,8 @@ impl Rule {
             }
         };
         let decider = decider.and_then(|place| Some((place, down?)));
-        if let (Rule::Same { .. }, Some((place, cut))) = (self, decider)
-            && cut.dimensions()[place].values == up.values
+        if let (Rule::Same { .. }, Some((place, partitioning))) = (self, decider)
+            && partitioning.dimensions()[place].values == up.values
         {
             return Ok(Axis::Same(place));
         }
@@ -57,16 +62,16 @@ impl Rule {
             places.sort_unstable();
             places
         };
-        let Some((place, cut)) = decider else {
+        let Some((place, partitioning)) = decider else {
             return Ok(Axis::Fixed(places(self.read(up, None, moment)?)));
         };
-        let dimension = &cut.dimensions()[place];
+        let dimension = &partitioning.dimensions()[place];
         let of_value = |value: PartitionValue| {
             let key = PartitionKey::new([(dimension.name.clone(), value)])
-                .map_err(|error| CutError::Invalid(error.to_string()))?;
-            Ok(places(self.read(up, Some((cut, &key)), moment)?))
+                .map_err(|error| PartitioningError::Invalid(error.to_string()))?;
+            Ok(places(self.read(up, Some((partitioning, &key)), moment)?))
         };
-        let lists: Result<Vec<_>, CutError> = dimension
+        let lists: Result<Vec<_>, PartitioningError> = dimension
             .existing(moment)?
             .into_iter()
             .map(of_value)

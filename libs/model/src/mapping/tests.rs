@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::cut::tests::{cut, fixed, moment, time};
 use crate::grid::Grain;
+use crate::partitioning::tests::{fixed, moment, partitioning, time};
 
 const NOW: &str = "2027-01-01T00:00:00Z";
 
@@ -15,7 +15,7 @@ fn rule(upstream: &str, downstream: &str, rule: Wanted) -> WantedRule {
 }
 
 /// What `key` reads, as texts.
-fn reads(up: &Cut, down: &Cut, wanted: &[WantedRule], key: &str) -> Vec<String> {
+fn reads(up: &Partitioning, down: &Partitioning, wanted: &[WantedRule], key: &str) -> Vec<String> {
     let mapping = Mapping::new(up, Some(down), wanted).unwrap();
     let keys = mapping
         .upstream(up, Some((down, &key.parse().unwrap())), &moment(NOW))
@@ -23,12 +23,12 @@ fn reads(up: &Cut, down: &Cut, wanted: &[WantedRule], key: &str) -> Vec<String> 
     keys.iter().map(ToString::to_string).collect()
 }
 
-fn hours() -> Cut {
-    cut(vec![time("hour", Grain::Hour, "", "2026-01-01T00:00:00Z")])
+fn hours() -> Partitioning {
+    partitioning(vec![time("hour", Grain::Hour, "", "2026-01-01T00:00:00Z")])
 }
 
-fn days(zone: &str) -> Cut {
-    cut(vec![time("day", Grain::Day, zone, "2026-01-01")])
+fn days(zone: &str) -> Partitioning {
+    partitioning(vec![time("day", Grain::Day, zone, "2026-01-01")])
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn times_of_different_grain_correspond_where_they_overlap() {
         reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-03-29").len(),
         23
     );
-    let weeks = cut(vec![time("week", Grain::Week, "", "2026-01-05")]);
+    let weeks = partitioning(vec![time("week", Grain::Week, "", "2026-01-05")]);
     assert_eq!(
         reads(&weeks, &days(""), &[], "day=d:2026-01-14"),
         ["week=d:2026-01-12"]
@@ -53,12 +53,12 @@ fn times_of_different_grain_correspond_where_they_overlap() {
 
 #[test]
 fn one_goes_with_one_by_the_definitions_alone() {
-    let one_to_one = |up: &Cut, down: Option<&Cut>, wanted: &[WantedRule]| {
+    let one_to_one = |up: &Partitioning, down: Option<&Partitioning>, wanted: &[WantedRule]| {
         Mapping::new(up, down, wanted)
             .unwrap()
             .is_one_to_one(up, down)
     };
-    let of = |name, grain, zone, start| cut(vec![time(name, grain, zone, start)]);
+    let of = |name, grain, zone, start| partitioning(vec![time(name, grain, zone, start)]);
     let window = |start, end| [rule("day", "day", Wanted::Window { start, end })];
     let later = of("day", Grain::Day, "", "2026-02-01");
     assert!(one_to_one(&days(""), Some(&later), &[]));
@@ -83,8 +83,8 @@ fn one_goes_with_one_by_the_definitions_alone() {
     ));
     assert!(!one_to_one(&mondays, Some(&tuesdays), &[]));
     let (regions, fewer) = (
-        cut(vec![fixed("region", &["eu", "us"])]),
-        cut(vec![fixed("region", &["eu"])]),
+        partitioning(vec![fixed("region", &["eu", "us"])]),
+        partitioning(vec![fixed("region", &["eu"])]),
     );
     assert!(one_to_one(&fewer, Some(&regions), &[]));
     assert!(!one_to_one(&regions, Some(&days("")), &[]));
@@ -117,8 +117,8 @@ fn windows_move_and_widen() {
 #[test]
 fn the_other_rules() {
     let (regions, zones) = (
-        cut(vec![fixed("region", &["eu", "us"])]),
-        cut(vec![fixed("zone", &["e1", "e2", "u1"])]),
+        partitioning(vec![fixed("region", &["eu", "us"])]),
+        partitioning(vec![fixed("zone", &["e1", "e2", "u1"])]),
     );
     assert_eq!(reads(&zones, &regions, &[], "region=s:eu").len(), 3);
     let table = Wanted::Table(vec![("eu".into(), vec!["e1".into(), "e2".into()])]);
@@ -133,7 +133,7 @@ fn the_other_rules() {
         reads(&days(""), &regions, &latest, "region=s:eu"),
         ["day=d:2026-12-30", "day=d:2026-12-31"]
     );
-    let both = cut(vec![
+    let both = partitioning(vec![
         time("day", Grain::Day, "", "2026-01-01"),
         fixed("region", &["eu", "asia"]),
     ]);
@@ -175,7 +175,7 @@ fn every_wrong_rule_is_told() {
             },
         ),
     ];
-    let down = cut(vec![
+    let down = partitioning(vec![
         time("day", Grain::Day, "", "2026-01-01"),
         fixed("region", &["eu"]),
     ]);
@@ -197,13 +197,13 @@ fn every_wrong_rule_is_told() {
     assert_eq!(told, expected);
 }
 
-fn grid_of(grain: Grain, zone: &str) -> Cut {
+fn grid_of(grain: Grain, zone: &str) -> Partitioning {
     let start = if grain == Grain::Hour {
         "2026-01-01T00:00:00Z"
     } else {
         "2026-01-01"
     };
-    cut(vec![time("t", grain, zone, start)])
+    partitioning(vec![time("t", grain, zone, start)])
 }
 
 proptest! {
@@ -238,7 +238,11 @@ proptest! {
 }
 
 /// What the axes say that each downstream partition reads, as texts.
-fn reads_by_axes(up: &Cut, down: &Cut, wanted: &[WantedRule]) -> Vec<Vec<String>> {
+fn reads_by_axes(
+    up: &Partitioning,
+    down: &Partitioning,
+    wanted: &[WantedRule],
+) -> Vec<Vec<String>> {
     let at = moment(NOW);
     let axes = Mapping::new(up, Some(down), wanted)
         .unwrap()
@@ -282,17 +286,23 @@ fn axes_say_what_every_single_key_says() {
         fixed("region", &["eu", "us"]),
         fixed("region", &["us", "asia", "eu"]),
     );
-    let up = cut(vec![january("day"), eu_us.clone()]);
+    let up = partitioning(vec![january("day"), eu_us.clone()]);
     let week_before = vec![rule("day", "day", Wanted::Window { start: -6, end: 0 })];
     let table = Wanted::Table(vec![("eu".into(), vec!["eu".into(), "us".into()])]);
     let cases = [
-        (cut(vec![january("day"), eu_us.clone()]), vec![]),
-        (cut(vec![january("day"), three.clone()]), week_before),
+        (partitioning(vec![january("day"), eu_us.clone()]), vec![]),
         (
-            cut(vec![three.clone()]),
+            partitioning(vec![january("day"), three.clone()]),
+            week_before,
+        ),
+        (
+            partitioning(vec![three.clone()]),
             vec![rule("region", "region", table)],
         ),
-        (cut(vec![three]), vec![rule("day", "", Wanted::Latest(2))]),
+        (
+            partitioning(vec![three]),
+            vec![rule("day", "", Wanted::Latest(2))],
+        ),
     ];
     for (down, wanted) in cases {
         let keys = down.all(&moment(NOW)).unwrap();

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::Rule;
-use crate::cut::{Cut, Dimension, Values};
 use crate::limits::WINDOW_PERIODS_MAX;
 use crate::partition::PartitionValue;
+use crate::partitioning::{Dimension, Partitioning, Values};
 use crate::text::excerpt;
 
 /// A rule for one upstream dimension.
@@ -42,8 +42,8 @@ pub struct MappingFault {
 type Wrong = (&'static str, String);
 
 pub(super) fn resolve(
-    up: &Cut,
-    down: Option<&Cut>,
+    up: &Partitioning,
+    down: Option<&Partitioning>,
     wanted: &[WantedRule],
 ) -> Result<Vec<Rule>, Vec<MappingFault>> {
     let mut rules: Vec<Option<Rule>> = vec![None; up.dimensions().len()];
@@ -68,8 +68,8 @@ pub(super) fn resolve(
 }
 
 fn place_rule(
-    up: &Cut,
-    down: Option<&Cut>,
+    up: &Partitioning,
+    down: Option<&Partitioning>,
     wanted: &WantedRule,
     taken: &[Option<Rule>],
 ) -> Result<(usize, Rule), Wrong> {
@@ -119,10 +119,11 @@ fn place_rule(
 /// The downstream dimension that decides, and its place.
 type Decider<'a> = (usize, &'a Dimension);
 
-fn decider<'a>(down: Option<&'a Cut>, name: &str) -> Result<Decider<'a>, Wrong> {
-    let found = down.and_then(|cut| {
-        cut.position(name)
-            .map(|place| (place, &cut.dimensions()[place]))
+fn decider<'a>(down: Option<&'a Partitioning>, name: &str) -> Result<Decider<'a>, Wrong> {
+    let found = down.and_then(|partitioning| {
+        partitioning
+            .position(name)
+            .map(|place| (place, &partitioning.dimensions()[place]))
     });
     found.ok_or_else(|| {
         (
@@ -203,7 +204,7 @@ fn table_value(dimension: &Dimension, text: &str) -> Result<PartitionValue, Wron
 }
 
 /// What holds for an upstream dimension that no rule names.
-fn usual(up: &Cut, dimension: &Dimension, down: Option<&Cut>) -> Rule {
+fn usual(up: &Partitioning, dimension: &Dimension, down: Option<&Partitioning>) -> Rule {
     let Some(down) = down else { return Rule::All };
     let namesake = down.position(&dimension.name);
     if !matches!(dimension.values, Values::Time(_)) {
@@ -220,8 +221,9 @@ fn usual(up: &Cut, dimension: &Dimension, down: Option<&Cut>) -> Rule {
     })
 }
 
-fn only_time(cut: &Cut) -> Option<usize> {
-    let of_time = |place: &usize| matches!(cut.dimensions()[*place].values, Values::Time(_));
-    let mut times = (0..cut.dimensions().len()).filter(of_time);
+fn only_time(partitioning: &Partitioning) -> Option<usize> {
+    let of_time =
+        |place: &usize| matches!(partitioning.dimensions()[*place].values, Values::Time(_));
+    let mut times = (0..partitioning.dimensions().len()).filter(of_time);
     times.next().filter(|_| times.next().is_none())
 }

@@ -132,7 +132,7 @@ impl Serialize for ProtoJson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::samples::{asset, cut, days, source};
+    use crate::core::samples::{asset, days, partitioning, source};
 
     #[test]
     fn a_manifest_in_pieces_is_the_manifest_as_a_whole() {
@@ -142,7 +142,10 @@ mod tests {
             code_version: "c0ffee".to_owned(),
             labels,
             artifact: Some(Default::default()),
-            assets: vec![source("raw/x"), cut(asset("n/a", &["raw/x"]), vec![days()])],
+            assets: vec![
+                source("raw/x"),
+                partitioning(asset("n/a", &["raw/x"]), vec![days()]),
+            ],
             schedules: vec![Default::default()],
             ..Default::default()
         };

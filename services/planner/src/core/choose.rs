@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::PartitionKey;
-use servo_model::cut::{Cut, CutError, Moment, Product, Stretch};
 use servo_model::limits::{PARTITION_KEYS_PER_CALL_MAX, TASKS_PER_RUN_MAX};
+use servo_model::partitioning::{Moment, Partitioning, PartitioningError, Product, ValueSelection};
 use servo_proto::v1::partition_selection::Partitions;
 use servo_proto::v1::{
     DimensionSlice, ErrorReason as Reason, PartitionCondition, PartitionSelection,
@@ -29,12 +29,12 @@ pub(crate) fn choose(
     selection: Option<&PartitionSelection>,
     moment: &Moment,
 ) -> Result<Chosen, Refusal> {
-    let (cut, whole): (Vec<u32>, Vec<u32>) = makers
+    let (partitioning, whole): (Vec<u32>, Vec<u32>) = makers
         .iter()
-        .partition(|maker| deployed.cut(**maker).is_some());
+        .partition(|maker| deployed.partitioning(**maker).is_some());
     let mut chosen: Chosen = whole.into_iter().map(|maker| (maker, vec![None])).collect();
     let wanted = Wanted::read(selection, FIELD)?;
-    match (cut.first(), wanted) {
+    match (partitioning.first(), wanted) {
         (None, None) => {}
         (None, Some(_)) => {
             return Err(Refusal::of_field(
@@ -54,7 +54,7 @@ pub(crate) fn choose(
             let chooser = Chooser {
                 deployed,
                 moment,
-                cut: cut.into_iter().collect(),
+                partitioning: partitioning.into_iter().collect(),
             };
             for (maker, keys) in chooser.run(&wanted)? {
                 chosen.insert(maker, keys.into_iter().map(Some).collect());
@@ -132,18 +132,22 @@ impl<'a> Wanted<'a> {
     }
 
     /// The partitions of one cut that are meant, or why it does not fit.
-    pub(crate) fn of(&self, cut: &Cut, moment: &Moment) -> Result<Product, CutError> {
+    pub(crate) fn of(
+        &self,
+        partitioning: &Partitioning,
+        moment: &Moment,
+    ) -> Result<Product, PartitioningError> {
         match self {
-            Wanted::All => cut.all(moment),
-            Wanted::Latest(count) => cut.latest(*count, moment),
+            Wanted::All => partitioning.all(moment),
+            Wanted::Latest(count) => partitioning.latest(*count, moment),
             Wanted::Slices(slices) => {
-                let stretches: Vec<(&str, Stretch<'_>)> = slices
+                let stretches: Vec<(&str, ValueSelection<'_>)> = slices
                     .iter()
                     .map(|slice| (slice.dimension.as_str(), stretch(slice)))
                     .collect();
-                cut.slices(&stretches, moment)
+                partitioning.slices(&stretches, moment)
             }
-            Wanted::Keys(_) => Err(CutError::Invalid("keys are no product".to_owned())),
+            Wanted::Keys(_) => Err(PartitioningError::Invalid("keys are no product".to_owned())),
         }
     }
 }
@@ -168,17 +172,17 @@ fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Ref
     keys.iter().enumerate().map(read).collect()
 }
 
-fn stretch(slice: &DimensionSlice) -> Stretch<'_> {
+fn stretch(slice: &DimensionSlice) -> ValueSelection<'_> {
     match slice.values.is_empty() {
-        true => Stretch::Between(&slice.start, &slice.end),
-        false => Stretch::Values(&slice.values),
+        true => ValueSelection::Between(&slice.start, &slice.end),
+        false => ValueSelection::Values(&slice.values),
     }
 }
 
 struct Chooser<'a> {
     deployed: &'a Deployed,
     moment: &'a Moment,
-    cut: BTreeSet<u32>,
+    partitioning: BTreeSet<u32>,
 }
 
 type Keys = BTreeMap<u32, BTreeSet<PartitionKey>>;
@@ -195,7 +199,7 @@ impl Chooser<'_> {
             .order
             .iter()
             .copied()
-            .filter(|asset| self.cut.contains(asset))
+            .filter(|asset| self.partitioning.contains(asset))
             .collect();
         for asset in places.iter().rev().copied() {
             if !chosen.contains_key(&asset) {
@@ -213,7 +217,11 @@ impl Chooser<'_> {
                 );
             }
         }
-        match self.cut.iter().find(|asset| !chosen.contains_key(asset)) {
+        match self
+            .partitioning
+            .iter()
+            .find(|asset| !chosen.contains_key(asset))
+        {
             None => Ok(chosen),
             Some(asset) => Err(refused
                 .get(asset)
@@ -229,18 +237,20 @@ impl Chooser<'_> {
         room: &mut Room,
     ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
         let mut chosen = Keys::new();
-        let mut refused: BTreeMap<&PartitionKey, CutError> = BTreeMap::new();
+        let mut refused: BTreeMap<&PartitionKey, PartitioningError> = BTreeMap::new();
         let mut fitting = BTreeSet::new();
-        for (asset, cut) in self.cuts() {
+        for (asset, partitioning) in self.partitionings() {
             for key in keys {
-                match cut.check(key, self.moment) {
+                match partitioning.check(key, self.moment) {
                     Ok(()) => {
                         room.take(1)?;
                         fitting.insert(key);
                         chosen.entry(asset).or_default().insert(key.clone());
                     }
                     // What at least looks right says more than what does not.
-                    Err(error) if cut.has_shape_of(key) => drop(refused.insert(key, error)),
+                    Err(error) if partitioning.has_shape_of(key) => {
+                        drop(refused.insert(key, error))
+                    }
                     Err(error) => drop(refused.entry(key).or_insert(error)),
                 }
             }
@@ -250,7 +260,7 @@ impl Chooser<'_> {
             .find(|key| !fitting.contains(key))
             .and_then(|key| refused.get(key))
         {
-            Some(error) => Err(Refusal::of_cut(format!("{FIELD}.keys"), error)),
+            Some(error) => Err(Refusal::of_partitioning(format!("{FIELD}.keys"), error)),
             None => Ok((chosen, BTreeMap::new())),
         }
     }
@@ -261,15 +271,15 @@ impl Chooser<'_> {
         room: &mut Room,
     ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
         let (mut chosen, mut refused) = (Keys::new(), BTreeMap::new());
-        for (asset, cut) in self.cuts() {
-            match wanted.of(cut, self.moment) {
+        for (asset, partitioning) in self.partitionings() {
+            match wanted.of(partitioning, self.moment) {
                 Ok(product) => {
                     room.take(product.len())?;
                     chosen.insert(asset, listed(&product)?);
                 }
                 Err(error) => {
                     let name = self.deployed.name(asset);
-                    let mut refusal = Refusal::of_cut(FIELD, &error);
+                    let mut refusal = Refusal::of_partitioning(FIELD, &error);
                     refusal.message = format!("{FIELD}: `{name}`: {error}");
                     refused.insert(asset, refusal);
                 }
@@ -288,21 +298,22 @@ impl Chooser<'_> {
         chosen: &Keys,
         room: &mut Room,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(up) = self.deployed.cut(asset) else {
+        let Some(up) = self.deployed.partitioning(asset) else {
             return Ok(None);
         };
         let (mut read, mut has_reader) = (BTreeSet::new(), false);
         for (reader, keys) in chosen {
             let links = self.deployed.task_links(*reader);
             for link in links.filter(|link| self.deployed.maker(link.upstream) == asset) {
-                let (Some(mapping), Some(down)) = (&link.mapping, self.deployed.cut(*reader))
+                let (Some(mapping), Some(down)) =
+                    (&link.mapping, self.deployed.partitioning(*reader))
                 else {
                     continue;
                 };
                 has_reader = true;
                 for key in keys {
                     let keys = mapping.upstream(up, Some((down, key)), self.moment);
-                    let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
+                    let keys = keys.map_err(|error| Refusal::of_partitioning(FIELD, &error))?;
                     let exist = keys
                         .into_iter()
                         .filter(|key| up.check(key, self.moment).is_ok());
@@ -320,7 +331,7 @@ impl Chooser<'_> {
         chosen: &Keys,
         room: &mut Room,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(down) = self.deployed.cut(asset) else {
+        let Some(down) = self.deployed.partitioning(asset) else {
             return Ok(None);
         };
         let mut readers = None;
@@ -328,14 +339,16 @@ impl Chooser<'_> {
             let upstream = self.deployed.maker(link.upstream);
             let (Some(mapping), Some(up), Some(keys)) = (
                 &link.mapping,
-                self.deployed.cut(upstream),
+                self.deployed.partitioning(upstream),
                 chosen.get(&upstream),
             ) else {
                 continue;
             };
             for key in keys {
                 let found = mapping.downstream(up, down, key, self.moment);
-                if let Some(found) = found.map_err(|error| Refusal::of_cut(FIELD, &error))? {
+                if let Some(found) =
+                    found.map_err(|error| Refusal::of_partitioning(FIELD, &error))?
+                {
                     room.extend(readers.get_or_insert_with(BTreeSet::new), found)?;
                 }
             }
@@ -343,10 +356,10 @@ impl Chooser<'_> {
         Ok(readers)
     }
 
-    fn cuts(&self) -> impl Iterator<Item = (u32, &Cut)> {
-        self.cut
+    fn partitionings(&self) -> impl Iterator<Item = (u32, &Partitioning)> {
+        self.partitioning
             .iter()
-            .filter_map(|asset| Some((*asset, self.deployed.cut(*asset)?)))
+            .filter_map(|asset| Some((*asset, self.deployed.partitioning(*asset)?)))
     }
 
     fn unfit(&self, asset: u32) -> Refusal {
@@ -403,17 +416,17 @@ mod tests {
     use servo_proto::v1::{AssetDefinition, TimeGrain};
 
     use super::*;
-    use crate::core::samples::{asset, cut, keys, manifest, time};
+    use crate::core::samples::{asset, keys, manifest, partitioning, time};
 
     fn daily(name: &str, upstream: &[&str]) -> AssetDefinition {
-        cut(
+        partitioning(
             asset(name, upstream),
             vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
         )
     }
 
     fn hourly(name: &str) -> AssetDefinition {
-        cut(
+        partitioning(
             asset(name, &[]),
             vec![time(
                 "hour",

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
-use servo_model::cut::{Cut, Values};
 use servo_model::graph::Graph;
+use servo_model::partitioning::{Partitioning, Values};
 use servo_model::selection::{Assets, Selection, SelectionError};
 use servo_model::{AssetKey, Digest};
 use servo_proto::v1::{ErrorReason as Reason, Manifest, PlannedAsset};
@@ -21,7 +21,7 @@ pub(crate) struct Deployed {
     /// In its normal order.
     pub(crate) manifest: Manifest,
     pub(crate) keys: Vec<AssetKey>,
-    pub(crate) cuts: Vec<Option<Cut>>,
+    pub(crate) partitionings: Vec<Option<Partitioning>>,
     pub(crate) links: Vec<Vec<Link>>,
     /// The asset whose task makes each one.
     pub(crate) makers: Vec<u32>,
@@ -61,9 +61,14 @@ impl Deployed {
                 .iter()
                 .map(|asset| asset.tags.clone())
                 .collect(),
-            sets: checked.cuts.iter().flatten().flat_map(sets_of).collect(),
+            sets: checked
+                .partitionings
+                .iter()
+                .flatten()
+                .flat_map(sets_of)
+                .collect(),
             keys: checked.keys,
-            cuts: checked.cuts,
+            partitionings: checked.partitionings,
             links: checked.links,
             makers: checked.makers,
             order: Vec::new(),
@@ -101,8 +106,8 @@ impl Deployed {
         &self.manifest.assets[asset as usize].key
     }
 
-    pub(crate) fn cut(&self, asset: u32) -> Option<&Cut> {
-        self.cuts[asset as usize].as_ref()
+    pub(crate) fn partitioning(&self, asset: u32) -> Option<&Partitioning> {
+        self.partitionings[asset as usize].as_ref()
     }
 
     pub(crate) fn is_source(&self, asset: u32) -> bool {
@@ -228,8 +233,9 @@ fn planned(
     members.iter().map(of).collect()
 }
 
-fn sets_of(cut: &Cut) -> impl Iterator<Item = String> {
-    cut.dimensions()
+fn sets_of(partitioning: &Partitioning) -> impl Iterator<Item = String> {
+    partitioning
+        .dimensions()
         .iter()
         .filter_map(|dimension| match &dimension.values {
             Values::Dynamic { set } => Some(set.clone()),

@@ -1,7 +1,7 @@
 //! The partitions that a selection stands for, a page at a time, without writing all of them out.
 
 use servo_model::PartitionKey;
-use servo_model::cut::{Cut, Moment, Product};
+use servo_model::partitioning::{Moment, Partitioning, Product};
 use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, PartitionSelection};
 
 use crate::core::choose::{Wanted, condition};
@@ -77,10 +77,10 @@ pub(crate) fn expand(
     moment: &Moment,
 ) -> Result<Expanded, Refusal> {
     let selected = deployed.select("selection", selection)?;
-    let mut cut_assets = selected
+    let mut partitioned = selected
         .iter()
-        .filter_map(|asset| Some((*asset, deployed.cut(*asset)?)));
-    let Some((first, cut)) = cut_assets.next() else {
+        .filter_map(|asset| Some((*asset, deployed.partitioning(*asset)?)));
+    let Some((first, partitioning)) = partitioned.next() else {
         let sentence = "none of the selected assets has partitions";
         return Err(Refusal::of_field(
             Reason::SelectionInvalid,
@@ -88,7 +88,7 @@ pub(crate) fn expand(
             sentence,
         ));
     };
-    if let Some((other, _)) = cut_assets.find(|(_, other)| *other != cut) {
+    if let Some((other, _)) = partitioned.find(|(_, other)| *other != partitioning) {
         let sentence = format!(
             "`{}` and `{}` are cut in different ways; ask one by one",
             deployed.name(first),
@@ -116,19 +116,24 @@ pub(crate) fn expand(
             "is missing; say which are meant",
         ));
     };
-    of_cut(cut, &wanted, moment)
+    of_partitioning(partitioning, &wanted, moment)
 }
 
-fn of_cut(cut: &Cut, wanted: &Wanted<'_>, moment: &Moment) -> Result<Expanded, Refusal> {
+fn of_partitioning(
+    partitioning: &Partitioning,
+    wanted: &Wanted<'_>,
+    moment: &Moment,
+) -> Result<Expanded, Refusal> {
     if let Wanted::Keys(keys) = wanted {
         for key in keys {
-            cut.check(key, moment)
-                .map_err(|error| Refusal::of_cut(format!("{FIELD}.keys"), &error))?;
+            partitioning
+                .check(key, moment)
+                .map_err(|error| Refusal::of_partitioning(format!("{FIELD}.keys"), &error))?;
         }
         return Ok(Expanded::Listed(keys.iter().cloned().collect()));
     }
     let product = wanted
-        .of(cut, moment)
-        .map_err(|error| Refusal::of_cut(FIELD, &error))?;
+        .of(partitioning, moment)
+        .map_err(|error| Refusal::of_partitioning(FIELD, &error))?;
     Ok(Expanded::Product(product))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use servo_model::cut::Moment;
+use servo_model::partitioning::Moment;
 use servo_proto::v1::{Asset, LineageEdge};
 
 use crate::core::deployed::Deployed;
@@ -26,7 +26,9 @@ pub(crate) fn asset(
         deployment_id: deployment_id.to_owned(),
         upstream_keys: keys(&deployed.upstream[asset as usize]),
         downstream_keys: keys(&deployed.downstream[asset as usize]),
-        partition_count: deployed.cut(asset).map_or(1, |cut| cut.count(moment)),
+        partition_count: deployed
+            .partitioning(asset)
+            .map_or(1, |partitioning| partitioning.count(moment)),
     }
 }
 

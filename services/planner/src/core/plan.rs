@@ -13,8 +13,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use servo_model::cut::Moment;
 use servo_model::limits::{CONFIGS_PER_TASK_BYTES_MAX, TASKS_PER_RUN_MAX};
+use servo_model::partitioning::Moment;
 use servo_model::plan::PlanId;
 use servo_model::{Operation, TaskKey};
 use servo_proto::v1;

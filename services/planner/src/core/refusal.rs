@@ -1,6 +1,6 @@
 //! Why something is not done: a reason from the closed list, a sentence, and the fields that are wrong.
 
-use servo_model::cut::CutError;
+use servo_model::partitioning::PartitioningError;
 use servo_model::selection::{SelectionError, SelectionFault};
 use servo_proto::v1::ErrorReason as Reason;
 
@@ -42,11 +42,11 @@ impl Refusal {
         self.violations.first().map_or("", |(field, _)| field)
     }
 
-    pub(crate) fn of_cut(field: impl Into<String>, error: &CutError) -> Refusal {
+    pub(crate) fn of_partitioning(field: impl Into<String>, error: &PartitioningError) -> Refusal {
         let reason = match error {
-            CutError::Invalid(_) => Reason::PartitionInvalid,
-            CutError::OutOfRange(_) => Reason::PartitionOutOfRange,
-            CutError::TooMany(_) => Reason::QuotaExceeded,
+            PartitioningError::Invalid(_) => Reason::PartitionInvalid,
+            PartitioningError::OutOfRange(_) => Reason::PartitionOutOfRange,
+            PartitioningError::TooMany(_) => Reason::QuotaExceeded,
         };
         Refusal::of_field(reason, field, error.to_string())
     }

@@ -45,7 +45,10 @@ pub(crate) fn source(key: &str) -> AssetDefinition {
     }
 }
 
-pub(crate) fn cut(asset: AssetDefinition, dimensions: Vec<PartitionDimension>) -> AssetDefinition {
+pub(crate) fn partitioning(
+    asset: AssetDefinition,
+    dimensions: Vec<PartitionDimension>,
+) -> AssetDefinition {
     AssetDefinition {
         partitions: Some(PartitionsDefinition { dimensions }),
         ..asset

@@ -3,7 +3,7 @@
 mod reads;
 mod summary;
 
-use servo_model::cut::{Moment, Numbering, Product};
+use servo_model::partitioning::{Moment, Numbering, Product};
 use servo_proto::v1::{PartitionState, StaleReason};
 
 use crate::core::deployed::Deployed;
@@ -37,12 +37,12 @@ pub(crate) struct Order(Option<(Product, Numbering)>);
 
 impl Order {
     pub(crate) fn of(deployed: &Deployed, asset: u32, moment: &Moment) -> Result<Order, Refusal> {
-        let Some(cut) = deployed.cut(asset) else {
+        let Some(partitioning) = deployed.partitioning(asset) else {
             return Ok(Order(None));
         };
-        let product = cut
+        let product = partitioning
             .all(moment)
-            .map_err(|error| Refusal::of_cut("partitions", &error))?;
+            .map_err(|error| Refusal::of_partitioning("partitions", &error))?;
         let numbering = product.numbering();
         Ok(Order(Some((product, numbering))))
     }
@@ -145,7 +145,7 @@ fn state(known: &Known, newest_read: Option<i64>) -> PartitionState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::samples::{asset, cut, days, manifest};
+    use crate::core::samples::{asset, days, manifest, partitioning};
 
     fn made(recorded_at: i64) -> Known {
         let made = Made {
@@ -163,8 +163,8 @@ mod tests {
     /// `n/down` reads `n/up` by day; both are given as (day of January, time).
     fn survey(up: &[(u64, i64)], down: &[(u64, Known)]) -> Survey {
         let assets = vec![
-            cut(asset("n/down", &["n/up"]), vec![days()]),
-            cut(asset("n/up", &[]), vec![days()]),
+            partitioning(asset("n/down", &["n/up"]), vec![days()]),
+            partitioning(asset("n/up", &[]), vec![days()]),
         ];
         let deployed = Deployed::new(manifest(assets)).unwrap();
         let moment = Moment {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use servo_mesh::{Caller, Error, PageTokens, Reason};
-use servo_model::cut::Moment;
 use servo_model::ids::IdError;
+use servo_model::partitioning::Moment;
 use servo_model::{
     DeploymentId, Digest, EventId, EventType, PerTenant, Stream, TenantId, WorkspaceId,
 };

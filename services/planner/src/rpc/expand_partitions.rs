@@ -3,7 +3,7 @@
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::Digest;
-use servo_model::cut::Moment;
+use servo_model::partitioning::Moment;
 use servo_proto::v1::{ExpandPartitionsRequest, ExpandPartitionsResponse};
 
 use super::context::{Planner, scope, working};
@@ -82,7 +82,7 @@ impl Page {
             true => Some(expand::only_asset(deployed, selection)?),
             false => None,
         };
-        let expanded = match asset.filter(|asset| deployed.cut(*asset).is_none()) {
+        let expanded = match asset.filter(|asset| deployed.partitioning(*asset).is_none()) {
             Some(_) => expand::Expanded::Whole,
             None => expand::expand(deployed, selection, partitions, moment)?,
         };

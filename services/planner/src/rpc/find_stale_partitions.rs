@@ -5,8 +5,8 @@ use std::sync::Arc;
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::Digest;
-use servo_model::cut::Moment;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
+use servo_model::partitioning::Moment;
 use servo_proto::v1::{
     FindStalePartitionsRequest, FindStalePartitionsResponse, PartitionStaleness, StalePartition,
     StaleReason,

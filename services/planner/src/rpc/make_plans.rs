@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use prost::Message;
 use servo_mesh::{Error, Reason};
 use servo_model::Digest;
-use servo_model::cut::{Moment, ValueList};
 use servo_model::limits::{MESSAGE_BYTES_MAX, PLAN_ORDERS_PER_CALL_MAX};
+use servo_model::partitioning::{Moment, ValueList};
 use servo_proto::v1::{
     MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, RunSpec, StoredPlan,
     plan_result,

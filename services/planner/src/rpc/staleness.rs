@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use servo_mesh::Error;
 use servo_model::PartitionKey;
-use servo_model::cut::Moment;
+use servo_model::partitioning::Moment;
 use servo_proto::v1::PartitionStaleness;
 use servo_store::TenantTx;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use servo_mesh::Error;
-use servo_model::cut::Moment;
+use servo_model::partitioning::Moment;
 
 use super::context::{Planner, stored, working};
 use crate::core::deployed::Deployed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use servo_model::PartitionValue;
-use servo_model::cut::ValueList;
+use servo_model::partitioning::ValueList;
 use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 
 use super::deployments::columns;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use servo_mesh::{Exporter, Fault, Life, Mesh, Settings, Shutdown, Sources};
+use servo_mesh::{Exporter, Fault, Mesh, ServiceFuture, Settings, Shutdown, Sources};
 use servo_model::Service;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -67,7 +67,7 @@ impl Services<'_> {
     fn add<C: DeserializeOwned>(
         &mut self,
         service: Service,
-        start: fn(Mesh<C>) -> Life,
+        start: fn(Mesh<C>) -> ServiceFuture,
     ) -> Result<(), Fault> {
         let sources = Sources::new().file(self.dir.join(format!("{service}.toml")));
         let settings = Settings::read(service, &sources)?;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use servo_model::cut::Cut;
 use servo_model::mapping::{Mapping, Wanted, WantedRule};
+use servo_model::partitioning::Partitioning;
 use servo_proto::v1::dimension_mapping::Rule;
 use servo_proto::v1::{Dependency, DimensionMapping, Manifest};
 
@@ -15,13 +15,13 @@ const DEPENDENCIES_MAX: usize = 10_000;
 pub(super) fn check(
     manifest: &Manifest,
     names: &Names<'_>,
-    cuts: &[Option<Cut>],
+    partitionings: &[Option<Partitioning>],
     faults: &mut Faults,
 ) -> (Vec<Vec<Link>>, Vec<u32>) {
     let mut reader = Reader {
         manifest,
         names,
-        cuts,
+        partitionings,
         faults,
     };
     let makers = (0..manifest.assets.len())
@@ -36,7 +36,7 @@ pub(super) fn check(
 struct Reader<'a> {
     manifest: &'a Manifest,
     names: &'a Names<'a>,
-    cuts: &'a [Option<Cut>],
+    partitionings: &'a [Option<Partitioning>],
     faults: &'a mut Faults,
 }
 
@@ -68,7 +68,7 @@ impl Reader<'_> {
                 format!("assets[{index}].checks"),
                 format!("run in the task of `{}`; define them there", asset.made_by),
             );
-        } else if self.cuts[maker] != self.cuts[index] {
+        } else if self.partitionings[maker] != self.partitionings[index] {
             self.faults.add(
                 path,
                 format!(
@@ -163,7 +163,7 @@ impl Reader<'_> {
             .as_ref()
             .map_or(&[][..], |mapping| &mapping.dimensions);
         let path = format!("{path}.mapping");
-        let Some(up) = &self.cuts[upstream] else {
+        let Some(up) = &self.partitionings[upstream] else {
             // A broken cut was told already.
             let undivided = self.manifest.assets[upstream].partitions.is_none();
             if undivided && !given.is_empty() {
@@ -193,7 +193,7 @@ impl Reader<'_> {
                 self.faults.add(path, fault.sentence);
             }
         };
-        Mapping::new(up, self.cuts[index].as_ref(), &wanted)
+        Mapping::new(up, self.partitionings[index].as_ref(), &wanted)
             .map_err(told)
             .ok()
     }

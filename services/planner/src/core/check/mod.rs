@@ -1,9 +1,9 @@
 //! Everything that can be wrong with a manifest, found in one pass and told by path.
 
 mod assets;
-mod cuts;
 mod graph;
 mod links;
+mod partitionings;
 mod rest;
 mod values;
 
@@ -13,9 +13,9 @@ mod tests;
 use std::collections::HashMap;
 
 use servo_model::AssetKey;
-use servo_model::cut::Cut;
 use servo_model::limits::ASSETS_PER_MANIFEST_MAX;
 use servo_model::mapping::Mapping;
+use servo_model::partitioning::Partitioning;
 use servo_proto::v1::{ErrorReason as Reason, Manifest};
 
 use crate::core::nearest::did_you_mean;
@@ -29,7 +29,7 @@ const OFFERS_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) keys: Vec<AssetKey>,
-    pub(crate) cuts: Vec<Option<Cut>>,
+    pub(crate) partitionings: Vec<Option<Partitioning>>,
     pub(crate) links: Vec<Vec<Link>>,
     /// The asset whose task makes each one: mostly itself.
     pub(crate) makers: Vec<u32>,
@@ -64,8 +64,8 @@ pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
         return Err(faults.into_refusal());
     }
     let names = assets::check(manifest, &mut faults);
-    let cuts: Vec<Option<Cut>> = cuts::check(manifest, &mut faults);
-    let (links, makers) = links::check(manifest, &names, &cuts, &mut faults);
+    let partitionings: Vec<Option<Partitioning>> = partitionings::check(manifest, &mut faults);
+    let (links, makers) = links::check(manifest, &names, &partitionings, &mut faults);
     rest::check(manifest, &names, &mut faults);
     graph::check(manifest, &names, &mut faults);
     if !faults.is_empty() {
@@ -79,7 +79,7 @@ pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     let keys = keys.map_err(|error| Refusal::new(Reason::ManifestInvalid, error.to_string()))?;
     Ok(Checked {
         keys,
-        cuts,
+        partitionings,
         links,
         makers,
     })

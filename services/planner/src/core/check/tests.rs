@@ -4,7 +4,7 @@ use servo_proto::v1::{
 };
 
 use super::*;
-use crate::core::samples::{asset, cut, days, fixed, manifest, source, time};
+use crate::core::samples::{asset, days, fixed, manifest, partitioning, source, time};
 
 /// A small world in which everything is right.
 fn good() -> Manifest {
@@ -12,7 +12,7 @@ fn good() -> Manifest {
         source("raw/events"),
         asset("n/a", &["raw/events"]),
         asset("n/b", &["n/a"]),
-        cut(asset("n/c", &["n/b"]), vec![days()]),
+        partitioning(asset("n/c", &["n/b"]), vec![days()]),
     ])
 }
 
@@ -147,8 +147,9 @@ fn settings_are_checked() {
 
 #[test]
 fn partitions_are_checked() {
-    let with =
-        |dimensions| move |m: &mut Manifest| m.assets[3] = cut(m.assets[3].clone(), dimensions);
+    let with = |dimensions| {
+        move |m: &mut Manifest| m.assets[3] = partitioning(m.assets[3].clone(), dimensions)
+    };
     let at = "assets[3].partitions";
     let daily = |zone, start, end| vec![time("day", TimeGrain::Day, zone, start, end)];
     refuses(
@@ -189,7 +190,7 @@ fn partitions_are_checked() {
     };
     refuses(
         |m| {
-            m.assets[2] = cut(m.assets[2].clone(), vec![fixed("r", &["x"])]);
+            m.assets[2] = partitioning(m.assets[2].clone(), vec![fixed("r", &["x"])]);
             m.assets[3].dependencies[0].mapping = Some(PartitionMapping {
                 dimensions: vec![mapping],
             });
@@ -262,7 +263,8 @@ fn every_fault_is_told_at_once() {
     let mut broken = good();
     broken.assets[1].key = "bad".into();
     broken.assets[2].config_json = "}".into();
-    broken.assets[3].partitions = cut(asset("x/x", &[]), vec![fixed("", &["a"])]).partitions;
+    broken.assets[3].partitions =
+        partitioning(asset("x/x", &[]), vec![fixed("", &["a"])]).partitions;
     let paths: Vec<String> = faults(&broken).into_iter().map(|(path, _)| path).collect();
     // The asset that lost its key is missed by the one that reads it.
     let expected = [

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use servo_model::cut::Moment;
 use servo_model::limits::INPUT_KEYS_PER_PLAN_MAX;
+use servo_model::partitioning::Moment;
 use servo_model::{Operation, PartitionKey, TaskKey};
 use servo_proto::v1::{ErrorReason as Reason, InputShape, PlannedInput};
 
@@ -199,8 +199,10 @@ impl Linker<'_> {
     }
 
     fn shape(&self, asset: u32, link: &Link) -> InputShape {
-        match (&link.mapping, self.deployed.cut(link.upstream)) {
-            (Some(mapping), Some(up)) if mapping.is_one_to_one(up, self.deployed.cut(asset)) => {
+        match (&link.mapping, self.deployed.partitioning(link.upstream)) {
+            (Some(mapping), Some(up))
+                if mapping.is_one_to_one(up, self.deployed.partitioning(asset)) =>
+            {
                 InputShape::One
             }
             (Some(_), Some(_)) => InputShape::Several,
@@ -215,12 +217,13 @@ impl Linker<'_> {
         partition: Option<&PartitionKey>,
         link: &Link,
     ) -> Result<Option<Vec<PartitionKey>>, Refusal> {
-        let (Some(mapping), Some(up)) = (&link.mapping, self.deployed.cut(link.upstream)) else {
+        let (Some(mapping), Some(up)) = (&link.mapping, self.deployed.partitioning(link.upstream))
+        else {
             return Ok(None);
         };
-        let down = self.deployed.cut(asset).zip(partition);
+        let down = self.deployed.partitioning(asset).zip(partition);
         let keys = mapping.upstream(up, down, self.moment);
-        let keys = keys.map_err(|error| Refusal::of_cut(FIELD, &error))?;
+        let keys = keys.map_err(|error| Refusal::of_partitioning(FIELD, &error))?;
         self.keys_left = self.keys_left.checked_sub(keys.len()).ok_or_else(|| {
             let sentence = format!(
                 "the inputs of its tasks name more than {INPUT_KEYS_PER_PLAN_MAX} partitions together; select fewer"

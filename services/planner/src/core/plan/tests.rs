@@ -8,7 +8,7 @@ use servo_proto::v1::{
 
 use super::*;
 use crate::core::freshness::{Status, Version};
-use crate::core::samples::{asset, cut, days, fixed, keys, manifest, run, source, time};
+use crate::core::samples::{asset, days, fixed, keys, manifest, partitioning, run, source, time};
 
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
 
@@ -151,8 +151,8 @@ fn partitions_follow_their_mappings() {
     );
     let world = || {
         manifest(vec![
-            cut(asset("n/hourly", &[]), vec![hours.clone()]),
-            cut(asset("n/daily", &["n/hourly"]), vec![days()]),
+            partitioning(asset("n/hourly", &[]), vec![hours.clone()]),
+            partitioning(asset("n/daily", &["n/hourly"]), vec![days()]),
             asset("n/total", &["n/daily"]),
         ])
     };
@@ -187,7 +187,7 @@ fn partitions_follow_their_mappings() {
 
 #[test]
 fn a_window_reads_what_came_before() {
-    let mut rolling = cut(asset("n/rolling", &["n/daily"]), vec![days()]);
+    let mut rolling = partitioning(asset("n/rolling", &["n/daily"]), vec![days()]);
     let window = DimensionMapping {
         upstream: "day".into(),
         downstream: "day".into(),
@@ -199,7 +199,10 @@ fn a_window_reads_what_came_before() {
     rolling.dependencies[0].mapping = Some(PartitionMapping {
         dimensions: vec![window],
     });
-    let world = manifest(vec![cut(asset("n/daily", &[]), vec![days()]), rolling]);
+    let world = manifest(vec![
+        partitioning(asset("n/daily", &[]), vec![days()]),
+        rolling,
+    ]);
     let made = plan(
         world,
         &run(&["n/rolling", "n/daily"], Some(keys(&["day=d:2026-01-05"]))),
@@ -222,7 +225,7 @@ fn a_window_reads_what_came_before() {
 #[test]
 fn wrong_wishes_are_refused_precisely() {
     let world = || {
-        let daily = cut(
+        let daily = partitioning(
             asset("n/daily", &[]),
             vec![days(), fixed("region", &["eu", "us"])],
         );
@@ -336,7 +339,7 @@ fn wrong_wishes_are_refused_precisely() {
 
 #[test]
 fn a_run_has_as_many_tasks_as_it_may() {
-    let world = manifest(vec![cut(asset("n/daily", &[]), vec![days()])]);
+    let world = manifest(vec![partitioning(asset("n/daily", &[]), vec![days()])]);
     let deployed = Deployed::new(world).unwrap();
     let spec = run(
         &["*"],
@@ -553,7 +556,7 @@ proptest! {
             let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
             let node = asset(&key(n), &upstream);
             // Every third one is cut, so that mappings take part.
-            if n.is_multiple_of(3) { cut(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
+            if n.is_multiple_of(3) { partitioning(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
         };
         let mut turned = manifest(order.into_iter().map(node).collect());
         for asset in &mut turned.assets {
@@ -697,8 +700,8 @@ fn a_task_whose_items_are_needed_is_never_up_to_date() {
 #[test]
 fn partitions_are_chosen_by_their_condition() {
     let deployed = Deployed::new(manifest(vec![
-        cut(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
-        cut(
+        partitioning(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
+        partitioning(
             asset("n/b", &["n/a"]),
             vec![fixed("p", &["1", "2", "3", "4"])],
         ),
@@ -755,7 +758,12 @@ fn partitions_are_chosen_by_their_condition() {
 
 #[test]
 fn a_condition_needs_partitions_and_a_name() {
-    let world = || manifest(vec![cut(asset("n/a", &[]), vec![fixed("p", &["1"])])]);
+    let world = || {
+        manifest(vec![partitioning(
+            asset("n/a", &[]),
+            vec![fixed("p", &["1"])],
+        )])
+    };
     let nothing_named = PartitionSelection {
         partitions: None,
         only: PartitionCondition::Stale.into(),
@@ -780,7 +788,7 @@ fn a_condition_needs_partitions_and_a_name() {
 fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
     let many: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let wide = cut(
+    let wide = partitioning(
         asset("n/wide", &[]),
         vec![fixed("a", &many), fixed("b", &many)],
     );
@@ -792,7 +800,7 @@ fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
     );
     assert!(message.contains("100000000 partitions"), "{message}");
     let daily = |n: usize| {
-        cut(
+        partitioning(
             asset(&format!("n/d{n}"), &[]),
             vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
         )
@@ -824,7 +832,7 @@ fn a_slice_has_values_or_ends() {
         partitions: Some(slices),
         ..Default::default()
     };
-    let world = manifest(vec![cut(asset("n/a", &[]), vec![days()])]);
+    let world = manifest(vec![partitioning(asset("n/a", &[]), vec![days()])]);
     let (reason, field, _) = refusal(world, &run(&["n/a"], Some(both)));
     assert_eq!(
         (reason, field.as_str()),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use servo_model::cut::Moment;
 use servo_model::mapping::Axis;
+use servo_model::partitioning::Moment;
 
 use super::Order;
 use crate::core::check::Link;
@@ -31,10 +31,10 @@ impl Reads {
         link: &Link,
         moment: &Moment,
     ) -> Result<Reads, Refusal> {
-        let axes = match (&link.mapping, deployed.cut(link.upstream)) {
+        let axes = match (&link.mapping, deployed.partitioning(link.upstream)) {
             (Some(mapping), Some(up)) => mapping
-                .axes(up, deployed.cut(asset), moment)
-                .map_err(|error| Refusal::of_cut("partitions", &error))?,
+                .axes(up, deployed.partitioning(asset), moment)
+                .map_err(|error| Refusal::of_partitioning("partitions", &error))?,
             _ => Vec::new(),
         };
         let order = Order::of(deployed, link.upstream, moment)?;
@@ -142,15 +142,15 @@ fn among(lists: &[&[u64]], lengths: &[u64], readable: &HashMap<u64, i64>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::samples::{asset, cut, days, fixed, manifest};
+    use crate::core::samples::{asset, days, fixed, manifest, partitioning};
 
     /// `n/down` by region reads `n/up` by day and region.
     fn by_region() -> Reads {
-        let down = cut(
+        let down = partitioning(
             asset("n/down", &["n/up"]),
             vec![fixed("region", &["eu", "us"])],
         );
-        let up = cut(
+        let up = partitioning(
             asset("n/up", &[]),
             vec![days(), fixed("region", &["eu", "us"])],
         );

@@ -10,7 +10,7 @@ use super::Order;
 
 /// Neighbours by their places, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stretch {
+struct ValueSelection {
     first: u64,
     last: u64,
     counts: BTreeMap<PartitionState, u64>,
@@ -28,7 +28,7 @@ pub(crate) fn summary(
     stretches
         .iter()
         .for_each(|stretch| add(&mut counts, &stretch.counts));
-    let show = |stretch: Stretch| PartitionStretch {
+    let show = |stretch: ValueSelection| PartitionStretch {
         first_key: order.key(stretch.first),
         last_key: order.key(stretch.last),
         counts: shown(&stretch.counts),
@@ -43,7 +43,7 @@ pub(crate) fn summary(
     }
 }
 
-fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec<Stretch> {
+fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec<ValueSelection> {
     let under_way = live
         .iter()
         .map(|place| (*place, PartitionState::InProgress));
@@ -62,13 +62,13 @@ fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec
     stretches
 }
 
-fn fill(stretches: &mut Vec<Stretch>, from: u64, until: u64) {
+fn fill(stretches: &mut Vec<ValueSelection>, from: u64, until: u64) {
     if from < until {
         push(stretches, from, until - 1, PartitionState::Missing);
     }
 }
 
-fn push(stretches: &mut Vec<Stretch>, first: u64, last: u64, state: PartitionState) {
+fn push(stretches: &mut Vec<ValueSelection>, first: u64, last: u64, state: PartitionState) {
     let count = last - first + 1;
     match stretches
         .last_mut()
@@ -78,7 +78,7 @@ fn push(stretches: &mut Vec<Stretch>, first: u64, last: u64, state: PartitionSta
             before.last = last;
             *before.counts.entry(state).or_default() += count;
         }
-        None => stretches.push(Stretch {
+        None => stretches.push(ValueSelection {
             first,
             last,
             counts: BTreeMap::from([(state, count)]),
@@ -87,13 +87,13 @@ fn push(stretches: &mut Vec<Stretch>, first: u64, last: u64, state: PartitionSta
 }
 
 /// Neighbours together, as many in each as are needed.
-fn merged(stretches: Vec<Stretch>, max: usize) -> Vec<Stretch> {
+fn merged(stretches: Vec<ValueSelection>, max: usize) -> Vec<ValueSelection> {
     let together = stretches.len().div_ceil(max.max(1)).max(1);
-    let merge = |some: &[Stretch]| {
+    let merge = |some: &[ValueSelection]| {
         let mut counts = BTreeMap::new();
         some.iter()
             .for_each(|stretch| add(&mut counts, &stretch.counts));
-        Some(Stretch {
+        Some(ValueSelection {
             first: some.first()?.first,
             last: some.last()?.last,
             counts,
@@ -131,9 +131,9 @@ mod tests {
         expected: &[(u64, u64, PartitionState)],
     ) {
         let found = stretches(total, known.to_vec(), live);
-        let expected: Vec<Stretch> = expected
+        let expected: Vec<ValueSelection> = expected
             .iter()
-            .map(|(first, last, state)| Stretch {
+            .map(|(first, last, state)| ValueSelection {
                 first: *first,
                 last: *last,
                 counts: BTreeMap::from([(*state, last - first + 1)]),

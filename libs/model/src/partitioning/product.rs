@@ -1,6 +1,6 @@
 //! Every combination of some values per dimension, counted and named without being written out.
 
-use super::{Cut, Numbering};
+use super::{Numbering, Partitioning};
 use crate::partition::{PartitionKey, PartitionKeyError, PartitionValue};
 
 /// The last dimension changes fastest.
@@ -16,8 +16,8 @@ impl Product {
     }
 
     /// Lists in the order of the cut's dimensions.
-    pub(crate) fn of(cut: &Cut, lists: Vec<Vec<PartitionValue>>) -> Product {
-        Product::new(cut.names().map(str::to_owned).collect(), lists)
+    pub(crate) fn of(partitioning: &Partitioning, lists: Vec<Vec<PartitionValue>>) -> Product {
+        Product::new(partitioning.names().map(str::to_owned).collect(), lists)
     }
 
     pub fn len(&self) -> u64 {

@@ -17,13 +17,13 @@ pub use numbering::Numbering;
 pub use product::Product;
 
 use crate::asset::is_name;
-use crate::grid::{Misfit, TimeGrid};
+use crate::grid::{GridMismatch, TimeGrid};
 use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_VALUES_MAX};
 use crate::partition::{MAP_DIMENSION, PartitionKey, PartitionValue, ValueKind};
 
 /// Its dimensions, sorted by name; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct Partitioning {
     dimensions: Vec<Dimension>,
 }
 
@@ -60,14 +60,14 @@ pub struct Moment {
 
 /// Some values of one dimension, as a caller names them: one by one, or from the first to the last.
 #[derive(Debug, Clone, Copy)]
-pub enum Stretch<'a> {
+pub enum ValueSelection<'a> {
     Values(&'a [String]),
     /// Both included; an empty text leaves that side open.
     Between(&'a str, &'a str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CutError {
+pub enum PartitioningError {
     /// It does not fit the definition.
     #[error("{0}")]
     Invalid(String),
@@ -79,13 +79,13 @@ pub enum CutError {
     TooMany(String),
 }
 
-impl Cut {
+impl Partitioning {
     /// The order of dimensions makes no difference.
-    pub fn new(mut dimensions: Vec<Dimension>) -> Result<Cut, CutError> {
+    pub fn new(mut dimensions: Vec<Dimension>) -> Result<Partitioning, PartitioningError> {
         dimensions.sort_by(|a, b| a.name.cmp(&b.name));
         if dimensions.is_empty() || dimensions.len() > PARTITION_DIMENSIONS_MAX {
             let count = dimensions.len();
-            return Err(CutError::Invalid(format!(
+            return Err(PartitioningError::Invalid(format!(
                 "has {count} dimensions; 1 to {PARTITION_DIMENSIONS_MAX} are allowed"
             )));
         }
@@ -93,12 +93,12 @@ impl Cut {
             .windows(2)
             .find(|pair| pair[0].name == pair[1].name)
         {
-            return Err(CutError::Invalid(format!(
+            return Err(PartitioningError::Invalid(format!(
                 "the dimension `{}` stands twice; keep one",
                 pair[0].name
             )));
         }
-        Ok(Cut { dimensions })
+        Ok(Partitioning { dimensions })
     }
 
     pub fn dimensions(&self) -> &[Dimension] {
@@ -117,10 +117,10 @@ impl Cut {
     }
 
     /// That the key names one partition that exists.
-    pub fn check(&self, key: &PartitionKey, moment: &Moment) -> Result<(), CutError> {
+    pub fn check(&self, key: &PartitionKey, moment: &Moment) -> Result<(), PartitioningError> {
         if !self.has_shape_of(key) {
             let names: Vec<&str> = self.names().collect();
-            return Err(CutError::Invalid(format!(
+            return Err(PartitioningError::Invalid(format!(
                 "`{key}` does not name the dimensions {}, each once",
                 names.join(", ")
             )));
@@ -149,15 +149,15 @@ impl Cut {
     }
 
     /// Every partition that exists.
-    pub fn all(&self, moment: &Moment) -> Result<Product, CutError> {
+    pub fn all(&self, moment: &Moment) -> Result<Product, PartitioningError> {
         self.product(|dimension| dimension.existing(moment))
     }
 
     /// The newest periods with every value of the other dimensions.
-    pub fn latest(&self, count: u32, moment: &Moment) -> Result<Product, CutError> {
+    pub fn latest(&self, count: u32, moment: &Moment) -> Result<Product, PartitioningError> {
         let is_time = |dimension: &&Dimension| matches!(dimension.values, Values::Time(_));
         if self.dimensions.iter().filter(is_time).count() != 1 {
-            return Err(CutError::Invalid(
+            return Err(PartitioningError::Invalid(
                 "the latest partitions need exactly one dimension of time".to_owned(),
             ));
         }
@@ -170,19 +170,19 @@ impl Cut {
     /// The product of stretches; a dimension without one takes all it has.
     pub fn slices(
         &self,
-        stretches: &[(&str, Stretch<'_>)],
+        stretches: &[(&str, ValueSelection<'_>)],
         moment: &Moment,
-    ) -> Result<Product, CutError> {
+    ) -> Result<Product, PartitioningError> {
         for (at, (name, _)) in stretches.iter().enumerate() {
             if self.position(name).is_none() {
                 let names: Vec<&str> = self.names().collect();
-                return Err(CutError::Invalid(format!(
+                return Err(PartitioningError::Invalid(format!(
                     "there is no dimension `{name}`; there are {}",
                     names.join(", ")
                 )));
             }
             if stretches[..at].iter().any(|(before, _)| before == name) {
-                return Err(CutError::Invalid(format!(
+                return Err(PartitioningError::Invalid(format!(
                     "the dimension `{name}` stands twice; keep one"
                 )));
             }
@@ -198,8 +198,8 @@ impl Cut {
 
     fn product(
         &self,
-        values: impl Fn(&Dimension) -> Result<Vec<PartitionValue>, CutError>,
-    ) -> Result<Product, CutError> {
+        values: impl Fn(&Dimension) -> Result<Vec<PartitionValue>, PartitioningError>,
+    ) -> Result<Product, PartitioningError> {
         let lists: Result<Vec<_>, _> = self.dimensions.iter().map(values).collect();
         Ok(Product::new(
             self.names().map(str::to_owned).collect(),
@@ -215,10 +215,10 @@ impl Cut {
 }
 
 impl Dimension {
-    pub fn new(name: &str, values: Values) -> Result<Dimension, CutError> {
+    pub fn new(name: &str, values: Values) -> Result<Dimension, PartitioningError> {
         match is_name(name) && name != MAP_DIMENSION {
             true => Ok(Dimension { name: name.to_owned(), values }),
-            false => Err(CutError::Invalid(
+            false => Err(PartitioningError::Invalid(
                 "is no dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and not \
                  `_map`"
                     .to_owned(),
@@ -251,16 +251,16 @@ impl Dimension {
     }
 
     /// That the value exists now.
-    pub fn check(&self, value: &PartitionValue, moment: &Moment) -> Result<(), CutError> {
+    pub fn check(&self, value: &PartitionValue, moment: &Moment) -> Result<(), PartitioningError> {
         match &self.values {
             Values::Time(grid) => self.place(grid, value, moment).map(drop),
             Values::Fixed(_) if self.has(value, moment) => Ok(()),
-            Values::Fixed(_) => Err(CutError::Invalid(format!(
+            Values::Fixed(_) => Err(PartitioningError::Invalid(format!(
                 "`{}` has no value `{value}`",
                 self.name
             ))),
             Values::Dynamic { .. } if self.has(value, moment) => Ok(()),
-            Values::Dynamic { set } => Err(CutError::Invalid(format!(
+            Values::Dynamic { set } => Err(PartitioningError::Invalid(format!(
                 "`{}` has no value `{value}`; add it to the dynamic partition set `{set}` first",
                 self.name
             ))),
@@ -268,7 +268,7 @@ impl Dimension {
     }
 
     /// Every value that exists, oldest first.
-    pub fn existing(&self, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+    pub fn existing(&self, moment: &Moment) -> Result<Vec<PartitionValue>, PartitioningError> {
         match &self.values {
             Values::Time(grid) => self.periods(grid, grid.over(moment.now)),
             Values::Fixed(list) => Ok(list.values.clone()),
@@ -280,7 +280,11 @@ impl Dimension {
     }
 
     /// The last of those that exist.
-    pub fn newest(&self, count: u32, moment: &Moment) -> Result<Vec<PartitionValue>, CutError> {
+    pub fn newest(
+        &self,
+        count: u32,
+        moment: &Moment,
+    ) -> Result<Vec<PartitionValue>, PartitioningError> {
         let count = count as usize;
         if let Values::Time(grid) = &self.values {
             let over = grid.over(moment.now);
@@ -298,10 +302,10 @@ impl Dimension {
         &self,
         grid: &TimeGrid,
         places: Range<i64>,
-    ) -> Result<Vec<PartitionValue>, CutError> {
+    ) -> Result<Vec<PartitionValue>, PartitioningError> {
         let count = places.end.saturating_sub(places.start);
         if count > PARTITION_VALUES_MAX {
-            return Err(CutError::OutOfRange(format!(
+            return Err(PartitioningError::OutOfRange(format!(
                 "`{}` has {count} periods there, more than the {PARTITION_VALUES_MAX} that one call may name; ask \
                  for fewer",
                 self.name
@@ -315,11 +319,11 @@ impl Dimension {
 
     fn stretch(
         &self,
-        stretch: Stretch<'_>,
+        stretch: ValueSelection<'_>,
         moment: &Moment,
-    ) -> Result<Vec<PartitionValue>, CutError> {
+    ) -> Result<Vec<PartitionValue>, PartitioningError> {
         match stretch {
-            Stretch::Values(texts) => {
+            ValueSelection::Values(texts) => {
                 let mut values: Vec<_> = texts
                     .iter()
                     .map(|text| self.known(text, moment))
@@ -328,7 +332,7 @@ impl Dimension {
                 values.retain(|value| seen.insert(value.clone()));
                 Ok(values)
             }
-            Stretch::Between(start, end) => self.between(start, end, moment),
+            ValueSelection::Between(start, end) => self.between(start, end, moment),
         }
     }
 
@@ -337,7 +341,7 @@ impl Dimension {
         start: &str,
         end: &str,
         moment: &Moment,
-    ) -> Result<Vec<PartitionValue>, CutError> {
+    ) -> Result<Vec<PartitionValue>, PartitioningError> {
         let bound = |text: &str| match text.is_empty() {
             true => Ok(None),
             false => self.known(text, moment).map(Some),
@@ -365,7 +369,7 @@ impl Dimension {
         };
         // Both ends exist, so nothing between them means that they stand the wrong way round.
         match values.is_empty() && !start.is_empty() {
-            true => Err(CutError::Invalid(format!(
+            true => Err(PartitioningError::Invalid(format!(
                 "`{}` goes from {start} back to {end}; swap them",
                 self.name
             ))),
@@ -374,9 +378,9 @@ impl Dimension {
     }
 
     /// A value as people write it, that exists.
-    fn known(&self, text: &str, moment: &Moment) -> Result<PartitionValue, CutError> {
+    fn known(&self, text: &str, moment: &Moment) -> Result<PartitionValue, PartitioningError> {
         let value = PartitionValue::from_text(self.kind(), text).map_err(|fault| {
-            CutError::Invalid(format!("the value of `{}` is refused: {fault}", self.name))
+            PartitioningError::Invalid(format!("the value of `{}` is refused: {fault}", self.name))
         })?;
         self.check(&value, moment).map(|()| value)
     }
@@ -386,26 +390,26 @@ impl Dimension {
         grid: &TimeGrid,
         value: &PartitionValue,
         moment: &Moment,
-    ) -> Result<i64, CutError> {
+    ) -> Result<i64, PartitioningError> {
         let name = &self.name;
         let place = grid.place(value).map_err(|misfit| match misfit {
-            Misfit::NotABeginning => CutError::Invalid(format!(
+            GridMismatch::NotABeginning => PartitioningError::Invalid(format!(
                 "`{name}={value}` is not the beginning of a period of grain {}",
                 grid.grain()
             )),
-            Misfit::BeforeStart => {
-                CutError::OutOfRange(format!("`{name}={value}` lies before the first partition"))
-            }
-            Misfit::AfterEnd => {
-                CutError::OutOfRange(format!("`{name}={value}` lies after the last partition"))
-            }
-            Misfit::NeverWas => {
-                CutError::OutOfRange(format!("`{name}={value}` is a day that its zone skipped"))
-            }
+            GridMismatch::BeforeStart => PartitioningError::OutOfRange(format!(
+                "`{name}={value}` lies before the first partition"
+            )),
+            GridMismatch::AfterEnd => PartitioningError::OutOfRange(format!(
+                "`{name}={value}` lies after the last partition"
+            )),
+            GridMismatch::NeverWas => PartitioningError::OutOfRange(format!(
+                "`{name}={value}` is a day that its zone skipped"
+            )),
         })?;
         match place < grid.over(moment.now).end {
             true => Ok(place),
-            false => Err(CutError::OutOfRange(format!(
+            false => Err(PartitioningError::OutOfRange(format!(
                 "`{name}={value}` is not over yet; a period exists once it has ended"
             ))),
         }

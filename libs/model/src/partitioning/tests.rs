@@ -16,8 +16,8 @@ pub(crate) fn fixed(name: &str, values: &[&str]) -> Dimension {
     Dimension::new(name, Values::Fixed(ValueList::new(values))).unwrap()
 }
 
-pub(crate) fn cut(dimensions: Vec<Dimension>) -> Cut {
-    Cut::new(dimensions).unwrap()
+pub(crate) fn partitioning(dimensions: Vec<Dimension>) -> Partitioning {
+    Partitioning::new(dimensions).unwrap()
 }
 
 pub(crate) fn moment(now: &str) -> Moment {
@@ -28,8 +28,8 @@ pub(crate) fn moment(now: &str) -> Moment {
     }
 }
 
-fn daily() -> Cut {
-    cut(vec![
+fn daily() -> Partitioning {
+    partitioning(vec![
         fixed("region", &["eu", "us"]),
         time("day", Grain::Day, "", "2026-01-01"),
     ])
@@ -73,8 +73,8 @@ fn slices_narrow_single_dimensions() {
     let eu = ["eu".to_owned()];
     let slices = daily().slices(
         &[
-            ("region", Stretch::Values(&eu)),
-            ("day", Stretch::Between("2026-01-30", "")),
+            ("region", ValueSelection::Values(&eu)),
+            ("day", ValueSelection::Between("2026-01-30", "")),
         ],
         &now,
     );
@@ -85,24 +85,28 @@ fn slices_narrow_single_dimensions() {
             "day=d:2026-01-31,region=s:eu"
         ]
     );
-    let refused = |stretches: &[(&str, Stretch<'_>)]| daily().slices(stretches, &now).unwrap_err();
-    let invalid = |stretches: &[(&str, Stretch<'_>)]| {
+    let refused =
+        |stretches: &[(&str, ValueSelection<'_>)]| daily().slices(stretches, &now).unwrap_err();
+    let invalid = |stretches: &[(&str, ValueSelection<'_>)]| {
         assert!(
-            matches!(refused(stretches), CutError::Invalid(_)),
+            matches!(refused(stretches), PartitioningError::Invalid(_)),
             "{:?}",
             refused(stretches)
         );
     };
-    invalid(&[("moon", Stretch::Between("", ""))]);
+    invalid(&[("moon", ValueSelection::Between("", ""))]);
     invalid(&[
-        ("day", Stretch::Between("", "")),
-        ("day", Stretch::Between("", "")),
+        ("day", ValueSelection::Between("", "")),
+        ("day", ValueSelection::Between("", "")),
     ]);
-    invalid(&[("day", Stretch::Between("2026-01-30", "2026-01-01"))]);
-    invalid(&[("region", Stretch::Between("us", "eu"))]);
-    invalid(&[("region", Stretch::Values(&["mars".to_owned()]))]);
-    let beyond = refused(&[("day", Stretch::Between("", "2026-03-01"))]);
-    assert!(matches!(beyond, CutError::OutOfRange(_)), "{beyond}");
+    invalid(&[("day", ValueSelection::Between("2026-01-30", "2026-01-01"))]);
+    invalid(&[("region", ValueSelection::Between("us", "eu"))]);
+    invalid(&[("region", ValueSelection::Values(&["mars".to_owned()]))]);
+    let beyond = refused(&[("day", ValueSelection::Between("", "2026-03-01"))]);
+    assert!(
+        matches!(beyond, PartitioningError::OutOfRange(_)),
+        "{beyond}"
+    );
 }
 
 #[test]
@@ -114,7 +118,10 @@ fn keys_are_checked_against_definition_and_moment() {
         "day=d:2025-12-31,region=s:eu",
         "day=d:2026-01-03,region=s:eu",
     ] {
-        assert!(matches!(check(out), Err(CutError::OutOfRange(_))), "{out}");
+        assert!(
+            matches!(check(out), Err(PartitioningError::OutOfRange(_))),
+            "{out}"
+        );
     }
     for wrong in [
         "day=d:2026-01-02",
@@ -122,13 +129,16 @@ fn keys_are_checked_against_definition_and_moment() {
         "day=d:2026-01-02,region=s:mars",
         "x=i:1",
     ] {
-        assert!(matches!(check(wrong), Err(CutError::Invalid(_))), "{wrong}");
+        assert!(
+            matches!(check(wrong), Err(PartitioningError::Invalid(_))),
+            "{wrong}"
+        );
     }
 }
 
 #[test]
 fn dynamic_values_keep_the_order_in_which_they_came() {
-    let cut = cut(vec![
+    let partitioning = partitioning(vec![
         Dimension::new(
             "t",
             Values::Dynamic {
@@ -138,21 +148,21 @@ fn dynamic_values_keep_the_order_in_which_they_came() {
         .unwrap(),
     ]);
     let now = moment("2026-01-03T00:00:00Z");
-    assert_eq!(texts(&cut.all(&now).unwrap()), ["t=s:b", "t=s:a"]);
-    assert!(cut.check(&"t=s:c".parse().unwrap(), &now).is_err());
-    assert!(cut.all(&Moment::default()).unwrap().is_empty());
+    assert_eq!(texts(&partitioning.all(&now).unwrap()), ["t=s:b", "t=s:a"]);
+    assert!(partitioning.check(&"t=s:c".parse().unwrap(), &now).is_err());
+    assert!(partitioning.all(&Moment::default()).unwrap().is_empty());
 }
 
 #[test]
 fn cuts_that_cannot_be_are_refused() {
-    assert!(Cut::new(Vec::new()).is_err());
-    assert!(Cut::new(vec![fixed("a", &["x"]), fixed("a", &["y"])]).is_err());
+    assert!(Partitioning::new(Vec::new()).is_err());
+    assert!(Partitioning::new(vec![fixed("a", &["x"]), fixed("a", &["y"])]).is_err());
     assert!(Dimension::new("_map", Values::Dynamic { set: "s".into() }).is_err());
     assert!(Dimension::new("Day", Values::Dynamic { set: "s".into() }).is_err());
-    let hours = cut(vec![time("h", Grain::Hour, "", "0001-01-01T00:00:00Z")]);
+    let hours = partitioning(vec![time("h", Grain::Hour, "", "0001-01-01T00:00:00Z")]);
     assert!(matches!(
         hours.all(&moment("2026-01-01T00:00:00Z")),
-        Err(CutError::OutOfRange(_))
+        Err(PartitioningError::OutOfRange(_))
     ));
 }
 

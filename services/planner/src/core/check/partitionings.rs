@@ -1,27 +1,31 @@
-//! How assets are cut: from the manifest's words to [`Cut`].
+//! How assets are cut: from the manifest's words to [`Partitioning`].
 
-use servo_model::cut::{Cut, Dimension, ValueList, Values};
 use servo_model::grid::{Grain, TimeGrid};
 use servo_model::limits::STATIC_VALUES_MAX;
 use servo_model::partition::{PartitionKey, PartitionValue, ValueKind};
+use servo_model::partitioning::{Dimension, Partitioning, ValueList, Values};
 use servo_proto::v1::partition_dimension::Values as Given;
 use servo_proto::v1::{Manifest, PartitionDimension, PartitionsDefinition, StaticValues};
 
 use super::{Faults, values};
 
 /// One per asset; `None` for those in one piece and for those that are wrong.
-pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Cut>> {
+pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Partitioning>> {
     let read = |(index, asset): (usize, &servo_proto::v1::AssetDefinition)| {
         let partitions = asset
             .partitions
             .as_ref()
             .filter(|partitions| !partitions.dimensions.is_empty())?;
-        cut(faults, &format!("assets[{index}].partitions"), partitions)
+        partitioning(faults, &format!("assets[{index}].partitions"), partitions)
     };
     manifest.assets.iter().enumerate().map(read).collect()
 }
 
-fn cut(faults: &mut Faults, path: &str, given: &PartitionsDefinition) -> Option<Cut> {
+fn partitioning(
+    faults: &mut Faults,
+    path: &str,
+    given: &PartitionsDefinition,
+) -> Option<Partitioning> {
     let mut dimensions = Vec::with_capacity(given.dimensions.len());
     for (index, dimension) in given.dimensions.iter().enumerate() {
         dimensions.extend(read_dimension(
@@ -33,7 +37,7 @@ fn cut(faults: &mut Faults, path: &str, given: &PartitionsDefinition) -> Option<
     if dimensions.len() < given.dimensions.len() {
         return None;
     }
-    Cut::new(dimensions)
+    Partitioning::new(dimensions)
         .map_err(|error| faults.add(path, error.to_string()))
         .ok()
 }
