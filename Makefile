@@ -13,7 +13,7 @@ LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
 SEEDS ?= 10000
 
-.PHONY: help demo dev test lint fmt proto baseline python wheel sim chaos bench clean
+.PHONY: help demo dev test test-rust test-python lint fmt proto baseline python wheel sim chaos bench clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,14 +29,20 @@ dev: ## the mesh alone, until Ctrl-C; `servo dev` in a project also deploys it a
 	@$(BUILD)
 	@target/debug/servo-standalone dev
 
-# Of cases a property test tries 1 % of what `make sim` does.
-test: export PROPTEST_CASES ?= 1000
+# A property test tries 1 % of the cases that `make sim` tries.
+test-rust: export PROPTEST_CASES ?= 1000
 
-test: ## all tests, with a sample of the long ones, and what judges the Python code
+test: ## all tests, with a sample of the long ones; prints how long the Rust and the Python part took
 	@scripts/bootstrap test
-	@$(PYTHON_LINT)
+	@scripts/stage rust $(MAKE) --no-print-directory test-rust
+	@scripts/stage python $(MAKE) --no-print-directory test-python
+
+test-rust:
 	@$(BUILD)
 	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
+
+test-python:
+	@$(PYTHON_LINT)
 	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
 
 lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale stubs, licences
