@@ -6,18 +6,20 @@
 //! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
 
 pub mod core;
-mod known;
+mod forward;
 mod loops;
 mod metrics;
-mod passing;
-mod planning;
+mod plan_batcher;
+mod plan_requester;
+mod plans;
 mod replay;
 mod route;
 mod rpc;
-mod secrets;
+mod run_ids;
+mod run_lookup;
 mod shards;
 mod store;
-mod transitions;
+mod transition_log;
 mod wire;
 
 use std::time::Duration;
@@ -25,7 +27,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use servo_bus::{Listeners, Topic};
 use servo_mesh::paging::PageTokens;
-use servo_mesh::{Fault, Life, Mesh, Pace};
+use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
@@ -37,26 +39,28 @@ use ulid::Ulid;
 pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
 use crate::core::Limits;
-use crate::known::KnownRuns;
-use crate::loops::{Desk, Follower, plan_runs};
+use crate::loops::LimitsFollower;
 use crate::metrics::Metrics;
-use crate::planning::Planning;
+use crate::plan_batcher::PlanBatcher;
+use crate::plan_requester::{PlanRequester, plan_runs};
+use crate::plans::Plans;
 use crate::route::Route;
 use crate::rpc::Scheduler;
-use crate::secrets::RunIds;
-use crate::shards::{Around, Keeper, Plans, Shards};
+use crate::run_ids::RunIds;
+use crate::run_lookup::RunLookup;
+use crate::shards::{LaneContext, LeaseKeeper, Shards};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
-    pub scheduler: Instance,
+    pub scheduler: Section,
 }
 
 /// The `[scheduler]` section.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instance {
+pub struct Section {
     /// What run ids derive from, the same for all instances and for ever; at least 32 bytes.
     pub run_id_secret: String,
     /// Where other services reach this instance. Defaults to the address it listens on.
@@ -77,22 +81,22 @@ fn lease_ttl() -> Duration {
 const LIMITS_EVERY: Duration = Duration::from_millis(500);
 
 /// Serves the API until the process is told to stop.
-pub fn start(mesh: Mesh<Config>) -> Life {
+pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let Config {
         database,
-        scheduler: instance,
+        scheduler: section,
     } = mesh.config();
     let store = Store::connect(Service::Scheduler, database)?;
-    let run_ids = RunIds::new(&instance.run_id_secret)
+    let run_ids = RunIds::new(&section.run_id_secret)
         .map_err(|error| Fault::config("scheduler.run_id_secret", error))?;
-    let ttl = LeaseTtl::new(instance.lease_ttl)
+    let ttl = LeaseTtl::new(section.lease_ttl)
         .map_err(|error| Fault::config("scheduler.lease_ttl", error.fault))?;
     let listen = mesh.common().server.address(Service::Scheduler);
-    let address = instance
+    let address = section
         .address
         .clone()
         .unwrap_or_else(|| format!("https://{listen}"));
@@ -101,39 +105,39 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
     let listeners = Listeners::start(store.loops().clone(), Topic::Runs);
-    let (limits_board, limits) = watch::channel(Limits::default());
-    let around = Around {
+    let (limits_tx, limits) = watch::channel(Limits::default());
+    let context = LaneContext {
         plans: plans.clone(),
         unplanned,
         metrics,
         listeners: Some(listeners.clone()),
         limits: limits.clone(),
     };
-    let shards = Shards::start(&store, around);
-    let keeper = Keeper::new(
+    let shards = Shards::start(&store, context);
+    let lease_keeper = LeaseKeeper::new(
         &store,
         shards.clone(),
         &Ulid::generate().to_string(),
         &address,
         ttl,
     );
-    let planning = Planning::start(mesh.peer(Service::Planner));
-    let tokens = PageTokens::new(instance.run_id_secret.as_bytes());
+    let plan_batcher = PlanBatcher::start(mesh.peer(Service::Planner));
+    let tokens = PageTokens::new(section.run_id_secret.as_bytes());
     let loops = store.loops().clone();
-    let desk = Desk {
-        planning: planning.clone(),
+    let requester = PlanRequester {
+        plan_batcher: plan_batcher.clone(),
         plans: plans.clone(),
         shards: shards.clone(),
         loops: loops.clone(),
         limits: limits.clone(),
     };
-    let planner = tokio::spawn(plan_runs(waiting, desk));
-    let follower = Follower {
+    let planner = tokio::spawn(plan_runs(waiting, requester));
+    let follower = LimitsFollower {
         quota: mesh.peer(Service::Quota),
-        board: limits_board.into(),
+        limits_tx: limits_tx.into(),
         shards: shards.clone(),
     };
-    let known = KnownRuns::start(loops.clone());
+    let run_lookup = RunLookup::start(loops.clone());
     let route = Route::new(
         shards.clone(),
         mesh.holders(Service::Scheduler),
@@ -145,26 +149,30 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         store: store.clone(),
         shards,
         plans,
-        planning,
+        plan_batcher,
         planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
-        known,
+        run_lookup,
         route,
         run_ids,
         tokens,
         dispatcher,
         limits,
     };
-    let (round, bus, ledger) = (keeper.clone(), store.loops().clone(), store.loops().clone());
+    let (round, bus, ledger) = (
+        lease_keeper.clone(),
+        store.loops().clone(),
+        store.loops().clone(),
+    );
     let served = mesh
         .serve(SchedulerServiceServer::new(scheduler))
         .ready_when(store.readiness())
         .with_loop(
             "keep shards",
-            Pace::every(ttl.get() / 3).woken_by(keeper.bell()),
+            Pace::every(ttl.get() / 3).woken_by(lease_keeper.doorbell()),
             move || round.clone().run_once(),
         )
         .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
-            follower.clone().follow()
+            follower.clone().run_once()
         })
         .with_loop(
             "sweep bus",
@@ -178,7 +186,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         )
         .until_signal()
         .await;
-    keeper.leave().await;
+    lease_keeper.leave().await;
     planner.abort();
     served
 }

@@ -163,9 +163,9 @@ impl Metrics {
     }
 
     fn note_tasks(&self, run: &Run, changes: &Changes, tenant_id: &str, workspace_id: &str) {
-        let Some(graph) = &run.graph else { return };
+        let Some(plan) = &run.plan else { return };
         for change in &changes.history {
-            let asset_key = graph.settings(change.slot.ordinal).asset_key.to_string();
+            let asset_key = plan.settings(change.task_ref.ordinal).asset_key.to_string();
             let labels = TaskLabels {
                 tenant_id: tenant_id.to_owned(),
                 workspace_id: workspace_id.to_owned(),
@@ -179,13 +179,13 @@ impl Metrics {
                 tenant_id: tenant_id.to_owned(),
                 asset_key,
             };
-            let Some(cell) = run.cell(change.slot) else {
+            let Some(task_row) = run.task_row(change.task_ref) else {
                 continue;
             };
             match change.to {
                 TaskState::Queued => self.note_attempt(labels, change.attempt),
                 TaskState::Succeeded | TaskState::Failed => {
-                    if let (Some(started), Some(ended)) = (cell.started_at, cell.ended_at) {
+                    if let (Some(started), Some(ended)) = (task_row.started_at, task_row.ended_at) {
                         self.task_seconds
                             .get_or_create(&labels)
                             .observe(seconds(started, ended));
@@ -198,7 +198,7 @@ impl Metrics {
                 TaskState::Running | TaskState::Succeeded | TaskState::Failed,
                 Some(ready),
                 Some(started),
-            ) = (change.to, cell.ready_at, cell.started_at)
+            ) = (change.to, task_row.ready_at, task_row.started_at)
                 && change.from != TaskState::Running
             {
                 let labels = TenantLabels {

@@ -1,13 +1,14 @@
 //! A run folded from its events once more: the rows say how things stand, the ledger says how they came to be so.
 
+use servo_model::TaskRef;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::Event;
 
-use crate::core::{Changes, Graph, Run, Slot, Verdict, fold};
+use crate::core::{Changes, Plan, Run, Verdict, fold};
 use crate::wire;
 
 /// What an event did.
@@ -23,25 +24,25 @@ pub(crate) struct Step {
 pub(crate) struct Replay {
     number: i64,
     /// The plan that its PlanCreated names.
-    pub(crate) graph: Option<Arc<Graph>>,
+    pub(crate) plan: Option<Arc<Plan>>,
     /// Set by the first event.
-    pub(crate) begun: Option<Begun>,
+    pub(crate) begun: Option<ReplayedRun>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) asked: v1::RunRequested,
+pub(crate) struct ReplayedRun {
+    pub(crate) requested: pb::RunRequested,
     pub(crate) run: Run,
     pub(crate) plan_fingerprint: String,
     /// The last error of each task, encoded.
-    pub(crate) errors: BTreeMap<Slot, Vec<u8>>,
+    pub(crate) errors: BTreeMap<TaskRef, Vec<u8>>,
 }
 
 impl Replay {
-    pub(crate) fn new(number: i64, graph: Option<Arc<Graph>>) -> Replay {
+    pub(crate) fn new(number: i64, plan: Option<Arc<Plan>>) -> Replay {
         Replay {
             number,
-            graph,
+            plan,
             begun: None,
         }
     }
@@ -53,14 +54,14 @@ impl Replay {
         };
         let at = event.recorded_at.unix_us();
         let Some(begun) = &mut self.begun else {
-            let Body::RunRequested(asked) = &body else {
+            let Body::RunRequested(requested) = &body else {
                 return Ok(None);
             };
             let header = wire::header(
                 &event.tenant,
                 &event.workspace,
                 self.number,
-                asked,
+                requested,
                 trace.as_ref(),
                 at,
             );
@@ -70,9 +71,9 @@ impl Replay {
                 ..Changes::default()
             };
             changes.run_history.push((None, run.state, run.reason));
-            let (asked, errors) = (asked.clone(), BTreeMap::new());
-            self.begun = Some(Begun {
-                asked,
+            let (requested, errors) = (requested.clone(), BTreeMap::new());
+            self.begun = Some(ReplayedRun {
+                requested,
                 run,
                 plan_fingerprint: String::new(),
                 errors,
@@ -83,7 +84,7 @@ impl Replay {
                 changes,
             }));
         };
-        let Ok(happened) = wire::from_body(&body, self.graph.as_ref()) else {
+        let Ok(happened) = wire::from_body(&body, self.plan.as_ref()) else {
             return Ok(None);
         };
         let mut changes = Changes::default();

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use servo_mesh::error::reason_of;
 use servo_mesh::{Error, Holders, Instance, Reason, time_left};
 use servo_model::Stream;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::LoopStore;
 use tonic::{Code, Status};
 
 use crate::core::{Refusal, Verdict};
-use crate::passing::Passing;
-use crate::shards::{Ask, Done, DoneAs, NotDone, Shards};
+use crate::forward::Forwarder;
+use crate::shards::{Applied, Command, CommandOutcome, Shards, SubmitError};
 use crate::wire;
 
 /// How long a shard may be without a holder before the caller is told so: a lease runs out within it.
@@ -31,15 +31,15 @@ pub(crate) struct Route {
     holders: Holders,
     loops: LoopStore,
     own_address: Arc<str>,
-    passing: Passing,
+    forward: Forwarder,
 }
 
 /// What came of one ask, wherever it was judged.
 #[derive(Debug)]
 pub(crate) struct Submitted {
-    pub applied: v1::AppliedEvent,
+    pub applied: pb::AppliedEvent,
     /// The run as it stands then.
-    pub run: Option<v1::RunStanding>,
+    pub run: Option<pb::RunStanding>,
 }
 
 impl Route {
@@ -54,26 +54,30 @@ impl Route {
             holders,
             loops,
             own_address: own_address.into(),
-            passing: Passing::default(),
+            forward: Forwarder::default(),
         }
     }
 
     /// Has the asks judged by the shard's holder, and answers for each in its order.
-    pub(crate) async fn submit(&self, shard: i16, asks: Vec<Ask>) -> Result<Vec<Submitted>, Error> {
+    pub(crate) async fn submit(
+        &self,
+        shard: i16,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Submitted>, Error> {
         let patience =
             time_left().map_or(PATIENCE, |left| left.saturating_sub(MARGIN).min(PATIENCE));
         let until = Instant::now() + patience;
         loop {
-            match self.shards.submit(shard, asks.clone()).await {
+            match self.shards.submit(shard, commands.clone()).await {
                 Ok(done) => return Ok(done.into_iter().map(Submitted::from).collect()),
-                Err(NotDone::NotHeld) => {}
-                Err(other) => return Err(not_done(&other)),
+                Err(SubmitError::NotHeld) => {}
+                Err(other) => return Err(submit_error(&other)),
             }
-            if let Some(answers) = self.pass_on(shard, &asks).await? {
+            if let Some(answers) = self.forward_to_holder(shard, &commands).await? {
                 return Ok(answers);
             }
             if Instant::now() + LOOK_AGAIN > until {
-                return Err(not_done(&NotDone::NotHeld));
+                return Err(submit_error(&SubmitError::NotHeld));
             }
             tokio::time::sleep(LOOK_AGAIN).await;
             self.look().await?;
@@ -81,30 +85,34 @@ impl Route {
     }
 
     /// Like [`Route::submit`], for one.
-    pub(crate) async fn submit_one(&self, ask: Ask) -> Result<Submitted, Error> {
+    pub(crate) async fn submit_one(&self, ask: Command) -> Result<Submitted, Error> {
         let answers = self.submit(ask.run_id().shard(), vec![ask]).await?;
         let missing = || Error::new(Reason::Internal, "the shard gave no answer");
         answers.into_iter().next().ok_or_else(missing)
     }
 
     /// Nothing when nobody else seems to hold the shard.
-    async fn pass_on(&self, shard: i16, asks: &[Ask]) -> Result<Option<Vec<Submitted>>, Error> {
-        let holder = match self.known_elsewhere(shard) {
+    async fn forward_to_holder(
+        &self,
+        shard: i16,
+        commands: &[Command],
+    ) -> Result<Option<Vec<Submitted>>, Error> {
+        let holder = match self.known_other_holder(shard) {
             Some(known) => Some(known),
-            None => self.holder_elsewhere(shard).await?,
+            None => self.other_holder(shard).await?,
         };
         let Some(holder) = holder else {
             return Ok(None);
         };
-        let events = asks
+        let events = commands
             .iter()
             .flat_map(|ask| wire::records(ask, shard))
             .collect();
-        match self.passing.pass(holder, events, asks.len()).await {
+        match self.forward.pass(holder, events, commands.len()).await {
             // Events are known by their ids and keys when they come again.
-            Ok(answers) if answers.iter().any(is_for_nobody) => Ok(None),
+            Ok(answers) if answers.iter().any(was_not_judged) => Ok(None),
             Ok(answers) => {
-                let submitted = |mut applied: v1::AppliedEvent| Submitted {
+                let submitted = |mut applied: pb::AppliedEvent| Submitted {
                     run: applied.run.take(),
                     applied,
                 };
@@ -112,17 +120,17 @@ impl Route {
             }
             // Whether it was judged may be unknown.
             Err(status) if status.code() == Code::Unavailable => Ok(None),
-            Err(status) => Err(passed_back(&status)),
+            Err(status) => Err(forwarded_error(&status)),
         }
     }
 
     /// Who else holds the shard, as the leases tell just now.
-    pub(crate) async fn holder_elsewhere(&self, shard: i16) -> Result<Option<Instance>, Error> {
+    pub(crate) async fn other_holder(&self, shard: i16) -> Result<Option<Instance>, Error> {
         self.look().await?;
-        Ok(self.known_elsewhere(shard))
+        Ok(self.known_other_holder(shard))
     }
 
-    fn known_elsewhere(&self, shard: i16) -> Option<Instance> {
+    fn known_other_holder(&self, shard: i16) -> Option<Instance> {
         self.holders
             .of(shard)
             .filter(|holder| holder.address != self.own_address)
@@ -141,34 +149,36 @@ impl Route {
 pub(crate) const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason says why";
 
 /// Why nothing came of it, as callers are told.
-pub(crate) fn not_done(why: &NotDone) -> Error {
+pub(crate) fn submit_error(why: &SubmitError) -> Error {
     match why {
-        NotDone::NotHeld => Error::new(
+        SubmitError::NotHeld => Error::new(
             Reason::NotHolder,
             "no instance holds the run's shard just now; try again",
         ),
-        NotDone::KeyTaken => Error::new(Reason::AlreadyExists, why.to_string()),
-        NotDone::Unavailable(_) | NotDone::Stopped => Error::new(Reason::NotReady, why.to_string()),
+        SubmitError::KeyTaken => Error::new(Reason::AlreadyExists, why.to_string()),
+        SubmitError::Unavailable(_) | SubmitError::Stopped => {
+            Error::new(Reason::NotReady, why.to_string())
+        }
     }
 }
 
 /// It was not judged, because the shard has moved or its holder could not store anything.
-fn is_for_nobody(applied: &v1::AppliedEvent) -> bool {
+fn was_not_judged(applied: &pb::AppliedEvent) -> bool {
     matches!(
         applied.refusal(),
-        v1::ErrorReason::NotHolder | v1::ErrorReason::NotReady
+        pb::ErrorReason::NotHolder | pb::ErrorReason::NotReady
     )
 }
 
-fn passed_back(status: &Status) -> Error {
+fn forwarded_error(status: &Status) -> Error {
     Error::new(
         reason_of(status).unwrap_or(Reason::DependencyUnavailable),
         status.message(),
     )
 }
 
-impl From<Done> for Submitted {
-    fn from(done: Done) -> Submitted {
+impl From<Applied> for Submitted {
+    fn from(done: Applied) -> Submitted {
         Submitted {
             applied: applied(&done),
             run: done.run.as_ref().map(wire::standing),
@@ -177,38 +187,44 @@ impl From<Done> for Submitted {
 }
 
 /// What came of an ask, as events of other instances are answered.
-pub(crate) fn applied(done: &Done) -> v1::AppliedEvent {
-    let accepted = |acceptance: v1::Acceptance| v1::AppliedEvent {
+pub(crate) fn applied(done: &Applied) -> pb::AppliedEvent {
+    let accepted = |acceptance: pb::Acceptance| pb::AppliedEvent {
         acceptance: acceptance.into(),
         event_id: wire::ulid(done.event_id),
         ..Default::default()
     };
-    match &done.verdict {
-        DoneAs::Core(Verdict::Folded) => accepted(v1::Acceptance::Folded),
-        DoneAs::Core(Verdict::Duplicate) => accepted(v1::Acceptance::Duplicate),
-        DoneAs::Core(Verdict::Late) => accepted(v1::Acceptance::Late),
-        DoneAs::Core(Verdict::Refused(refusal)) => refused(reason(refusal), &refusal.to_string()),
+    match &done.outcome {
+        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
+        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
+        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
+        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
+            refused(reason(refusal), &refusal.to_string())
+        }
         // The event that stands in the ledger is another one; whoever asks reads the run for it.
-        DoneAs::Exists => v1::AppliedEvent {
+        CommandOutcome::Exists => pb::AppliedEvent {
             event_id: String::new(),
-            ..accepted(v1::Acceptance::Duplicate)
+            ..accepted(pb::Acceptance::Duplicate)
         },
-        DoneAs::Conflict => refused(Reason::RunKeyConflict, "the key stands for another request"),
-        DoneAs::RunUnknown => refused(Reason::RunNotFound, "the run is not known"),
-        DoneAs::StaleAdmission => {
+        CommandOutcome::Conflict => {
+            refused(Reason::RunKeyConflict, "the key stands for another request")
+        }
+        CommandOutcome::RunUnknown => refused(Reason::RunNotFound, "the run is not known"),
+        CommandOutcome::StaleAdmission => {
             refused(Reason::StaleAttempt, "the claim's lease is not the newest")
         }
-        DoneAs::Refused(excess) => refused(Reason::QuotaExceeded, &excess.to_string()),
-        DoneAs::NoRoom => refused(Reason::InvalidState, "there is no place for the run yet"),
-        DoneAs::SetAside => refused(Reason::InvalidState, SET_ASIDE),
-        DoneAs::Bad(why) => refused(Reason::InvalidField, why),
-        DoneAs::TooLarge(why) => refused(Reason::MessageTooLarge, why),
+        CommandOutcome::OverLimit(excess) => refused(Reason::QuotaExceeded, &excess.to_string()),
+        CommandOutcome::NoCapacity => {
+            refused(Reason::InvalidState, "there is no place for the run yet")
+        }
+        CommandOutcome::SetAside => refused(Reason::InvalidState, SET_ASIDE),
+        CommandOutcome::Invalid(why) => refused(Reason::InvalidField, why),
+        CommandOutcome::TooLarge(why) => refused(Reason::MessageTooLarge, why),
     }
 }
 
-pub(crate) fn refused(reason: Reason, message: &str) -> v1::AppliedEvent {
-    v1::AppliedEvent {
-        acceptance: v1::Acceptance::Refused.into(),
+pub(crate) fn refused(reason: Reason, message: &str) -> pb::AppliedEvent {
+    pb::AppliedEvent {
+        acceptance: pb::Acceptance::Refused.into(),
         refusal: reason.into(),
         message: message.to_owned(),
         ..Default::default()

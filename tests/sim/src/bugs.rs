@@ -49,7 +49,7 @@ impl Bug {
         }
     }
 
-    pub fn says(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Bug::None => "nothing is wrong",
             Bug::AttemptGuardOff => "a result of any attempt counts for the active one",

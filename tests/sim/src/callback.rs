@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use servo_model::{AttemptId, RunId};
-use servo_scheduler::core::{Slot, Time, Verdict};
+use servo_model::{AttemptId, RunId, TaskRef};
+use servo_scheduler::core::{Time, Verdict};
 
 use crate::MS;
-use crate::env::{Env, Message, Place};
+use crate::env::{Env, Message, ProcessId};
 use crate::faults::Fault;
 use crate::ledger::{Appended, Key, NewEvent, Store};
-use crate::scheduler::{self, Ask, Done, Reply, ToScheduler, Work};
+use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
 use crate::worker::ToWorker;
 
 /// How long a holder may take to answer, and how long a shard may be without one.
-const CALL_PATIENCE: Time = 2_000 * MS;
-const HOLDER_PATIENCE: Time = 100 * MS;
-const LOOK_AGAIN: Time = 20 * MS;
+const CALL_TIMEOUT: Time = 2_000 * MS;
+const HOLDER_TIMEOUT: Time = 100 * MS;
+const RETRY_DELAY: Time = 20 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToCallback {
     Report(Report),
     Beat(Beat),
-    Verdict(u64, Done),
+    Verdict(u64, CommandOutcome),
     /// The holder did not answer in time.
     Late(u64),
     /// Look for a holder again.
@@ -47,7 +47,7 @@ pub struct Caller {
 #[derive(Debug, Clone)]
 pub struct Beat {
     pub run: RunId,
-    pub task: Slot,
+    pub task: TaskRef,
     pub attempt: AttemptId,
     pub from: Caller,
 }
@@ -66,7 +66,7 @@ pub enum Acceptance {
 
 /// How an attempt stands that beats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum BeatReply {
     GoOn,
     Stop,
     Stale,
@@ -85,8 +85,8 @@ impl Callback {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::Callback(self.me)
+    fn process_id(&self) -> ProcessId {
+        ProcessId::Callback(self.me)
     }
 
     pub fn take(&mut self, message: ToCallback, env: &mut Env) {
@@ -113,18 +113,21 @@ impl Callback {
             Some(holder) if !env.database_is_down() => {
                 let reply = Reply::Callback {
                     callback: self.me,
-                    life: env.life(self.place()),
+                    life: env.life(self.process_id()),
                     call,
                 };
-                let work = Work {
+                let submission = Submission {
                     shard: event.shard,
-                    asks: vec![Ask::Event(event)],
+                    commands: vec![Command::Event(event)],
                     reply,
                 };
-                env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
+                env.call(Message::Scheduler(
+                    holder,
+                    ToScheduler::Submission(submission),
+                ));
                 env.later(
-                    CALL_PATIENCE,
-                    self.place(),
+                    CALL_TIMEOUT,
+                    self.process_id(),
                     Message::Callback(self.me, ToCallback::Late(call)),
                 );
             }
@@ -132,12 +135,14 @@ impl Callback {
         }
     }
 
-    fn verdict(&mut self, call: u64, done: &Done, env: &mut Env) {
+    fn verdict(&mut self, call: u64, done: &CommandOutcome, env: &mut Env) {
         let acceptance = match done {
-            Done::Core(Verdict::Folded) => Acceptance::Folded,
-            Done::Core(Verdict::Duplicate) => Acceptance::Duplicate,
-            Done::Core(Verdict::Late) => Acceptance::Late,
-            Done::NotHeld | Done::Unavailable => return self.without_holder(call, env),
+            CommandOutcome::Core(Verdict::Folded) => Acceptance::Folded,
+            CommandOutcome::Core(Verdict::Duplicate) => Acceptance::Duplicate,
+            CommandOutcome::Core(Verdict::Late) => Acceptance::Late,
+            CommandOutcome::NotHeld | CommandOutcome::Unavailable => {
+                return self.without_holder(call, env);
+            }
             _ => Acceptance::Refused,
         };
         self.answer(call, acceptance, env);
@@ -148,10 +153,10 @@ impl Callback {
         let Some((report, since)) = self.calls.get(&call) else {
             return;
         };
-        if env.now - since < HOLDER_PATIENCE {
+        if env.now - since < HOLDER_TIMEOUT {
             return env.later(
-                LOOK_AGAIN,
-                self.place(),
+                RETRY_DELAY,
+                self.process_id(),
                 Message::Callback(self.me, ToCallback::Again(call)),
             );
         }
@@ -159,7 +164,7 @@ impl Callback {
         if env.database_is_down() {
             return self.answer(call, Acceptance::NotReady, env);
         }
-        let late = env.rough && env.dice.percent(25);
+        let late = env.faults_on && env.dice.percent(25);
         if late {
             env.stats.fault(Fault::LateCommit);
         }
@@ -169,7 +174,7 @@ impl Callback {
             0
         };
         env.store(Store::Append {
-            by: env.holder(self.place()),
+            by: env.holder(self.process_id()),
             call,
             event,
             commit_after,
@@ -216,22 +221,23 @@ impl Callback {
         }
         let now = env.now;
         env.beats.entry(beat.attempt).or_default().push(now);
-        let cell = env
+        let task_row = env
             .ledger
             .rows
             .get(&beat.run)
-            .and_then(|row| row.cells.get(&beat.task));
-        let active =
-            cell.filter(|cell| cell.state.has_attempt() && cell.attempt_id == Some(beat.attempt));
-        let standing = match active {
-            Some(cell) if cell.cancelling => Standing::Stop,
-            Some(_) => Standing::GoOn,
-            None => Standing::Stale,
+            .and_then(|row| row.task_rows.get(&beat.task));
+        let active = task_row.filter(|task_row| {
+            task_row.state.has_attempt() && task_row.attempt_id == Some(beat.attempt)
+        });
+        let beat_reply = match active {
+            Some(task_row) if task_row.cancelling => BeatReply::Stop,
+            Some(_) => BeatReply::GoOn,
+            None => BeatReply::Stale,
         };
         let Caller { worker, life, .. } = beat.from;
         env.answer(
             life,
-            Message::Worker(worker, ToWorker::Stands(beat.attempt, standing)),
+            Message::Worker(worker, ToWorker::Stands(beat.attempt, beat_reply)),
         );
     }
 }

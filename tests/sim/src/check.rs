@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use servo_dispatcher::core::Limits;
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
-use servo_model::{AttemptId, RunId, TenantId};
+use servo_model::{AttemptId, RunId, TaskRef, TenantId};
 use servo_scheduler::core::{
-    Cell, Changes, Event, Promotion, Run, Slot, Time, TimerKind, Verdict, due_of, fold,
+    Changes, Event, Promotion, Run, TaskRow, Time, TimerKind, Verdict, due_of, fold,
 };
 
 use crate::SECOND;
 use crate::env::Env;
-use crate::flush::born;
+use crate::flush::recorded_header;
 use crate::ledger::{Body, Key, NewEvent, Recorded, Shard};
-use crate::plan::POOL;
+use crate::planned_run::POOL;
 
 type Check = Result<(), String>;
 
@@ -24,13 +24,13 @@ const FOLDED_WITHIN: Time = 6 * SECOND;
 
 /// The first thing that does not hold, as a sentence with the invariant's number.
 pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
-    let mut judge = Judge::default();
-    let verdict = judge
+    let mut checker = Checker::default();
+    let verdict = checker
         .refold(env)
-        .and_then(|()| judge.compare(env))
-        .and_then(|()| judge.began(env))
-        .and_then(|()| judge.limits(limits));
-    for reason in &judge.reasons {
+        .and_then(|()| checker.compare(env))
+        .and_then(|()| checker.began(env))
+        .and_then(|()| checker.limits(limits));
+    for reason in &checker.reasons {
         env.stats.reason(*reason);
     }
     env.stats.recorded = env
@@ -44,15 +44,16 @@ pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
 
 /// A claim that is stored must be known to whoever admits next: nobody may have been told all of its shard without it.
 pub fn claim(event: &NewEvent, env: &mut Env) {
-    let (Key::Dispatch(attempt), Some(plan)) = (event.key, env.plans.get(&event.run)) else {
+    let (Key::Dispatch(attempt), Some(planned)) = (event.key, env.planned_runs.get(&event.run))
+    else {
         return;
     };
-    let told = env
-        .told
-        .get(&(event.shard, plan.header.tenant.admission_shard()))
+    let newest_epoch = env
+        .snapshot_epochs
+        .get(&(event.shard, planned.header.tenant.admission_shard()))
         .copied()
         .unwrap_or(0);
-    if event.admission_epoch < told {
+    if event.admission_epoch < newest_epoch {
         let why = format!(
             "{attempt} was claimed after the next dispatcher had been told of all that is live (I2, I9)"
         );
@@ -61,23 +62,23 @@ pub fn claim(event: &NewEvent, env: &mut Env) {
 }
 
 #[derive(Default)]
-struct Judge {
+struct Checker {
     runs: BTreeMap<RunId, Run>,
     /// The same, with every event folded twice.
     doubled: BTreeMap<RunId, Run>,
     ended: BTreeSet<AttemptId>,
     /// When slots are taken and given back; a slot that is given back comes first.
-    slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
+    task_refs: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
     epochs: BTreeMap<(i16, i16), u64>,
     reasons: Vec<TransitionReason>,
     /// The attempt that made each version that readers may get.
-    made: BTreeMap<(RunId, String, String), (Slot, AttemptId)>,
+    made: BTreeMap<(RunId, String, String), (TaskRef, AttemptId)>,
     /// The process whose start or outcome counted.
     sessions: BTreeMap<AttemptId, u64>,
 }
 
-impl Judge {
+impl Checker {
     fn refold(&mut self, env: &Env) -> Check {
         for (number, shard) in (0i16..).zip(&env.ledger.shards) {
             for (position, recorded) in (1i64..).zip(&shard.events) {
@@ -104,7 +105,7 @@ impl Judge {
                     let same = known.header.fingerprint == header.fingerprint;
                     return deny(same, "a request was recorded twice (12)");
                 }
-                let run = Run::requested(born(header, shard, position, recorded.at));
+                let run = Run::requested(recorded_header(header, shard, position, recorded.at));
                 self.reasons.push(run.reason);
                 self.doubled.insert(run_id, run.clone());
                 self.runs.insert(run_id, run);
@@ -139,10 +140,10 @@ impl Judge {
             .iter()
             .filter(|made| made.promotion != Promotion::Late)
         {
-            let place = (run, made.asset_key.clone(), made.partition_key.clone());
+            let process_id = (run, made.asset_key.clone(), made.partition_key.clone());
             let again = self
                 .made
-                .insert(place, (made.slot, made.attempt_id))
+                .insert(process_id, (made.task_ref, made.attempt_id))
                 .is_some();
             deny(again, "a run made a partition twice (I4)")?;
         }
@@ -180,10 +181,11 @@ impl Judge {
                 &format!("another process than the one that began {attempt} counts (I2)"),
             )?;
         }
-        for ((run, ..), (slot, attempt)) in &self.made {
-            let cell = self.runs.get(run).and_then(|run| run.cell(*slot));
-            let wins = cell
-                .is_some_and(|cell| cell.attempt_id == Some(*attempt) && cell.state.is_terminal());
+        for ((run, ..), (task_ref, attempt)) in &self.made {
+            let task_row = self.runs.get(run).and_then(|run| run.task_row(*task_ref));
+            let wins = task_row.is_some_and(|task_row| {
+                task_row.attempt_id == Some(*attempt) && task_row.state.is_terminal()
+            });
             deny(
                 !wins,
                 &format!("{attempt} made a version and did not win (I4)"),
@@ -195,15 +197,23 @@ impl Judge {
     fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
         self.reasons
             .extend(changes.run_history.iter().map(|(.., reason)| *reason));
-        let Some(graph) = &run.graph else { return };
+        let Some(plan) = &run.plan else { return };
         for change in &changes.history {
             self.reasons.push(change.reason);
-            let taken = i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
-            if taken != 0 {
-                let in_pool = &*graph.settings(change.slot.ordinal).pool == POOL;
-                let attempt = run.cell(change.slot).and_then(|cell| cell.attempt_id);
-                self.slots
-                    .push((at, taken, run.header.tenant.clone(), in_pool, attempt));
+            let just_acquired =
+                i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
+            if just_acquired != 0 {
+                let in_pool = &*plan.settings(change.task_ref.ordinal).pool == POOL;
+                let attempt = run
+                    .task_row(change.task_ref)
+                    .and_then(|task_row| task_row.attempt_id);
+                self.task_refs.push((
+                    at,
+                    just_acquired,
+                    run.header.tenant.clone(),
+                    in_pool,
+                    attempt,
+                ));
             }
         }
     }
@@ -226,7 +236,9 @@ impl Judge {
                 ..
             } => {
                 self.session(*attempt_id, *session)?;
-                let cancelling = before.cell(*task).is_none_or(|cell| cell.cancelling);
+                let cancelling = before
+                    .task_row(*task)
+                    .is_none_or(|task_row| task_row.cancelling);
                 deny(cancelling, "an attempt was started after its cancel (I13)")
             }
             Event::Finished(finished) => {
@@ -256,13 +268,17 @@ impl Judge {
         deny(!self.ended.insert(attempt), "an attempt ended twice (I1)")
     }
 
-    fn claimed(&mut self, before: &Run, task: Slot, shard: i16, epoch: u64) -> Check {
-        let Some(graph) = &before.graph else {
+    fn claimed(&mut self, before: &Run, task: TaskRef, shard: i16, epoch: u64) -> Check {
+        let Some(plan) = &before.plan else {
             return Err("claimed without a plan (I8)".to_owned());
         };
-        let end = |up: &u32| before.cell(Slot::planned(*up)).and_then(Cell::resolution);
+        let end = |up: &u32| {
+            before
+                .task_row(TaskRef::planned(*up))
+                .and_then(TaskRow::resolution)
+        };
         let succeeded = |up: &u32| end(up) == Some(EdgeResolution::Success);
-        let waits = !graph.task(task.ordinal).upstream.iter().all(succeeded);
+        let waits = !plan.task(task.ordinal).upstream.iter().all(succeeded);
         deny(
             waits,
             "a task was claimed before its upstreams succeeded (I8, 6)",
@@ -303,22 +319,25 @@ impl Judge {
 
     /// I9: a sweep over the moments at which slots were taken and given back.
     fn limits(&mut self, limits: &Limits) -> Check {
-        self.slots.sort();
+        self.task_refs.sort();
         let mut used: BTreeMap<&TenantId, (i32, i32)> = BTreeMap::new();
         let mut holders: BTreeSet<Option<AttemptId>> = BTreeSet::new();
-        for (at, taken, tenant, in_pool, attempt) in &self.slots {
-            if *in_pool && *taken > 0 {
+        for (at, just_acquired, tenant, in_pool, attempt) in &self.task_refs {
+            if *in_pool && *just_acquired > 0 {
                 holders.insert(*attempt);
             } else {
                 holders.remove(attempt);
             }
             let (tasks, pool) = used.entry(tenant).or_default();
-            *tasks += taken;
-            *pool += if *in_pool { *taken } else { 0 };
+            *tasks += just_acquired;
+            *pool += if *in_pool { *just_acquired } else { 0 };
             let of = limits.of(tenant);
             let cap = of.max_concurrent_tasks.map_or(i32::MAX, |max| max as i32);
-            let slots = of.pools.get(POOL).map_or(i32::MAX, |slots| *slots as i32);
-            if *tasks > cap || *pool > slots {
+            let task_refs = of
+                .pools
+                .get(POOL)
+                .map_or(i32::MAX, |task_refs| *task_refs as i32);
+            if *tasks > cap || *pool > task_refs {
                 return Err(format!(
                     "{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9): {holders:?}"
                 ));
@@ -356,60 +375,75 @@ fn deny(wrong: bool, why: &str) -> Check {
 fn unchanged(before: &Run, after: &Run) -> Check {
     let same = (before.state, before.version) == (after.state, after.version)
         && before
-            .cells()
-            .zip(after.cells())
+            .task_rows()
+            .zip(after.task_rows())
             .all(|(before, after)| before == after);
     deny(!same, "a refused event changed its run (8)")
 }
 
 /// When this verdict may fall, by all that is known.
-fn due(run: &Run, kind: TimerKind, task: Option<Slot>, judged_at: Time, env: &Env) -> Option<Time> {
+fn due(
+    run: &Run,
+    kind: TimerKind,
+    task: Option<TaskRef>,
+    judged_at: Time,
+    env: &Env,
+) -> Option<Time> {
     if kind == TimerKind::RunDuration {
         return run.header.deadline;
     }
-    let cell = run.cell(task?)?;
-    let beats = cell
+    let task_row = run.task_row(task?)?;
+    let beats = task_row
         .attempt_id
         .and_then(|id| env.beats.get(&id))
         .into_iter()
         .flatten();
     let beat = beats.copied().filter(|beat| *beat <= judged_at).max();
-    let due = due_of(cell, run.graph.as_ref()?.settings(task?.ordinal), beat)?;
+    let due = due_of(task_row, run.plan.as_ref()?.settings(task?.ordinal), beat)?;
     match (kind, due.kind) {
         // The worker was silent long enough, or it ran too long: whichever came first was judged.
-        (TimerKind::Execution, TimerKind::Heartbeat) => cell.due_at,
+        (TimerKind::Execution, TimerKind::Heartbeat) => task_row.due_at,
         _ => Some(due.at),
     }
 }
 
 /// I16: every task that has not ended has somebody who will see to it.
 fn owners(run: &Run) -> Check {
-    let Some(graph) = run.graph.as_ref().filter(|_| !run.state.is_terminal()) else {
+    let Some(plan) = run.plan.as_ref().filter(|_| !run.state.is_terminal()) else {
         return Ok(());
     };
-    let open = |slot: Slot| run.cell(slot).is_some_and(|cell| !cell.state.is_terminal());
+    let open = |task_ref: TaskRef| {
+        run.task_row(task_ref)
+            .is_some_and(|task_row| !task_row.state.is_terminal())
+    };
     let parents: BTreeSet<u32> = run
-        .cells()
-        .filter(|(slot, _)| slot.item.is_some() && open(*slot))
-        .map(|(slot, _)| slot.ordinal)
+        .task_rows()
+        .filter(|(task_ref, _)| task_ref.map_index.is_some() && open(*task_ref))
+        .map(|(task_ref, _)| task_ref.ordinal)
         .collect();
-    for (slot, cell) in run.cells().filter(|(_, cell)| !cell.state.is_terminal()) {
-        let owned = match cell.state {
+    for (task_ref, task_row) in run
+        .task_rows()
+        .filter(|(_, task_row)| !task_row.state.is_terminal())
+    {
+        let owned = match task_row.state {
             TaskState::Ready => true,
             TaskState::Blocked => {
-                parents.contains(&slot.ordinal)
-                    || graph
-                        .task(slot.ordinal)
+                parents.contains(&task_ref.ordinal)
+                    || plan
+                        .task(task_ref.ordinal)
                         .upstream
                         .iter()
-                        .any(|up| open(Slot::planned(*up)))
+                        .any(|up| open(TaskRef::planned(*up)))
             }
             TaskState::Planned => false,
-            _ => cell.due_at.is_some(),
+            _ => task_row.due_at.is_some(),
         };
         deny(
             !owned,
-            &format!("{slot:?} is {} and nobody sees to it (I16)", cell.state),
+            &format!(
+                "{task_ref:?} is {} and nobody sees to it (I16)",
+                task_row.state
+            ),
         )?;
     }
     Ok(())
@@ -417,45 +451,51 @@ fn owners(run: &Run) -> Check {
 
 /// 10: how upstreams ended decides, unless the run was stopped.
 fn propagated(run: &Run) -> Check {
-    let Some(graph) = run.graph.as_ref().filter(|_| run.state.is_terminal()) else {
+    let Some(plan) = run.plan.as_ref().filter(|_| run.state.is_terminal()) else {
         return Ok(());
     };
-    for (slot, cell) in run.cells().filter(|(slot, _)| slot.item.is_none()) {
-        let ups = graph.task(slot.ordinal).upstream.iter();
+    for (task_ref, task_row) in run
+        .task_rows()
+        .filter(|(task_ref, _)| task_ref.map_index.is_none())
+    {
+        let ups = plan.task(task_ref.ordinal).upstream.iter();
         let ups: Vec<EdgeResolution> = ups
-            .filter_map(|up| run.cell(Slot::planned(*up))?.resolution())
+            .filter_map(|up| run.task_row(TaskRef::planned(*up))?.resolution())
             .collect();
         let stopped = matches!(
-            cell.reason,
+            task_row.reason,
             TransitionReason::RunCancelled | TransitionReason::RunTimedOut
         );
         let failed = ups
             .iter()
             .any(|up| matches!(up, EdgeResolution::Failed | EdgeResolution::Skipped));
         let cancelled = ups.contains(&EdgeResolution::Cancelled);
-        let fits = match cell.state {
+        let fits = match task_row.state {
             TaskState::Skipped if failed => true,
             TaskState::Skipped if !cancelled && ups.contains(&EdgeResolution::Withheld) => {
-                cell.reason == TransitionReason::UpstreamQuarantined
+                task_row.reason == TransitionReason::UpstreamQuarantined
             }
             TaskState::Cancelled if stopped => true,
             TaskState::Cancelled if !failed && cancelled => true,
             _ => ups.iter().all(|up| *up == EdgeResolution::Success),
         };
-        let fresh = graph.task(slot.ordinal).up_to_date;
-        let left_alone = cell.reason == TransitionReason::UpToDate && cell.attempt == 0;
+        let fresh = plan.task(task_ref.ordinal).up_to_date;
+        let left_alone = task_row.reason == TransitionReason::UpToDate && task_row.attempt == 0;
         deny(
             fresh != left_alone,
-            &format!("{slot:?} is up to date: {fresh}, but {}", cell.reason),
+            &format!(
+                "{task_ref:?} is up to date: {fresh}, but {}",
+                task_row.reason
+            ),
         )?;
         deny(
             !fits,
-            &format!("{slot:?} is {} after {ups:?} (10)", cell.state),
+            &format!("{task_ref:?} is {} after {ups:?} (10)", task_row.state),
         )?;
     }
-    let failed = run
-        .cells()
-        .any(|(slot, cell)| slot.item.is_none() && cell.state == TaskState::Failed);
+    let failed = run.task_rows().any(|(task_ref, task_row)| {
+        task_ref.map_index.is_none() && task_row.state == TaskState::Failed
+    });
     deny(
         run.state == RunState::Succeeded && failed,
         "a run succeeded with a failed task (10)",

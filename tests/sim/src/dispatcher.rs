@@ -10,11 +10,11 @@ use servo_dispatcher::core::{
 use servo_model::{AttemptId, RunId, TenantId, WorkerId};
 use servo_scheduler::core::Event;
 
-use crate::env::{Env, Message, Place};
-use crate::gates::{Gate, slot_of};
+use crate::dispatcher_streams::DispatcherStream;
+use crate::env::{Env, Message, ProcessId};
 use crate::ledger::{Body, Key, NewEvent};
-use crate::plan::POOL;
-use crate::scheduler::{self, Ask, Claim, Reply, ToScheduler, Work};
+use crate::planned_run::POOL;
+use crate::scheduler::{self, Claim, Command, Reply, Submission, ToScheduler};
 use crate::worker::{Envelope, ToWorker};
 use crate::{LEASE_TTL, MS, ROUND};
 
@@ -29,7 +29,7 @@ pub enum ToDispatcher {
     Credits(u64, WorkerId, u32),
     /// A worker's wire broke.
     Disconnected(u64),
-    Plan(PlanRef),
+    ReadPlan(PlanRef),
     Leases,
     Streams,
 }
@@ -44,7 +44,7 @@ pub struct Connect {
 }
 
 /// A stream to a scheduler.
-struct Open {
+struct OpenStream {
     source: SourceId,
     held: BTreeMap<i16, u64>,
     retiring: bool,
@@ -58,7 +58,7 @@ pub struct Dispatcher {
     leases: BTreeMap<i16, u64>,
     held: BTreeMap<i16, u64>,
     generation: u32,
-    streams: BTreeMap<usize, Open>,
+    streams: BTreeMap<usize, OpenStream>,
     /// Those that are stopped once their claims are answered.
     retiring: BTreeSet<SourceId>,
     schedulers: BTreeMap<SourceId, usize>,
@@ -84,8 +84,8 @@ impl Dispatcher {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::Dispatcher(self.me)
+    fn process_id(&self) -> ProcessId {
+        ProcessId::Dispatcher(self.me)
     }
 
     /// One message, and then everything that it makes possible.
@@ -103,7 +103,7 @@ impl Dispatcher {
                 self.admission.gone(source, shard);
                 env.later(
                     MS,
-                    self.place(),
+                    self.process_id(),
                     Message::Dispatcher(self.me, ToDispatcher::Streams),
                 );
             }
@@ -115,11 +115,14 @@ impl Dispatcher {
                 }
             }
             ToDispatcher::Disconnected(wire) => self.disconnected(wire),
-            ToDispatcher::Plan(plan) => {
-                let known = env.plans.values().find(|known| known.plan == plan);
+            ToDispatcher::ReadPlan(plan_ref) => {
+                let known = env
+                    .planned_runs
+                    .values()
+                    .find(|known| known.plan_ref == plan_ref);
                 known
                     .into_iter()
-                    .for_each(|known| self.admission.read(&plan, &known.shape, now));
+                    .for_each(|known| self.admission.read(&plan_ref, &known.admission_plan, now));
             }
             ToDispatcher::Leases => {
                 self.keep_leases(env);
@@ -175,7 +178,7 @@ impl Dispatcher {
         let delay = env.dice.between(1, 100) * MS;
         env.later(
             delay,
-            self.place(),
+            self.process_id(),
             Message::Dispatcher(self.me, ToDispatcher::Streams),
         );
     }
@@ -184,7 +187,7 @@ impl Dispatcher {
     fn keep_leases(&mut self, env: &mut Env) {
         env.later(
             ROUND,
-            self.place(),
+            self.process_id(),
             Message::Dispatcher(self.me, ToDispatcher::Leases),
         );
         if env.database_is_down() {
@@ -194,8 +197,8 @@ impl Dispatcher {
         if std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation {
             self.leases.clear();
         }
-        let (me, now) = (env.holder(self.place()), env.now);
-        let living = |index: usize| !env.processes[&Place::Dispatcher(index)].down;
+        let (me, now) = (env.holder(self.process_id()), env.now);
+        let living = |index: usize| !env.processes[&ProcessId::Dispatcher(index)].down;
         let instances = (0..2).filter(|index| living(*index)).count().max(1);
         let share = env.ledger.admission.len().div_ceil(instances);
         let rows = &mut env.ledger.admission;
@@ -260,7 +263,7 @@ impl Dispatcher {
         }
         env.later(
             MS,
-            self.place(),
+            self.process_id(),
             Message::Dispatcher(self.me, ToDispatcher::Streams),
         );
     }
@@ -294,7 +297,7 @@ impl Dispatcher {
             } else if open.held != held {
                 open.held.clone_from(&held);
                 self.admission.opened(open.source, held.keys().copied());
-                let gate = Gate {
+                let stream = DispatcherStream {
                     source: open.source,
                     dispatcher: self.me,
                     leases: held.clone(),
@@ -303,7 +306,7 @@ impl Dispatcher {
                     open.source.0,
                     1,
                     0,
-                    Message::Scheduler(*scheduler, ToScheduler::Open(gate)),
+                    Message::Scheduler(*scheduler, ToScheduler::Open(stream)),
                 );
             }
         }
@@ -319,14 +322,14 @@ impl Dispatcher {
     }
 
     fn open(&mut self, scheduler: usize, env: &mut Env) {
-        if env.processes[&Place::Scheduler(scheduler)].down {
+        if env.processes[&ProcessId::Scheduler(scheduler)].down {
             return;
         }
-        let source = SourceId(env.open_wire(self.place(), Place::Scheduler(scheduler)));
+        let source = SourceId(env.open_wire(self.process_id(), ProcessId::Scheduler(scheduler)));
         let held = self.held.clone();
         self.admission.opened(source, held.keys().copied());
         self.schedulers.insert(source, scheduler);
-        let gate = Gate {
+        let stream = DispatcherStream {
             source,
             dispatcher: self.me,
             leases: held.clone(),
@@ -335,11 +338,11 @@ impl Dispatcher {
             source.0,
             1,
             0,
-            Message::Scheduler(scheduler, ToScheduler::Open(gate)),
+            Message::Scheduler(scheduler, ToScheduler::Open(stream)),
         );
         self.streams.insert(
             scheduler,
-            Open {
+            OpenStream {
                 source,
                 held,
                 retiring: false,
@@ -355,12 +358,12 @@ impl Dispatcher {
                 Effect::Cancel { worker, attempt } => {
                     self.to_worker(&worker, ToWorker::Cancel(attempt), env)
                 }
-                Effect::Read(plan) => {
+                Effect::Read(plan_ref) => {
                     let delay = env.dice.between(1, 30) * MS;
                     env.later(
                         delay,
-                        self.place(),
-                        Message::Dispatcher(self.me, ToDispatcher::Plan(plan)),
+                        self.process_id(),
+                        Message::Dispatcher(self.me, ToDispatcher::ReadPlan(plan_ref)),
                     );
                 }
             }
@@ -377,15 +380,15 @@ impl Dispatcher {
         let Some(live) = self.admission.live(attempt) else {
             return;
         };
-        let (run, task) = (live.run, slot_of(live.task));
-        let Some(plan) = env.plans.get(&run).cloned() else {
+        let (run, task) = (live.run, live.task);
+        let Some(planned) = env.planned_runs.get(&run).cloned() else {
             return;
         };
         env.note(format_args!(
             "dispatcher {} delivers {attempt} to {}",
             self.me, worker.id
         ));
-        let pushed = plan.is_pushed(task);
+        let pushed = planned.is_pushed(task);
         let envelope = Envelope {
             run,
             task,
@@ -395,15 +398,15 @@ impl Dispatcher {
         };
         self.to_worker(worker, ToWorker::Envelope(envelope), env);
         if pushed {
-            self.tell_enqueued(run, task, attempt, env);
+            self.report_enqueued(run, task, attempt, env);
         }
     }
 
     /// The push queue has it.
-    fn tell_enqueued(
+    fn report_enqueued(
         &self,
         run: RunId,
-        task: servo_scheduler::core::Slot,
+        task: servo_model::TaskRef,
         attempt_id: AttemptId,
         env: &mut Env,
     ) {
@@ -420,12 +423,15 @@ impl Dispatcher {
             admission_epoch: 0,
             judged_at: 0,
         };
-        let work = Work {
+        let submission = Submission {
             shard,
-            asks: vec![Ask::Event(event)],
+            commands: vec![Command::Event(event)],
             reply: Reply::Nobody,
         };
-        env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
+        env.call(Message::Scheduler(
+            holder,
+            ToScheduler::Submission(submission),
+        ));
     }
 
     /// Claims all that may go, in batches per stream.
@@ -462,7 +468,7 @@ impl Dispatcher {
         ));
         let claim = |chosen: Chosen| Claim {
             run: chosen.run,
-            task: slot_of(chosen.task),
+            task: chosen.task,
             attempt: chosen.attempt,
             source,
             epoch: chosen.admission_epoch,

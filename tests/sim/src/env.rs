@@ -16,7 +16,7 @@ use crate::dice::Dice;
 use crate::dispatcher::ToDispatcher;
 use crate::faults::Fault;
 use crate::ledger::{Holder, Key, Ledger, Store};
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 use crate::scheduler::ToScheduler;
 use crate::stats::Stats;
 use crate::user::ToUser;
@@ -33,12 +33,12 @@ pub enum Message {
     /// An append that took its row commits, unless Postgres died meanwhile.
     Commit(i16, u32, Store),
     Fault(Fault),
-    Revive(Place),
+    Revive(ProcessId),
 }
 
 /// Where a process stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ProcessId {
     Scheduler(usize),
     Dispatcher(usize),
     Callback(usize),
@@ -55,7 +55,7 @@ pub struct Process {
 /// A stream in order, both ways, until it breaks.
 #[derive(Debug, Clone)]
 pub struct Wire {
-    pub ends: [Place; 2],
+    pub ends: [ProcessId; 2],
     pub lives: [u32; 2],
     pub broken: bool,
     last: [Time; 2],
@@ -91,13 +91,13 @@ pub struct Env {
     pub now: Time,
     pub dice: Dice,
     pub ledger: Ledger,
-    pub plans: BTreeMap<RunId, Arc<Plan>>,
-    pub processes: BTreeMap<Place, Process>,
+    pub planned_runs: BTreeMap<RunId, Arc<PlannedRun>>,
+    pub processes: BTreeMap<ProcessId, Process>,
     pub wires: BTreeMap<u64, Wire>,
     pub stats: Stats,
     pub bug: Bug,
     /// Messages get lost and doubled, workers misbehave.
-    pub rough: bool,
+    pub faults_on: bool,
     /// Which sessions began each attempt's body, and whether they had to ask before.
     pub begun: BTreeMap<AttemptId, Vec<(u64, bool)>>,
     /// When each attempt's beats were stored.
@@ -105,7 +105,7 @@ pub struct Env {
     /// What somebody was told to be stored.
     pub promised: Vec<(Key, &'static str)>,
     /// The newest dispatcher that was told all of a shard of runs, by admission shard.
-    pub told: BTreeMap<(i16, i16), u64>,
+    pub snapshot_epochs: BTreeMap<(i16, i16), u64>,
     queue: BinaryHeap<Reverse<Entry>>,
     numbers: u64,
     pub hash: u64,
@@ -118,16 +118,16 @@ impl Env {
             now: 0,
             dice: Dice::new(seed),
             ledger: Ledger::new(bug),
-            plans: BTreeMap::new(),
+            planned_runs: BTreeMap::new(),
             processes: BTreeMap::new(),
             wires: BTreeMap::new(),
             stats: Stats::default(),
             bug,
-            rough: true,
+            faults_on: true,
             begun: BTreeMap::new(),
             beats: BTreeMap::new(),
             promised: Vec::new(),
-            told: BTreeMap::new(),
+            snapshot_epochs: BTreeMap::new(),
             queue: BinaryHeap::new(),
             numbers: 0,
             hash: 0xcbf2_9ce4_8422_2325,
@@ -151,18 +151,18 @@ impl Env {
         }
     }
 
-    pub fn life(&self, place: Place) -> u32 {
-        self.processes[&place].life
+    pub fn life(&self, process_id: ProcessId) -> u32 {
+        self.processes[&process_id].life
     }
 
-    pub fn holder(&self, place: Place) -> Holder {
-        let index = match place {
-            Place::Scheduler(index)
-            | Place::Dispatcher(index)
-            | Place::Callback(index)
-            | Place::Worker(index) => index,
+    pub fn holder(&self, process_id: ProcessId) -> Holder {
+        let index = match process_id {
+            ProcessId::Scheduler(index)
+            | ProcessId::Dispatcher(index)
+            | ProcessId::Callback(index)
+            | ProcessId::Worker(index) => index,
         };
-        (index, self.life(place))
+        (index, self.life(process_id))
     }
 
     pub fn database_is_down(&self) -> bool {
@@ -171,10 +171,10 @@ impl Env {
 
     /// A call without a wire of its own: it may get lost, doubled, late.
     pub fn call(&mut self, message: Message) {
-        if self.rough && self.dice.percent(3) {
+        if self.faults_on && self.dice.percent(3) {
             return self.lose(&message);
         }
-        if self.rough && self.dice.percent(3) {
+        if self.faults_on && self.dice.percent(3) {
             self.fault_to(&message, Fault::DoubleMessage);
             let delay = self.delay(&message);
             self.put(delay, None, None, message.clone());
@@ -190,14 +190,14 @@ impl Env {
 
     /// What happens to a message makes a difference if there is somebody to take it.
     fn fault_to(&mut self, message: &Message, fault: Fault) {
-        if place_of(message).is_none_or(|place| !self.processes[&place].down) {
+        if recipient(message).is_none_or(|process_id| !self.processes[&process_id].down) {
             self.stats.fault(fault);
         }
     }
 
     /// The answer to a process that waits for it, in its present life.
     pub fn answer(&mut self, life: u32, message: Message) {
-        if self.rough && self.dice.percent(3) {
+        if self.faults_on && self.dice.percent(3) {
             return self.lose(&message);
         }
         let delay = self.delay(&message);
@@ -205,13 +205,13 @@ impl Env {
     }
 
     /// Something that a process told itself.
-    pub fn later(&mut self, delay: Time, place: Place, message: Message) {
-        let life = self.life(place);
+    pub fn later(&mut self, delay: Time, process_id: ProcessId, message: Message) {
+        let life = self.life(process_id);
         self.put(delay, Some(life), None, message);
     }
 
     /// Something of the world, not of a process.
-    pub fn plan(&mut self, delay: Time, message: Message) {
+    pub fn schedule(&mut self, delay: Time, message: Message) {
         self.put(delay, None, None, message);
     }
 
@@ -221,7 +221,7 @@ impl Env {
     }
 
     fn delay(&mut self, message: &Message) -> Time {
-        if self.rough && self.dice.percent(4) {
+        if self.faults_on && self.dice.percent(4) {
             self.fault_to(message, Fault::LateMessage);
             return self.dice.between(50, 1_500) * MS;
         }
@@ -239,7 +239,7 @@ impl Env {
         self.queue.push(Reverse(entry));
     }
 
-    pub fn open_wire(&mut self, from: Place, to: Place) -> u64 {
+    pub fn open_wire(&mut self, from: ProcessId, to: ProcessId) -> u64 {
         let number = self.number();
         let lives = [self.life(from), self.life(to)];
         self.wires.insert(
@@ -274,31 +274,33 @@ impl Env {
         };
         open.broken = true;
         let open = open.clone();
-        for (end, place) in open.ends.into_iter().enumerate() {
+        for (end, process_id) in open.ends.into_iter().enumerate() {
             let delay = self.dice.between(1, 400) * MS;
             let source = SourceId(wire);
-            let message = match (place, open.ends[1 - end]) {
-                (Place::Scheduler(index), _) => {
+            let message = match (process_id, open.ends[1 - end]) {
+                (ProcessId::Scheduler(index), _) => {
                     Message::Scheduler(index, ToScheduler::Close(source))
                 }
-                (Place::Dispatcher(index), Place::Scheduler(_)) => {
+                (ProcessId::Dispatcher(index), ProcessId::Scheduler(_)) => {
                     Message::Dispatcher(index, ToDispatcher::Closed(source))
                 }
-                (Place::Dispatcher(index), _) => {
+                (ProcessId::Dispatcher(index), _) => {
                     Message::Dispatcher(index, ToDispatcher::Disconnected(wire))
                 }
-                (Place::Worker(index), _) => Message::Worker(index, ToWorker::Disconnected(wire)),
-                (Place::Callback(_), _) => continue,
+                (ProcessId::Worker(index), _) => {
+                    Message::Worker(index, ToWorker::Disconnected(wire))
+                }
+                (ProcessId::Callback(_), _) => continue,
             };
             self.put(delay, Some(open.lives[end]), None, message);
         }
     }
 
-    pub fn break_wires_of(&mut self, place: Place) {
+    pub fn break_wires_of(&mut self, process_id: ProcessId) {
         let wires: Vec<u64> = self
             .wires
             .iter()
-            .filter(|(_, wire)| wire.ends.contains(&place))
+            .filter(|(_, wire)| wire.ends.contains(&process_id))
             .map(|(id, _)| *id)
             .collect();
         wires.into_iter().for_each(|wire| self.break_wire(wire));
@@ -315,10 +317,10 @@ impl Env {
             {
                 continue;
             }
-            let Some(place) = place_of(&entry.message) else {
+            let Some(process_id) = recipient(&entry.message) else {
                 return Some(entry.message);
             };
-            let process = &self.processes[&place];
+            let process = &self.processes[&process_id];
             if process.down || entry.life.is_some_and(|life| life != process.life) {
                 continue;
             }
@@ -342,12 +344,12 @@ impl Env {
     }
 }
 
-fn place_of(message: &Message) -> Option<Place> {
+fn recipient(message: &Message) -> Option<ProcessId> {
     match message {
-        Message::Scheduler(index, _) => Some(Place::Scheduler(*index)),
-        Message::Dispatcher(index, _) => Some(Place::Dispatcher(*index)),
-        Message::Callback(index, _) => Some(Place::Callback(*index)),
-        Message::Worker(index, _) => Some(Place::Worker(*index)),
+        Message::Scheduler(index, _) => Some(ProcessId::Scheduler(*index)),
+        Message::Dispatcher(index, _) => Some(ProcessId::Dispatcher(*index)),
+        Message::Callback(index, _) => Some(ProcessId::Callback(*index)),
+        Message::Worker(index, _) => Some(ProcessId::Worker(*index)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! What goes wrong, and how often it did.
 
-use crate::env::{Env, Message, Place};
+use crate::env::{Env, Message, ProcessId};
 use crate::{MS, SECOND};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,19 +78,19 @@ pub fn schedule(env: &mut Env) {
             *env.dice.pick(&Fault::TIMED),
             env.dice.between(300 * MS, ROUGH_UNTIL - SECOND),
         );
-        env.plan(at, Message::Fault(fault));
+        env.schedule(at, Message::Fault(fault));
     }
 }
 
 /// Which process a fault strikes.
-pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
+pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<ProcessId> {
     let instance = env.dice.below(2) as usize;
     Some(match fault {
-        Fault::KillScheduler | Fault::PauseScheduler => Place::Scheduler(instance),
-        Fault::KillDispatcher | Fault::PauseDispatcher => Place::Dispatcher(instance),
-        Fault::KillCallback | Fault::PauseCallback => Place::Callback(instance),
+        Fault::KillScheduler | Fault::PauseScheduler => ProcessId::Scheduler(instance),
+        Fault::KillDispatcher | Fault::PauseDispatcher => ProcessId::Dispatcher(instance),
+        Fault::KillCallback | Fault::PauseCallback => ProcessId::Callback(instance),
         Fault::KillWorker | Fault::PauseWorker => {
-            Place::Worker(env.dice.below(workers as u64) as usize)
+            ProcessId::Worker(env.dice.below(workers as u64) as usize)
         }
         _ => return None,
     })
@@ -98,7 +98,7 @@ pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<Place> {
 
 /// A process stands still: half of the time for a moment, else for longer than its leases last. One that is down, or
 /// stands still for longer already, does not notice.
-pub fn pause(place: Place, env: &mut Env) -> bool {
+pub fn pause(process_id: ProcessId, env: &mut Env) -> bool {
     let long = env.dice.percent(50);
     let lasts = if long {
         env.dice.between(3_000, 5_000)
@@ -106,7 +106,7 @@ pub fn pause(place: Place, env: &mut Env) -> bool {
         env.dice.between(20, 1_000)
     } * MS;
     let until = env.now + lasts;
-    let stopped = match env.processes.get_mut(&place) {
+    let stopped = match env.processes.get_mut(&process_id) {
         Some(process) if !process.down && process.paused_until < until => {
             process.paused_until = until;
             true
@@ -114,14 +114,15 @@ pub fn pause(place: Place, env: &mut Env) -> bool {
         _ => false,
     };
     if stopped {
-        env.note(format_args!("{place:?} stands still until {until}"));
+        env.note(format_args!("{process_id:?} stands still until {until}"));
     }
     stopped
 }
 
 /// One of the open streams breaks, if there is one.
 pub fn break_one(workers: bool, env: &mut Env) -> bool {
-    let is_workers = |ends: &[Place; 2]| ends.iter().any(|end| matches!(end, Place::Worker(_)));
+    let is_workers =
+        |ends: &[ProcessId; 2]| ends.iter().any(|end| matches!(end, ProcessId::Worker(_)));
     let open = env
         .wires
         .iter()

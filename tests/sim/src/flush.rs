@@ -3,27 +3,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use servo_model::RunId;
 use servo_model::states::TaskState;
-use servo_scheduler::core::{
-    Changes, Event, Refusal, Run, RunHeader, Slot, Time, Verdict, due_of, fold,
-};
+use servo_model::{RunId, TaskRef};
+use servo_scheduler::core::{Changes, Event, Refusal, Run, RunHeader, Time, Verdict, due_of, fold};
 
 use crate::SECOND;
 use crate::bugs::Bug;
 use crate::env::Env;
 use crate::ledger::{Body, Flush, Key, Mark, NewEvent, Recorded, Store, StoreError};
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 use crate::rows::RowWrite;
-use crate::scheduler::{Ask, Busy, Claim, Done, Job, Scheduler, Work};
+use crate::scheduler::{Claim, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission};
 
 /// How long a flush is repeated before its callers are told that it did not happen.
-const PATIENCE: Time = 5 * SECOND;
+const RETRY_FOR: Time = 5 * SECOND;
 
 #[derive(Debug, Default)]
-pub struct Draft {
+pub struct PendingFlush {
     changes: BTreeMap<RunId, Changes>,
-    born: BTreeSet<RunId>,
+    recorded_header: BTreeSet<RunId>,
     events: Vec<NewEvent>,
     marks: BTreeMap<i16, i64>,
     claims_only: bool,
@@ -32,32 +30,37 @@ pub struct Draft {
 impl Scheduler {
     pub fn begin(&mut self, job: Job, env: &mut Env) {
         match job {
-            Job::Works { works, since } => self.begin_works(works, since, env),
-            Job::Tail { shard, taken } => self.begin_tail(shard, taken, env),
+            Job::Submissions { submissions, since } => {
+                self.begin_submissions(submissions, since, env)
+            }
+            Job::CatchUp {
+                shard,
+                just_acquired,
+            } => self.begin_catch_up(shard, just_acquired, env),
         }
     }
 
-    fn begin_works(&mut self, works: Vec<Work>, since: Time, env: &mut Env) {
-        let (works, foreign): (Vec<_>, Vec<_>) = works
+    fn begin_submissions(&mut self, submissions: Vec<Submission>, since: Time, env: &mut Env) {
+        let (submissions, foreign): (Vec<_>, Vec<_>) = submissions
             .into_iter()
-            .partition(|work| self.shards.contains_key(&work.shard));
+            .partition(|submission| self.shards.contains_key(&submission.shard));
         foreign
             .into_iter()
-            .for_each(|work| self.refuse(work, &Done::NotHeld, env));
-        if works.is_empty() {
+            .for_each(|submission| self.refuse(submission, &CommandOutcome::NotHeld, env));
+        if submissions.is_empty() {
             return;
         }
-        let mut draft = Draft {
+        let mut pending = PendingFlush {
             claims_only: true,
-            ..Draft::default()
+            ..PendingFlush::default()
         };
         if env.database_is_down() {
-            let job = Job::Works { works, since };
+            let job = Job::Submissions { submissions, since };
             return self.failed(
-                Busy {
+                FlushInFlight {
                     number: 0,
                     job,
-                    draft,
+                    pending,
                     answers: Vec::new(),
                     at: env.now,
                 },
@@ -66,28 +69,33 @@ impl Scheduler {
             );
         }
         self.load_missing(
-            works.iter().flat_map(|work| work.asks.iter().map(Ask::run)),
+            submissions
+                .iter()
+                .flat_map(|submission| submission.commands.iter().map(Command::run)),
             env,
         );
-        let recorded = works
+        let recorded = submissions
             .iter()
-            .filter_map(|work| Some(self.shards.get(&work.shard)?.recorded_at))
+            .filter_map(|submission| Some(self.shards.get(&submission.shard)?.recorded_at))
             .max();
         let at = env.now.max(recorded.unwrap_or(0));
-        let mut answers = Vec::with_capacity(works.len());
-        for work in &works {
+        let mut answers = Vec::with_capacity(submissions.len());
+        for submission in &submissions {
             answers.push(
-                work.asks
+                submission
+                    .commands
                     .iter()
-                    .map(|ask| self.fold_ask(work.shard, ask, at, &mut draft, env))
+                    .map(|command| {
+                        self.fold_command(submission.shard, command, at, &mut pending, env)
+                    })
                     .collect(),
             );
         }
         self.store(
-            Busy {
+            FlushInFlight {
                 number: 0,
-                job: Job::Works { works, since },
-                draft,
+                job: Job::Submissions { submissions, since },
+                pending,
                 answers,
                 at,
             },
@@ -95,12 +103,12 @@ impl Scheduler {
         );
     }
 
-    fn begin_tail(&mut self, shard: i16, taken: bool, env: &mut Env) {
+    fn begin_catch_up(&mut self, shard: i16, just_acquired: bool, env: &mut Env) {
         let Some(held) = self.shards.get(&shard) else {
             return;
         };
         if env.database_is_down() {
-            return self.forget_shard(shard, env);
+            return self.drop_shard(shard, env);
         }
         let after = held.watermark as usize;
         let recorded_at = held.recorded_at;
@@ -111,26 +119,29 @@ impl Scheduler {
             .cloned()
             .collect();
         if events.is_empty() {
-            if taken {
-                self.tell_all(shard, env);
+            if just_acquired {
+                self.send_snapshots(shard, env);
             }
             return;
         }
         self.load_missing(events.iter().map(|event| event.event.run), env);
-        let mut draft = Draft::default();
+        let mut pending = PendingFlush::default();
         for (position, event) in (after as i64 + 1..).zip(&events) {
-            draft.marks.insert(shard, position);
+            pending.marks.insert(shard, position);
             if env.bug == Bug::EventSkipped && position % 3 == 0 {
                 continue;
             }
-            self.fold_foreign(shard, position, event, &mut draft, env);
+            self.fold_appended(shard, position, event, &mut pending, env);
         }
         let at = env.now.max(recorded_at);
         self.store(
-            Busy {
+            FlushInFlight {
                 number: 0,
-                job: Job::Tail { shard, taken },
-                draft,
+                job: Job::CatchUp {
+                    shard,
+                    just_acquired,
+                },
+                pending,
                 answers: Vec::new(),
                 at,
             },
@@ -138,12 +149,12 @@ impl Scheduler {
         );
     }
 
-    fn fold_foreign(
+    fn fold_appended(
         &mut self,
         shard: i16,
         position: i64,
         recorded: &Recorded,
-        draft: &mut Draft,
+        pending: &mut PendingFlush,
         env: &mut Env,
     ) {
         let Some(held) = self.shards.get_mut(&shard) else {
@@ -159,10 +170,10 @@ impl Scheduler {
             (Body::Requested(header), None) => {
                 held.runs.insert(
                     run_id,
-                    Run::requested(born(header, shard, position, recorded.at)),
+                    Run::requested(recorded_header(header, shard, position, recorded.at)),
                 );
-                draft.born.insert(run_id);
-                draft.changes.insert(
+                pending.recorded_header.insert(run_id);
+                pending.changes.insert(
                     run_id,
                     Changes {
                         run: true,
@@ -176,7 +187,7 @@ impl Scheduler {
                     run,
                     &event,
                     recorded.at,
-                    draft.changes.entry(run_id).or_default(),
+                    pending.changes.entry(run_id).or_default(),
                 );
             }
         }
@@ -193,53 +204,53 @@ impl Scheduler {
             .iter()
             .filter_map(|run| Some(env.ledger.rows.get(run)?.restore()))
             .collect();
-        self.keep_runs(loaded);
+        self.insert_runs(loaded);
     }
 
-    fn fold_ask(
+    fn fold_command(
         &mut self,
         shard: i16,
-        ask: &Ask,
+        command: &Command,
         at: Time,
-        draft: &mut Draft,
+        pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> Done {
-        match ask {
-            Ask::Run(plan) => self.fold_new_run(shard, plan, at, draft, env),
-            Ask::Event(event) => self.fold_event(shard, event, at, draft, env),
-            Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft, env),
+    ) -> CommandOutcome {
+        match command {
+            Command::Run(planned) => self.fold_new_run(shard, planned, at, pending, env),
+            Command::Event(event) => self.fold_event(shard, event, at, pending, env),
+            Command::Claim(claim) => self.fold_claim(shard, claim, at, pending, env),
         }
     }
 
     fn fold_new_run(
         &mut self,
         shard: i16,
-        plan: &Plan,
+        planned: &PlannedRun,
         at: Time,
-        draft: &mut Draft,
+        pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> Done {
+    ) -> CommandOutcome {
         let Some(held) = self.shards.get_mut(&shard) else {
-            return Done::NotHeld;
+            return CommandOutcome::NotHeld;
         };
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
-        let run_id = plan.run_id();
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
+        let run_id = planned.run_id();
         if let Some(run) = held.runs.get(&run_id) {
-            let same =
-                run.header.fingerprint == plan.header.fingerprint || env.bug == Bug::KeyNotCompared;
+            let same = run.header.fingerprint == planned.header.fingerprint
+                || env.bug == Bug::KeyNotCompared;
             return if same {
-                Done::Exists
+                CommandOutcome::Exists
             } else {
-                self.fold_rival(shard, plan, draft, env)
+                self.fold_conflict(shard, planned, pending, env)
             };
         }
-        let mut run = Run::requested(born(&plan.header, shard, mark + 1, at));
+        let mut run = Run::requested(recorded_header(&planned.header, shard, mark + 1, at));
         let mut changes = Changes {
             run: true,
             ..Changes::default()
         };
         let planned = Event::PlanCreated {
-            graph: plan.graph.clone(),
+            plan: planned.plan.clone(),
         };
         fold(&mut run, &planned, at, &mut changes);
         let mut event = |key, body| NewEvent {
@@ -251,25 +262,34 @@ impl Scheduler {
             admission_epoch: 0,
             judged_at: 0,
         };
-        let request = event(Key::Requested(run_id), Body::Requested(plan.header.clone()));
+        let request = event(
+            Key::Requested(run_id),
+            Body::Requested(planned.header.clone()),
+        );
         let created = event(Key::Planned(run_id), Body::Core(planned));
-        draft.events.extend([request, created]);
-        draft.marks.insert(shard, mark + 2);
-        draft.claims_only = false;
-        draft.born.insert(run_id);
-        draft.changes.insert(run_id, changes);
+        pending.events.extend([request, created]);
+        pending.marks.insert(shard, mark + 2);
+        pending.claims_only = false;
+        pending.recorded_header.insert(run_id);
+        pending.changes.insert(run_id, changes);
         held.runs.insert(run_id, run);
-        Done::Core(Verdict::Folded)
+        CommandOutcome::Core(Verdict::Folded)
     }
 
     /// Another request under the key of a run that exists is put on record, once, and starts nothing.
-    fn fold_rival(&mut self, shard: i16, plan: &Plan, draft: &mut Draft, env: &mut Env) -> Done {
-        let (run, key) = (plan.run_id(), Key::Rival(plan.run_id()));
-        if env.ledger.has(&key) || draft.events.iter().any(|event| event.key == key) {
-            return Done::Conflict;
+    fn fold_conflict(
+        &mut self,
+        shard: i16,
+        planned: &PlannedRun,
+        pending: &mut PendingFlush,
+        env: &mut Env,
+    ) -> CommandOutcome {
+        let (run, key) = (planned.run_id(), Key::Conflicting(planned.run_id()));
+        if env.ledger.has(&key) || pending.events.iter().any(|event| event.key == key) {
+            return CommandOutcome::Conflict;
         }
-        let body = Body::Requested(plan.header.clone());
-        draft.events.push(NewEvent {
+        let body = Body::Requested(planned.header.clone());
+        pending.events.push(NewEvent {
             id: env.number(),
             shard,
             run,
@@ -278,10 +298,10 @@ impl Scheduler {
             admission_epoch: 0,
             judged_at: 0,
         });
-        *draft.marks.entry(shard).or_default() += 1;
-        draft.claims_only = false;
-        draft.changes.entry(run).or_default();
-        Done::Conflict
+        *pending.marks.entry(shard).or_default() += 1;
+        pending.claims_only = false;
+        pending.changes.entry(run).or_default();
+        CommandOutcome::Conflict
     }
 
     fn fold_event(
@@ -289,23 +309,23 @@ impl Scheduler {
         shard: i16,
         event: &NewEvent,
         at: Time,
-        draft: &mut Draft,
+        pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> Done {
+    ) -> CommandOutcome {
         let Some(held) = self.shards.get_mut(&shard) else {
-            return Done::NotHeld;
+            return CommandOutcome::NotHeld;
         };
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let Some(run) = held.runs.get_mut(&event.run) else {
-            return Done::RunUnknown;
+            return CommandOutcome::RunUnknown;
         };
         let Body::Core(happened) = &event.body else {
-            return Done::RunUnknown;
+            return CommandOutcome::RunUnknown;
         };
         if env.bug == Bug::LostCancel && matches!(happened, Event::CancelRequested { .. }) {
-            return Done::Core(Verdict::Folded);
+            return CommandOutcome::Core(Verdict::Folded);
         }
-        let changes = draft.changes.entry(event.run).or_default();
+        let changes = pending.changes.entry(event.run).or_default();
         let mut verdict = fold(run, &guarded(happened, run, env.bug), at, changes);
         if env.bug == Bug::FinishFoldedTwice
             && verdict == Verdict::Duplicate
@@ -318,15 +338,15 @@ impl Scheduler {
             self.me, event.key
         ));
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return Done::Core(verdict);
+            return CommandOutcome::Core(verdict);
         }
         if let (Bug::SlotFreedTwice, Event::Started { attempt_id, .. }) = (env.bug, happened) {
             changes.ended.push((*attempt_id, 0));
         }
-        draft.claims_only &= matches!(happened, Event::Claimed { .. });
-        draft.events.push(event.clone());
-        draft.marks.insert(shard, mark + 1);
-        Done::Core(verdict)
+        pending.claims_only &= matches!(happened, Event::Claimed { .. });
+        pending.events.push(event.clone());
+        pending.marks.insert(shard, mark + 1);
+        CommandOutcome::Core(verdict)
     }
 
     fn fold_claim(
@@ -334,39 +354,40 @@ impl Scheduler {
         shard: i16,
         claim: &Claim,
         at: Time,
-        draft: &mut Draft,
+        pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> Done {
-        let Some(plan) = env.plans.get(&claim.run).cloned() else {
-            return Done::RunUnknown;
+    ) -> CommandOutcome {
+        let Some(planned) = env.planned_runs.get(&claim.run).cloned() else {
+            return CommandOutcome::RunUnknown;
         };
-        if !self.gates.admits(
+        if !self.streams.admits(
             claim.source,
-            plan.header.tenant.admission_shard(),
+            planned.header.tenant.admission_shard(),
             claim.epoch,
             env.bug,
         ) {
             env.stats.stale_claims += 1;
-            return Done::StaleAdmission;
+            return CommandOutcome::StaleAdmission;
         }
         let run = self
             .shards
             .get(&shard)
             .and_then(|held| held.runs.get(&claim.run));
         let ready = run
-            .and_then(|run| run.cell(claim.task))
-            .filter(|cell| cell.state == TaskState::Ready);
-        if ready.is_some_and(|cell| cell.next_attempt(&env.ledger.starts) != claim.attempt) {
-            return Done::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
+            .and_then(|run| run.task_row(claim.task))
+            .filter(|task_row| task_row.state == TaskState::Ready);
+        if ready.is_some_and(|task_row| task_row.next_attempt(&env.ledger.starts) != claim.attempt)
+        {
+            return CommandOutcome::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
         }
-        let attempt_id = plan.attempt_id(claim.task, claim.attempt);
+        let attempt_id = planned.attempt_id(claim.task, claim.attempt);
         let claimed = Event::Claimed {
             task: claim.task,
             attempt: claim.attempt,
             attempt_id,
             worker: Some(*claim.worker.as_bytes()),
-            pushed: plan.is_pushed(claim.task),
-            ack_us: plan.graph.settings(claim.task.ordinal).dispatch_ack_us,
+            pushed: planned.is_pushed(claim.task),
+            ack_us: planned.plan.settings(claim.task.ordinal).dispatch_ack_us,
         };
         let event = NewEvent {
             id: env.number(),
@@ -377,12 +398,12 @@ impl Scheduler {
             admission_epoch: claim.epoch,
             judged_at: 0,
         };
-        self.fold_event(shard, &event, at, draft, env)
+        self.fold_event(shard, &event, at, pending, env)
     }
 
     /// One statement for all of it.
-    fn store(&mut self, mut busy: Busy, env: &mut Env) {
-        let draft = &busy.draft;
+    fn store(&mut self, mut in_flight: FlushInFlight, env: &mut Env) {
+        let pending = &in_flight.pending;
         let mark = |(shard, new): (&i16, &i64)| {
             let held = self.shards.get(shard)?;
             let moved = *new > held.watermark;
@@ -393,148 +414,175 @@ impl Scheduler {
                 new: *new,
             })
         };
-        let marks: Vec<Mark> = draft.marks.iter().filter_map(mark).collect();
+        let marks: Vec<Mark> = pending.marks.iter().filter_map(mark).collect();
         if marks.is_empty() {
-            return self.succeeded(busy, env);
+            return self.succeeded(in_flight, env);
         }
-        let changed = draft
+        let changed = pending
             .changes
             .iter()
             .filter(|(_, changes)| !changes.is_empty());
         let row = |(run_id, changes): (&RunId, &Changes)| {
             let run = self.shards.get(&run_id.shard())?.runs.get(run_id)?;
-            Some(RowWrite::of(run, changes, draft.born.contains(run_id)))
+            Some(RowWrite::of(
+                run,
+                changes,
+                pending.recorded_header.contains(run_id),
+            ))
         };
-        busy.number = env.number();
+        in_flight.number = env.number();
         let flush = Flush {
-            by: env.holder(self.place()),
-            number: busy.number,
+            by: env.holder(self.process_id()),
+            number: in_flight.number,
             marks,
-            events: draft.events.clone(),
+            events: pending.events.clone(),
             rows: changed.filter_map(row).collect(),
-            at: busy.at,
-            claims_only: draft.claims_only,
+            at: in_flight.at,
+            claims_only: pending.claims_only,
         };
-        self.busy = Some(busy);
+        self.in_flight = Some(in_flight);
         env.store(Store::Fold(Box::new(flush)));
     }
 
     pub fn stored(&mut self, number: u64, result: Result<(), StoreError>, env: &mut Env) {
-        let Some(busy) = self.busy.take_if(|busy| busy.number == number) else {
+        let Some(in_flight) = self
+            .in_flight
+            .take_if(|in_flight| in_flight.number == number)
+        else {
             return;
         };
         match result {
             Ok(()) => {
-                for (shard, mark) in &busy.draft.marks {
+                for (shard, mark) in &in_flight.pending.marks {
                     if let Some(held) = self.shards.get_mut(shard) {
-                        (held.watermark, held.recorded_at) = (*mark, held.recorded_at.max(busy.at));
+                        (held.watermark, held.recorded_at) =
+                            (*mark, held.recorded_at.max(in_flight.at));
                     }
                 }
-                self.succeeded(busy, env);
+                self.succeeded(in_flight, env);
             }
-            Err(error) => self.failed(busy, error, env),
+            Err(error) => self.failed(in_flight, error, env),
         }
     }
 
-    fn succeeded(&mut self, busy: Busy, env: &mut Env) {
-        self.publish(&busy.draft, env);
-        match busy.job {
-            Job::Works { works, .. } => {
-                works
+    fn succeeded(&mut self, in_flight: FlushInFlight, env: &mut Env) {
+        self.publish(&in_flight.pending, env);
+        match in_flight.job {
+            Job::Submissions { submissions, .. } => {
+                submissions
                     .into_iter()
-                    .zip(busy.answers)
-                    .for_each(|(work, done)| self.reply(work.reply, done, env));
+                    .zip(in_flight.answers)
+                    .for_each(|(submission, done)| self.reply(submission.reply, done, env));
             }
             // There may be more by now.
-            Job::Tail { shard, taken } => self.jobs.push_front(Job::Tail { shard, taken }),
+            Job::CatchUp {
+                shard,
+                just_acquired,
+            } => self.jobs.push_front(Job::CatchUp {
+                shard,
+                just_acquired,
+            }),
         }
     }
 
-    fn failed(&mut self, busy: Busy, error: StoreError, env: &mut Env) {
+    fn failed(&mut self, in_flight: FlushInFlight, error: StoreError, env: &mut Env) {
         env.note(format_args!(
             "scheduler {}: a flush failed, {error:?}",
             self.me
         ));
-        let (works, since) = match busy.job {
-            Job::Tail { shard, .. } => return self.retake(shard, env),
-            Job::Works { works, since } => (works, since),
+        let (submissions, since) = match in_flight.job {
+            Job::CatchUp { shard, .. } => return self.reload_shard(shard, env),
+            Job::Submissions { submissions, since } => (submissions, since),
         };
-        let runs: Vec<RunId> = works
+        let runs: Vec<RunId> = submissions
             .iter()
-            .flat_map(|work| work.asks.iter().map(Ask::run))
+            .flat_map(|submission| submission.commands.iter().map(Command::run))
             .collect();
-        let shards: BTreeSet<i16> = works.iter().map(|work| work.shard).collect();
-        if error == StoreError::KeyTaken && works.len() > 1 {
-            self.forget_runs(runs);
-            let one_by_one = works.into_iter().rev().map(|work| Job::Works {
-                works: vec![work],
-                since,
-            });
+        let shards: BTreeSet<i16> = submissions
+            .iter()
+            .map(|submission| submission.shard)
+            .collect();
+        if error == StoreError::KeyTaken && submissions.len() > 1 {
+            self.evict_runs(runs);
+            let one_by_one = submissions
+                .into_iter()
+                .rev()
+                .map(|submission| Job::Submissions {
+                    submissions: vec![submission],
+                    since,
+                });
             return one_by_one.for_each(|job| self.jobs.push_front(job));
         }
-        let hopeless = env.now - since > PATIENCE || error == StoreError::KeyTaken;
+        let hopeless = env.now - since > RETRY_FOR || error == StoreError::KeyTaken;
         let mut again = None;
         match hopeless {
-            true => works
+            true => submissions
                 .into_iter()
-                .for_each(|work| self.refuse(work, &Done::Unavailable, env)),
-            false => again = Some(Job::Works { works, since }),
+                .for_each(|submission| self.refuse(submission, &CommandOutcome::Unavailable, env)),
+            false => again = Some(Job::Submissions { submissions, since }),
         }
         match error {
             StoreError::Behind | StoreError::ClockOff | StoreError::KeyTaken => {
-                self.forget_runs(runs.iter().copied());
+                self.evict_runs(runs.iter().copied());
                 // Read again at once: a snapshot may be told before they are asked for.
                 if env.bug != Bug::RunForgotten && !env.database_is_down() {
                     self.load_missing(runs.into_iter(), env);
                 }
-                self.jobs.extend(shards.into_iter().map(|shard| Job::Tail {
-                    shard,
-                    taken: false,
-                }));
+                self.jobs
+                    .extend(shards.into_iter().map(|shard| Job::CatchUp {
+                        shard,
+                        just_acquired: false,
+                    }));
             }
             StoreError::LeaseLost | StoreError::Broken => {
-                shards.into_iter().for_each(|shard| self.retake(shard, env));
+                shards
+                    .into_iter()
+                    .for_each(|shard| self.reload_shard(shard, env));
             }
         }
         self.jobs.extend(again);
     }
 
-    fn refuse(&mut self, work: Work, why: &Done, env: &mut Env) {
-        let done = vec![why.clone(); work.asks.len()];
-        self.reply(work.reply, done, env);
+    fn refuse(&mut self, submission: Submission, why: &CommandOutcome, env: &mut Env) {
+        let done = vec![why.clone(); submission.commands.len()];
+        self.reply(submission.reply, done, env);
     }
 
     /// Tells the dispatchers, arms timers, and forgets what has ended.
-    fn publish(&mut self, draft: &Draft, env: &mut Env) {
-        for (run_id, changes) in &draft.changes {
+    fn publish(&mut self, pending: &PendingFlush, env: &mut Env) {
+        for (run_id, changes) in &pending.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else {
                 continue;
             };
-            let (Some(run), Some(plan)) = (held.runs.get(run_id), env.plans.get(run_id)) else {
+            let (Some(run), Some(planned)) = (held.runs.get(run_id), env.planned_runs.get(run_id))
+            else {
                 continue;
             };
-            self.gates.tell(run, changes, plan, &env.ledger.starts);
-            if let (true, Some(deadline)) = (draft.born.contains(run_id), run.header.deadline) {
+            self.streams.tell(run, changes, planned, &env.ledger.starts);
+            if let (true, Some(deadline)) = (
+                pending.recorded_header.contains(run_id),
+                run.header.deadline,
+            ) {
                 self.timers.arm(deadline, *run_id, None);
             }
-            for slot in &changes.due {
-                let settings = plan.graph.settings(slot.ordinal);
+            for task_ref in &changes.due {
+                let settings = planned.plan.settings(task_ref.ordinal);
                 let due = run
-                    .cell(*slot)
-                    .and_then(|cell| due_of(cell, settings, None));
+                    .task_row(*task_ref)
+                    .and_then(|task_row| due_of(task_row, settings, None));
                 due.into_iter()
-                    .for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
+                    .for_each(|due| self.timers.arm(due.at, *run_id, Some(*task_ref)));
             }
             if run.ended_at.is_some() {
                 held.runs.remove(run_id);
             }
         }
-        self.gates.send(env);
+        self.streams.send(env);
     }
 }
 
 /// The header as it is recorded: the deadline counts from then.
-pub fn born(header: &RunHeader, shard: i16, position: i64, at: Time) -> RunHeader {
+pub fn recorded_header(header: &RunHeader, shard: i16, position: i64, at: Time) -> RunHeader {
     RunHeader {
         number: position * 64 + i64::from(shard),
         created_at: at,
@@ -549,11 +597,11 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
         (Bug::AttemptGuardOff, Event::Finished(finished)) => {
             let mut finished = finished.clone();
             let active = run
-                .cell(finished.task)
-                .filter(|cell| cell.state.has_attempt());
-            if let Some(cell) = active {
-                finished.attempt_id = cell.attempt_id.unwrap_or(finished.attempt_id);
-                finished.session = cell.session.unwrap_or(finished.session);
+                .task_row(finished.task)
+                .filter(|task_row| task_row.state.has_attempt());
+            if let Some(task_row) = active {
+                finished.attempt_id = task_row.attempt_id.unwrap_or(finished.attempt_id);
+                finished.session = task_row.session.unwrap_or(finished.session);
             }
             Event::Finished(finished)
         }
@@ -563,20 +611,23 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
 
 /// The bug: a task that has ended is set back and ends once more.
 fn folded_again(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> bool {
-    let (Event::Finished(finished), Some(graph)) = (event, run.graph.clone()) else {
+    let (Event::Finished(finished), Some(plan)) = (event, run.plan.clone()) else {
         return false;
     };
-    let mut cells: Vec<(Slot, _)> = run
-        .cells()
-        .map(|(slot, cell)| (slot, cell.clone()))
+    let mut task_rows: Vec<(TaskRef, _)> = run
+        .task_rows()
+        .map(|(task_ref, task_row)| (task_ref, task_row.clone()))
         .collect();
-    let items = (0..graph.tasks.len() as u32)
+    let items = (0..plan.tasks.len() as u32)
         .filter_map(|ordinal| Some((ordinal, run.items(ordinal)?.clone())));
     let items = items.collect();
-    for (_, cell) in cells.iter_mut().filter(|(slot, _)| *slot == finished.task) {
-        cell.state = TaskState::Running;
+    for (_, task_row) in task_rows
+        .iter_mut()
+        .filter(|(task_ref, _)| *task_ref == finished.task)
+    {
+        task_row.state = TaskState::Running;
     }
-    let mut back = Run::requested(run.header.clone()).restore(graph, cells, items);
+    let mut back = Run::requested(run.header.clone()).restore(plan, task_rows, items);
     (back.state, back.reason, back.version) = (run.state, run.reason, run.version);
     (back.changed_at, back.started_at, back.ended_at) =
         (run.changed_at, run.started_at, run.ended_at);

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use servo_model::{AttemptId, RunId, Stream};
-use servo_scheduler::core::{Event, RunHeader, Slot, Time, TimerKind};
+use servo_model::{AttemptId, RunId, Stream, TaskRef};
+use servo_scheduler::core::{Event, RunHeader, Time, TimerKind};
 
 use crate::SECOND;
 use crate::bugs::Bug;
@@ -24,13 +24,13 @@ pub type Holder = (usize, u32);
 pub enum Key {
     Requested(RunId),
     /// Another request under its key.
-    Rival(RunId),
+    Conflicting(RunId),
     Planned(RunId),
     Dispatch(AttemptId),
     Enqueued(AttemptId),
     Started(AttemptId),
     Finished(AttemptId),
-    Timer(RunId, Option<Slot>, TimerKind, Option<AttemptId>, i64),
+    Timer(RunId, Option<TaskRef>, TimerKind, Option<AttemptId>, i64),
     Control(RunId, u64),
 }
 

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
-use servo_model::{AttemptId, TenantId};
+use servo_model::{AttemptId, TaskRef, TenantId};
 use servo_scheduler::core::{
-    Changes, Event, Finished, Graph, Outcome, Run, Slot, Time, TimerKind, Verdict, fold,
+    Changes, Event, Finished, Outcome, Plan, Run, Time, TimerKind, Verdict, fold,
 };
 
 use crate::dice::Dice;
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 
 /// Whatever a run does, it has ended by then.
 const EVENTS_MAX: usize = 200;
@@ -39,19 +39,19 @@ impl Permuted {
 }
 
 /// Everything of a run but the times of what followed from other tasks' events.
-type Shape = (
+type RunShape = (
     RunState,
     TransitionReason,
     Option<(u32, String)>,
     Vec<(TaskState, TransitionReason, u32, u32, bool)>,
 );
 
-fn shape(run: &Run) -> Shape {
-    let cells = run
-        .cells()
+fn shape(run: &Run) -> RunShape {
+    let task_rows = run
+        .task_rows()
         .map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling))
         .collect();
-    (run.state, run.reason, run.error.clone(), cells)
+    (run.state, run.reason, run.error.clone(), task_rows)
 }
 
 /// One random run, folded again in `orders` other orders. Errs with the first that ends elsewhere.
@@ -59,19 +59,19 @@ pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     let mut dice = Dice::new(seed);
     let tenants = ["acme".parse::<TenantId>().expect("a name")];
     let tasks = dice.between(3, 9) as u32;
-    let plan = Plan::random(0, tasks, &tenants, &mut dice);
-    let events = play(&plan, &mut dice);
-    let wanted = shape(&refold(&plan, &events));
+    let planned = PlannedRun::random(0, tasks, &tenants, &mut dice);
+    let events = play(&planned, &mut dice);
+    let wanted = shape(&refold(&planned, &events));
     let mut done = Permuted::default();
     for _ in 0..orders {
-        let mut other = reorder(&events, &plan.graph, &mut dice);
+        let mut other = reorder(&events, &planned.plan, &mut dice);
         done.moved += other
             .iter()
             .zip(&events)
             .filter(|(now, then)| now.1 != then.1)
             .count() as u64;
         done.repeated += repeat_some(&mut other, &mut dice);
-        let found = shape(&refold(&plan, &other));
+        let found = shape(&refold(&planned, &other));
         if found != wanted {
             return Err(format!(
                 "it ends {found:?} instead of {wanted:?} after {other:?}"
@@ -83,8 +83,8 @@ pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     Ok(done)
 }
 
-fn refold(plan: &Plan, events: &[(Event, Time)]) -> Run {
-    let mut run = Run::requested(plan.header.clone());
+fn refold(planned: &PlannedRun, events: &[(Event, Time)]) -> Run {
+    let mut run = Run::requested(planned.header.clone());
     for (event, at) in events {
         fold(&mut run, event, *at, &mut Changes::default());
     }
@@ -92,12 +92,12 @@ fn refold(plan: &Plan, events: &[(Event, Time)]) -> Run {
 }
 
 /// Plays the run to its end by dice and answers every event that took effect; each has a time of its own.
-fn play(plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
-    let mut run = Run::requested(plan.header.clone());
+fn play(planned: &PlannedRun, dice: &mut Dice) -> Vec<(Event, Time)> {
+    let mut run = Run::requested(planned.header.clone());
     let mut events = Vec::new();
     let mut now = 1;
     let mut next = Some(Event::PlanCreated {
-        graph: plan.graph.clone(),
+        plan: planned.plan.clone(),
     });
     while let Some(event) = next {
         if fold(&mut run, &event, now, &mut Changes::default()) == Verdict::Folded {
@@ -105,12 +105,12 @@ fn play(plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
         }
         now += 1;
         next = (!run.state.is_terminal() && now < EVENTS_MAX as Time)
-            .then(|| any_event(plan, &run, dice));
+            .then(|| any_event(planned, &run, dice));
     }
     events
 }
 
-fn any_event(plan: &Plan, run: &Run, dice: &mut Dice) -> Event {
+fn any_event(planned: &PlannedRun, run: &Run, dice: &mut Dice) -> Event {
     if run.state == RunState::Paused {
         return Event::Resumed {
             version: run.version + 1,
@@ -130,44 +130,51 @@ fn any_event(plan: &Plan, run: &Run, dice: &mut Dice) -> Event {
         }
         _ => {}
     }
-    let open: Vec<Slot> = run
-        .cells()
+    let open: Vec<TaskRef> = run
+        .task_rows()
         .filter(|(_, c)| {
             matches!(c.state, TaskState::Ready | TaskState::RetryWait) || c.state.has_attempt()
         })
-        .map(|(slot, _)| slot)
+        .map(|(task_ref, _)| task_ref)
         .collect();
-    let slot = *dice.pick(&open);
-    let Some(cell) = run.cell(slot) else {
+    let task_ref = *dice.pick(&open);
+    let Some(task_row) = run.task_row(task_ref) else {
         return Event::Paused {
             version: run.version + 1,
         };
     };
-    match (cell.state, cell.attempt_id) {
-        (TaskState::Ready, _) => claim(plan, slot, cell.attempt + 1),
-        (_, Some(attempt)) if cell.state.has_attempt() => of_attempt(plan, slot, attempt, dice),
+    match (task_row.state, task_row.attempt_id) {
+        (TaskState::Ready, _) => claim(planned, task_ref, task_row.attempt + 1),
+        (_, Some(attempt)) if task_row.state.has_attempt() => {
+            of_attempt(planned, task_ref, attempt, dice)
+        }
         (_, attempt_id) => Event::Timer {
             kind: TimerKind::Retry,
-            task: Some(slot),
+            task: Some(task_ref),
             attempt_id,
         },
     }
 }
 
-fn claim(plan: &Plan, task: Slot, attempt: u32) -> Event {
-    let attempt_id = plan.attempt_id(task, attempt);
-    let ack_us = plan.graph.settings(task.ordinal).dispatch_ack_us;
+fn claim(planned: &PlannedRun, task: TaskRef, attempt: u32) -> Event {
+    let attempt_id = planned.attempt_id(task, attempt);
+    let ack_us = planned.plan.settings(task.ordinal).dispatch_ack_us;
     Event::Claimed {
         task,
         attempt,
         attempt_id,
         worker: None,
-        pushed: plan.is_pushed(task),
+        pushed: planned.is_pushed(task),
         ack_us,
     }
 }
 
-fn of_attempt(plan: &Plan, task: Slot, attempt_id: AttemptId, dice: &mut Dice) -> Event {
+fn of_attempt(
+    planned: &PlannedRun,
+    task: TaskRef,
+    attempt_id: AttemptId,
+    dice: &mut Dice,
+) -> Event {
     let timer = |kind| Event::Timer {
         kind,
         task: Some(task),
@@ -184,23 +191,23 @@ fn of_attempt(plan: &Plan, task: Slot, attempt_id: AttemptId, dice: &mut Dice) -
             session: SESSION,
         },
         5 => Event::Enqueued { task, attempt_id },
-        6 => finish(plan, task, attempt_id, failed(ErrorCategory::Transient)),
-        7 => finish(plan, task, attempt_id, failed(ErrorCategory::UserCode)),
+        6 => finish(planned, task, attempt_id, failed(ErrorCategory::Transient)),
+        7 => finish(planned, task, attempt_id, failed(ErrorCategory::UserCode)),
         8 => finish(
-            plan,
+            planned,
             task,
             attempt_id,
             dice.pick(&[Outcome::Skipped, Outcome::Interrupted]).clone(),
         ),
         9 => finish(
-            plan,
+            planned,
             task,
             attempt_id,
             Outcome::Quarantined {
                 has_good_version: dice.percent(50),
             },
         ),
-        _ => finish(plan, task, attempt_id, Outcome::Succeeded),
+        _ => finish(planned, task, attempt_id, Outcome::Succeeded),
     }
 }
 
@@ -212,10 +219,11 @@ fn failed(category: ErrorCategory) -> Outcome {
     }
 }
 
-fn finish(plan: &Plan, task: Slot, attempt_id: AttemptId, outcome: Outcome) -> Event {
+fn finish(planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId, outcome: Outcome) -> Event {
     // The number of items is the task's own affair, the same in every order.
-    let names =
-        outcome == Outcome::Succeeded && task.item.is_none() && plan.is_mapped_over(task.ordinal);
+    let names = outcome == Outcome::Succeeded
+        && task.map_index.is_none()
+        && planned.is_mapped_over(task.ordinal);
     Event::Finished(Box::new(Finished {
         task,
         attempt_id,
@@ -231,7 +239,7 @@ fn finish(plan: &Plan, task: Slot, attempt_id: AttemptId, outcome: Outcome) -> E
     }))
 }
 
-fn task_of(event: &Event) -> Option<Slot> {
+fn task_of(event: &Event) -> Option<TaskRef> {
     match event {
         Event::Claimed { task, .. }
         | Event::Enqueued { task, .. }
@@ -243,7 +251,7 @@ fn task_of(event: &Event) -> Option<Slot> {
 }
 
 /// Whether two events must keep their order.
-fn conflict(first: &Event, second: &Event, graph: &Graph) -> bool {
+fn conflict(first: &Event, second: &Event, plan: &Plan) -> bool {
     let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
         return true;
     };
@@ -251,28 +259,27 @@ fn conflict(first: &Event, second: &Event, graph: &Graph) -> bool {
     if a == b {
         return !of_one_attempt(first, second) && !of_one_attempt(second, first);
     }
-    a.ordinal == b.ordinal && (a.item.is_none() || b.item.is_none())
+    a.ordinal == b.ordinal && (a.map_index.is_none() || b.map_index.is_none())
         || a.ordinal != b.ordinal
-            && (leads(graph, a.ordinal, b.ordinal) || leads(graph, b.ordinal, a.ordinal))
+            && (leads(plan, a.ordinal, b.ordinal) || leads(plan, b.ordinal, a.ordinal))
 }
 
-fn leads(graph: &Graph, up: u32, down: u32) -> bool {
-    graph
-        .waiters(up)
+fn leads(plan: &Plan, up: u32, down: u32) -> bool {
+    plan.waiters(up)
         .iter()
-        .any(|waiter| *waiter == down || leads(graph, *waiter, down))
+        .any(|waiter| *waiter == down || leads(plan, *waiter, down))
 }
 
 /// A random order in which every event stands behind all that it conflicts with.
-fn reorder(events: &[(Event, Time)], graph: &Graph, dice: &mut Dice) -> Vec<(Event, Time)> {
+fn reorder(events: &[(Event, Time)], plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
     let mut left: Vec<&(Event, Time)> = events.iter().collect();
     let mut order = Vec::with_capacity(events.len());
     while !left.is_empty() {
         let from = dice.below(left.len() as u64) as usize;
-        let free = (0..=from).rev().find(|place| {
-            left[..*place]
+        let free = (0..=from).rev().find(|index| {
+            left[..*index]
                 .iter()
-                .all(|earlier| !conflict(&earlier.0, &left[*place].0, graph))
+                .all(|earlier| !conflict(&earlier.0, &left[*index].0, plan))
         });
         order.push(left.remove(free.unwrap_or(0)).clone());
     }
@@ -285,8 +292,8 @@ fn repeat_some(events: &mut Vec<(Event, Time)>, dice: &mut Dice) -> u64 {
     for _ in 0..copies {
         let first = dice.below(events.len() as u64);
         let copy = events[first as usize].clone();
-        let place = first + 1 + dice.below(events.len() as u64 - first);
-        events.insert(place as usize, copy);
+        let index = first + 1 + dice.below(events.len() as u64 - first);
+        events.insert(index as usize, copy);
     }
     copies
 }
@@ -328,8 +335,8 @@ impl End {
         End::RunCancelled,
     ];
 
-    fn event(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Event {
-        let finish = |outcome| finish(plan, task, attempt_id, outcome);
+    fn event(self, planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId) -> Event {
+        let finish = |outcome| finish(planned, task, attempt_id, outcome);
         let timer = |kind| Event::Timer {
             kind,
             task: Some(task),
@@ -356,7 +363,7 @@ impl End {
                 attempt_id,
                 version: 1,
             },
-            End::Superseded => claim(plan, task, 2),
+            End::Superseded => claim(planned, task, 2),
             End::RunCancelled => Event::CancelRequested {
                 version: 1,
                 by_system: false,
@@ -367,17 +374,21 @@ impl End {
 
 /// Where the first attempt of a task stands when two ends of it meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum AttemptStage {
     Claimed,
     Running,
     /// Nobody picked it up, and its task is ready again.
     GivenBack,
 }
 
-impl Stands {
-    const ALL: [Stands; 3] = [Stands::Claimed, Stands::Running, Stands::GivenBack];
+impl AttemptStage {
+    const ALL: [AttemptStage; 3] = [
+        AttemptStage::Claimed,
+        AttemptStage::Running,
+        AttemptStage::GivenBack,
+    ];
 
-    fn events(self, plan: &Plan, task: Slot, attempt_id: AttemptId) -> Vec<Event> {
+    fn events(self, planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId) -> Vec<Event> {
         let started = Event::Started {
             task,
             attempt_id,
@@ -386,14 +397,16 @@ impl Stands {
         };
         let mut events = vec![
             Event::PlanCreated {
-                graph: plan.graph.clone(),
+                plan: planned.plan.clone(),
             },
-            claim(plan, task, 1),
+            claim(planned, task, 1),
         ];
         match self {
-            Stands::Claimed => {}
-            Stands::Running => events.push(started),
-            Stands::GivenBack => events.push(End::NotPickedUp.event(plan, task, attempt_id)),
+            AttemptStage::Claimed => {}
+            AttemptStage::Running => events.push(started),
+            AttemptStage::GivenBack => {
+                events.push(End::NotPickedUp.event(planned, task, attempt_id))
+            }
         }
         events
     }
@@ -402,11 +415,11 @@ impl Stands {
     fn allows(self, first: End) -> bool {
         match (self, first) {
             (_, End::RunCancelled) => true,
-            (Stands::GivenBack, first) => first == End::Superseded,
-            (Stands::Claimed, first) => {
+            (AttemptStage::GivenBack, first) => first == End::Superseded,
+            (AttemptStage::Claimed, first) => {
                 !matches!(first, End::NotHeardOf | End::OutOfTime | End::Superseded)
             }
-            (Stands::Running, first) => !matches!(first, End::NotPickedUp | End::Superseded),
+            (AttemptStage::Running, first) => !matches!(first, End::NotPickedUp | End::Superseded),
         }
     }
 }
@@ -417,11 +430,13 @@ impl Stands {
 pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
     let mut judged: BTreeMap<(End, End), u64> = BTreeMap::new();
     let tenants = ["acme".parse::<TenantId>().expect("a name")];
-    let plan = Plan::random(0, 1, &tenants, &mut Dice::new(1));
-    for stands in Stands::ALL {
+    let planned = PlannedRun::random(0, 1, &tenants, &mut Dice::new(1));
+    for stage in AttemptStage::ALL {
         for first in End::ALL {
             for second in End::ALL.into_iter().filter(|second| *second != first) {
-                if pair(&plan, stands, first, second).map_err(|why| format!("{stands:?}: {why}"))? {
+                if pair(&planned, stage, first, second)
+                    .map_err(|why| format!("{stage:?}: {why}"))?
+                {
                     *judged.entry((first, second)).or_default() += 1;
                 }
             }
@@ -444,38 +459,48 @@ pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
 }
 
 /// Answers whether the first could happen; then the second was held against it.
-fn pair(plan: &Plan, stands: Stands, first: End, second: End) -> Result<bool, String> {
-    let (task, attempt) = (Slot::planned(0), plan.attempt_id(Slot::planned(0), 1));
-    let mut run = Run::requested(plan.header.clone());
-    for (at, event) in (1..).zip(&stands.events(plan, task, attempt)) {
+fn pair(
+    planned: &PlannedRun,
+    stage: AttemptStage,
+    first: End,
+    second: End,
+) -> Result<bool, String> {
+    let (task, attempt) = (
+        TaskRef::planned(0),
+        planned.attempt_id(TaskRef::planned(0), 1),
+    );
+    let mut run = Run::requested(planned.header.clone());
+    for (at, event) in (1..).zip(&stage.events(planned, task, attempt)) {
         fold(&mut run, event, at, &mut Changes::default());
     }
     let counts = fold(
         &mut run,
-        &first.event(plan, task, attempt),
+        &first.event(planned, task, attempt),
         10,
         &mut Changes::default(),
     ) == Verdict::Folded;
-    if counts != stands.allows(first) {
+    if counts != stage.allows(first) {
         return Err(format!("{first:?} comes first: {counts}"));
     }
     if !counts {
         return Ok(false);
     }
     let before = shape(&run);
-    let active = run.cell(task).is_some_and(|cell| cell.is_active(&attempt));
+    let active = run
+        .task_row(task)
+        .is_some_and(|task_row| task_row.is_active(&attempt));
     fold(
         &mut run,
-        &second.event(plan, task, attempt),
+        &second.event(planned, task, attempt),
         11,
         &mut Changes::default(),
     );
-    let cell = run.cell(task).ok_or("the task is gone")?;
+    let task_row = run.task_row(task).ok_or("the task is gone")?;
     let holds = match active {
         // Only a cancel leaves the attempt alive; then nothing but the end of a cancelled task follows.
         true => {
             first == End::RunCancelled
-                && (shape(&run) == before || cell.state == TaskState::Cancelled)
+                && (shape(&run) == before || task_row.state == TaskState::Cancelled)
         }
         // A run may still be cancelled, or its task claimed anew, after an attempt that did not end it.
         false => shape(&run) == before || moved_on(&before, second),
@@ -484,13 +509,13 @@ fn pair(plan: &Plan, stands: Stands, first: End, second: End) -> Result<bool, St
         true => Ok(true),
         false => Err(format!(
             "{first:?}, then {second:?}: the task is {} ({})",
-            cell.state, cell.reason
+            task_row.state, task_row.reason
         )),
     }
 }
 
 /// Whether what came later is no verdict about the attempt but the run's next step.
-fn moved_on(before: &Shape, second: End) -> bool {
+fn moved_on(before: &RunShape, second: End) -> bool {
     let (run, task) = (before.0, before.3[0].0);
     match second {
         End::RunCancelled => !run.is_terminal(),

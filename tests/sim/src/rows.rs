@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servo_model::RunId;
 use servo_model::states::{RunState, TransitionReason};
-use servo_scheduler::core::{Cell, Changes, Graph, Run, RunHeader, Slot, StoppedBy, Time};
+use servo_model::{RunId, TaskRef};
+use servo_scheduler::core::{Changes, Plan, Run, RunHeader, StoppedBy, TaskRow, Time};
 
 type Items = (u32, Arc<[u8]>);
 
@@ -21,14 +21,14 @@ pub struct RunColumns {
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
     pub error: Option<(u32, String)>,
-    pub graph: Option<Arc<Graph>>,
+    pub plan: Option<Arc<Plan>>,
 }
 
 #[derive(Debug, Clone)]
 pub struct RunRow {
     pub header: RunHeader,
     pub run: RunColumns,
-    pub cells: BTreeMap<Slot, Cell>,
+    pub task_rows: BTreeMap<TaskRef, TaskRow>,
     pub items: BTreeMap<u32, Items>,
 }
 
@@ -36,41 +36,45 @@ pub struct RunRow {
 #[derive(Debug, Clone)]
 pub struct RowWrite {
     pub run: RunId,
-    born: Option<RunHeader>,
+    recorded_header: Option<RunHeader>,
     columns: Option<RunColumns>,
-    cells: Vec<(Slot, Cell)>,
+    task_rows: Vec<(TaskRef, TaskRow)>,
     items: Vec<(u32, Items)>,
 }
 
 impl RowWrite {
-    pub fn of(run: &Run, changes: &Changes, born: bool) -> RowWrite {
-        let mut slots = changes.changed.clone();
-        slots.sort_unstable();
-        slots.dedup();
-        let named = slots.iter().filter(|slot| slot.item.is_none());
+    pub fn of(run: &Run, changes: &Changes, recorded_header: bool) -> RowWrite {
+        let mut task_refs = changes.changed.clone();
+        task_refs.sort_unstable();
+        task_refs.dedup();
+        let named = task_refs
+            .iter()
+            .filter(|task_ref| task_ref.map_index.is_none());
         RowWrite {
             run: run.header.run_id,
-            born: born.then(|| run.header.clone()),
-            columns: (changes.run || born).then(|| columns(run)),
+            recorded_header: recorded_header.then(|| run.header.clone()),
+            columns: (changes.run || recorded_header).then(|| columns(run)),
             items: named
-                .filter_map(|slot| Some((slot.ordinal, run.items(slot.ordinal)?.clone())))
+                .filter_map(|task_ref| {
+                    Some((task_ref.ordinal, run.items(task_ref.ordinal)?.clone()))
+                })
                 .collect(),
-            cells: slots
+            task_rows: task_refs
                 .into_iter()
-                .filter_map(|slot| Some((slot, run.cell(slot)?.clone())))
+                .filter_map(|task_ref| Some((task_ref, run.task_row(task_ref)?.clone())))
                 .collect(),
         }
     }
 
     pub fn apply(&self, rows: &mut BTreeMap<RunId, RunRow>) {
-        if let (Some(header), Some(run)) = (&self.born, &self.columns) {
-            let (cells, items) = (BTreeMap::new(), BTreeMap::new());
+        if let (Some(header), Some(run)) = (&self.recorded_header, &self.columns) {
+            let (task_rows, items) = (BTreeMap::new(), BTreeMap::new());
             rows.insert(
                 self.run,
                 RunRow {
                     header: header.clone(),
                     run: run.clone(),
-                    cells,
+                    task_rows,
                     items,
                 },
             );
@@ -81,7 +85,7 @@ impl RowWrite {
         if let Some(columns) = &self.columns {
             row.run = columns.clone();
         }
-        row.cells.extend(self.cells.iter().cloned());
+        row.task_rows.extend(self.task_rows.iter().cloned());
         row.items.extend(self.items.iter().cloned());
     }
 }
@@ -95,10 +99,13 @@ impl RunRow {
         (run.version, run.changed_at) = (columns.version, columns.changed_at);
         (run.started_at, run.ended_at, run.error) =
             (columns.started_at, columns.ended_at, columns.error);
-        match columns.graph {
-            Some(graph) => {
-                let cells = self.cells.iter().map(|(slot, cell)| (*slot, cell.clone()));
-                run.restore(graph, cells, self.items.clone())
+        match columns.plan {
+            Some(plan) => {
+                let task_rows = self
+                    .task_rows
+                    .iter()
+                    .map(|(task_ref, task_row)| (*task_ref, task_row.clone()));
+                run.restore(plan, task_rows, self.items.clone())
             }
             None => run,
         }
@@ -120,22 +127,22 @@ impl RunRow {
                 ours.state, ours.version, theirs.state, theirs.version
             ));
         }
-        let folded: BTreeMap<Slot, &Cell> = run.cells().collect();
-        if folded.len() != self.cells.len() {
+        let folded: BTreeMap<TaskRef, &TaskRow> = run.task_rows().collect();
+        if folded.len() != self.task_rows.len() {
             return Some(format!(
                 "there are {} task rows and {} tasks",
-                self.cells.len(),
+                self.task_rows.len(),
                 folded.len()
             ));
         }
         let other = self
-            .cells
+            .task_rows
             .iter()
-            .find(|(slot, cell)| folded.get(slot) != Some(cell));
-        other.map(|(slot, cell)| {
+            .find(|(task_ref, task_row)| folded.get(task_ref) != Some(task_row));
+        other.map(|(task_ref, task_row)| {
             format!(
-                "task {slot:?}: the row says {cell:?}, the fold {:?}",
-                folded.get(slot)
+                "task {task_ref:?}: the row says {task_row:?}, the fold {:?}",
+                folded.get(task_ref)
             )
         })
     }
@@ -151,6 +158,6 @@ fn columns(run: &Run) -> RunColumns {
         started_at: run.started_at,
         ended_at: run.ended_at,
         error: run.error.clone(),
-        graph: run.graph.clone(),
+        plan: run.plan.clone(),
     }
 }

@@ -4,33 +4,33 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use servo_dispatcher::core::SourceId;
-use servo_model::{RunId, WorkerId};
-use servo_scheduler::core::{Run, Slot, Time, Verdict};
+use servo_model::{RunId, TaskRef, WorkerId};
+use servo_scheduler::core::{Run, Time, Verdict};
 
 use crate::bugs::Bug;
 use crate::callback::ToCallback;
 use crate::dispatcher::ToDispatcher;
-use crate::env::{Env, Message, Place};
+use crate::dispatcher_streams::{self, DispatcherStream, DispatcherStreams};
+use crate::env::{Env, Message, ProcessId};
 use crate::faults::Fault;
-use crate::flush::Draft;
-use crate::gates::{self, Gate, Gates};
+use crate::flush::PendingFlush;
 use crate::ledger::{Key, NewEvent, StoreError};
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 use crate::timers::Timers;
 use crate::user::ToUser;
 use crate::{LEASE_TTL, MS, ROUND};
 
 #[derive(Debug, Clone)]
 pub enum ToScheduler {
-    Work(Work),
-    Open(Gate),
+    Submission(Submission),
+    Open(DispatcherStream),
     Close(SourceId),
     Claims(SourceId, u64, Vec<Claim>),
     /// Somebody may have appended to this shard.
-    Look(i16),
+    CatchUp(i16),
     /// The database answered a flush.
     Stored(u64, Result<(), StoreError>),
-    Round,
+    RenewLeases,
     Wake,
 }
 
@@ -38,7 +38,7 @@ pub enum ToScheduler {
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub run: RunId,
-    pub task: Slot,
+    pub task: TaskRef,
     pub attempt: u32,
     pub source: SourceId,
     pub epoch: u64,
@@ -47,25 +47,25 @@ pub struct Claim {
 
 /// Asks of one caller, all for one shard.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct Submission {
     pub shard: i16,
-    pub asks: Vec<Ask>,
+    pub commands: Vec<Command>,
     pub reply: Reply,
 }
 
 #[derive(Debug, Clone)]
-pub enum Ask {
-    Run(Arc<Plan>),
+pub enum Command {
+    Run(Arc<PlannedRun>),
     Event(NewEvent),
     Claim(Claim),
 }
 
-impl Ask {
+impl Command {
     pub fn run(&self) -> RunId {
         match self {
-            Ask::Run(plan) => plan.run_id(),
-            Ask::Event(event) => event.run,
-            Ask::Claim(claim) => claim.run,
+            Command::Run(planned) => planned.run_id(),
+            Command::Event(event) => event.run,
+            Command::Claim(claim) => claim.run,
         }
     }
 }
@@ -85,14 +85,14 @@ pub enum Reply {
         indexes: Vec<u32>,
     },
     User {
-        ask: u64,
+        call: u64,
         key: Option<Key>,
     },
 }
 
 /// What came of one ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Done {
+pub enum CommandOutcome {
     Core(Verdict),
     Exists,
     /// The run exists by another request; this one is on record as a conflict.
@@ -114,24 +114,21 @@ pub struct Held {
 /// What the lane does next, before it looks into its inbox.
 #[derive(Debug)]
 pub enum Job {
-    Works {
-        works: Vec<Work>,
+    Submissions {
+        submissions: Vec<Submission>,
         since: Time,
     },
     /// Folds what others appended; a shard that was just taken is told to all gates afterwards.
-    Tail {
-        shard: i16,
-        taken: bool,
-    },
+    CatchUp { shard: i16, just_acquired: bool },
 }
 
 /// A flush that waits for the database.
 #[derive(Debug)]
-pub struct Busy {
+pub struct FlushInFlight {
     pub number: u64,
     pub job: Job,
-    pub draft: Draft,
-    pub answers: Vec<Vec<Done>>,
+    pub pending: PendingFlush,
+    pub answers: Vec<Vec<CommandOutcome>>,
     pub at: Time,
 }
 
@@ -139,9 +136,9 @@ pub struct Scheduler {
     pub me: usize,
     pub shards: BTreeMap<i16, Held>,
     pub timers: Timers,
-    pub gates: Gates,
+    pub streams: DispatcherStreams,
     pub jobs: VecDeque<Job>,
-    pub busy: Option<Busy>,
+    pub in_flight: Option<FlushInFlight>,
     inbox: VecDeque<ToScheduler>,
     /// What the keeper believes to hold, and until when.
     leases: BTreeMap<i16, (i64, Time)>,
@@ -161,9 +158,9 @@ impl Scheduler {
             me,
             shards: BTreeMap::new(),
             timers: Timers::ahead_by(ahead),
-            gates: Gates::default(),
+            streams: DispatcherStreams::default(),
             jobs: VecDeque::new(),
-            busy: None,
+            in_flight: None,
             inbox: VecDeque::new(),
             leases: BTreeMap::new(),
             generation: 0,
@@ -171,75 +168,75 @@ impl Scheduler {
         }
     }
 
-    pub fn place(&self) -> Place {
-        Place::Scheduler(self.me)
+    pub fn process_id(&self) -> ProcessId {
+        ProcessId::Scheduler(self.me)
     }
 
     pub fn take(&mut self, message: ToScheduler, env: &mut Env) {
         match message {
             ToScheduler::Stored(number, result) => self.stored(number, result, env),
-            ToScheduler::Round => self.round(env),
+            ToScheduler::RenewLeases => self.renew_leases(env),
             ToScheduler::Claims(source, number, claims) => self.split(source, number, claims),
             other => self.inbox.push_back(other),
         }
-        self.go_on(env);
+        self.drive(env);
     }
 
     /// One flush after the other; what gathered meanwhile goes together.
-    pub fn go_on(&mut self, env: &mut Env) {
-        while self.busy.is_none() {
+    pub fn drive(&mut self, env: &mut Env) {
+        while self.in_flight.is_none() {
             if let Some(job) = self.jobs.pop_front() {
                 self.begin(job, env);
                 continue;
             }
-            let mut works = Vec::new();
-            while let Some(ToScheduler::Work(_)) = self.inbox.front() {
-                if let Some(ToScheduler::Work(work)) = self.inbox.pop_front() {
-                    works.push(work);
+            let mut submissions = Vec::new();
+            while let Some(ToScheduler::Submission(_)) = self.inbox.front() {
+                if let Some(ToScheduler::Submission(submission)) = self.inbox.pop_front() {
+                    submissions.push(submission);
                 }
             }
-            if !works.is_empty() {
-                self.jobs.push_back(Job::Works {
-                    works,
+            if !submissions.is_empty() {
+                self.jobs.push_back(Job::Submissions {
+                    submissions,
                     since: env.now,
                 });
                 continue;
             }
             match self.inbox.pop_front() {
-                Some(message) => self.obey(message, env),
+                Some(message) => self.handle_control(message, env),
                 None => break,
             }
         }
-        self.timers.wake(env, self.place());
+        self.timers.arm_wake_up(env, self.process_id());
     }
 
-    fn obey(&mut self, message: ToScheduler, env: &mut Env) {
+    fn handle_control(&mut self, message: ToScheduler, env: &mut Env) {
         match message {
-            ToScheduler::Open(gate) => {
-                let source = gate.source;
-                self.gates.open(gate);
-                if env.bug == Bug::SnapshotForgotten && self.gates.seen > 2 {
+            ToScheduler::Open(stream) => {
+                let source = stream.source;
+                self.streams.open(stream);
+                if env.bug == Bug::SnapshotForgotten && self.streams.seen > 2 {
                     return;
                 }
                 for shard in self.shards.keys().copied().collect::<Vec<_>>() {
                     self.snapshot(source, shard, env);
                 }
             }
-            ToScheduler::Close(source) => self.gates.close(source),
-            ToScheduler::Look(shard) => self.jobs.push_back(Job::Tail {
+            ToScheduler::Close(source) => self.streams.close(source),
+            ToScheduler::CatchUp(shard) => self.jobs.push_back(Job::CatchUp {
                 shard,
-                taken: false,
+                just_acquired: false,
             }),
             ToScheduler::Wake => self.fire_timers(env),
-            ToScheduler::Work(_)
+            ToScheduler::Submission(_)
             | ToScheduler::Stored(..)
-            | ToScheduler::Round
+            | ToScheduler::RenewLeases
             | ToScheduler::Claims(..) => {}
         }
     }
 
-    pub fn tell_all(&mut self, shard: i16, env: &mut Env) {
-        for source in self.gates.sources() {
+    pub fn send_snapshots(&mut self, shard: i16, env: &mut Env) {
+        for source in self.streams.sources() {
             self.snapshot(source, shard, env);
         }
     }
@@ -251,38 +248,44 @@ impl Scheduler {
         let mine = held
             .runs
             .values()
-            .filter(|run| self.gates.is_of(source, &run.header.tenant));
-        let whole = gates::snapshot(shard, held.epoch, mine, env);
-        for (admission_shard, epoch) in self.gates.leases_of(source) {
-            let told = env.told.entry((shard, *admission_shard)).or_default();
-            *told = (*told).max(*epoch);
+            .filter(|run| self.streams.is_of(source, &run.header.tenant));
+        let whole = dispatcher_streams::snapshot(shard, held.epoch, mine, env);
+        for (admission_shard, epoch) in self.streams.leases_of(source) {
+            let newest_epoch = env
+                .snapshot_epochs
+                .entry((shard, *admission_shard))
+                .or_default();
+            *newest_epoch = (*newest_epoch).max(*epoch);
         }
-        self.gates
+        self.streams
             .send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
     }
 
     /// Each claim goes to the shard of its run; the answer waits for all of them.
     fn split(&mut self, source: SourceId, number: u64, claims: Vec<Claim>) {
-        let mut by_shard: BTreeMap<i16, (Vec<u32>, Vec<Ask>)> = BTreeMap::new();
+        let mut by_shard: BTreeMap<i16, (Vec<u32>, Vec<Command>)> = BTreeMap::new();
         for (index, claim) in (0u32..).zip(claims) {
-            let (indexes, asks) = by_shard.entry(claim.run.shard()).or_default();
+            let (indexes, commands) = by_shard.entry(claim.run.shard()).or_default();
             indexes.push(index);
-            asks.push(Ask::Claim(claim));
+            commands.push(Command::Claim(claim));
         }
         self.judging
             .insert((source, number), (by_shard.len(), BTreeSet::new()));
-        for (shard, (indexes, asks)) in by_shard {
+        for (shard, (indexes, commands)) in by_shard {
             let reply = Reply::Claims {
                 source,
                 number,
                 indexes,
             };
-            self.inbox
-                .push_back(ToScheduler::Work(Work { shard, asks, reply }));
+            self.inbox.push_back(ToScheduler::Submission(Submission {
+                shard,
+                commands,
+                reply,
+            }));
         }
     }
 
-    pub fn reply(&mut self, reply: Reply, done: Vec<Done>, env: &mut Env) {
+    pub fn reply(&mut self, reply: Reply, done: Vec<CommandOutcome>, env: &mut Env) {
         match reply {
             Reply::Nobody => {}
             Reply::Callback {
@@ -298,11 +301,11 @@ impl Scheduler {
                     Message::Callback(callback, ToCallback::Verdict(call, done)),
                 );
             }
-            Reply::User { ask, key } => {
+            Reply::User { call, key } => {
                 let Some(done) = done.into_iter().next() else {
                     return;
                 };
-                env.call(Message::User(ToUser::Answer(ask, key, done)));
+                env.call(Message::User(ToUser::Answer(call, key, done)));
             }
             Reply::Claims {
                 source,
@@ -317,17 +320,17 @@ impl Scheduler {
         source: SourceId,
         number: u64,
         indexes: Vec<u32>,
-        done: Vec<Done>,
+        done: Vec<CommandOutcome>,
         env: &mut Env,
     ) {
         let Some((left, refused)) = self.judging.get_mut(&(source, number)) else {
             return;
         };
         *left -= 1;
-        let counts = |done: &Done| {
+        let counts = |done: &CommandOutcome| {
             matches!(
                 done,
-                Done::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
+                CommandOutcome::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
             )
         };
         refused.extend(
@@ -348,31 +351,31 @@ impl Scheduler {
             self.me,
             refused.len()
         ));
-        self.gates
+        self.streams
             .send_to(source, ToDispatcher::Results(source, number, refused), env);
     }
 
     /// The keeper's round: renew, share out, look whether others appended.
-    fn round(&mut self, env: &mut Env) {
+    fn renew_leases(&mut self, env: &mut Env) {
         env.later(
             ROUND,
-            self.place(),
-            Message::Scheduler(self.me, ToScheduler::Round),
+            self.process_id(),
+            Message::Scheduler(self.me, ToScheduler::RenewLeases),
         );
         if env.database_is_down() {
             return;
         }
-        self.forget_generation(env);
-        let (me, now) = (env.holder(self.place()), env.now);
-        self.renew(env);
-        let living = |index: usize| !env.processes[&Place::Scheduler(index)].down;
+        self.drop_after_restart(env);
+        let (me, now) = (env.holder(self.process_id()), env.now);
+        self.renew_held(env);
+        let living = |index: usize| !env.processes[&ProcessId::Scheduler(index)].down;
         let instances = (0..2).filter(|index| living(*index)).count().max(1);
         let share = env.ledger.shards.len().div_ceil(instances);
         while self.leases.len() > share {
             let Some((shard, (epoch, _))) = self.leases.pop_last() else {
                 break;
             };
-            self.forget_shard(shard, env);
+            self.drop_shard(shard, env);
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) {
                 (row.holder, row.lease_until) = (None, 0);
@@ -399,25 +402,25 @@ impl Scheduler {
             for shard in self.leases.keys().copied() {
                 let row = env.ledger.shard(shard);
                 if row.head() > row.watermark {
-                    self.inbox.push_back(ToScheduler::Look(shard));
+                    self.inbox.push_back(ToScheduler::CatchUp(shard));
                 }
             }
         }
     }
 
     /// What was acquired over a connection that is gone is worth nothing: the lane may have failed to load it.
-    fn forget_generation(&mut self, env: &mut Env) {
+    fn drop_after_restart(&mut self, env: &mut Env) {
         let another =
             std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
         if another && env.bug != Bug::ShardKeptUnloaded {
             for shard in std::mem::take(&mut self.leases).into_keys() {
-                self.forget_shard(shard, env);
+                self.drop_shard(shard, env);
             }
         }
     }
 
-    fn renew(&mut self, env: &mut Env) {
-        let (me, now) = (env.holder(self.place()), env.now);
+    fn renew_held(&mut self, env: &mut Env) {
+        let (me, now) = (env.holder(self.process_id()), env.now);
         for (shard, (epoch, expires)) in std::mem::take(&mut self.leases) {
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) && !row.locked {
@@ -429,14 +432,14 @@ impl Scheduler {
             } else {
                 env.note(format_args!("scheduler {} lost shard {shard}", self.me));
                 env.stats.shards_moved += 1;
-                self.forget_shard(shard, env);
+                self.drop_shard(shard, env);
             }
         }
     }
 
     /// Begins with a shard: its runs under way, then what was appended while nobody held it.
     pub fn load(&mut self, shard: i16, epoch: i64, env: &mut Env) {
-        let (me, now) = (env.holder(self.place()), env.now);
+        let (me, now) = (env.holder(self.process_id()), env.now);
         let row = &env.ledger.shards[shard as usize];
         if env.database_is_down() || !row.is_held(me, epoch, now) {
             return;
@@ -453,7 +456,7 @@ impl Scheduler {
             .collect();
         (0i16..)
             .zip(&env.ledger.admission)
-            .for_each(|(shard, row)| self.gates.learn(shard, row.epoch));
+            .for_each(|(shard, row)| self.streams.learn(shard, row.epoch));
         self.shards.insert(
             shard,
             Held {
@@ -463,11 +466,14 @@ impl Scheduler {
                 runs: BTreeMap::new(),
             },
         );
-        self.keep_runs(open);
-        self.jobs.push_back(Job::Tail { shard, taken: true });
+        self.insert_runs(open);
+        self.jobs.push_back(Job::CatchUp {
+            shard,
+            just_acquired: true,
+        });
     }
 
-    pub fn keep_runs(&mut self, runs: Vec<Run>) {
+    pub fn insert_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
             self.timers.arm_run(&run);
             if let Some(held) = self.shards.get_mut(&run.header.run_id.shard()) {
@@ -476,20 +482,20 @@ impl Scheduler {
         }
     }
 
-    pub fn forget_shard(&mut self, shard: i16, env: &mut Env) {
+    pub fn drop_shard(&mut self, shard: i16, env: &mut Env) {
         if self.shards.remove(&shard).is_some() {
-            self.gates.gone(shard, env);
+            self.streams.gone(shard, env);
         }
     }
 
-    pub fn retake(&mut self, shard: i16, env: &mut Env) {
+    pub fn reload_shard(&mut self, shard: i16, env: &mut Env) {
         if let Some(held) = self.shards.remove(&shard) {
-            self.gates.gone(shard, env);
+            self.streams.gone(shard, env);
             self.load(shard, held.epoch, env);
         }
     }
 
-    pub fn forget_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
+    pub fn evict_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
             if let Some(held) = self.shards.get_mut(&run.shard()) {
                 held.runs.remove(&run);
@@ -508,13 +514,16 @@ pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
 }
 
 /// A doorbell for the holder of a shard; it may get lost.
-pub fn ring(shard: i16, env: &mut Env) {
+pub fn notify_holder(shard: i16, env: &mut Env) {
     let Some(holder) = holder_of(shard, env) else {
         return;
     };
-    if env.bug == Bug::NoSweep || (env.rough && env.dice.percent(30)) {
+    if env.bug == Bug::NoSweep || (env.faults_on && env.dice.percent(30)) {
         return env.stats.fault(Fault::LostNudge);
     }
     let delay = env.dice.between(1, 20) * MS;
-    env.plan(delay, Message::Scheduler(holder, ToScheduler::Look(shard)));
+    env.schedule(
+        delay,
+        Message::Scheduler(holder, ToScheduler::CatchUp(shard)),
+    );
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use servo_model::RunId;
-use servo_scheduler::core::{Event, Run, Slot, Time, TimerKind, due_of};
+use servo_model::{RunId, TaskRef};
+use servo_scheduler::core::{Event, Run, Time, TimerKind, due_of};
 
 use crate::MS;
 use crate::bugs::Bug;
-use crate::env::{Env, Message, Place};
+use crate::env::{Env, Message, ProcessId};
 use crate::ledger::{Body, Key, NewEvent};
-use crate::scheduler::{Ask, Job, Reply, Scheduler, ToScheduler, Work};
+use crate::scheduler::{Command, Job, Reply, Scheduler, Submission, ToScheduler};
 
 /// What is armed may be out of date by the time it falls: it only says when to look.
 #[derive(Debug, Default)]
 pub struct Timers {
-    due: BTreeSet<(Time, RunId, Option<Slot>)>,
+    due: BTreeSet<(Time, RunId, Option<TaskRef>)>,
     /// When the lane wakes up next.
     wake_at: Option<Time>,
     /// How much too early everything is looked at; 0 but for a bug.
@@ -29,8 +29,8 @@ impl Timers {
         }
     }
 
-    pub fn arm(&mut self, at: Time, run: RunId, slot: Option<Slot>) {
-        self.due.insert((at - self.ahead, run, slot));
+    pub fn arm(&mut self, at: Time, run: RunId, task_ref: Option<TaskRef>) {
+        self.due.insert((at - self.ahead, run, task_ref));
     }
 
     /// Arms everything of a run that was just loaded or begun.
@@ -39,37 +39,44 @@ impl Timers {
         if let Some(deadline) = run.header.deadline.filter(|_| run.ended_at.is_none()) {
             self.arm(deadline, id, None);
         }
-        let Some(graph) = &run.graph else { return };
-        for (slot, cell) in run.cells() {
-            if let Some(due) = due_of(cell, graph.settings(slot.ordinal), None) {
-                self.arm(due.at, id, Some(slot));
+        let Some(plan) = &run.plan else { return };
+        for (task_ref, task_row) in run.task_rows() {
+            if let Some(due) = due_of(task_row, plan.settings(task_ref.ordinal), None) {
+                self.arm(due.at, id, Some(task_ref));
             }
         }
     }
 
     /// Sleeps until the earliest.
-    pub fn wake(&mut self, env: &mut Env, place: Place) {
-        let Place::Scheduler(me) = place else { return };
+    pub fn arm_wake_up(&mut self, env: &mut Env, process_id: ProcessId) {
+        let ProcessId::Scheduler(me) = process_id else {
+            return;
+        };
         let Some((next, ..)) = self.due.first() else {
             return;
         };
         let at = (*next).max(env.now + MS);
-        if self.wake_at.is_none_or(|wake| wake <= env.now || at < wake) {
+        if self
+            .wake_at
+            .is_none_or(|arm_wake_up| arm_wake_up <= env.now || at < arm_wake_up)
+        {
             self.wake_at = Some(at);
             env.later(
                 at - env.now,
-                place,
+                process_id,
                 Message::Scheduler(me, ToScheduler::Wake),
             );
         }
     }
 
-    fn pop(&mut self, env: &Env) -> Option<(RunId, Option<Slot>)> {
+    fn pop(&mut self, env: &Env) -> Option<(RunId, Option<TaskRef>)> {
         let (at, ..) = self.due.first()?;
         if *at > env.now {
             return None;
         }
-        self.due.pop_first().map(|(_, run, slot)| (run, slot))
+        self.due
+            .pop_first()
+            .map(|(_, run, task_ref)| (run, task_ref))
     }
 }
 
@@ -78,37 +85,46 @@ impl Scheduler {
         if env.database_is_down() {
             return;
         }
-        let mut works = Vec::new();
-        while let Some((run, slot)) = self.timers.pop(env) {
-            works.extend(self.judge(run, slot, env));
+        let mut submissions = Vec::new();
+        while let Some((run, task_ref)) = self.timers.pop(env) {
+            submissions.extend(self.check_due(run, task_ref, env));
         }
-        if !works.is_empty() {
-            self.jobs.push_back(Job::Works {
-                works,
+        if !submissions.is_empty() {
+            self.jobs.push_back(Job::Submissions {
+                submissions,
                 since: env.now,
             });
         }
     }
 
     /// What falls now, or arms it again for when it will.
-    fn judge(&mut self, run_id: RunId, slot: Option<Slot>, env: &mut Env) -> Option<Work> {
+    fn check_due(
+        &mut self,
+        run_id: RunId,
+        task_ref: Option<TaskRef>,
+        env: &mut Env,
+    ) -> Option<Submission> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
-        let (attempt, kind, at) = match slot {
+        let (attempt, kind, at) = match task_ref {
             None => (
                 None,
                 TimerKind::RunDuration,
                 run.header.deadline.filter(|_| run.ended_at.is_none())?,
             ),
-            Some(slot) => {
-                let cell = run.cell(slot)?;
-                let beat = cell
+            Some(task_ref) => {
+                let task_row = run.task_row(task_ref)?;
+                let beat = task_row
                     .attempt_id
                     .and_then(|id| env.beats.get(&id)?.last().copied());
-                let due = due_of(cell, run.graph.as_ref()?.settings(slot.ordinal), beat)?;
-                (cell.attempt_id, due.kind, due.at)
+                let due = due_of(
+                    task_row,
+                    run.plan.as_ref()?.settings(task_ref.ordinal),
+                    beat,
+                )?;
+                (task_row.attempt_id, due.kind, due.at)
             }
         };
-        let falls = match (env.bug, kind) {
+        let due_now = match (env.bug, kind) {
             (
                 Bug::EarlyTimer,
                 TimerKind::DispatchAck | TimerKind::Heartbeat | TimerKind::Execution,
@@ -116,9 +132,9 @@ impl Scheduler {
             | (Bug::RetryWithoutDelay, TimerKind::Retry) => at - self.timers.ahead,
             _ => at,
         };
-        if falls > env.now {
-            let again = falls + self.timers.ahead;
-            self.timers.arm(again, run_id, slot);
+        if due_now > env.now {
+            let again = due_now + self.timers.ahead;
+            self.timers.arm(again, run_id, task_ref);
             return None;
         }
         let shard = run_id.shard();
@@ -126,18 +142,18 @@ impl Scheduler {
             id: env.number(),
             shard,
             run: run_id,
-            key: Key::Timer(run_id, slot, kind, attempt, at / 1_000_000),
+            key: Key::Timer(run_id, task_ref, kind, attempt, at / 1_000_000),
             body: Body::Core(Event::Timer {
                 kind,
-                task: slot,
+                task: task_ref,
                 attempt_id: attempt,
             }),
             admission_epoch: 0,
             judged_at: env.now,
         };
-        Some(Work {
+        Some(Submission {
             shard,
-            asks: vec![Ask::Event(event)],
+            commands: vec![Command::Event(event)],
             reply: Reply::Nobody,
         })
     }

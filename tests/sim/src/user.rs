@@ -9,27 +9,27 @@ use servo_scheduler::core::{Event, Refusal, Verdict};
 
 use crate::env::{Env, Message};
 use crate::ledger::{Appended, Body, Key, NewEvent, Store};
-use crate::plan::Plan;
-use crate::scheduler::{self, Ask, Done, Reply, ToScheduler, Work};
+use crate::planned_run::PlannedRun;
+use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
 use crate::{MS, SECOND};
 
 /// Appends of other services come from this one.
 pub const AUTOMATION: usize = 99;
-const PATIENCE: i64 = 800 * MS;
+const RETRY_FOR: i64 = 800 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToUser {
     Trigger(RunId),
     /// Somebody asks for another run under the key of this one.
-    Rival(RunId),
-    Control(RunId, Deed),
-    Answer(u64, Option<Key>, Done),
+    Conflicting(RunId),
+    Control(RunId, RunAction),
+    Answer(u64, Option<Key>, CommandOutcome),
     Appended(u64, Result<Appended, ()>),
     Again(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum RunAction {
     Cancel,
     CancelBySystem,
     Pause,
@@ -38,17 +38,17 @@ pub enum Deed {
 }
 
 #[derive(Debug, Clone)]
-enum Wish {
-    Run(Arc<Plan>),
-    Rival(Arc<Plan>),
-    Request(Arc<Plan>),
-    Plan(Arc<Plan>),
-    Control(RunId, Deed),
+enum UserRequest {
+    Run(Arc<PlannedRun>),
+    Conflicting(Arc<PlannedRun>),
+    Append(Arc<PlannedRun>),
+    PlannedRun(Arc<PlannedRun>),
+    Control(RunId, RunAction),
 }
 
 #[derive(Default)]
 pub struct Users {
-    wishes: BTreeMap<u64, Wish>,
+    requests: BTreeMap<u64, UserRequest>,
     /// Runs that somebody was told to be accepted.
     pub accepted: Vec<RunId>,
 }
@@ -57,40 +57,40 @@ impl Users {
     pub fn take(&mut self, message: ToUser, env: &mut Env) {
         match message {
             ToUser::Trigger(run) => {
-                let Some(plan) = env.plans.get(&run).cloned() else {
+                let Some(planned) = env.planned_runs.get(&run).cloned() else {
                     return;
                 };
-                let others = plan.requested_by_others;
-                self.wish(
+                let others = planned.requested_by_others;
+                self.request(
                     if others {
-                        Wish::Request(plan)
+                        UserRequest::Append(planned)
                     } else {
-                        Wish::Run(plan)
+                        UserRequest::Run(planned)
                     },
                     env,
                 );
             }
             // The first request decides; until it has, there is nobody to be the rival of.
-            ToUser::Rival(run) if !self.accepted.contains(&run) => {
-                env.plan(PATIENCE, Message::User(ToUser::Rival(run)));
+            ToUser::Conflicting(run) if !self.accepted.contains(&run) => {
+                env.schedule(RETRY_FOR, Message::User(ToUser::Conflicting(run)));
             }
-            ToUser::Rival(run) => {
-                if let Some(plan) = env.plans.get(&run) {
-                    let rival = Arc::new(plan.rival());
-                    self.wish(Wish::Rival(rival), env);
+            ToUser::Conflicting(run) => {
+                if let Some(planned) = env.planned_runs.get(&run) {
+                    let conflicting = Arc::new(planned.conflicting());
+                    self.request(UserRequest::Conflicting(conflicting), env);
                 }
             }
-            ToUser::Control(run, deed) => self.wish(Wish::Control(run, deed), env),
-            ToUser::Answer(ask, key, done) => self.answered(ask, key, &done, env),
-            ToUser::Appended(ask, Ok(_)) => {
-                if let Some(Wish::Request(plan)) = self.wishes.remove(&ask) {
-                    self.accept(plan.run_id(), env);
-                    scheduler::ring(plan.run_id().shard(), env);
-                    self.wish(Wish::Plan(plan), env);
+            ToUser::Control(run, action) => self.request(UserRequest::Control(run, action), env),
+            ToUser::Answer(call, key, done) => self.answered(call, key, &done, env),
+            ToUser::Appended(call, Ok(_)) => {
+                if let Some(UserRequest::Append(planned)) = self.requests.remove(&call) {
+                    self.accept(planned.run_id(), env);
+                    scheduler::notify_holder(planned.run_id().shard(), env);
+                    self.request(UserRequest::PlannedRun(planned), env);
                 }
             }
             ToUser::Appended(_, Err(())) => {}
-            ToUser::Again(ask) => self.ask(ask, env),
+            ToUser::Again(call) => self.call(call, env),
         }
     }
 
@@ -101,108 +101,113 @@ impl Users {
         }
     }
 
-    fn wish(&mut self, wish: Wish, env: &mut Env) {
-        let ask = env.number();
-        self.wishes.insert(ask, wish);
-        self.ask(ask, env);
+    fn request(&mut self, request: UserRequest, env: &mut Env) {
+        let call = env.number();
+        self.requests.insert(call, request);
+        self.call(call, env);
     }
 
-    fn ask(&mut self, ask: u64, env: &mut Env) {
-        let Some(wish) = self.wishes.get(&ask) else {
+    fn call(&mut self, call: u64, env: &mut Env) {
+        let Some(request) = self.requests.get(&call) else {
             return;
         };
-        env.plan(PATIENCE, Message::User(ToUser::Again(ask)));
+        env.schedule(RETRY_FOR, Message::User(ToUser::Again(call)));
         if env.database_is_down() {
             return;
         }
-        let wanted = match wish {
-            Wish::Request(plan) => {
+        let wanted = match request {
+            UserRequest::Append(planned) => {
                 let event = of_run(
-                    plan,
-                    Key::Requested(plan.run_id()),
-                    Body::Requested(plan.header.clone()),
+                    planned,
+                    Key::Requested(planned.run_id()),
+                    Body::Requested(planned.header.clone()),
                     env,
                 );
                 let event = Box::new(event);
                 return env.store(Store::Append {
                     by: (AUTOMATION, 0),
-                    call: ask,
+                    call: call,
                     event,
                     commit_after: 0,
                 });
             }
-            Wish::Run(plan) | Wish::Rival(plan) => Some(Ask::Run(plan.clone())),
-            Wish::Plan(plan) => {
-                let body = match plan.unplannable {
+            UserRequest::Run(planned) | UserRequest::Conflicting(planned) => {
+                Some(Command::Run(planned.clone()))
+            }
+            UserRequest::PlannedRun(planned) => {
+                let body = match planned.unplannable {
                     true => Event::PlanFailed {
                         message: "no such asset".to_owned(),
                     },
                     false => Event::PlanCreated {
-                        graph: plan.graph.clone(),
+                        plan: planned.plan.clone(),
                     },
                 };
-                Some(Ask::Event(of_run(
-                    plan,
-                    Key::Planned(plan.run_id()),
+                Some(Command::Event(of_run(
+                    planned,
+                    Key::Planned(planned.run_id()),
                     Body::Core(body),
                     env,
                 )))
             }
-            Wish::Control(run, deed) => control(*run, *deed, env).map(Ask::Event),
+            UserRequest::Control(run, action) => control(*run, *action, env).map(Command::Event),
         };
         let Some(wanted) = wanted else {
-            self.wishes.remove(&ask);
+            self.requests.remove(&call);
             return;
         };
-        let key = if let Ask::Event(event) = &wanted {
+        let key = if let Command::Event(event) = &wanted {
             Some(event.key)
         } else {
             None
         };
         let shard = wanted.run().shard();
         if let Some(holder) = scheduler::holder_of(shard, env) {
-            let work = Work {
+            let submission = Submission {
                 shard,
-                asks: vec![wanted],
-                reply: Reply::User { ask, key },
+                commands: vec![wanted],
+                reply: Reply::User { call, key },
             };
-            env.call(Message::Scheduler(holder, ToScheduler::Work(work)));
+            env.call(Message::Scheduler(
+                holder,
+                ToScheduler::Submission(submission),
+            ));
         }
     }
 
-    fn answered(&mut self, ask: u64, key: Option<Key>, done: &Done, env: &mut Env) {
-        let Some(wish) = self.wishes.get(&ask).cloned() else {
+    fn answered(&mut self, call: u64, key: Option<Key>, done: &CommandOutcome, env: &mut Env) {
+        let Some(request) = self.requests.get(&call).cloned() else {
             return;
         };
-        let refused = matches!(done, Done::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
+        let refused = matches!(done, CommandOutcome::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
         let counts = matches!(
             done,
-            Done::Core(Verdict::Folded | Verdict::Duplicate) | Done::Exists
+            CommandOutcome::Core(Verdict::Folded | Verdict::Duplicate) | CommandOutcome::Exists
         );
         env.note(format_args!("a user is answered {done:?}"));
-        match (wish, done) {
-            (Wish::Run(plan), _) if counts => self.accept(plan.run_id(), env),
-            (Wish::Rival(_), Done::Conflict) => env.stats.conflicts += 1,
-            (Wish::Rival(plan), _) if counts => {
+        match (request, done) {
+            (UserRequest::Run(planned), _) if counts => self.accept(planned.run_id(), env),
+            (UserRequest::Conflicting(_), CommandOutcome::Conflict) => env.stats.conflicts += 1,
+            (UserRequest::Conflicting(planned), _) if counts => {
                 let why = format!(
                     "{} was begun by two requests under one key (12)",
-                    plan.run_id()
+                    planned.run_id()
                 );
                 env.ledger.violation = Some(why);
             }
-            (Wish::Plan(_), _) if counts || refused => {}
-            (Wish::Control(..), Done::Core(Verdict::Folded)) => {
+            (UserRequest::PlannedRun(_), _) if counts || refused => {}
+            (UserRequest::Control(..), CommandOutcome::Core(Verdict::Folded)) => {
                 env.promised.extend(key.map(|key| (key, "a user")));
             }
-            (Wish::Control(..), _) if counts || refused => {}
+            (UserRequest::Control(..), _) if counts || refused => {}
             _ => return,
         }
-        self.wishes.remove(&ask);
+        self.requests.remove(&call);
     }
 }
 
-fn of_run(plan: &Plan, key: Key, body: Body, env: &mut Env) -> NewEvent {
-    let run = plan.run_id();
+fn of_run(planned: &PlannedRun, key: Key, body: Body, env: &mut Env) -> NewEvent {
+    let run = planned.run_id();
     NewEvent {
         id: env.number(),
         shard: run.shard(),
@@ -215,7 +220,7 @@ fn of_run(plan: &Plan, key: Key, body: Body, env: &mut Env) -> NewEvent {
 }
 
 /// The event that does it, by what the rows say now; `None` when there is nothing to do.
-fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
+fn control(run: RunId, action: RunAction, env: &mut Env) -> Option<NewEvent> {
     let now = env.now;
     let row = env.ledger.rows.get(&run)?;
     let version = row.run.version + 1;
@@ -225,20 +230,20 @@ fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
             RunState::Running | RunState::Paused | RunState::Pending
         )
     };
-    let body = match deed {
-        Deed::Cancel | Deed::CancelBySystem => {
+    let body = match action {
+        RunAction::Cancel | RunAction::CancelBySystem => {
             running(row.run.state).then_some(())?;
             Event::CancelRequested {
                 version,
-                by_system: deed == Deed::CancelBySystem,
+                by_system: action == RunAction::CancelBySystem,
             }
         }
-        Deed::Pause => (row.run.state == RunState::Running && env.rough)
+        RunAction::Pause => (row.run.state == RunState::Running && env.faults_on)
             .then_some(Event::Paused { version })?,
-        Deed::Resume => {
+        RunAction::Resume => {
             (row.run.state == RunState::Paused).then_some(Event::Resumed { version })?
         }
-        Deed::ForceCancel => {
+        RunAction::ForceCancel => {
             let beats = &env.beats;
             let heard = |id: &servo_model::AttemptId| {
                 beats
@@ -247,11 +252,11 @@ fn control(run: RunId, deed: Deed, env: &mut Env) -> Option<NewEvent> {
                     .is_some_and(|beat| beat + SECOND > now)
             };
             let silent = row
-                .cells
+                .task_rows
                 .iter()
-                .filter(|(_, cell)| cell.state.has_attempt());
+                .filter(|(_, task_row)| task_row.state.has_attempt());
             let (task, attempt_id) = silent
-                .filter_map(|(slot, cell)| Some((*slot, cell.attempt_id?)))
+                .filter_map(|(task_ref, task_row)| Some((*task_ref, task_row.attempt_id?)))
                 .find(|(_, id)| !heard(id))?;
             Event::ForceCancelled {
                 task,

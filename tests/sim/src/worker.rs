@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_dispatcher::core::{Room, Worker as Registered};
+use servo_dispatcher::core::{Resources, Worker as Registered};
 use servo_model::retry::ErrorCategory;
-use servo_model::{AttemptId, RunId, TenantId, WorkerId};
-use servo_scheduler::core::{Event, Finished, Made, Outcome, Slot, Time};
+use servo_model::{AttemptId, RunId, TaskRef, TenantId, WorkerId};
+use servo_scheduler::core::{Event, Finished, Outcome, Output, Time};
 
-use crate::callback::{Acceptance, Beat, Caller, Report, Standing, ToCallback};
+use crate::callback::{Acceptance, Beat, BeatReply, Caller, Report, ToCallback};
 use crate::dispatcher::{Connect, ToDispatcher};
-use crate::env::{Env, Message, Place};
+use crate::env::{Env, Message, ProcessId};
 use crate::faults::Fault;
 use crate::ledger::{Body, Key, NewEvent};
 use crate::{BEAT, MS};
 
 /// After this long without an answer a report is sent again, elsewhere.
-const ANSWER_PATIENCE: Time = 900 * MS;
+const RESEND_AFTER: Time = 900 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToWorker {
@@ -25,16 +25,16 @@ pub enum ToWorker {
     Envelope(Envelope),
     Cancel(AttemptId),
     Answer(u64, Acceptance),
-    Stands(AttemptId, Standing),
+    Stands(AttemptId, BeatReply),
     Beat(AttemptId),
-    Done(AttemptId),
+    CommandOutcome(AttemptId),
     Resend(u64),
 }
 
 #[derive(Debug, Clone)]
 pub struct Envelope {
     pub run: RunId,
-    pub task: Slot,
+    pub task: TaskRef,
     pub attempt_id: AttemptId,
     pub attempt: u32,
     pub pushed: bool,
@@ -42,7 +42,7 @@ pub struct Envelope {
 
 /// How an attempt will go.
 #[derive(Debug, Clone)]
-struct Fate {
+struct AttemptScript {
     lasts: Time,
     outcome: Outcome,
     silent: bool,
@@ -54,7 +54,7 @@ struct Fate {
 #[derive(Debug)]
 struct Attempt {
     envelope: Envelope,
-    fate: Fate,
+    script: AttemptScript,
     begun: bool,
     reported: bool,
 }
@@ -63,7 +63,7 @@ pub struct Worker {
     me: usize,
     pub id: WorkerId,
     tenant: Option<TenantId>,
-    slots: u32,
+    task_refs: u32,
     session: u64,
     wire: Option<u64>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -74,13 +74,13 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(me: usize, tenant: Option<TenantId>, slots: u32, session: u64) -> Worker {
+    pub fn new(me: usize, tenant: Option<TenantId>, task_refs: u32, session: u64) -> Worker {
         let id = WorkerId::from_bytes([me as u8 + 1; 16]);
         Worker {
             me,
             id,
             tenant,
-            slots,
+            task_refs,
             session,
             wire: None,
             attempts: BTreeMap::new(),
@@ -90,16 +90,16 @@ impl Worker {
     }
 
     /// The next process on the same machine, which knows nothing.
-    pub fn reborn(&self, session: u64) -> Worker {
-        Worker::new(self.me, self.tenant.clone(), self.slots, session)
+    pub fn restarted(&self, session: u64) -> Worker {
+        Worker::new(self.me, self.tenant.clone(), self.task_refs, session)
     }
 
-    fn place(&self) -> Place {
-        Place::Worker(self.me)
+    fn process_id(&self) -> ProcessId {
+        ProcessId::Worker(self.me)
     }
 
-    fn myself(&self, delay: Time, message: ToWorker, env: &mut Env) {
-        env.later(delay, self.place(), Message::Worker(self.me, message));
+    fn to_self(&self, delay: Time, message: ToWorker, env: &mut Env) {
+        env.later(delay, self.process_id(), Message::Worker(self.me, message));
     }
 
     pub fn take(&mut self, message: ToWorker, env: &mut Env) {
@@ -109,18 +109,18 @@ impl Worker {
                 if self.wire == Some(wire) {
                     self.wire = None;
                     let delay = env.dice.between(5, 200) * MS;
-                    self.myself(delay, ToWorker::Connect, env);
+                    self.to_self(delay, ToWorker::Connect, env);
                 }
             }
             ToWorker::Envelope(envelope) => self.accept(envelope, env),
             ToWorker::Cancel(attempt) => self.cancel(attempt, env),
-            ToWorker::Stands(attempt, standing) => match standing {
-                Standing::GoOn => {}
-                Standing::Stop => self.cancel(attempt, env),
-                Standing::Stale => self.drop_attempt(attempt, env),
+            ToWorker::Stands(attempt, beat_reply) => match beat_reply {
+                BeatReply::GoOn => {}
+                BeatReply::Stop => self.cancel(attempt, env),
+                BeatReply::Stale => self.drop_attempt(attempt, env),
             },
             ToWorker::Beat(attempt) => self.beat(attempt, env),
-            ToWorker::Done(attempt) => self.finish(attempt, env),
+            ToWorker::CommandOutcome(attempt) => self.finish(attempt, env),
             ToWorker::Answer(call, acceptance) => self.answered(call, acceptance, env),
             ToWorker::Resend(call) => self.send(call, env),
         }
@@ -140,11 +140,11 @@ impl Worker {
             .holder
             .filter(|_| row.lease_until > env.now && !env.database_is_down());
         let Some((dispatcher, _)) =
-            holder.filter(|(index, _)| !env.processes[&Place::Dispatcher(*index)].down)
+            holder.filter(|(index, _)| !env.processes[&ProcessId::Dispatcher(*index)].down)
         else {
-            return self.myself(200 * MS, ToWorker::Connect, env);
+            return self.to_self(200 * MS, ToWorker::Connect, env);
         };
-        let wire = env.open_wire(Place::Dispatcher(dispatcher), self.place());
+        let wire = env.open_wire(ProcessId::Dispatcher(dispatcher), self.process_id());
         self.wire = Some(wire);
         let has: BTreeSet<AttemptId> = self.attempts.keys().copied().collect();
         let worker = Registered {
@@ -155,9 +155,9 @@ impl Worker {
             pools: BTreeSet::new(),
             capabilities: BTreeSet::new(),
             handlers: BTreeSet::new(),
-            room: Room::default(),
-            slots: self.slots,
-            credits: self.slots.saturating_sub(has.len() as u32),
+            room: Resources::default(),
+            task_refs: self.task_refs,
+            credits: self.task_refs.saturating_sub(has.len() as u32),
             draining: false,
             pushed: false,
         };
@@ -180,18 +180,18 @@ impl Worker {
         if !self.seen.insert(id) {
             return;
         }
-        let fate = fate(&envelope, env);
+        let script = script(&envelope, env);
         let pushed = envelope.pushed;
         env.note(format_args!(
             "worker {} got {id}, will be {:?}",
-            self.me, fate.outcome
+            self.me, script.outcome
         ));
         let start = self.started(&envelope, env);
         self.attempts.insert(
             id,
             Attempt {
                 envelope,
-                fate,
+                script,
                 begun: false,
                 reported: false,
             },
@@ -211,10 +211,10 @@ impl Worker {
             .entry(id)
             .or_default()
             .push((self.session, attempt.envelope.pushed));
-        let (lasts, silent) = (attempt.fate.lasts, attempt.fate.silent);
-        self.myself(lasts, ToWorker::Done(id), env);
+        let (lasts, silent) = (attempt.script.lasts, attempt.script.silent);
+        self.to_self(lasts, ToWorker::CommandOutcome(id), env);
         if !silent {
-            self.myself(BEAT, ToWorker::Beat(id), env);
+            self.to_self(BEAT, ToWorker::Beat(id), env);
         }
     }
 
@@ -225,7 +225,7 @@ impl Worker {
         let Envelope { run, task, .. } = attempt.envelope;
         let from = Caller {
             worker: self.me,
-            life: env.life(self.place()),
+            life: env.life(self.process_id()),
             call: 0,
         };
         let callback = env.dice.below(2) as usize;
@@ -238,7 +238,7 @@ impl Worker {
                 from,
             }),
         ));
-        self.myself(BEAT, ToWorker::Beat(id), env);
+        self.to_self(BEAT, ToWorker::Beat(id), env);
     }
 
     fn cancel(&mut self, id: AttemptId, env: &mut Env) {
@@ -249,8 +249,8 @@ impl Worker {
         else {
             return;
         };
-        if !attempt.fate.stubborn {
-            attempt.fate.outcome = Outcome::Cancelled;
+        if !attempt.script.stubborn {
+            attempt.script.outcome = Outcome::Cancelled;
             self.finish(id, env);
         }
     }
@@ -264,12 +264,12 @@ impl Worker {
             return;
         };
         attempt.reported = true;
-        let (envelope, fate) = (attempt.envelope.clone(), attempt.fate.clone());
-        let said = self.finished(&envelope, fate.outcome.clone(), self.session, env);
-        if fate.lies {
+        let (envelope, script) = (attempt.envelope.clone(), attempt.script.clone());
+        let said = self.finished(&envelope, script.outcome.clone(), self.session, env);
+        if script.lies {
             self.lie(&envelope, env);
         }
-        if fate.twice {
+        if script.twice {
             env.stats.fault(Fault::WorkerReportsTwice);
             self.report(said.clone(), env);
         }
@@ -286,9 +286,9 @@ impl Worker {
             1 => session += 7_000,
             _ => {
                 let next = env
-                    .plans
+                    .planned_runs
                     .get(&envelope.run)
-                    .map(|plan| plan.attempt_id(envelope.task, envelope.attempt + 1));
+                    .map(|planned| planned.attempt_id(envelope.task, envelope.attempt + 1));
                 envelope.attempt_id = next.unwrap_or(envelope.attempt_id);
             }
         }
@@ -316,11 +316,11 @@ impl Worker {
         env: &mut Env,
     ) -> NewEvent {
         let names_items = outcome == Outcome::Succeeded
-            && envelope.task.item.is_none()
+            && envelope.task.map_index.is_none()
             && env
-                .plans
+                .planned_runs
                 .get(&envelope.run)
-                .is_some_and(|plan| plan.is_mapped_over(envelope.task.ordinal));
+                .is_some_and(|planned| planned.is_mapped_over(envelope.task.ordinal));
         let items = names_items.then(|| (env.dice.below(4) as u32, Arc::from([0u8; 1])));
         let finished = Finished {
             task: envelope.task,
@@ -355,7 +355,7 @@ impl Worker {
         };
         let from = Caller {
             worker: self.me,
-            life: env.life(self.place()),
+            life: env.life(self.process_id()),
             call,
         };
         let callback = env.dice.below(2) as usize;
@@ -363,7 +363,7 @@ impl Worker {
             callback,
             ToCallback::Report(Report { event, from }),
         ));
-        self.myself(ANSWER_PATIENCE, ToWorker::Resend(call), env);
+        self.to_self(RESEND_AFTER, ToWorker::Resend(call), env);
     }
 
     fn answered(&mut self, call: u64, acceptance: Acceptance, env: &mut Env) {
@@ -397,7 +397,7 @@ impl Worker {
             return;
         }
         let Some(wire) = self.wire else { return };
-        let Some(Place::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0])
+        let Some(ProcessId::Dispatcher(dispatcher)) = env.wires.get(&wire).map(|wire| wire.ends[0])
         else {
             return;
         };
@@ -411,11 +411,11 @@ impl Worker {
 }
 
 /// What an attempt that ends well has written: its task's part of its asset.
-fn outputs(task: Slot, outcome: &Outcome) -> Vec<Made> {
-    let made = Made {
+fn outputs(task: TaskRef, outcome: &Outcome) -> Vec<Output> {
+    let made = Output {
         asset_key: format!("t/a{}", task.ordinal),
         partition_key: task
-            .item
+            .map_index
             .map_or_else(String::new, |item| format!("_map=i:{item}")),
         code_version: String::new(),
         output: Vec::new(),
@@ -437,8 +437,8 @@ fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent 
     }
 }
 
-fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
-    let rough = env.rough;
+fn script(envelope: &Envelope, env: &mut Env) -> AttemptScript {
+    let faults_on = env.faults_on;
     let dice = &mut env.dice;
     let failed = |category| Outcome::Failed {
         category,
@@ -454,20 +454,20 @@ fn fate(envelope: &Envelope, env: &mut Env) -> Fate {
         17 => Outcome::Quarantined {
             has_good_version: dice.percent(50),
         },
-        18..=20 if rough => Outcome::Interrupted,
+        18..=20 if faults_on => Outcome::Interrupted,
         _ => Outcome::Succeeded,
     };
-    let silent = rough && dice.percent(5);
-    let lasts = match silent || (rough && dice.percent(4)) {
+    let silent = faults_on && dice.percent(5);
+    let lasts = match silent || (faults_on && dice.percent(4)) {
         true => dice.between(2_500, 9_000) * MS,
         false => dice.between(10, 1_200) * MS,
     };
-    let (twice, lies) = (rough && dice.percent(5), rough && dice.percent(5));
+    let (twice, lies) = (faults_on && dice.percent(5), faults_on && dice.percent(5));
     if silent {
         env.stats.fault(Fault::WorkerSilent);
     }
     let stubborn = (u64::from(envelope.attempt) + u64::from(envelope.task.ordinal)) % 4 == 0;
-    Fate {
+    AttemptScript {
         lasts,
         outcome,
         silent,

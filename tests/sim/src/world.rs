@@ -10,13 +10,13 @@ use crate::bugs::Bug;
 use crate::callback::{Callback, ToCallback};
 use crate::check;
 use crate::dispatcher::{self, Dispatcher, ToDispatcher};
-use crate::env::{Env, Message, Place, Process};
+use crate::env::{Env, Message, Process, ProcessId};
 use crate::faults::{self, Fault, ROUGH_UNTIL};
 use crate::ledger::{Appended, Store, StoreError};
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 use crate::scheduler::{self, Scheduler, ToScheduler};
 use crate::stats::{Stats, TASKS_MIN};
-use crate::user::{AUTOMATION, Deed, ToUser, Users};
+use crate::user::{AUTOMATION, RunAction, ToUser, Users};
 use crate::worker::{ToWorker, Worker};
 use crate::{MS, SECOND};
 
@@ -41,7 +41,7 @@ pub fn run_seed(seed: u64, bug: Bug, tell: bool) -> Outcome {
     let mut world = World::new(seed, bug, tell);
     world.set_up();
     world.play();
-    world.judge()
+    world.verify()
 }
 
 struct World {
@@ -78,77 +78,79 @@ impl World {
         }
     }
 
-    fn places() -> impl Iterator<Item = Place> {
+    fn all_processes() -> impl Iterator<Item = ProcessId> {
         let services = (0..2).flat_map(|i| {
             [
-                Place::Scheduler(i),
-                Place::Dispatcher(i),
-                Place::Callback(i),
+                ProcessId::Scheduler(i),
+                ProcessId::Dispatcher(i),
+                ProcessId::Callback(i),
             ]
         });
-        services.chain((0..WORKERS).map(Place::Worker))
+        services.chain((0..WORKERS).map(ProcessId::Worker))
     }
 
     fn set_up(&mut self) {
-        for place in World::places() {
+        for process_id in World::all_processes() {
             self.env.processes.insert(
-                place,
+                process_id,
                 Process {
                     life: 1,
                     ..Process::default()
                 },
             );
-            self.start(place);
+            self.start(process_id);
         }
         let wanted = self.env.dice.between(3, 5).unsigned_abs();
         let (mut runs, mut tasks) = (0, 0);
         while runs < wanted || tasks < TASKS_MIN {
             let count = self.env.dice.between(10, 16) as u32;
-            let plan = Plan::random(runs as usize, count, &self.tenants, &mut self.env.dice);
+            let planned =
+                PlannedRun::random(runs as usize, count, &self.tenants, &mut self.env.dice);
             runs += 1;
-            tasks += if plan.unplannable {
+            tasks += if planned.unplannable {
                 0
             } else {
                 u64::from(count)
             };
-            let run = plan.run_id();
-            self.env.plans.insert(run, Arc::new(plan));
+            let run = planned.run_id();
+            self.env.planned_runs.insert(run, Arc::new(planned));
             let at = self.env.dice.between(10 * MS, 6 * SECOND);
-            self.env.plan(at, Message::User(ToUser::Trigger(run)));
-            self.plan_deeds(run, at);
+            self.env.schedule(at, Message::User(ToUser::Trigger(run)));
+            self.schedule_actions(run, at);
             if self.env.dice.percent(30) {
                 let when = at + self.env.dice.between(5 * MS, 9 * SECOND);
-                self.env.plan(when, Message::User(ToUser::Rival(run)));
+                self.env
+                    .schedule(when, Message::User(ToUser::Conflicting(run)));
             }
         }
         (self.env.stats.runs, self.env.stats.tasks) = (runs, tasks);
         faults::schedule(&mut self.env);
     }
 
-    fn plan_deeds(&mut self, run: servo_model::RunId, at: i64) {
-        let deed = |percent, deed, env: &mut Env| {
+    fn schedule_actions(&mut self, run: servo_model::RunId, at: i64) {
+        let action = |percent, action, env: &mut Env| {
             if env.dice.percent(percent) {
                 let when = at + env.dice.between(5 * MS, 6 * SECOND);
-                env.plan(when, Message::User(ToUser::Control(run, deed)));
+                env.schedule(when, Message::User(ToUser::Control(run, action)));
             }
         };
-        deed(15, Deed::Cancel, &mut self.env);
-        deed(6, Deed::CancelBySystem, &mut self.env);
-        deed(25, Deed::ForceCancel, &mut self.env);
-        deed(20, Deed::Pause, &mut self.env);
-        deed(20, Deed::Resume, &mut self.env);
+        action(15, RunAction::Cancel, &mut self.env);
+        action(6, RunAction::CancelBySystem, &mut self.env);
+        action(25, RunAction::ForceCancel, &mut self.env);
+        action(20, RunAction::Pause, &mut self.env);
+        action(20, RunAction::Resume, &mut self.env);
     }
 
     /// A process begins its loops.
-    fn start(&mut self, place: Place) {
+    fn start(&mut self, process_id: ProcessId) {
         let delay = self.env.dice.between(1, 50) * MS;
-        let first = match place {
-            Place::Scheduler(index) => Message::Scheduler(index, ToScheduler::Round),
-            Place::Dispatcher(index) => Message::Dispatcher(index, ToDispatcher::Leases),
-            Place::Worker(index) => Message::Worker(index, ToWorker::Connect),
-            Place::Callback(_) => return,
+        let first = match process_id {
+            ProcessId::Scheduler(index) => Message::Scheduler(index, ToScheduler::RenewLeases),
+            ProcessId::Dispatcher(index) => Message::Dispatcher(index, ToDispatcher::Leases),
+            ProcessId::Worker(index) => Message::Worker(index, ToWorker::Connect),
+            ProcessId::Callback(_) => return,
         };
-        self.env.later(delay, place, first);
+        self.env.later(delay, process_id, first);
     }
 
     fn play(&mut self) {
@@ -162,7 +164,7 @@ impl World {
             }
             if !quiet && self.env.now > ROUGH_UNTIL {
                 quiet = true;
-                self.calm();
+                self.stop_faults();
             }
             if quiet && ended_at.is_none() && self.all_ended() {
                 ended_at = Some(self.env.now);
@@ -187,29 +189,29 @@ impl World {
             Message::User(message) => self.users.take(message, env),
             Message::Database(store) => database(store, env),
             Message::Commit(shard, generation, store) => commit(shard, generation, store, env),
-            Message::Fault(fault) => self.strike(fault),
-            Message::Revive(place) => self.revive(place),
+            Message::Fault(fault) => self.inject(fault),
+            Message::Revive(process_id) => self.revive(process_id),
         }
     }
 
     /// What finds nothing to break comes again a little later.
-    fn strike(&mut self, fault: Fault) {
-        if self.harm(fault) {
+    fn inject(&mut self, fault: Fault) {
+        if self.apply_fault(fault) {
             self.env.stats.fault(fault);
-        } else if self.env.rough {
+        } else if self.env.faults_on {
             let later = self.env.dice.between(100, 600) * MS;
-            self.env.plan(later, Message::Fault(fault));
+            self.env.schedule(later, Message::Fault(fault));
         }
     }
 
     /// Answers whether it made a difference.
-    fn harm(&mut self, fault: Fault) -> bool {
+    fn apply_fault(&mut self, fault: Fault) -> bool {
         let env = &mut self.env;
         match (fault, faults::victim(fault, WORKERS, env)) {
             (Fault::BreakAdmission, _) => faults::break_one(false, env),
             (Fault::BreakPull, _) => faults::break_one(true, env),
             (Fault::CrashPostgres, _) => crash(env),
-            (_, Some(place))
+            (_, Some(process_id))
                 if matches!(
                     fault,
                     Fault::KillScheduler
@@ -218,68 +220,68 @@ impl World {
                         | Fault::KillWorker
                 ) =>
             {
-                self.kill(place)
+                self.kill(process_id)
             }
-            (_, Some(place)) => faults::pause(place, env),
+            (_, Some(process_id)) => faults::pause(process_id, env),
             (_, None) => false,
         }
     }
 
     /// All that it knew is gone; it comes back after a while.
-    fn kill(&mut self, place: Place) -> bool {
+    fn kill(&mut self, process_id: ProcessId) -> bool {
         let env = &mut self.env;
         let Some(process) = env
             .processes
-            .get_mut(&place)
+            .get_mut(&process_id)
             .filter(|process| !process.down)
         else {
             return false;
         };
         (process.down, process.paused_until) = (true, 0);
         process.life += 1;
-        env.note(format_args!("{place:?} is killed"));
-        env.break_wires_of(place);
+        env.note(format_args!("{process_id:?} is killed"));
+        env.break_wires_of(process_id);
         let back = env.dice.between(50, 4_000) * MS;
-        env.plan(back, Message::Revive(place));
-        match place {
-            Place::Scheduler(index) => self.schedulers[index] = Scheduler::new(index, env.bug),
-            Place::Dispatcher(index) => {
+        env.schedule(back, Message::Revive(process_id));
+        match process_id {
+            ProcessId::Scheduler(index) => self.schedulers[index] = Scheduler::new(index, env.bug),
+            ProcessId::Dispatcher(index) => {
                 self.dispatchers[index] = Dispatcher::new(index, &self.limits)
             }
-            Place::Callback(index) => self.callbacks[index] = Callback::new(index),
-            Place::Worker(index) => {
+            ProcessId::Callback(index) => self.callbacks[index] = Callback::new(index),
+            ProcessId::Worker(index) => {
                 let session = env.number() + 1_000;
-                self.workers[index] = self.workers[index].reborn(session);
+                self.workers[index] = self.workers[index].restarted(session);
             }
         }
         true
     }
 
-    fn revive(&mut self, place: Place) {
+    fn revive(&mut self, process_id: ProcessId) {
         let Some(process) = self
             .env
             .processes
-            .get_mut(&place)
+            .get_mut(&process_id)
             .filter(|process| process.down)
         else {
             return;
         };
         process.down = false;
-        self.env.note(format_args!("{place:?} is back"));
-        self.start(place);
+        self.env.note(format_args!("{process_id:?} is back"));
+        self.start(process_id);
     }
 
     /// No more faults: everybody is up. Who stands still goes on when that is over, so that nothing overtakes on a wire.
-    fn calm(&mut self) {
+    fn stop_faults(&mut self) {
         self.env.note(format_args!("calm"));
-        self.env.rough = false;
-        World::places().for_each(|place| self.revive(place));
-        let runs: Vec<_> = self.env.plans.keys().copied().collect();
+        self.env.faults_on = false;
+        World::all_processes().for_each(|process_id| self.revive(process_id));
+        let runs: Vec<_> = self.env.planned_runs.keys().copied().collect();
         for run in runs {
             for after in [1, 6, 12] {
-                self.env.plan(
+                self.env.schedule(
                     after * SECOND,
-                    Message::User(ToUser::Control(run, Deed::Resume)),
+                    Message::User(ToUser::Control(run, RunAction::Resume)),
                 );
             }
         }
@@ -293,10 +295,11 @@ impl World {
                 .get(run)
                 .is_some_and(|row| row.run.state.is_terminal())
         };
-        self.users.accepted.len() == self.env.plans.len() && self.users.accepted.iter().all(ended)
+        self.users.accepted.len() == self.env.planned_runs.len()
+            && self.users.accepted.iter().all(ended)
     }
 
-    fn judge(mut self) -> Outcome {
+    fn verify(mut self) -> Outcome {
         self.env.stats.lost_commits = self.env.ledger.lost_commits;
         let unended = self.unended.then(|| self.unended_runs());
         let found = self
@@ -316,12 +319,15 @@ impl World {
 
     fn unended_runs(&self) -> String {
         let mut open = Vec::new();
-        for run in self.env.plans.keys() {
+        for run in self.env.planned_runs.keys() {
             let row = self.env.ledger.rows.get(run);
             let state = row.map(|row| row.run.state);
             if state.is_none_or(|state| !state.is_terminal()) {
-                let waits = row
-                    .and_then(|row| row.cells.iter().find(|(_, cell)| !cell.state.is_terminal()));
+                let waits = row.and_then(|row| {
+                    row.task_rows
+                        .iter()
+                        .find(|(_, task_row)| !task_row.state.is_terminal())
+                });
                 let accepted = self.users.accepted.contains(run);
                 open.push(format!("{run} ({state:?}, accepted {accepted}, {waits:?})"));
             }
@@ -363,16 +369,16 @@ fn database(store: Store, env: &mut Env) {
                 "flush {} of scheduler {:?}: {result:?}{claims}",
                 flush.number, flush.by
             ));
-            let lost = env.rough && env.dice.percent(2);
+            let lost = env.faults_on && env.dice.percent(2);
             if lost && result.is_ok() {
                 env.stats.fault(Fault::UnknownCommit);
             }
-            let told = if lost {
+            let answer = if lost {
                 Err(StoreError::Broken)
             } else {
                 result
             };
-            stored(flush.by, flush.number, told, env);
+            stored(flush.by, flush.number, answer, env);
         }
         Store::Append {
             commit_after,
@@ -384,8 +390,8 @@ fn database(store: Store, env: &mut Env) {
             env.ledger.shard(shard).locked = true;
             // What waited for its row until the faults were over is not late any more.
             match commit_after {
-                later if later > 0 && env.rough => {
-                    env.plan(later, Message::Commit(shard, generation, store))
+                later if later > 0 && env.faults_on => {
+                    env.schedule(later, Message::Commit(shard, generation, store))
                 }
                 _ => commit(shard, generation, store, env),
             }
@@ -410,17 +416,19 @@ fn commit(shard: i16, generation: u32, store: Store, env: &mut Env) {
     let waiting: Vec<Store> = row.waiting.drain(..).collect();
     waiting
         .into_iter()
-        .for_each(|store| env.plan(1, Message::Database(store)));
+        .for_each(|store| env.schedule(1, Message::Database(store)));
     answer_append(by, call, Ok(appended), env);
-    scheduler::ring(shard, env);
+    scheduler::notify_holder(shard, env);
 }
 
 fn stored(by: (usize, u32), number: u64, result: Result<(), StoreError>, env: &mut Env) {
-    if env.life(Place::Scheduler(by.0)) == by.1 && !env.processes[&Place::Scheduler(by.0)].down {
+    if env.life(ProcessId::Scheduler(by.0)) == by.1
+        && !env.processes[&ProcessId::Scheduler(by.0)].down
+    {
         let delay = env.dice.between(50, 500);
         env.later(
             delay,
-            Place::Scheduler(by.0),
+            ProcessId::Scheduler(by.0),
             Message::Scheduler(by.0, ToScheduler::Stored(number, result)),
         );
     }
@@ -428,11 +436,11 @@ fn stored(by: (usize, u32), number: u64, result: Result<(), StoreError>, env: &m
 
 fn answer_append(by: (usize, u32), call: u64, appended: Result<Appended, ()>, env: &mut Env) {
     if by.0 == AUTOMATION {
-        return env.plan(MS, Message::User(ToUser::Appended(call, appended)));
+        return env.schedule(MS, Message::User(ToUser::Appended(call, appended)));
     }
-    if env.life(Place::Callback(by.0)) == by.1 {
+    if env.life(ProcessId::Callback(by.0)) == by.1 {
         let message = Message::Callback(by.0, ToCallback::Appended(call, appended));
-        env.later(MS, Place::Callback(by.0), message);
+        env.later(MS, ProcessId::Callback(by.0), message);
     }
 }
 

@@ -55,7 +55,7 @@ fn every_planted_bug_is_found() {
         assert!(
             found.is_some(),
             "{SEEDS_PER_BUG} seeds do not notice that {}",
-            bug.says()
+            bug.description()
         );
     }
 }

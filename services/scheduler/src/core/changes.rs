@@ -4,8 +4,8 @@ use servo_model::AttemptId;
 use servo_model::states::{MaterializationState, RunState, TaskState, TransitionReason};
 
 use super::Time;
-use super::cell::Slot;
-use super::event::CheckFound;
+use super::event::CheckFinding;
+use servo_model::TaskRef;
 
 /// Gathered over all events of one run in a batch; rows are written once, as they stand at its end.
 #[derive(Debug, Clone, Default)]
@@ -13,24 +13,24 @@ pub struct Changes {
     /// The run's own row.
     pub run: bool,
     /// Tasks that have no row yet.
-    pub created: Vec<Slot>,
+    pub created: Vec<TaskRef>,
     /// Tasks whose row changed; may name one more than once.
-    pub changed: Vec<Slot>,
+    pub changed: Vec<TaskRef>,
     /// Errors of attempts, for the rows of their tasks: `servo.v1.TaskError`, encoded.
-    pub errors: Vec<(Slot, Vec<u8>)>,
+    pub errors: Vec<(TaskRef, Vec<u8>)>,
     pub materialized: Vec<Materialized>,
-    pub partitions: Vec<PartitionNews>,
-    pub checks: Vec<Checked>,
+    pub partitions: Vec<PartitionUpdate>,
+    pub checks: Vec<RecordedCheck>,
     /// Became ready, or are offered again.
-    pub ready: Vec<Slot>,
+    pub ready: Vec<TaskRef>,
     /// Nothing of the run may be admitted any more.
     pub withdrawn: bool,
     /// Attempts that no longer hold a slot, and how long they did.
     pub ended: Vec<(AttemptId, i64)>,
     /// Attempts that are to stop.
-    pub cancelled: Vec<Slot>,
+    pub cancelled: Vec<TaskRef>,
     /// Timers to arm.
-    pub due: Vec<Slot>,
+    pub due: Vec<TaskRef>,
     /// Every change of state.
     pub history: Vec<TaskChange>,
     pub run_history: Vec<(Option<RunState>, RunState, TransitionReason)>,
@@ -39,7 +39,7 @@ pub struct Changes {
 /// One change of a task's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskChange {
-    pub slot: Slot,
+    pub task_ref: TaskRef,
     pub from: TaskState,
     pub to: TaskState,
     pub reason: TransitionReason,
@@ -49,7 +49,7 @@ pub struct TaskChange {
 /// A version of data that an attempt made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Materialized {
-    pub slot: Slot,
+    pub task_ref: TaskRef,
     pub attempt_id: AttemptId,
     pub asset_key: String,
     pub partition_key: String,
@@ -79,18 +79,18 @@ impl Promotion {
 
 /// What a check of an attempt found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    pub slot: Slot,
+pub struct RecordedCheck {
+    pub task_ref: TaskRef,
     pub attempt_id: AttemptId,
     /// Its place among those of the attempt.
     pub place: i16,
-    pub found: CheckFound,
+    pub found: CheckFinding,
     pub at: Time,
 }
 
 /// How an attempt at a partition ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionNews {
+pub struct PartitionUpdate {
     pub asset_key: String,
     pub partition_key: String,
     pub attempt_id: AttemptId,

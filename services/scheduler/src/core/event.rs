@@ -6,8 +6,8 @@ use servo_model::AttemptId;
 use servo_model::retry::ErrorCategory;
 
 use super::Time;
-use super::cell::Slot;
-use super::graph::Graph;
+use super::plan::Plan;
+use servo_model::TaskRef;
 
 /// A worker process, as a hash of the name it gave itself.
 pub type Session = u64;
@@ -15,13 +15,13 @@ pub type Session = u64;
 #[derive(Debug, Clone)]
 pub enum Event {
     PlanCreated {
-        graph: Arc<Graph>,
+        plan: Arc<Plan>,
     },
     PlanFailed {
         message: String,
     },
     Claimed {
-        task: Slot,
+        task: TaskRef,
         attempt: u32,
         attempt_id: AttemptId,
         worker: Option<[u8; 16]>,
@@ -29,11 +29,11 @@ pub enum Event {
         ack_us: i64,
     },
     Enqueued {
-        task: Slot,
+        task: TaskRef,
         attempt_id: AttemptId,
     },
     Started {
-        task: Slot,
+        task: TaskRef,
         attempt_id: AttemptId,
         worker: Option<[u8; 16]>,
         session: Session,
@@ -41,7 +41,7 @@ pub enum Event {
     Finished(Box<Finished>),
     Timer {
         kind: TimerKind,
-        task: Option<Slot>,
+        task: Option<TaskRef>,
         attempt_id: Option<AttemptId>,
     },
     CancelRequested {
@@ -55,7 +55,7 @@ pub enum Event {
         version: u64,
     },
     ForceCancelled {
-        task: Slot,
+        task: TaskRef,
         attempt_id: AttemptId,
         version: u64,
     },
@@ -64,18 +64,18 @@ pub enum Event {
 /// How an attempt ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    pub task: Slot,
+    pub task: TaskRef,
     pub attempt_id: AttemptId,
     pub worker: Option<[u8; 16]>,
     pub session: Session,
     /// When user code began, as the callback service learned it.
     pub started_at: Option<Time>,
     pub outcome: Outcome,
-    pub outputs: Vec<Made>,
+    pub outputs: Vec<Output>,
     /// For what is mapped over it: how many items it names, and their encoded list.
     pub items: Option<(u32, Arc<[u8]>)>,
     /// What its checks found, in its order.
-    pub checks: Vec<CheckFound>,
+    pub checks: Vec<CheckFinding>,
     /// `servo.v1.TaskError`, encoded, for the row; empty without one.
     pub error: Vec<u8>,
     /// The error's sentence.
@@ -84,7 +84,7 @@ pub struct Finished {
 
 /// What it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct Output {
     pub asset_key: String,
     pub partition_key: String,
     pub code_version: String,
@@ -94,7 +94,7 @@ pub struct Made {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckFound {
+pub struct CheckFinding {
     pub name: String,
     pub passed: bool,
     /// `servo.v1.Severity`.

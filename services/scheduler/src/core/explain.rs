@@ -3,8 +3,8 @@
 use servo_model::states::{RunState, TaskState};
 
 use super::Time;
-use super::cell::Cell;
-use super::graph::PlannedTask;
+use super::plan::PlannedTask;
+use super::task_row::TaskRow;
 
 /// As far as its run knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,19 +35,23 @@ pub enum Wait {
 pub fn wait_of(
     run: RunState,
     planned: &PlannedTask,
-    cell: &Cell,
+    task_row: &TaskRow,
     ended: impl Fn(u32) -> bool,
 ) -> Wait {
-    if cell.cancelling && cell.state.has_attempt() {
+    if task_row.cancelling && task_row.state.has_attempt() {
         return Wait::Cancelling;
     }
-    match cell.state {
+    match task_row.state {
         TaskState::Planned | TaskState::Blocked => blocked(planned, ended),
         TaskState::Ready if run == RunState::Paused => Wait::RunPaused,
         TaskState::Ready => Wait::Admission,
-        TaskState::Queued | TaskState::Dispatched => Wait::WorkerStart { until: cell.due_at },
+        TaskState::Queued | TaskState::Dispatched => Wait::WorkerStart {
+            until: task_row.due_at,
+        },
         TaskState::Running => Wait::Running,
-        TaskState::RetryWait => Wait::RetryDelay { until: cell.due_at },
+        TaskState::RetryWait => Wait::RetryDelay {
+            until: task_row.due_at,
+        },
         TaskState::Succeeded | TaskState::Failed | TaskState::Skipped | TaskState::Cancelled => {
             Wait::Ended
         }
@@ -72,11 +76,11 @@ fn blocked(planned: &PlannedTask, ended: impl Fn(u32) -> bool) -> Wait {
 mod tests {
     use super::*;
 
-    fn cell(state: TaskState) -> Cell {
-        Cell {
+    fn task_row(state: TaskState) -> TaskRow {
+        TaskRow {
             state,
             due_at: Some(7),
-            ..Cell::planned(0)
+            ..TaskRow::planned(0)
         }
     }
 
@@ -94,9 +98,12 @@ mod tests {
     #[test]
     fn a_blocked_task_waits_for_what_has_not_ended() {
         let wait = |task: &PlannedTask| {
-            wait_of(RunState::Running, task, &cell(TaskState::Blocked), |up| {
-                up == 1
-            })
+            wait_of(
+                RunState::Running,
+                task,
+                &task_row(TaskState::Blocked),
+                |up| up == 1,
+            )
         };
         assert_eq!(wait(&planned(&[0, 1, 2], None)), Wait::Upstream(vec![0, 2]));
         assert_eq!(wait(&planned(&[0, 1], Some(0))), Wait::Items(0));
@@ -106,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_other_state_has_its_reason() {
-        let wait = |run, state| wait_of(run, &planned(&[], None), &cell(state), |_| true);
+        let wait = |run, state| wait_of(run, &planned(&[], None), &task_row(state), |_| true);
         let running = |state| wait(RunState::Running, state);
         assert_eq!(running(TaskState::Ready), Wait::Admission);
         assert_eq!(wait(RunState::Paused, TaskState::Ready), Wait::RunPaused);
@@ -120,9 +127,9 @@ mod tests {
         );
         assert_eq!(wait(RunState::Paused, TaskState::Running), Wait::Running);
         assert_eq!(running(TaskState::Skipped), Wait::Ended);
-        let stopping = Cell {
+        let stopping = TaskRow {
             cancelling: true,
-            ..cell(TaskState::Running)
+            ..task_row(TaskState::Running)
         };
         assert_eq!(
             wait_of(RunState::Cancelling, &planned(&[], None), &stopping, |_| {

@@ -4,12 +4,12 @@ use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, TaskCause, TaskState};
 use servo_model::{AttemptId, DispatchId, Operation};
 
-use super::cell::Slot;
-use super::changes::{Checked, Materialized, PartitionNews, Promotion};
+use super::changes::{Materialized, PartitionUpdate, Promotion, RecordedCheck};
 use super::event::{Finished, Outcome};
 use super::fold::{Fold, Folded};
-use super::graph::AssetSettings;
+use super::plan::AssetSettings;
 use super::verdict::{Refusal, Verdict};
+use servo_model::TaskRef;
 
 /// A task that its worker gave back is offered again after this, which keeps a worker that gives back everything
 /// from spinning.
@@ -18,21 +18,21 @@ const GIVEN_BACK_US: i64 = 1_000_000;
 impl Fold<'_> {
     pub(super) fn finished(&mut self, finished: &Finished) -> Folded {
         let task = finished.task;
-        let cell = match self.active(task, &finished.attempt_id) {
-            Ok(cell) => cell,
+        let task_row = match self.active(task, &finished.attempt_id) {
+            Ok(task_row) => task_row,
             Err(refusal) => return self.repeated(finished, refusal),
         };
-        if cell
+        if task_row
             .session
             .is_some_and(|session| session != finished.session)
         {
             return Err(Refusal::AlreadyStarted);
         }
-        let cancelling = cell.cancelling;
-        let cell = self.cell(task);
-        cell.session = Some(finished.session);
-        cell.worker = finished.worker.or(cell.worker);
-        cell.started_at = finished.started_at.or(cell.started_at);
+        let cancelling = task_row.cancelling;
+        let task_row = self.task_row(task);
+        task_row.session = Some(finished.session);
+        task_row.worker = finished.worker.or(task_row.worker);
+        task_row.started_at = finished.started_at.or(task_row.started_at);
         if !finished.error.is_empty() {
             self.changes.errors.push((task, finished.error.clone()));
         }
@@ -45,21 +45,25 @@ impl Fold<'_> {
 
     /// The attempt has ended before. Said again in the same way it is a repetition, otherwise it comes too late.
     fn repeated(&self, finished: &Finished, refusal: Refusal) -> Folded {
-        let Some(cell) = self.run.cell(finished.task) else {
+        let Some(task_row) = self.run.task_row(finished.task) else {
             return Err(refusal);
         };
-        if cell.attempt_id != Some(finished.attempt_id) || cell.session != Some(finished.session) {
+        if task_row.attempt_id != Some(finished.attempt_id)
+            || task_row.session != Some(finished.session)
+        {
             return Err(refusal);
         }
         let same = match finished.outcome {
-            Outcome::Succeeded | Outcome::Quarantined { .. } => cell.state == TaskState::Succeeded,
-            Outcome::Skipped => cell.state == TaskState::Skipped,
-            Outcome::CheckFailed => cell.state == TaskState::Failed,
-            Outcome::Failed { .. } => {
-                matches!(cell.state, TaskState::Failed | TaskState::RetryWait)
+            Outcome::Succeeded | Outcome::Quarantined { .. } => {
+                task_row.state == TaskState::Succeeded
             }
-            Outcome::Cancelled => cell.state == TaskState::Cancelled,
-            Outcome::Interrupted => cell.state == TaskState::RetryWait,
+            Outcome::Skipped => task_row.state == TaskState::Skipped,
+            Outcome::CheckFailed => task_row.state == TaskState::Failed,
+            Outcome::Failed { .. } => {
+                matches!(task_row.state, TaskState::Failed | TaskState::RetryWait)
+            }
+            Outcome::Cancelled => task_row.state == TaskState::Cancelled,
+            Outcome::Interrupted => task_row.state == TaskState::RetryWait,
         };
         if same {
             Ok(Verdict::Duplicate)
@@ -116,12 +120,12 @@ impl Fold<'_> {
                     }
                     _ => (TaskCause::FailedWithRetry, TaskCause::FailedForGood),
                 };
-                let wish = Wish {
+                let hint = RetryHint {
                     category: *category,
                     error_type,
                     retriable: *retriable,
                 };
-                self.failed(task, &wish, cause, &finished.message);
+                self.failed(task, &hint, cause, &finished.message);
             }
             // Nobody asked it to stop: it was given back.
             Outcome::Cancelled | Outcome::Interrupted => {
@@ -144,17 +148,17 @@ impl Fold<'_> {
     /// A failure counts, and the policy says whether it was the last.
     pub(super) fn failed(
         &mut self,
-        task: Slot,
-        wish: &Wish<'_>,
+        task: TaskRef,
+        hint: &RetryHint<'_>,
         (again, for_good): (TaskCause, TaskCause),
         message: &str,
     ) {
-        let graph = self.graph();
-        let cell = self.cell(task);
-        cell.failures += 1;
-        let (failures, attempt) = (cell.failures, cell.attempt_id);
+        let plan = self.plan();
+        let task_row = self.task_row(task);
+        task_row.failures += 1;
+        let (failures, attempt) = (task_row.failures, task_row.attempt_id);
         let delay =
-            attempt.and_then(|id| wish.delay_ms(graph.settings(task.ordinal), failures, &id));
+            attempt.and_then(|id| hint.delay_ms(plan.settings(task.ordinal), failures, &id));
         match delay {
             Some(delay_ms) => self.wait(
                 task,
@@ -165,12 +169,12 @@ impl Fold<'_> {
         }
     }
 
-    fn failed_for_good(&mut self, task: Slot, cause: TaskCause, message: &str) {
+    fn failed_for_good(&mut self, task: TaskRef, cause: TaskCause, message: &str) {
         self.step(task, cause);
         self.note_partitions(task, false);
-        let planned = self.graph().task(task.ordinal).key.clone();
+        let planned = self.plan().task(task.ordinal).key.clone();
         let key = task
-            .item
+            .map_index
             .map_or_else(|| planned.clone(), |item| planned.child(item));
         let error = (task.ordinal, format!("{key}: {message}"));
         // Of several the least is told, so that the order in which tasks fail does not show.
@@ -180,9 +184,9 @@ impl Fold<'_> {
         }
     }
 
-    fn wait(&mut self, task: Slot, cause: TaskCause, delay_us: i64) {
+    fn wait(&mut self, task: TaskRef, cause: TaskCause, delay_us: i64) {
         if self.step(task, cause) {
-            self.cell(task).due_at = Some(self.at.saturating_add(delay_us));
+            self.task_row(task).due_at = Some(self.at.saturating_add(delay_us));
             self.changes.due.push(task);
         }
     }
@@ -192,13 +196,17 @@ impl Fold<'_> {
         let at = self.at;
         self.changes
             .checks
-            .extend((0..).zip(&finished.checks).map(|(place, found)| Checked {
-                slot: finished.task,
-                attempt_id: finished.attempt_id,
-                place,
-                found: found.clone(),
-                at,
-            }));
+            .extend(
+                (0..)
+                    .zip(&finished.checks)
+                    .map(|(place, found)| RecordedCheck {
+                        task_ref: finished.task,
+                        attempt_id: finished.attempt_id,
+                        place,
+                        found: found.clone(),
+                        at,
+                    }),
+            );
     }
 
     fn keep_outputs(&mut self, finished: &Finished, promotion: Promotion) {
@@ -206,7 +214,7 @@ impl Fold<'_> {
         self.changes
             .materialized
             .extend(finished.outputs.iter().map(|made| Materialized {
-                slot: finished.task,
+                task_ref: finished.task,
                 attempt_id: finished.attempt_id,
                 asset_key: made.asset_key.clone(),
                 partition_key: made.partition_key.clone(),
@@ -217,8 +225,8 @@ impl Fold<'_> {
     }
 
     /// Children are left out: their parent's partition is whole when all of them are.
-    fn note_partitions(&mut self, task: Slot, promoted: bool) {
-        if let (Some(attempt_id), None) = (self.cell(task).attempt_id, task.item) {
+    fn note_partitions(&mut self, task: TaskRef, promoted: bool) {
+        if let (Some(attempt_id), None) = (self.task_row(task).attempt_id, task.map_index) {
             self.note_partition(task, attempt_id, promoted);
         }
     }
@@ -226,19 +234,19 @@ impl Fold<'_> {
     /// A mapped task has ended with its last child, or without any. Nobody attempted it, so its version has an id of its
     /// own, the one before the first attempt's, and an empty output: what it is made of are its children's versions.
     pub(super) fn note_mapped(&mut self, parent: u32) {
-        let task = Slot::planned(parent);
-        let graph = self.graph();
-        let (planned, settings) = (graph.task(parent), graph.settings(parent));
+        let task = TaskRef::planned(parent);
+        let plan = self.plan();
+        let (planned, settings) = (plan.task(parent), plan.settings(parent));
         let whole = DispatchId::new(&self.run.header.run_id, &planned.key, 0).attempt_id();
         let at = self.at;
-        let cell = self.cell(task);
-        cell.attempt_id = Some(whole);
-        let succeeded = cell.state == TaskState::Succeeded;
+        let task_row = self.task_row(task);
+        task_row.attempt_id = Some(whole);
+        let succeeded = task_row.state == TaskState::Succeeded;
         if succeeded && planned.key.operation() == Operation::Materialize {
             self.changes
                 .materialized
                 .extend(settings.makes().map(|asset_key| Materialized {
-                    slot: task,
+                    task_ref: task,
                     attempt_id: whole,
                     asset_key: asset_key.to_string(),
                     partition_key: planned.partition_key.to_string(),
@@ -251,17 +259,17 @@ impl Fold<'_> {
     }
 
     /// Checks make nothing.
-    fn note_partition(&mut self, task: Slot, attempt_id: AttemptId, promoted: bool) {
-        let graph = self.graph();
-        let (planned, settings) = (graph.task(task.ordinal), graph.settings(task.ordinal));
-        let cell = self.cell(task);
-        if planned.key.operation() != Operation::Materialize || !cell.state.is_terminal() {
+    fn note_partition(&mut self, task: TaskRef, attempt_id: AttemptId, promoted: bool) {
+        let plan = self.plan();
+        let (planned, settings) = (plan.task(task.ordinal), plan.settings(task.ordinal));
+        let task_row = self.task_row(task);
+        if planned.key.operation() != Operation::Materialize || !task_row.state.is_terminal() {
             return;
         }
-        let (state, at) = (cell.state, cell.changed_at);
+        let (state, at) = (task_row.state, task_row.changed_at);
         self.changes
             .partitions
-            .extend(settings.makes().map(|asset_key| PartitionNews {
+            .extend(settings.makes().map(|asset_key| PartitionUpdate {
                 asset_key: asset_key.to_string(),
                 partition_key: planned.partition_key.to_string(),
                 attempt_id,
@@ -274,15 +282,15 @@ impl Fold<'_> {
 }
 
 /// What an error says about another try.
-pub(super) struct Wish<'a> {
+pub(super) struct RetryHint<'a> {
     pub(super) category: ErrorCategory,
     pub(super) error_type: &'a str,
     pub(super) retriable: Option<bool>,
 }
 
-impl Wish<'_> {
-    pub(super) const fn of(category: ErrorCategory) -> Wish<'static> {
-        Wish {
+impl RetryHint<'_> {
+    pub(super) const fn of(category: ErrorCategory) -> RetryHint<'static> {
+        RetryHint {
             category,
             error_type: "",
             retriable: None,

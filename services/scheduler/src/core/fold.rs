@@ -7,19 +7,20 @@ use servo_model::states::{Machine, RunCause, RunState, TaskCause, TaskState};
 use servo_model::{AttemptId, DispatchId};
 
 use super::Time;
-use super::cell::{Cell, Slot};
 use super::changes::{Changes, TaskChange};
 use super::event::{Event, Session};
-use super::graph::Graph;
+use super::plan::Plan;
 use super::run::{Run, StoppedBy};
+use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
+use servo_model::TaskRef;
 
 /// Applies an event that the ledger recorded at `at`. Used alike for what is about to be appended, for what others
 /// appended and for a rebuild, so that all three agree.
 pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Verdict {
     let mut fold = Fold { run, at, changes };
     let folded = match event {
-        Event::PlanCreated { graph } => fold.begin(graph),
+        Event::PlanCreated { plan } => fold.begin(plan),
         Event::PlanFailed { message } => fold.give_up(message),
         Event::Claimed {
             task,
@@ -64,33 +65,33 @@ pub(super) struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    fn begin(&mut self, graph: &Arc<Graph>) -> Folded {
-        if self.run.graph.is_some() {
+    fn begin(&mut self, plan: &Arc<Plan>) -> Folded {
+        if self.run.plan.is_some() {
             return Ok(Verdict::Duplicate);
         }
         self.run_on(RunCause::Started)?;
         self.run.started_at = Some(self.at);
-        self.run.cells = vec![Cell::planned(self.at); graph.tasks.len()];
-        self.run.upstreams = graph
+        self.run.task_rows = vec![TaskRow::planned(self.at); plan.tasks.len()];
+        self.run.upstreams = plan
             .tasks
             .iter()
             .map(|task| Tally::of(task.upstream.len() as u32))
             .collect();
-        self.run.graph = Some(graph.clone());
-        let ordinals = 0..graph.tasks.len() as u32;
+        self.run.plan = Some(plan.clone());
+        let ordinals = 0..plan.tasks.len() as u32;
         for ordinal in ordinals.clone() {
             self.run.recount(None, TaskState::Planned);
-            self.changes.created.push(Slot::planned(ordinal));
-            self.step(Slot::planned(ordinal), TaskCause::RunStarted);
+            self.changes.created.push(TaskRef::planned(ordinal));
+            self.step(TaskRef::planned(ordinal), TaskCause::RunStarted);
         }
-        for ordinal in ordinals.filter(|ordinal| graph.task(*ordinal).upstream.is_empty()) {
-            self.begin_root(Slot::planned(ordinal), graph.task(ordinal).up_to_date);
+        for ordinal in ordinals.filter(|ordinal| plan.task(*ordinal).upstream.is_empty()) {
+            self.begin_root(TaskRef::planned(ordinal), plan.task(ordinal).up_to_date);
         }
         self.judge_run();
         Ok(Verdict::Folded)
     }
 
-    fn begin_root(&mut self, root: Slot, up_to_date: bool) {
+    fn begin_root(&mut self, root: TaskRef, up_to_date: bool) {
         if up_to_date {
             self.step(root, TaskCause::UpToDate);
             self.settle(root);
@@ -107,36 +108,40 @@ impl Fold<'_> {
 
     fn claim(
         &mut self,
-        task: Slot,
+        task: TaskRef,
         attempt: u32,
         attempt_id: AttemptId,
         worker: Option<[u8; 16]>,
         pushed: bool,
         ack_us: i64,
     ) -> Folded {
-        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
-        if cell.is_active(&attempt_id) {
+        let task_row = self.run.task_row(task).ok_or(Refusal::TaskUnknown)?;
+        if task_row.is_active(&attempt_id) {
             return Ok(Verdict::Duplicate);
         }
         if !self.run.admits() {
             return Err(Refusal::RunIs(self.run.state));
         }
-        // Numbers may be left out, see `Cell::next_attempt`.
-        if cell.state != TaskState::Ready || attempt <= cell.attempt {
+        // Numbers may be left out, see `TaskRow::next_attempt`.
+        if task_row.state != TaskState::Ready || attempt <= task_row.attempt {
             return Err(Refusal::NotReady(attempt));
         }
         let at = self.at;
-        let cell = self.cell(task);
-        (cell.attempt, cell.attempt_id, cell.worker, cell.pushed) =
-            (attempt, Some(attempt_id), worker, pushed);
-        (cell.session, cell.started_at, cell.claimed_at) = (None, None, Some(at));
-        cell.due_at = Some(at.saturating_add(ack_us));
+        let task_row = self.task_row(task);
+        (
+            task_row.attempt,
+            task_row.attempt_id,
+            task_row.worker,
+            task_row.pushed,
+        ) = (attempt, Some(attempt_id), worker, pushed);
+        (task_row.session, task_row.started_at, task_row.claimed_at) = (None, None, Some(at));
+        task_row.due_at = Some(at.saturating_add(ack_us));
         self.step(task, TaskCause::Claimed);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
     }
 
-    fn enqueued(&mut self, task: Slot, attempt_id: &AttemptId) -> Folded {
+    fn enqueued(&mut self, task: TaskRef, attempt_id: &AttemptId) -> Folded {
         self.active(task, attempt_id)?;
         match self.step(task, TaskCause::Enqueued) {
             true => Ok(Verdict::Folded),
@@ -146,27 +151,27 @@ impl Fold<'_> {
 
     fn started(
         &mut self,
-        task: Slot,
+        task: TaskRef,
         attempt_id: &AttemptId,
         worker: Option<[u8; 16]>,
         session: Session,
     ) -> Folded {
-        let cell = self.active(task, attempt_id)?;
-        if cell.cancelling {
+        let task_row = self.active(task, attempt_id)?;
+        if task_row.cancelling {
             return Err(Refusal::AttemptCancelled);
         }
-        if cell.state == TaskState::Running {
-            return if cell.session == Some(session) {
+        if task_row.state == TaskState::Running {
+            return if task_row.session == Some(session) {
                 Ok(Verdict::Duplicate)
             } else {
                 Err(Refusal::AlreadyStarted)
             };
         }
         let at = self.at;
-        let execution_us = self.graph().settings(task.ordinal).execution_us;
-        let cell = self.cell(task);
-        (cell.session, cell.worker) = (Some(session), worker.or(cell.worker));
-        (cell.started_at, cell.due_at) = (Some(at), Some(at.saturating_add(execution_us)));
+        let execution_us = self.plan().settings(task.ordinal).execution_us;
+        let task_row = self.task_row(task);
+        (task_row.session, task_row.worker) = (Some(session), worker.or(task_row.worker));
+        (task_row.started_at, task_row.due_at) = (Some(at), Some(at.saturating_add(execution_us)));
         self.step(task, TaskCause::Started);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
@@ -198,12 +203,12 @@ impl Fold<'_> {
         };
         let open = self
             .run
-            .cells()
-            .filter(|(_, cell)| !cell.state.is_terminal());
-        for slot in open.map(|(slot, _)| slot).collect::<Vec<_>>() {
-            if self.step(slot, cause) && self.cell(slot).state.has_attempt() {
-                self.cell(slot).cancelling = true;
-                self.changes.cancelled.push(slot);
+            .task_rows()
+            .filter(|(_, task_row)| !task_row.state.is_terminal());
+        for task_ref in open.map(|(task_ref, _)| task_ref).collect::<Vec<_>>() {
+            if self.step(task_ref, cause) && self.task_row(task_ref).state.has_attempt() {
+                self.task_row(task_ref).cancelling = true;
+                self.changes.cancelled.push(task_ref);
             }
         }
         self.judge_run();
@@ -229,14 +234,22 @@ impl Fold<'_> {
         self.run.version = version;
         let ready = self
             .run
-            .cells()
-            .filter(|(_, cell)| cell.state == TaskState::Ready);
-        self.changes.ready.extend(ready.map(|(slot, _)| slot));
+            .task_rows()
+            .filter(|(_, task_row)| task_row.state == TaskState::Ready);
+        self.changes
+            .ready
+            .extend(ready.map(|(task_ref, _)| task_ref));
         Ok(Verdict::Folded)
     }
 
-    fn force_cancel(&mut self, task: Slot, attempt_id: &AttemptId, version: u64) -> Folded {
-        if self.run.cell(task).ok_or(Refusal::TaskUnknown)?.attempt_id != Some(*attempt_id) {
+    fn force_cancel(&mut self, task: TaskRef, attempt_id: &AttemptId, version: u64) -> Folded {
+        if self
+            .run
+            .task_row(task)
+            .ok_or(Refusal::TaskUnknown)?
+            .attempt_id
+            != Some(*attempt_id)
+        {
             return Err(Refusal::StaleAttempt);
         }
         self.active(task, attempt_id)
@@ -259,42 +272,46 @@ impl Fold<'_> {
     }
 
     /// The task's cell, if this attempt is the one whose events count.
-    pub(super) fn active(&self, task: Slot, attempt_id: &AttemptId) -> Result<&Cell, Refusal> {
-        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
-        if cell.is_active(attempt_id) {
-            return Ok(cell);
+    pub(super) fn active(
+        &self,
+        task: TaskRef,
+        attempt_id: &AttemptId,
+    ) -> Result<&TaskRow, Refusal> {
+        let task_row = self.run.task_row(task).ok_or(Refusal::TaskUnknown)?;
+        if task_row.is_active(attempt_id) {
+            return Ok(task_row);
         }
-        match self.was_attempt(task, cell, attempt_id) {
+        match self.was_attempt(task, task_row, attempt_id) {
             true => Err(Refusal::StaleAttempt),
             false => Err(Refusal::AttemptUnknown),
         }
     }
 
     /// Attempt ids are derived, so a past one is recognised without being kept.
-    fn was_attempt(&self, task: Slot, cell: &Cell, attempt_id: &AttemptId) -> bool {
-        let Some(graph) = &self.run.graph else {
+    fn was_attempt(&self, task: TaskRef, task_row: &TaskRow, attempt_id: &AttemptId) -> bool {
+        let Some(plan) = &self.run.plan else {
             return false;
         };
-        let planned = &graph.task(task.ordinal).key;
+        let planned = &plan.task(task.ordinal).key;
         let key = task
-            .item
+            .map_index
             .map_or_else(|| planned.clone(), |item| planned.child(item));
         let id = |attempt| DispatchId::new(&self.run.header.run_id, &key, attempt).attempt_id();
-        (1..=cell.attempt)
+        (1..=task_row.attempt)
             .rev()
             .any(|attempt| id(attempt) == *attempt_id)
     }
 
-    pub(super) fn graph(&self) -> Arc<Graph> {
+    pub(super) fn plan(&self) -> Arc<Plan> {
         self.run
-            .graph
+            .plan
             .clone()
             .expect("a task's cell exists only under a plan")
     }
 
-    pub(super) fn cell(&mut self, slot: Slot) -> &mut Cell {
+    pub(super) fn task_row(&mut self, task_ref: TaskRef) -> &mut TaskRow {
         self.run
-            .cell_mut(slot)
+            .task_row_mut(task_ref)
             .expect("the slot was looked up before")
     }
 
@@ -313,23 +330,24 @@ impl Fold<'_> {
 
     /// Looks the cause up in the closed table and notes everything that follows for this one task. Answers whether
     /// there was a row.
-    pub(super) fn step(&mut self, slot: Slot, cause: TaskCause) -> bool {
+    pub(super) fn step(&mut self, task_ref: TaskRef, cause: TaskCause) -> bool {
         let at = self.at;
-        let cell = self.cell(slot);
-        let from = cell.state;
+        let task_row = self.task_row(task_ref);
+        let from = task_row.state;
         let Some((to, reason)) = from.on(cause) else {
             return false;
         };
-        (cell.state, cell.reason, cell.changed_at) = (to, reason, at);
+        (task_row.state, task_row.reason, task_row.changed_at) = (to, reason, at);
         if to.is_terminal() {
-            (cell.ended_at, cell.due_at, cell.cancelling) = (Some(at), None, false);
+            (task_row.ended_at, task_row.due_at, task_row.cancelling) = (Some(at), None, false);
         }
         if to == TaskState::Ready {
-            (cell.ready_at, cell.due_at) = (cell.ready_at.or(Some(at)), None);
-            self.changes.ready.push(slot);
+            (task_row.ready_at, task_row.due_at) = (task_row.ready_at.or(Some(at)), None);
+            self.changes.ready.push(task_ref);
         }
-        let cell = self.cell(slot);
-        let (attempt, attempt_id, held_from) = (cell.attempt, cell.attempt_id, cell.claimed_at);
+        let task_row = self.task_row(task_ref);
+        let (attempt, attempt_id, held_from) =
+            (task_row.attempt, task_row.attempt_id, task_row.claimed_at);
         if from.has_attempt() && !to.has_attempt() {
             let held = at - held_from.unwrap_or(at);
             self.changes
@@ -337,9 +355,9 @@ impl Fold<'_> {
                 .extend(attempt_id.map(|attempt_id| (attempt_id, held)));
         }
         self.run.recount(Some(from), to);
-        self.changes.changed.push(slot);
+        self.changes.changed.push(task_ref);
         self.changes.history.push(TaskChange {
-            slot,
+            task_ref,
             from,
             to,
             reason,

@@ -3,32 +3,33 @@
 use servo_model::edges::{EdgeResolution, Tally};
 use servo_model::states::{TaskCause, TaskState};
 
-use super::cell::{Cell, Slot};
 use super::fold::Fold;
 use super::run::Children;
+use super::task_row::TaskRow;
+use servo_model::TaskRef;
 
 impl Fold<'_> {
     /// Makes a child for every item. Without items there is nothing to do, which is done.
-    pub(super) fn map(&mut self, parent: u32, over: u32, ended: &mut Vec<Slot>) {
+    pub(super) fn map(&mut self, parent: u32, over: u32, ended: &mut Vec<TaskRef>) {
         let count = self.run.items.get(&over).map_or(0, |(count, _)| *count);
         if count == 0 {
-            self.step(Slot::planned(parent), TaskCause::ChildrenSucceeded);
+            self.step(TaskRef::planned(parent), TaskCause::ChildrenSucceeded);
             self.note_mapped(parent);
-            ended.push(Slot::planned(parent));
+            ended.push(TaskRef::planned(parent));
             return;
         }
-        let cells = vec![Cell::planned(self.at); count as usize];
+        let task_rows = vec![TaskRow::planned(self.at); count as usize];
         self.run.children.insert(
             parent,
             Children {
-                cells,
+                task_rows,
                 tally: Tally::of(count),
             },
         );
         for item in 0..count {
             self.run.recount(None, TaskState::Planned);
-            self.changes.created.push(Slot::child(parent, item));
-            self.step(Slot::child(parent, item), TaskCause::ItemMapped);
+            self.changes.created.push(TaskRef::mapped(parent, item));
+            self.step(TaskRef::mapped(parent, item), TaskCause::ItemMapped);
         }
     }
 
@@ -40,7 +41,7 @@ impl Fold<'_> {
         &mut self,
         parent: u32,
         resolution: EdgeResolution,
-        ended: &mut Vec<Slot>,
+        ended: &mut Vec<TaskRef>,
     ) {
         let Some(children) = self.run.children.get_mut(&parent) else {
             return;
@@ -49,9 +50,9 @@ impl Fold<'_> {
         let Some(cause) = children.tally.as_children() else {
             return;
         };
-        if self.step(Slot::planned(parent), cause) {
+        if self.step(TaskRef::planned(parent), cause) {
             self.note_mapped(parent);
-            ended.push(Slot::planned(parent));
+            ended.push(TaskRef::planned(parent));
         }
     }
 }

@@ -1,36 +1,38 @@
 //! Decisions about runs: no clock, no SQL, no chance. Events in, changed rows and news for the dispatcher out.
 
-mod cell;
 mod changes;
 mod event;
 mod explain;
 mod finish;
 mod fold;
-mod graph;
 mod mapped;
+mod plan;
 mod propagate;
 mod resolve;
 mod retry;
 mod run;
 mod run_keys;
 mod run_limits;
+mod task_row;
 mod timers;
 mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-pub use cell::{Cell, Slot};
-pub use changes::{Changes, Checked, Materialized, PartitionNews, Promotion, TaskChange};
-pub use event::{CheckFound, Event, Finished, Made, Outcome, Session, TimerKind};
+pub use changes::{Changes, Materialized, PartitionUpdate, Promotion, RecordedCheck, TaskChange};
+pub use event::{CheckFinding, Event, Finished, Outcome, Output, Session, TimerKind};
 pub use explain::{Wait, wait_of};
 pub use fold::fold;
-pub use graph::{AssetSettings, BadPlan, Graph, PlannedTask};
+pub use plan::{AssetSettings, BadPlan, Plan, PlannedTask};
 pub use resolve::{Resolvable, resolve};
 pub use retry::{RetryScope, repeated};
 pub use run::{Counts, Run, RunHeader, StoppedBy, TriggerType};
 pub use run_keys::{Decision, KeyPolicy, decide, probes};
-pub use run_limits::{Entry, Excess, InUse, Limits, RunLimits, enter, take_place};
+pub use run_limits::{
+    Excess, InUse, Limits, RunLimits, StartDecision, decide_start, take_capacity,
+};
+pub use task_row::TaskRow;
 pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
 

@@ -3,40 +3,47 @@
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{RunCause, RunState, TaskCause, TaskState};
 
-use super::cell::Slot;
 use super::fold::Fold;
 use super::run::StoppedBy;
+use servo_model::TaskRef;
 
 impl Fold<'_> {
     /// Tells everybody who waits for this task, and for those that end by it, and so on. A list instead of calls
     /// within calls: a chain of ten thousand must not need a deep stack.
-    pub(super) fn settle(&mut self, first: Slot) {
+    pub(super) fn settle(&mut self, first: TaskRef) {
         let mut ended = vec![first];
-        while let Some(slot) = ended.pop() {
-            let Some(resolution) = self.cell(slot).resolution() else {
+        while let Some(task_ref) = ended.pop() {
+            let Some(resolution) = self.task_row(task_ref).resolution() else {
                 continue;
             };
-            match slot.item {
-                Some(_) => self.settle_child(slot.ordinal, resolution, &mut ended),
-                None => self.settle_waiters(slot.ordinal, resolution, &mut ended),
+            match task_ref.map_index {
+                Some(_) => self.settle_child(task_ref.ordinal, resolution, &mut ended),
+                None => self.settle_waiters(task_ref.ordinal, resolution, &mut ended),
             }
         }
         self.judge_run();
     }
 
-    fn settle_waiters(&mut self, ordinal: u32, resolution: EdgeResolution, ended: &mut Vec<Slot>) {
-        let graph = self.graph();
-        for waiter in graph.waiters(ordinal) {
+    fn settle_waiters(
+        &mut self,
+        ordinal: u32,
+        resolution: EdgeResolution,
+        ended: &mut Vec<TaskRef>,
+    ) {
+        let plan = self.plan();
+        for waiter in plan.waiters(ordinal) {
             let tally = &mut self.run.upstreams[*waiter as usize];
             tally.resolve(resolution);
             let Some(cause) = tally.as_upstreams() else {
                 continue;
             };
-            let slot = Slot::planned(*waiter);
-            if self.cell(slot).state != TaskState::Blocked || self.is_mapped_already(*waiter) {
+            let task_ref = TaskRef::planned(*waiter);
+            if self.task_row(task_ref).state != TaskState::Blocked
+                || self.is_mapped_already(*waiter)
+            {
                 continue;
             }
-            let task = graph.task(*waiter);
+            let task = plan.task(*waiter);
             let cause = match cause {
                 TaskCause::UpstreamsSucceeded if task.up_to_date => TaskCause::UpToDate,
                 cause => cause,
@@ -44,8 +51,8 @@ impl Fold<'_> {
             match (cause, task.mapped_over) {
                 (TaskCause::UpstreamsSucceeded, Some(over)) => self.map(*waiter, over, ended),
                 _ => {
-                    if self.step(slot, cause) {
-                        ended.push(slot);
+                    if self.step(task_ref, cause) {
+                        ended.push(task_ref);
                     }
                 }
             }

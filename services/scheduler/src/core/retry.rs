@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::graph::Graph;
+use super::plan::Plan;
 
 /// Which part of a run is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +16,11 @@ pub enum RetryScope {
 /// Ordinals to run again: those of the scope; whatever they need that did not succeed, for no task starts before its
 /// upstreams have; and whatever depends on any of them. A task's items are not kept, so what runs over them takes the
 /// task along.
-pub fn repeated(
-    graph: &Graph,
-    succeeded: impl Fn(u32) -> bool,
-    scope: &RetryScope,
-) -> BTreeSet<u32> {
+pub fn repeated(plan: &Plan, succeeded: impl Fn(u32) -> bool, scope: &RetryScope) -> BTreeSet<u32> {
     let mut again = BTreeSet::new();
     let mut next: Vec<u32> = match scope {
         RetryScope::Failed => (0u32..)
-            .take(graph.tasks.len())
+            .take(plan.tasks.len())
             .filter(|ordinal| !succeeded(*ordinal))
             .collect(),
         RetryScope::From(named) => named.iter().copied().collect(),
@@ -33,10 +29,10 @@ pub fn repeated(
         if !again.insert(ordinal) {
             continue;
         }
-        let task = graph.task(ordinal);
+        let task = plan.task(ordinal);
         next.extend(task.upstream.iter().filter(|up| !succeeded(**up)));
         next.extend(task.mapped_over);
-        next.extend(graph.waiters(ordinal));
+        next.extend(plan.waiters(ordinal));
     }
     again
 }

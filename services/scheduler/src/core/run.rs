@@ -8,8 +8,9 @@ use servo_model::states::{Machine, RunCause, RunState, TaskState, TransitionReas
 use servo_model::{RunId, TenantId, WorkspaceId};
 
 use super::Time;
-use super::cell::{Cell, Slot};
-use super::graph::Graph;
+use super::plan::Plan;
+use super::task_row::TaskRow;
+use servo_model::TaskRef;
 
 /// How a run came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,8 +115,8 @@ pub struct Run {
     pub ended_at: Option<Time>,
     /// What went wrong at the task that stands first in the plan.
     pub error: Option<(u32, String)>,
-    pub graph: Option<Arc<Graph>>,
-    pub(super) cells: Vec<Cell>,
+    pub plan: Option<Arc<Plan>>,
+    pub(super) task_rows: Vec<TaskRow>,
     /// How the upstreams of each task stand.
     pub(super) upstreams: Vec<Tally>,
     /// What each mapped task became.
@@ -127,7 +128,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
-    pub(super) cells: Vec<Cell>,
+    pub(super) task_rows: Vec<TaskRow>,
     pub(super) tally: Tally,
 }
 
@@ -145,8 +146,8 @@ impl Run {
             started_at: None,
             ended_at: None,
             error: None,
-            graph: None,
-            cells: Vec::new(),
+            plan: None,
+            task_rows: Vec::new(),
             upstreams: Vec::new(),
             children: BTreeMap::new(),
             items: BTreeMap::new(),
@@ -157,38 +158,38 @@ impl Run {
     /// A run as its rows tell it. What is derived is derived anew.
     pub fn restore(
         mut self,
-        graph: Arc<Graph>,
-        cells: impl IntoIterator<Item = (Slot, Cell)>,
+        plan: Arc<Plan>,
+        task_rows: impl IntoIterator<Item = (TaskRef, TaskRow)>,
         items: BTreeMap<u32, (u32, Arc<[u8]>)>,
     ) -> Run {
-        self.cells = vec![Cell::planned(self.header.created_at); graph.tasks.len()];
-        for (slot, cell) in cells {
-            self.counts.add(cell.state);
-            match slot.item {
-                None => self.cells[slot.ordinal as usize] = cell,
+        self.task_rows = vec![TaskRow::planned(self.header.created_at); plan.tasks.len()];
+        for (task_ref, task_row) in task_rows {
+            self.counts.add(task_row.state);
+            match task_ref.map_index {
+                None => self.task_rows[task_ref.ordinal as usize] = task_row,
                 Some(_) => self
                     .children
-                    .entry(slot.ordinal)
+                    .entry(task_ref.ordinal)
                     .or_default()
-                    .cells
-                    .push(cell),
+                    .task_rows
+                    .push(task_row),
             }
         }
-        self.upstreams = graph
+        self.upstreams = plan
             .tasks
             .iter()
             .map(|task| {
                 task.upstream
                     .iter()
-                    .map(|up| self.cells[*up as usize].resolution())
+                    .map(|up| self.task_rows[*up as usize].resolution())
                     .collect()
             })
             .collect();
         for children in self.children.values_mut() {
-            children.tally = children.cells.iter().map(Cell::resolution).collect();
+            children.tally = children.task_rows.iter().map(TaskRow::resolution).collect();
         }
         self.items = items;
-        self.graph = Some(graph);
+        self.plan = Some(plan);
         self
     }
 
@@ -196,26 +197,32 @@ impl Run {
         &self.counts
     }
 
-    pub fn cell(&self, slot: Slot) -> Option<&Cell> {
-        match slot.item {
-            None => self.cells.get(slot.ordinal as usize),
-            Some(item) => self.children.get(&slot.ordinal)?.cells.get(item as usize),
+    pub fn task_row(&self, task_ref: TaskRef) -> Option<&TaskRow> {
+        match task_ref.map_index {
+            None => self.task_rows.get(task_ref.ordinal as usize),
+            Some(item) => self
+                .children
+                .get(&task_ref.ordinal)?
+                .task_rows
+                .get(item as usize),
         }
     }
 
     /// Every task in the plan's order, children after their parent.
-    pub fn cells(&self) -> impl Iterator<Item = (Slot, &Cell)> {
-        (0u32..).zip(&self.cells).flat_map(|(ordinal, cell)| {
-            let children = self
-                .children
-                .get(&ordinal)
-                .into_iter()
-                .flat_map(|children| &children.cells);
-            let children = (0u32..)
-                .zip(children)
-                .map(move |(item, cell)| (Slot::child(ordinal, item), cell));
-            std::iter::once((Slot::planned(ordinal), cell)).chain(children)
-        })
+    pub fn task_rows(&self) -> impl Iterator<Item = (TaskRef, &TaskRow)> {
+        (0u32..)
+            .zip(&self.task_rows)
+            .flat_map(|(ordinal, task_row)| {
+                let children = self
+                    .children
+                    .get(&ordinal)
+                    .into_iter()
+                    .flat_map(|children| &children.task_rows);
+                let children = (0u32..)
+                    .zip(children)
+                    .map(move |(item, task_row)| (TaskRef::mapped(ordinal, item), task_row));
+                std::iter::once((TaskRef::planned(ordinal), task_row)).chain(children)
+            })
     }
 
     /// The encoded items that a task named.
@@ -228,13 +235,13 @@ impl Run {
         self.state == RunState::Running
     }
 
-    pub(super) fn cell_mut(&mut self, slot: Slot) -> Option<&mut Cell> {
-        match slot.item {
-            None => self.cells.get_mut(slot.ordinal as usize),
+    pub(super) fn task_row_mut(&mut self, task_ref: TaskRef) -> Option<&mut TaskRow> {
+        match task_ref.map_index {
+            None => self.task_rows.get_mut(task_ref.ordinal as usize),
             Some(item) => self
                 .children
-                .get_mut(&slot.ordinal)?
-                .cells
+                .get_mut(&task_ref.ordinal)?
+                .task_rows
                 .get_mut(item as usize),
         }
     }
@@ -261,9 +268,9 @@ impl Run {
     /// How its own tasks stand, children left to their parents.
     pub(super) fn tally(&self) -> (u32, u32) {
         let ended = |resolution| {
-            self.cells
+            self.task_rows
                 .iter()
-                .filter(|cell| cell.resolution() == Some(resolution))
+                .filter(|task_row| task_row.resolution() == Some(resolution))
                 .count()
         };
         (

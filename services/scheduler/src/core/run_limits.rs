@@ -40,7 +40,7 @@ impl RunLimits {
     }
 
     /// Whether a run may have any task at all.
-    pub fn check_any(&self) -> Result<(), &'static str> {
+    pub fn check_runs_anything(&self) -> Result<(), &'static str> {
         match self.max_tasks_per_run {
             0 => Err("max_tasks_per_run is 0, so the tenant runs nothing; raise the limit"),
             _ => Ok(()),
@@ -50,7 +50,7 @@ impl RunLimits {
     /// Places that are free for runs which wait.
     pub fn free(&self, in_use: &InUse) -> u32 {
         self.max_concurrent_runs
-            .map_or(u32::MAX, |max| max.saturating_sub(in_use.under_way))
+            .map_or(u32::MAX, |max| max.saturating_sub(in_use.concurrent))
     }
 }
 
@@ -58,19 +58,19 @@ impl RunLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InUse {
     /// Runs that started and have not ended.
-    pub under_way: u32,
+    pub concurrent: u32,
     /// Runs that were accepted and have not started.
-    pub waiting: u32,
+    pub queued: u32,
     /// Runs that were accepted since midnight, UTC.
     pub today: u32,
 }
 
 /// What becomes of a run that somebody asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    Starts,
-    Waits,
-    Refused(Excess),
+pub enum StartDecision {
+    Start,
+    Wait,
+    Refuse(Excess),
 }
 
 /// A limit that would be passed.
@@ -98,31 +98,35 @@ impl fmt::Display for Excess {
 }
 
 /// Judges a new run and counts it in. It starts only when nobody waits before it.
-pub fn enter(limits: &RunLimits, in_use: &mut InUse) -> Entry {
+pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
     if let Some(max) = limits.max_daily_runs.filter(|max| in_use.today >= *max) {
-        return Entry::Refused(Excess::Daily { max });
+        return StartDecision::Refuse(Excess::Daily { max });
     }
-    let free = limits.max_concurrent_runs.is_none() || limits.free(in_use) > in_use.waiting;
+    let free = limits.max_concurrent_runs.is_none() || limits.free(in_use) > in_use.queued;
     if let Some(max) = limits
         .max_queued_runs
-        .filter(|max| !free && in_use.waiting >= *max)
+        .filter(|max| !free && in_use.queued >= *max)
     {
-        return Entry::Refused(Excess::Queued { max });
+        return StartDecision::Refuse(Excess::Queued { max });
     }
     in_use.today += 1;
     match free {
-        true => in_use.under_way += 1,
-        false => in_use.waiting += 1,
+        true => in_use.concurrent += 1,
+        false => in_use.queued += 1,
     }
-    if free { Entry::Starts } else { Entry::Waits }
+    if free {
+        StartDecision::Start
+    } else {
+        StartDecision::Wait
+    }
 }
 
 /// Lets a run that waited start, if there is a place for it.
-pub fn take_place(limits: &RunLimits, in_use: &mut InUse) -> bool {
+pub fn take_capacity(limits: &RunLimits, in_use: &mut InUse) -> bool {
     let free = limits.free(in_use) > 0;
     if free {
-        in_use.under_way += 1;
-        in_use.waiting = in_use.waiting.saturating_sub(1);
+        in_use.concurrent += 1;
+        in_use.queued = in_use.queued.saturating_sub(1);
     }
     free
 }
@@ -144,17 +148,23 @@ mod tests {
     fn runs_start_then_wait_then_are_refused() {
         let limits = limits(Some(2), Some(1), None);
         let mut in_use = InUse::default();
-        let entered: Vec<Entry> = (0..4).map(|_| enter(&limits, &mut in_use)).collect();
-        let refused = Entry::Refused(Excess::Queued { max: 1 });
+        let entered: Vec<StartDecision> =
+            (0..4).map(|_| decide_start(&limits, &mut in_use)).collect();
+        let refused = StartDecision::Refuse(Excess::Queued { max: 1 });
         assert_eq!(
             entered,
-            [Entry::Starts, Entry::Starts, Entry::Waits, refused]
+            [
+                StartDecision::Start,
+                StartDecision::Start,
+                StartDecision::Wait,
+                refused
+            ]
         );
         assert_eq!(
             in_use,
             InUse {
-                under_way: 2,
-                waiting: 1,
+                concurrent: 2,
+                queued: 1,
                 today: 3
             }
         );
@@ -164,18 +174,18 @@ mod tests {
     fn a_new_run_does_not_overtake_those_who_wait() {
         let limits = limits(Some(2), None, None);
         let mut in_use = InUse {
-            under_way: 1,
-            waiting: 1,
+            concurrent: 1,
+            queued: 1,
             today: 2,
         };
-        assert_eq!(enter(&limits, &mut in_use), Entry::Waits);
-        assert!(take_place(&limits, &mut in_use));
-        assert!(!take_place(&limits, &mut in_use));
+        assert_eq!(decide_start(&limits, &mut in_use), StartDecision::Wait);
+        assert!(take_capacity(&limits, &mut in_use));
+        assert!(!take_capacity(&limits, &mut in_use));
         assert_eq!(
             in_use,
             InUse {
-                under_way: 2,
-                waiting: 1,
+                concurrent: 2,
+                queued: 1,
                 today: 3
             }
         );
@@ -184,30 +194,30 @@ mod tests {
     #[test]
     fn a_limit_of_zero_stops_and_a_lower_limit_lets_the_surplus_run_out() {
         assert_eq!(
-            enter(&limits(Some(0), None, None), &mut InUse::default()),
-            Entry::Waits
+            decide_start(&limits(Some(0), None, None), &mut InUse::default()),
+            StartDecision::Wait
         );
-        let refused = Entry::Refused(Excess::Daily { max: 0 });
+        let refused = StartDecision::Refuse(Excess::Daily { max: 0 });
         assert_eq!(
-            enter(&limits(None, None, Some(0)), &mut InUse::default()),
+            decide_start(&limits(None, None, Some(0)), &mut InUse::default()),
             refused
         );
         let mut above = InUse {
-            under_way: 5,
+            concurrent: 5,
             ..InUse::default()
         };
-        assert!(!take_place(&limits(Some(2), None, None), &mut above));
+        assert!(!take_capacity(&limits(Some(2), None, None), &mut above));
     }
 
     #[test]
     fn the_queue_has_a_limit_only_where_runs_must_wait() {
         let mut in_use = InUse {
-            waiting: 9,
+            queued: 9,
             ..InUse::default()
         };
         assert_eq!(
-            enter(&limits(None, Some(0), Some(1)), &mut in_use),
-            Entry::Starts
+            decide_start(&limits(None, Some(0), Some(1)), &mut in_use),
+            StartDecision::Start
         );
         assert!(
             !limits(None, Some(1_000), None).counts(),

@@ -6,13 +6,14 @@ use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunCause, TaskCause, TaskState};
 
 use super::Time;
-use super::cell::{Cell, Slot};
 use super::event::TimerKind;
-use super::finish::Wish;
+use super::finish::RetryHint;
 use super::fold::{Fold, Folded};
-use super::graph::AssetSettings;
+use super::plan::AssetSettings;
 use super::run::StoppedBy;
+use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
+use servo_model::TaskRef;
 
 /// What a task waits for by the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +23,13 @@ pub struct Due {
 }
 
 /// The next verdict on a task if nothing more is heard of it; `last_beat` is its worker's last sign of life.
-pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Option<Due> {
-    let due_at = cell.due_at?;
-    match cell.state {
+pub fn due_of(
+    task_row: &TaskRow,
+    settings: &AssetSettings,
+    last_beat: Option<Time>,
+) -> Option<Due> {
+    let due_at = task_row.due_at?;
+    match task_row.state {
         TaskState::RetryWait => Some(Due {
             kind: TimerKind::Retry,
             at: due_at,
@@ -34,7 +39,9 @@ pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) ->
             at: due_at,
         }),
         TaskState::Running => {
-            let heard = last_beat.max(cell.started_at).unwrap_or(cell.changed_at);
+            let heard = last_beat
+                .max(task_row.started_at)
+                .unwrap_or(task_row.changed_at);
             let silence = heard.saturating_add(settings.heartbeat_us);
             match silence < due_at {
                 true => Some(Due {
@@ -53,14 +60,14 @@ pub fn due_of(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) ->
 
 /// From when on an attempt may be ended by force: once it gave no sign of life for two beats, or for half the silence
 /// after which it counts as lost anyway.
-pub fn force_from(cell: &Cell, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
+pub fn force_from(task_row: &TaskRow, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
-    let heard = [last_beat, cell.started_at, cell.claimed_at]
+    let heard = [last_beat, task_row.started_at, task_row.claimed_at]
         .into_iter()
         .flatten()
         .max();
     heard
-        .unwrap_or(cell.changed_at)
+        .unwrap_or(task_row.changed_at)
         .saturating_add(beats.min(settings.heartbeat_us / 2))
 }
 
@@ -68,7 +75,7 @@ impl Fold<'_> {
     pub(super) fn timer(
         &mut self,
         kind: TimerKind,
-        task: Option<Slot>,
+        task: Option<TaskRef>,
         attempt: Option<&AttemptId>,
     ) -> Folded {
         match (kind, task, attempt) {
@@ -85,19 +92,19 @@ impl Fold<'_> {
         Ok(Verdict::Folded)
     }
 
-    fn retry_due(&mut self, task: Slot, attempt: &AttemptId) -> Folded {
-        let cell = self.run.cell(task).ok_or(Refusal::TaskUnknown)?;
-        if cell.state != TaskState::RetryWait || cell.attempt_id.as_ref() != Some(attempt) {
+    fn retry_due(&mut self, task: TaskRef, attempt: &AttemptId) -> Folded {
+        let task_row = self.run.task_row(task).ok_or(Refusal::TaskUnknown)?;
+        if task_row.state != TaskState::RetryWait || task_row.attempt_id.as_ref() != Some(attempt) {
             return Err(Refusal::StaleAttempt);
         }
         self.step(task, TaskCause::RetryDue);
         Ok(Verdict::Folded)
     }
 
-    fn attempt_overdue(&mut self, kind: TimerKind, task: Slot, attempt: &AttemptId) -> Folded {
-        let cell = self.active(task, attempt)?;
-        let picked_up = cell.state == TaskState::Running;
-        let cancelling = cell.cancelling;
+    fn attempt_overdue(&mut self, kind: TimerKind, task: TaskRef, attempt: &AttemptId) -> Folded {
+        let task_row = self.active(task, attempt)?;
+        let picked_up = task_row.state == TaskState::Running;
+        let cancelling = task_row.cancelling;
         // A start that was folded before the verdict makes it void.
         if (kind == TimerKind::DispatchAck) == picked_up {
             return Err(Refusal::NotDue);
@@ -113,7 +120,7 @@ impl Fold<'_> {
                 let lost = (TaskCause::LostWithRetry, TaskCause::LostForGood);
                 self.failed(
                     task,
-                    &Wish::of(ErrorCategory::Infrastructure),
+                    &RetryHint::of(ErrorCategory::Infrastructure),
                     lost,
                     "its worker went silent",
                 );
@@ -122,7 +129,7 @@ impl Fold<'_> {
                 let late = (TaskCause::TimedOutWithRetry, TaskCause::TimedOutForGood);
                 self.failed(
                     task,
-                    &Wish::of(ErrorCategory::Timeout),
+                    &RetryHint::of(ErrorCategory::Timeout),
                     late,
                     "it ran longer than its timeout",
                 );

@@ -12,23 +12,23 @@ use crate::wire;
 
 /// Who tells everybody in this instance. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Follower {
+pub(crate) struct LimitsFollower {
     pub(crate) quota: Peer,
-    pub(crate) board: Arc<watch::Sender<Limits>>,
+    pub(crate) limits_tx: Arc<watch::Sender<Limits>>,
     pub(crate) shards: Shards,
 }
 
-impl Follower {
+impl LimitsFollower {
     /// Follows the stream until it breaks.
-    pub(crate) async fn follow(self) -> Result<(), Status> {
-        let Follower {
+    pub(crate) async fn run_once(self) -> Result<(), Status> {
+        let LimitsFollower {
             quota,
-            board,
+            limits_tx,
             shards,
         } = self;
         follow_limits(quota, wire::run_limits, |limits| {
-            board.send_replace(limits);
-            shards.look_for_room();
+            limits_tx.send_replace(limits);
+            shards.recheck_capacity();
         })
         .await
     }

@@ -9,9 +9,9 @@ use futures::{Stream, StreamExt};
 use servo_mesh::Reason;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{RunId, TenantId};
-use servo_proto::v1;
-use servo_proto::v1::admit_request::Message as Said;
-use servo_proto::v1::admit_response::Message as Told;
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_request::Message as DispatcherMessage;
+use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -20,75 +20,82 @@ use tonic::{Status, Streaming};
 use super::Scheduler;
 use crate::core::Verdict;
 use crate::route;
-use crate::shards::{Ask, Claim, Done, DoneAs, Enqueued, Gate, GateId, RunEvent, event_id};
+use crate::shards::{
+    Applied, Claim, Command, CommandOutcome, DispatcherStream, DispatcherStreamId, Enqueued,
+    RunEvent, event_id,
+};
 use crate::wire;
 
 const CLAIMS_MAX: usize = 256;
 
-pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<v1::AdmitResponse, Status>> + Send>>;
+pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<pb::AdmitResponse, Status>> + Send>>;
 
-pub(super) fn admit(scheduler: Scheduler, said: Streaming<v1::AdmitRequest>) -> Answers {
-    let (outbox, told) = mpsc::unbounded_channel();
-    tokio::spawn(listen(scheduler, said, outbox));
-    Box::pin(UnboundedReceiverStream::new(told).map(Ok))
+pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>) -> Answers {
+    let (outbox, message) = mpsc::unbounded_channel();
+    tokio::spawn(listen(scheduler, requests, outbox));
+    Box::pin(UnboundedReceiverStream::new(message).map(Ok))
 }
 
 async fn listen(
     scheduler: Scheduler,
-    mut said: Streaming<v1::AdmitRequest>,
-    outbox: mpsc::UnboundedSender<v1::AdmitResponse>,
+    mut requests: Streaming<pb::AdmitRequest>,
+    outbox: mpsc::UnboundedSender<pb::AdmitResponse>,
 ) {
-    static GATES: AtomicU64 = AtomicU64::new(1);
-    let gate: GateId = GATES.fetch_add(1, Ordering::Relaxed);
-    while let Ok(Some(v1::AdmitRequest { message })) = said.message().await {
+    static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
+    let stream: DispatcherStreamId = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
+    while let Ok(Some(pb::AdmitRequest { message })) = requests.message().await {
         match message {
-            Some(Said::Open(open)) => {
+            Some(DispatcherMessage::Open(open)) => {
                 let leases = open.leases.iter().filter_map(|lease| {
                     Some((i16::try_from(lease.admission_shard).ok()?, lease.epoch))
                 });
-                let gate = Gate {
-                    id: gate,
+                let stream = DispatcherStream {
+                    id: stream,
                     leases: leases.collect::<BTreeMap<_, _>>(),
                     outbox: outbox.clone(),
                 };
-                if scheduler.shards.open_gate(&gate).is_err() {
+                if scheduler.shards.open_stream(&stream).is_err() {
                     break;
                 }
             }
-            Some(Said::Claims(batch)) => {
+            Some(DispatcherMessage::Claims(batch)) => {
                 // Batches are judged side by side: the next need not wait for this one's disk.
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
                 tokio::spawn(async move {
-                    let results = claim(&scheduler, gate, batch).await;
-                    let _ = outbox.send(v1::AdmitResponse {
-                        message: Some(Told::Results(results)),
+                    let results = claim(&scheduler, stream, batch).await;
+                    let _ = outbox.send(pb::AdmitResponse {
+                        message: Some(SchedulerMessage::Results(results)),
                     });
                 });
             }
-            Some(Said::Enqueued(batch)) => {
+            Some(DispatcherMessage::Enqueued(batch)) => {
                 let scheduler = scheduler.clone();
-                tokio::spawn(async move { enqueued(&scheduler, gate, batch).await });
+                tokio::spawn(async move { enqueued(&scheduler, stream, batch).await });
             }
-            Some(Said::Returned(batch)) => {
+            Some(DispatcherMessage::Returned(batch)) => {
                 let scheduler = scheduler.clone();
                 tokio::spawn(async move { returned(&scheduler, batch).await });
             }
             None => {}
         }
     }
-    scheduler.shards.close_gate(gate);
+    scheduler.shards.close_stream(stream);
 }
 
 /// Each claim goes to the shard of its run; the answer waits for all of them.
-async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1::ClaimResults {
+async fn claim(
+    scheduler: &Scheduler,
+    stream: DispatcherStreamId,
+    batch: pb::ClaimBatch,
+) -> pb::ClaimResults {
     let mut refused = Vec::new();
-    let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
     for (index, claim) in batch.claims.iter().enumerate() {
-        match ask(gate, claim) {
-            Ok(ask) if index < CLAIMS_MAX => by_shard
-                .entry(ask.run_id().shard())
+        match command(stream, claim) {
+            Ok(command) if index < CLAIMS_MAX => by_shard
+                .entry(command.run_id().shard())
                 .or_default()
-                .push((index, ask)),
+                .push((index, command)),
             Ok(_) => refused.push(refuse(
                 index,
                 Reason::MessageTooLarge,
@@ -98,8 +105,8 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
         }
     }
     let judged = by_shard.into_iter().map(|(shard, claims)| async move {
-        let (indexes, asks): (Vec<usize>, Vec<Ask>) = claims.into_iter().unzip();
-        let done = scheduler.shards.submit(shard, asks).await;
+        let (indexes, commands): (Vec<usize>, Vec<Command>) = claims.into_iter().unzip();
+        let done = scheduler.shards.submit(shard, commands).await;
         (indexes, done)
     });
     for (indexes, done) in futures::future::join_all(judged).await {
@@ -111,31 +118,31 @@ async fn claim(scheduler: &Scheduler, gate: GateId, batch: v1::ClaimBatch) -> v1
                     .filter_map(|(index, done)| verdict(index, done)),
             ),
             Err(error) => {
-                let told = route::not_done(&error);
+                let message = route::submit_error(&error);
                 refused.extend(
                     indexes
                         .into_iter()
-                        .map(|index| refuse(index, told.reason(), &told.to_string())),
+                        .map(|index| refuse(index, message.reason(), &message.to_string())),
                 );
             }
         }
     }
-    v1::ClaimResults {
+    pb::ClaimResults {
         number: batch.number,
         refused,
     }
 }
 
 /// Nobody waits for an answer: what does not count, or is lost, the next snapshot shows as waiting still.
-async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch) {
-    let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
+async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::EnqueuedBatch) {
+    let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
         let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else {
             continue;
         };
-        let task = wire::slot(task);
+        let task = wire::task_ref_from_proto(task);
         let enqueued = Enqueued {
-            gate,
+            stream,
             run_id,
             task,
             event_id: event_id(),
@@ -144,12 +151,12 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
         by_shard
             .entry(run_id.shard())
             .or_default()
-            .push(Ask::Enqueued(Arc::new(enqueued)));
+            .push(Command::Enqueued(Arc::new(enqueued)));
     }
-    let told = by_shard
+    let message = by_shard
         .into_iter()
-        .map(|(shard, asks)| scheduler.shards.submit(shard, asks));
-    for error in futures::future::join_all(told)
+        .map(|(shard, commands)| scheduler.shards.submit(shard, commands));
+    for error in futures::future::join_all(message)
         .await
         .into_iter()
         .filter_map(Result::err)
@@ -160,24 +167,24 @@ async fn enqueued(scheduler: &Scheduler, gate: GateId, batch: v1::EnqueuedBatch)
 
 /// What a worker gave back was interrupted before it began; what no envelope can be made for has failed. Nobody waits for an
 /// answer: what is lost is free again when nobody starts it in time.
-async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
-    let mut by_shard: BTreeMap<i16, Vec<Ask>> = BTreeMap::new();
+async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
+    let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
         let (Ok(run_id), Ok(attempt)) = (entry.run_id.parse::<RunId>(), entry.attempt_id.parse())
         else {
             continue;
         };
-        let finished = v1::TaskFinished {
+        let finished = pb::TaskFinished {
             run_id: entry.run_id,
             task: entry.task,
             attempt_id: entry.attempt_id,
             worker_id: entry.worker_id,
             outcome: match entry.error {
-                Some(_) => v1::Outcome::Failed.into(),
-                None => v1::Outcome::Interrupted.into(),
+                Some(_) => pb::Outcome::Failed.into(),
+                None => pb::Outcome::Interrupted.into(),
             },
             error: entry.error,
-            ..v1::TaskFinished::default()
+            ..pb::TaskFinished::default()
         };
         let event = RunEvent {
             tenant: entry.tenant,
@@ -190,12 +197,12 @@ async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
         by_shard
             .entry(run_id.shard())
             .or_default()
-            .push(Ask::Event(Arc::new(event)));
+            .push(Command::Event(Arc::new(event)));
     }
-    let told = by_shard
+    let message = by_shard
         .into_iter()
-        .map(|(shard, asks)| scheduler.shards.submit(shard, asks));
-    for error in futures::future::join_all(told)
+        .map(|(shard, commands)| scheduler.shards.submit(shard, commands));
+    for error in futures::future::join_all(message)
         .await
         .into_iter()
         .filter_map(Result::err)
@@ -204,32 +211,34 @@ async fn returned(scheduler: &Scheduler, batch: v1::ReturnedBatch) {
     }
 }
 
-fn ask(gate: GateId, claim: &v1::Claim) -> Result<Ask, (Reason, String)> {
+fn command(stream: DispatcherStreamId, claim: &pb::Claim) -> Result<Command, (Reason, String)> {
     let bad = |what: &str| (Reason::InvalidField, format!("{what} is malformed"));
     let tenant: TenantId = claim.tenant.parse().map_err(|_| bad("tenant"))?;
-    Ok(Ask::Claim(Arc::new(Claim {
-        gate,
+    Ok(Command::Claim(Arc::new(Claim {
+        stream,
         run_id: claim.run_id.parse().map_err(|_| bad("run_id"))?,
         admission_shard: tenant.admission_shard(),
-        task: wire::slot(claim.task.ok_or_else(|| bad("task"))?),
+        task: wire::task_ref_from_proto(claim.task.ok_or_else(|| bad("task"))?),
         event_id: event_id(),
         claim: claim.clone(),
     })))
 }
 
-fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
-    match done.verdict {
-        DoneAs::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
-        DoneAs::Core(Verdict::Refused(refusal)) => {
+fn verdict(index: usize, done: Applied) -> Option<pb::RefusedClaim> {
+    match done.outcome {
+        CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
+        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
             Some(refuse(index, route::reason(&refusal), &refusal.to_string()))
         }
-        DoneAs::StaleAdmission => Some(refuse(
+        CommandOutcome::StaleAdmission => Some(refuse(
             index,
             Reason::NotHolder,
             "another dispatcher admits for this tenant now",
         )),
-        DoneAs::SetAside => Some(refuse(index, Reason::InvalidState, route::SET_ASIDE)),
-        DoneAs::RunUnknown => Some(refuse(index, Reason::RunNotFound, "the run is not known")),
+        CommandOutcome::SetAside => Some(refuse(index, Reason::InvalidState, route::SET_ASIDE)),
+        CommandOutcome::RunUnknown => {
+            Some(refuse(index, Reason::RunNotFound, "the run is not known"))
+        }
         other => Some(refuse(
             index,
             Reason::Internal,
@@ -238,8 +247,8 @@ fn verdict(index: usize, done: Done) -> Option<v1::RefusedClaim> {
     }
 }
 
-fn refuse(index: usize, reason: Reason, message: &str) -> v1::RefusedClaim {
-    v1::RefusedClaim {
+fn refuse(index: usize, reason: Reason, message: &str) -> pb::RefusedClaim {
+    pb::RefusedClaim {
         index: index as u32,
         reason: reason.into(),
         message: message.to_owned(),

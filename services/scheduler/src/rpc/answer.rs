@@ -52,10 +52,10 @@ pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Error> {
 /// A call that changes something names itself, so that a repeat is no second change.
 pub(super) fn request_id(text: &str) -> Result<(), Error> {
     if text.len() > REQUEST_ID_BYTES_MAX || text.chars().any(char::is_control) {
-        let told = format!(
+        let message = format!(
             "is longer than {REQUEST_ID_BYTES_MAX} bytes or holds control characters; shorten it"
         );
-        return Err(Error::bad_field("request_id", told));
+        return Err(Error::bad_field("request_id", message));
     }
     Ok(())
 }
@@ -63,11 +63,11 @@ pub(super) fn request_id(text: &str) -> Result<(), Error> {
 /// What is said about a call stands in an event.
 pub(super) fn comment(text: &str) -> Result<(), Error> {
     if text.len() > COMMENT_BYTES_MAX {
-        let told = format!(
+        let message = format!(
             "has {} bytes, and {COMMENT_BYTES_MAX} are allowed; shorten it",
             text.len()
         );
-        return Err(Error::bad_field("comment", told));
+        return Err(Error::bad_field("comment", message));
     }
     Ok(())
 }

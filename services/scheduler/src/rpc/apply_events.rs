@@ -6,53 +6,54 @@ use std::sync::Arc;
 use futures::future::join_all;
 use servo_mesh::{Error, Reason};
 use servo_model::{Digest, RunId, RunKey};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use ulid::Ulid;
 use uuid::Uuid;
 
 use super::{Scheduler, answer};
-use crate::passing::EVENTS_PER_CALL_MAX;
+use crate::forward::EVENTS_PER_CALL_MAX;
 use crate::route;
-use crate::shards::{Ask, Done, NewPlan, NewRun, RunEvent};
+use crate::shards::{Applied, Command, NewPlan, NewRun, RunEvent};
 use crate::wire;
 
 pub(super) async fn apply_events(
     scheduler: &Scheduler,
-    asked: v1::ApplyEventsRequest,
-) -> Result<v1::ApplyEventsResponse, Error> {
-    let count = asked.events.len();
+    request: pb::ApplyEventsRequest,
+) -> Result<pb::ApplyEventsResponse, Error> {
+    let count = request.events.len();
     if count > EVENTS_PER_CALL_MAX {
         return Err(Error::bad_field(
             "events",
             format!("has {count} entries; {EVENTS_PER_CALL_MAX} are allowed"),
         ));
     }
-    let mut asks: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    let mut commands: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
     // They are of many callers: what is wrong with one is its own affair.
-    let mut events: Vec<(usize, v1::AppliedEvent)> = Vec::new();
-    let mut records = asked.events.into_iter().enumerate().peekable();
+    let mut events: Vec<(usize, pb::AppliedEvent)> = Vec::new();
+    let mut records = request.events.into_iter().enumerate().peekable();
     while let Some((index, record)) = records.next() {
         // A request's plan stands behind it and is appended with it.
         let plan = records
             .next_if(|(_, next)| is_plan(next))
             .map(|(_, plan)| plan);
-        match ask(scheduler, record, plan).await {
-            Ok(ask) => asks
-                .entry(ask.run_id().shard())
+        match command(scheduler, record, plan).await {
+            Ok(command) => commands
+                .entry(command.run_id().shard())
                 .or_default()
-                .push((index, ask)),
+                .push((index, command)),
             Err(fault) => events.push((index, refused(&fault.at(index)))),
         }
     }
     let judged = join_all(
-        asks.into_iter()
-            .map(|(shard, asks)| judge(scheduler, shard, asks)),
+        commands
+            .into_iter()
+            .map(|(shard, commands)| judge(scheduler, shard, commands)),
     )
     .await;
     events.extend(judged.into_iter().flatten());
     events.sort_unstable_by_key(|(place, _)| *place);
-    Ok(v1::ApplyEventsResponse {
+    Ok(pb::ApplyEventsResponse {
         events: events.into_iter().map(|(_, applied)| applied).collect(),
     })
 }
@@ -61,32 +62,32 @@ pub(super) async fn apply_events(
 async fn judge(
     scheduler: &Scheduler,
     shard: i16,
-    asks: Vec<(usize, Ask)>,
-) -> Vec<(usize, v1::AppliedEvent)> {
-    let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
-    let applied: Vec<v1::AppliedEvent> = match scheduler.shards.submit(shard, asks).await {
+    commands: Vec<(usize, Command)>,
+) -> Vec<(usize, pb::AppliedEvent)> {
+    let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
+    let applied: Vec<pb::AppliedEvent> = match scheduler.shards.submit(shard, commands).await {
         Ok(done) => done
             .iter()
             .map(|done| with_run(done, route::applied(done)))
             .collect(),
-        Err(why) => vec![refused(&route::not_done(&why)); places.len()],
+        Err(why) => vec![refused(&route::submit_error(&why)); places.len()],
     };
     places.into_iter().zip(applied).collect()
 }
 
 /// Whoever asked need not read the run.
-fn with_run(done: &Done, applied: v1::AppliedEvent) -> v1::AppliedEvent {
-    v1::AppliedEvent {
+fn with_run(done: &Applied, applied: pb::AppliedEvent) -> pb::AppliedEvent {
+    pb::AppliedEvent {
         run: done.run.as_ref().map(wire::standing),
         ..applied
     }
 }
 
-fn refused(error: &Error) -> v1::AppliedEvent {
+fn refused(error: &Error) -> pb::AppliedEvent {
     route::refused(error.reason(), &error.to_string())
 }
 
-fn is_plan(record: &v1::EventRecord) -> bool {
+fn is_plan(record: &pb::EventRecord) -> bool {
     let body = record.event.as_ref().and_then(|event| event.body.as_ref());
     matches!(body, Some(Body::PlanCreated(_)))
 }
@@ -112,11 +113,11 @@ impl Fault {
     }
 }
 
-async fn ask(
+async fn command(
     scheduler: &Scheduler,
-    record: v1::EventRecord,
-    plan: Option<v1::EventRecord>,
-) -> Result<Ask, Fault> {
+    record: pb::EventRecord,
+    plan: Option<pb::EventRecord>,
+) -> Result<Command, Fault> {
     let event_id = event_id(&record)?;
     let run_id: RunId = record
         .correlation_id
@@ -129,13 +130,13 @@ async fn ask(
         .body
         .ok_or_else(|| Fault::new("event.body", "is missing"))?
     {
-        Body::RunRequested(asked) => {
-            let key: RunKey = asked
+        Body::RunRequested(requested) => {
+            let key: RunKey = requested
                 .run_key
                 .parse()
                 .map_err(|error| Fault::new("event.run_key", error))?;
             let fingerprint =
-                wire::fingerprint(&asked).map_err(|error| Fault::new("event", error))?;
+                wire::fingerprint(&requested).map_err(|error| Fault::new("event", error))?;
             let plan = match plan {
                 Some(plan) => Some(new_plan(scheduler, plan).await?),
                 None => None,
@@ -148,17 +149,17 @@ async fn ask(
                 event_id,
                 key,
                 fingerprint,
-                asked,
+                requested,
                 plan,
                 trace,
             };
-            Ok(Ask::Run(Arc::new(new)))
+            Ok(Command::Run(Arc::new(new)))
         }
         body @ (Body::RunCancelRequested(_)
         | Body::RunPaused(_)
         | Body::RunResumed(_)
         | Body::TaskForceCancelled(_)
-        | Body::QuarantineResolved(_)) => Ok(Ask::Event(Arc::new(RunEvent {
+        | Body::QuarantineResolved(_)) => Ok(Command::Event(Arc::new(RunEvent {
             tenant: record.tenant,
             run_id,
             event_id,
@@ -173,7 +174,7 @@ async fn ask(
     }
 }
 
-async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewPlan, Fault> {
+async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewPlan, Fault> {
     let event_id = event_id(&record)?;
     let Some(Body::PlanCreated(created)) = record.event.and_then(|event| event.body) else {
         return Err(Fault::new("event.body", "is no plan"));
@@ -183,7 +184,7 @@ async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewP
         .parse()
         .map_err(|error| Fault::new("event.plan_id", error))?;
     let loops = scheduler.store.loops();
-    let graph = scheduler
+    let plan = scheduler
         .plans
         .find(
             loops,
@@ -192,7 +193,7 @@ async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewP
             *plan_id.as_bytes(),
         )
         .await;
-    let graph = graph
+    let plan = plan
         .map_err(|error| Fault::Other(answer::store(error)))?
         .ok_or_else(|| {
             let message = format!("plan {plan_id} is not stored");
@@ -201,11 +202,11 @@ async fn new_plan(scheduler: &Scheduler, record: v1::EventRecord) -> Result<NewP
     Ok(NewPlan {
         event_id,
         plan_fingerprint: created.plan_fingerprint,
-        graph,
+        plan,
     })
 }
 
-fn event_id(record: &v1::EventRecord) -> Result<Uuid, Fault> {
+fn event_id(record: &pb::EventRecord) -> Result<Uuid, Fault> {
     let id: Ulid = record
         .event_id
         .parse()

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use servo_mesh::{Error, Reason};
 use servo_model::RunId;
 use servo_model::idempotency::IdempotencyKey;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::query;
 use uuid::Uuid;
 
 use super::{Scheduler, answer};
 use crate::route::refused;
-use crate::shards::{Ask, RunEvent, event_id};
+use crate::shards::{Command, RunEvent, event_id};
 
 const RUNS_MAX: usize = 256;
 /// How often runs are tried again that others changed meanwhile.
@@ -21,9 +21,9 @@ const RACES_MAX: usize = 5;
 
 pub(super) async fn cancel_runs(
     scheduler: &Scheduler,
-    asked: v1::CancelRunsRequest,
-) -> Result<v1::CancelRunsResponse, Error> {
-    let count = asked.runs.len();
+    request: pb::CancelRunsRequest,
+) -> Result<pb::CancelRunsResponse, Error> {
+    let count = request.runs.len();
     if count > RUNS_MAX {
         return Err(Error::bad_field(
             "runs",
@@ -36,13 +36,13 @@ pub(super) async fn cancel_runs(
             "there is no such run in this tenant and workspace",
         )
     };
-    let mut results: Vec<v1::AppliedEvent> = asked.runs.iter().map(|_| unknown()).collect();
+    let mut results: Vec<pb::AppliedEvent> = request.runs.iter().map(|_| unknown()).collect();
     let mut left: Vec<usize> = (0..count).collect();
     for _ in 0..RACES_MAX {
-        let by_shard = events(scheduler, &asked, &left).await?;
-        let submitted = by_shard.into_iter().map(|(shard, asks)| async move {
-            let (places, asks): (Vec<usize>, Vec<Ask>) = asks.into_iter().unzip();
-            (places, scheduler.route.submit(shard, asks).await)
+        let by_shard = events(scheduler, &request, &left).await?;
+        let submitted = by_shard.into_iter().map(|(shard, commands)| async move {
+            let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
+            (places, scheduler.route.submit(shard, commands).await)
         });
         left.clear();
         for (places, answers) in futures::future::join_all(submitted).await {
@@ -59,22 +59,22 @@ pub(super) async fn cancel_runs(
             break;
         }
     }
-    Ok(v1::CancelRunsResponse { results })
+    Ok(pb::CancelRunsResponse { results })
 }
 
 /// The cancels of these places, by shard. A run that is not found has none.
 async fn events(
     scheduler: &Scheduler,
-    asked: &v1::CancelRunsRequest,
+    request: &pb::CancelRunsRequest,
     places: &[usize],
-) -> Result<BTreeMap<i16, Vec<(usize, Ask)>>, Error> {
-    let targets: Vec<(usize, &v1::RunTarget, RunId)> = places
+) -> Result<BTreeMap<i16, Vec<(usize, Command)>>, Error> {
+    let targets: Vec<(usize, &pb::RunTarget, RunId)> = places
         .iter()
         .filter_map(|place| {
             Some((
                 *place,
-                &asked.runs[*place],
-                asked.runs[*place].run_id.parse().ok()?,
+                &request.runs[*place],
+                request.runs[*place].run_id.parse().ok()?,
             ))
         })
         .collect();
@@ -101,7 +101,7 @@ async fn events(
         .all(select)
         .await
         .map_err(answer::store)?;
-    let mut by_shard: BTreeMap<i16, Vec<(usize, Ask)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
     for (nth, version) in rows {
         let target = usize::try_from(nth - 1)
             .ok()
@@ -110,7 +110,7 @@ async fn events(
             continue;
         };
         let version = u64::try_from(version).unwrap_or(0) + 1;
-        let event = cancel(target, *run_id, version, asked.requested_by.clone());
+        let event = cancel(target, *run_id, version, request.requested_by.clone());
         by_shard
             .entry(run_id.shard())
             .or_default()
@@ -120,18 +120,18 @@ async fn events(
 }
 
 fn cancel(
-    target: &v1::RunTarget,
+    target: &pb::RunTarget,
     run_id: RunId,
     version: u64,
-    requested_by: Option<v1::Actor>,
-) -> Ask {
+    requested_by: Option<pb::Actor>,
+) -> Command {
     let run = run_id.to_string();
-    Ask::Event(Arc::new(RunEvent {
+    Command::Event(Arc::new(RunEvent {
         tenant: target.tenant.clone(),
         run_id,
         event_id: event_id(),
         idempotency_key: IdempotencyKey::run_control(&run_id, version).to_string(),
-        body: Body::RunCancelRequested(v1::RunCancelRequested {
+        body: Body::RunCancelRequested(pb::RunCancelRequested {
             run_id: run,
             version,
             requested_by,

@@ -3,7 +3,7 @@
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term, bad_filter};
 use servo_model::RunId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::answer;
 
@@ -32,7 +32,7 @@ enum Field {
     Asset(String),
     Partition(String),
     Name(String),
-    Passed(bool),
+    ForwardedCommands(bool),
     Severity(i32),
     Run(RunId),
     Recorded(i128),
@@ -61,7 +61,7 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    pub(super) fn fits(&self, record: &v1::CheckRecord) -> bool {
+    pub(super) fn fits(&self, record: &pb::CheckRecord) -> bool {
         self.0.iter().all(|condition| condition.fits(record))
     }
 
@@ -81,7 +81,7 @@ impl Wanted {
             _ => None,
         });
         let failed = self.0.iter().find_map(|condition| match condition.field {
-            Field::Passed(passed) if passed != (condition.operator == Operator::Is) => {
+            Field::ForwardedCommands(passed) if passed != (condition.operator == Operator::Is) => {
                 Some(Narrowed::Failed)
             }
             _ => None,
@@ -96,14 +96,14 @@ impl Condition {
             "asset_key" => Field::Asset(term.value.replacen('.', "/", 1)),
             "partition_key" => Field::Partition(term.value.clone()),
             "name" => Field::Name(term.value.clone()),
-            "passed" => Field::Passed(term.value.parse().map_err(|_| {
+            "passed" => Field::ForwardedCommands(term.value.parse().map_err(|_| {
                 bad_filter(&format!(
                     "`{}` is neither true nor false, as passed is",
                     term.value
                 ))
             })?),
             "severity" => Field::Severity(answer::named(
-                v1::Severity::from_str_name,
+                pb::Severity::from_str_name,
                 "SEVERITY_",
                 term,
             )?),
@@ -124,14 +124,14 @@ impl Condition {
         })
     }
 
-    fn fits(&self, record: &v1::CheckRecord) -> bool {
+    fn fits(&self, record: &pb::CheckRecord) -> bool {
         let result = record.result.clone().unwrap_or_default();
         let holds = |left: &str, right: &str| self.operator.holds(left, right);
         match &self.field {
             Field::Asset(key) => holds(&record.asset_key, key),
             Field::Partition(key) => holds(&record.partition_key, key),
             Field::Name(name) => holds(&result.name, name),
-            Field::Passed(passed) => self.operator.holds(result.passed, *passed),
+            Field::ForwardedCommands(passed) => self.operator.holds(result.passed, *passed),
             Field::Severity(severity) => self.operator.holds(result.severity, *severity),
             Field::Run(run) => holds(&record.run_id, &run.to_string()),
             Field::Recorded(than) => {
@@ -149,14 +149,14 @@ impl Condition {
 mod tests {
     use super::*;
 
-    fn record() -> v1::CheckRecord {
-        let result = v1::CheckResult {
+    fn record() -> pb::CheckRecord {
+        let result = pb::CheckResult {
             name: "rows".to_owned(),
             passed: false,
-            severity: v1::Severity::Critical.into(),
+            severity: pb::Severity::Critical.into(),
             ..Default::default()
         };
-        v1::CheckRecord {
+        pb::CheckRecord {
             result: Some(result),
             asset_key: "sales/orders".to_owned(),
             partition_key: "day=d:2026-01-01".to_owned(),

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::RunId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
 use super::{Scheduler, answer, get_run, repeats};
-use crate::shards::{Ask, RunEvent, event_id};
+use crate::shards::{Command, RunEvent, event_id};
 
 /// How often a change is tried again that another one overtook.
 const RACES_MAX: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum RunAction {
     Cancel,
     Pause,
     Resume,
@@ -22,7 +22,7 @@ pub(super) enum Deed {
 
 /// What is to be done with which run.
 pub(super) struct Order {
-    deed: Deed,
+    action: RunAction,
     run_id: String,
     /// 0 takes any.
     expected_version: u64,
@@ -32,7 +32,7 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(
-        deed: Deed,
+        action: RunAction,
         request_id: &str,
         run_id: &str,
         expected_version: u64,
@@ -43,7 +43,7 @@ impl Order {
         let (run_id, comment, request_id) =
             (run_id.to_owned(), comment.to_owned(), request_id.to_owned());
         Ok(Order {
-            deed,
+            action,
             run_id,
             expected_version,
             comment,
@@ -52,19 +52,30 @@ impl Order {
     }
 
     /// Whether an event records this very order.
-    fn is_told_by(&self, body: &Body) -> bool {
-        let (deed, run_id, version, by) = match body {
-            Body::RunCancelRequested(told) => {
-                (Deed::Cancel, &told.run_id, told.version, &told.requested_by)
-            }
-            Body::RunPaused(told) => (Deed::Pause, &told.run_id, told.version, &told.requested_by),
-            Body::RunResumed(told) => {
-                (Deed::Resume, &told.run_id, told.version, &told.requested_by)
-            }
+    fn is_recorded_by(&self, body: &Body) -> bool {
+        let (action, run_id, version, by) = match body {
+            Body::RunCancelRequested(message) => (
+                RunAction::Cancel,
+                &message.run_id,
+                message.version,
+                &message.requested_by,
+            ),
+            Body::RunPaused(message) => (
+                RunAction::Pause,
+                &message.run_id,
+                message.version,
+                &message.requested_by,
+            ),
+            Body::RunResumed(message) => (
+                RunAction::Resume,
+                &message.run_id,
+                message.version,
+                &message.requested_by,
+            ),
             _ => return false,
         };
         let comment = by.as_ref().map_or("", |actor| actor.comment.as_str());
-        deed == self.deed
+        action == self.action
             && *run_id == self.run_id
             && comment == self.comment
             && (self.expected_version == 0 || version == self.expected_version + 1)
@@ -78,43 +89,43 @@ pub(super) async fn control(
     tenant: &str,
     workspace: &str,
     order: Order,
-) -> Result<(v1::Run, String), Error> {
+) -> Result<(pb::Run, String), Error> {
     let run_id = answer::run_id(&order.run_id)?;
-    let actor = v1::Actor {
+    let actor = pb::Actor {
         principal: caller.principal.clone(),
         comment: order.comment.clone(),
     };
     for _ in 0..RACES_MAX {
         let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
-        let told = |body: &Body| order.is_told_by(body);
+        let message = |body: &Body| order.is_recorded_by(body);
         if let Some(event_id) =
-            repeats::first(scheduler, (tenant, workspace), &order.request_id, told).await?
+            repeats::first(scheduler, (tenant, workspace), &order.request_id, message).await?
         {
             return Ok((run, event_id));
         }
         if !run.set_aside_reason.is_empty() {
-            let told = format!(
+            let message = format!(
                 "run {} is set aside: {}",
                 order.run_id, run.set_aside_reason
             );
-            return Err(Error::new(Reason::InvalidState, told));
+            return Err(Error::new(Reason::InvalidState, message));
         }
         if order.expected_version != 0 && order.expected_version != run.version {
             return Err(stale(&order, run.version));
         }
         let event = event(&order, run_id, tenant, run.version + 1, actor.clone());
-        let applied = match scheduler.route.submit_one(Ask::Event(event)).await {
+        let applied = match scheduler.route.submit_one(Command::Event(event)).await {
             Ok(submitted) => submitted.applied,
             // A repeat of this very call was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => continue,
             Err(error) => return Err(error),
         };
         match (applied.acceptance(), applied.refusal()) {
-            (v1::Acceptance::Folded, _) => {
+            (pb::Acceptance::Folded, _) => {
                 let run = get_run::find(scheduler, tenant, workspace, &order.run_id).await?;
                 return Ok((run, applied.event_id));
             }
-            (v1::Acceptance::Duplicate, _) => {
+            (pb::Acceptance::Duplicate, _) => {
                 return repeated(scheduler, tenant, workspace, &order).await;
             }
             (_, Reason::VersionConflict) => {}
@@ -138,19 +149,19 @@ async fn repeated(
     tenant: &str,
     workspace: &str,
     order: &Order,
-) -> Result<(v1::Run, String), Error> {
-    let asked = v1::GetRunRequest {
+) -> Result<(pb::Run, String), Error> {
+    let request = pb::GetRunRequest {
         tenant: tenant.to_owned(),
         workspace: workspace.to_owned(),
         run_id: order.run_id.clone(),
         include_history: true,
         ..Default::default()
     };
-    let found = get_run::get_run(scheduler, asked).await?;
-    let state = match order.deed {
-        Deed::Cancel => v1::RunState::Cancelling,
-        Deed::Pause => v1::RunState::Paused,
-        Deed::Resume => v1::RunState::Running,
+    let found = get_run::get_run(scheduler, request).await?;
+    let state = match order.action {
+        RunAction::Cancel => pb::RunState::Cancelling,
+        RunAction::Pause => pb::RunState::Paused,
+        RunAction::Resume => pb::RunState::Running,
     };
     let change = found
         .history
@@ -166,22 +177,22 @@ fn event(
     run_id: RunId,
     tenant: &str,
     version: u64,
-    actor: v1::Actor,
+    actor: pb::Actor,
 ) -> Arc<RunEvent> {
     let (run, requested_by) = (run_id.to_string(), Some(actor));
-    let body = match order.deed {
-        Deed::Cancel => Body::RunCancelRequested(v1::RunCancelRequested {
+    let body = match order.action {
+        RunAction::Cancel => Body::RunCancelRequested(pb::RunCancelRequested {
             run_id: run,
             version,
             requested_by,
             by_system: false,
         }),
-        Deed::Pause => Body::RunPaused(v1::RunPaused {
+        RunAction::Pause => Body::RunPaused(pb::RunPaused {
             run_id: run,
             version,
             requested_by,
         }),
-        Deed::Resume => Body::RunResumed(v1::RunResumed {
+        RunAction::Resume => Body::RunResumed(pb::RunResumed {
             run_id: run,
             version,
             requested_by,
@@ -205,16 +216,16 @@ fn stale(order: &Order, version: u64) -> Error {
     Error::new(Reason::VersionConflict, message).with("version", version.to_string())
 }
 
-fn unfit(order: &Order, state: v1::RunState) -> Error {
+fn unfit(order: &Order, state: pb::RunState) -> Error {
     let state = state.as_str_name().trim_start_matches("RUN_STATE_");
-    let deed = match order.deed {
-        Deed::Cancel => "cancelled",
-        Deed::Pause => "paused",
-        Deed::Resume => "resumed",
+    let action = match order.action {
+        RunAction::Cancel => "cancelled",
+        RunAction::Pause => "paused",
+        RunAction::Resume => "resumed",
     };
     Error::new(
         Reason::InvalidState,
-        format!("run {} is {state} and cannot be {deed}", order.run_id),
+        format!("run {} is {state} and cannot be {action}", order.run_id),
     )
     .with("state", state)
 }

@@ -2,7 +2,7 @@
 
 use servo_mesh::Error;
 use servo_model::TenantId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{StoreError, TenantTx, query};
 
 use super::{Scheduler, answer};
@@ -13,9 +13,9 @@ const TODAY_MAX: i64 = 1_000_000;
 
 pub(super) async fn count_runs(
     scheduler: &Scheduler,
-    asked: v1::CountRunsRequest,
-) -> Result<v1::CountRunsResponse, Error> {
-    let tenant = answer::tenant(&asked.tenant)?;
+    request: pb::CountRunsRequest,
+) -> Result<pb::CountRunsResponse, Error> {
+    let tenant = answer::tenant(&request.tenant)?;
     let mut tx = scheduler
         .store
         .requests()
@@ -33,14 +33,14 @@ async fn count(
     tx: &mut TenantTx,
     tenant: &TenantId,
     today_max: i64,
-) -> Result<v1::CountRunsResponse, StoreError> {
+) -> Result<pb::CountRunsResponse, StoreError> {
     let count = query(include_str!("../store/count_runs.sql"))
         .bind(tenant.as_str())
         .bind(all_shards())
         .bind(today_max);
     let (under_way, waiting, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
     let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-    Ok(v1::CountRunsResponse {
+    Ok(pb::CountRunsResponse {
         under_way: number(under_way),
         waiting: number(waiting),
         today: number(today),
@@ -97,10 +97,15 @@ mod tests {
         let store = store_with_runs(&database).await;
         let counted = async |tenant: &str, today_max| {
             let mut tx = store.requests().begin(tenant).await.unwrap();
-            let told = count(&mut tx, &tenant.parse().unwrap(), today_max)
+            let message = count(&mut tx, &tenant.parse().unwrap(), today_max)
                 .await
                 .unwrap();
-            [told.under_way, told.waiting, told.today, told.backfills]
+            [
+                message.under_way,
+                message.waiting,
+                message.today,
+                message.backfills,
+            ]
         };
         assert_eq!(counted("acme", TODAY_MAX).await, [3, 2, 5, 1]);
         assert_eq!(

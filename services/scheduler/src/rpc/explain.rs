@@ -1,38 +1,44 @@
 //! Explain: why tasks are not running. Rows say what a run knows; about ready tasks the dispatcher is asked.
 
+use servo_model::TaskRef;
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
 use servo_model::states::{Machine, RunState, TaskState};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, query};
 
 use super::{Scheduler, answer, get_run, run_limit, tasks};
-use crate::core::{Cell, Graph, Slot, Wait, wait_of};
+use crate::core::{Plan, TaskRow, Wait, wait_of};
 use crate::store::StoredTask;
-use crate::wire::{self, RunRow};
+use crate::wire::{self, RunRecord};
 
 /// How many upstreams an explanation names.
 const BLOCKERS_MAX: usize = 10;
 
 pub(super) async fn explain(
     scheduler: &Scheduler,
-    asked: v1::ExplainRequest,
-) -> Result<v1::ExplainResponse, Error> {
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["explain", &asked.tenant, &asked.workspace, &asked.run_id];
-    let first = asked.page_token.is_empty();
-    let after = tasks::after(&scheduler.tokens, &list, &asked.page_token)?;
+    request: pb::ExplainRequest,
+) -> Result<pb::ExplainResponse, Error> {
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let list = [
+        "explain",
+        &request.tenant,
+        &request.workspace,
+        &request.run_id,
+    ];
+    let first = request.page_token.is_empty();
+    let after = tasks::after(&scheduler.tokens, &list, &request.page_token)?;
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let row = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
-    let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &row).await?;
+    let row = get_run::row(&mut tx, &request.workspace, &request.run_id).await?;
+    let plan = get_run::plan(scheduler, &request.tenant, &request.workspace, &row).await?;
     let state = RunState::from_code(row.state).ok_or_else(|| {
         Error::new(
             Reason::Internal,
@@ -40,53 +46,54 @@ pub(super) async fn explain(
         )
     })?;
     if let Some(reason) = &row.set_aside {
-        return Ok(v1::ExplainResponse {
+        return Ok(pb::ExplainResponse {
             explanations: vec![set_aside(reason)],
             ..Default::default()
         });
     }
-    let Some(graph) = graph else {
-        return match asked.task_id.as_str() {
+    let Some(plan) = plan else {
+        return match request.task_id.as_str() {
             "" => {
                 let explanations =
-                    vec![run_limit::of_run(scheduler, tx, &asked, state, &row).await?];
-                Ok(v1::ExplainResponse {
+                    vec![run_limit::of_run(scheduler, tx, &request, state, &row).await?];
+                Ok(pb::ExplainResponse {
                     explanations,
                     ..Default::default()
                 })
             }
-            task_id => Err(answer::task_not_found(&asked.run_id, task_id)),
+            task_id => Err(answer::task_not_found(&request.run_id, task_id)),
         };
     };
-    let (mut waiting, more) = match asked.task_id.as_str() {
+    let (mut waiting, more) = match request.task_id.as_str() {
         "" => open_tasks(&mut tx, &row, after, size).await?,
         task_id => {
-            let found = tasks::find(&mut tx, &row, &graph, task_id).await?;
-            let (_, found) = found.ok_or_else(|| answer::task_not_found(&asked.run_id, task_id))?;
+            let found = tasks::find(&mut tx, &row, &plan, task_id).await?;
+            let (_, found) =
+                found.ok_or_else(|| answer::task_not_found(&request.run_id, task_id))?;
             (vec![found.task], false)
         }
     };
-    let ends = ended_upstreams(&mut tx, &row, &graph, &waiting).await?;
+    let ends = ended_upstreams(&mut tx, &row, &plan, &waiting).await?;
     tx.commit().await.map_err(answer::store)?;
     let next = waiting
         .last()
         .filter(|_| more)
         .map(|task| format!("{}.{}", task.ordinal, task.item));
     let explained = Explained {
-        graph: &graph,
+        plan: &plan,
         upstreams: &ends,
         run: state,
     };
-    let mut explanations: Vec<v1::Explanation> = waiting
+    let mut explanations: Vec<pb::Explanation> = waiting
         .iter()
         .filter_map(|task| explained.task(task))
         .collect();
     waiting.retain(|task| task.state == TaskState::Ready.code());
-    ask_dispatcher(scheduler, &asked, &graph, &waiting, &mut explanations).await?;
-    if asked.task_id.is_empty() && first {
+    ask_dispatcher(scheduler, &request, &plan, &waiting, &mut explanations).await?;
+    if request.task_id.is_empty() && first {
         explanations.insert(0, of_run(state));
     }
-    Ok(v1::ExplainResponse {
+    Ok(pb::ExplainResponse {
         explanations,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -95,7 +102,7 @@ pub(super) async fn explain(
 /// A page of the tasks that have not ended, and whether there are more.
 async fn open_tasks(
     tx: &mut TenantTx,
-    row: &RunRow,
+    row: &RunRecord,
     (ordinal, item): (i32, i32),
     size: usize,
 ) -> Result<(Vec<StoredTask>, bool), Error> {
@@ -113,15 +120,15 @@ async fn open_tasks(
 /// How the upstreams of these tasks stand.
 async fn ended_upstreams(
     tx: &mut TenantTx,
-    row: &RunRow,
-    graph: &Graph,
+    row: &RunRecord,
+    plan: &Plan,
     waiting: &[StoredTask],
-) -> Result<BTreeMap<u32, Cell>, Error> {
+) -> Result<BTreeMap<u32, TaskRow>, Error> {
     let blocked = waiting
         .iter()
         .filter(|task| task.state <= TaskState::Blocked.code());
     let upstreams: BTreeSet<i32> = blocked
-        .filter_map(|task| graph.tasks.get(task.ordinal.unsigned_abs() as usize))
+        .filter_map(|task| plan.tasks.get(task.ordinal.unsigned_abs() as usize))
         .flat_map(|planned| planned.upstream.iter().map(|up| up.cast_signed()))
         .collect();
     if upstreams.is_empty() {
@@ -133,33 +140,33 @@ async fn ended_upstreams(
     let rows: Vec<StoredTask> = tx.all(select).await.map_err(answer::store)?;
     Ok(rows
         .iter()
-        .filter_map(|task| Some((task.slot().ordinal, task.cell()?)))
+        .filter_map(|task| Some((task.task_ref().ordinal, task.task_row()?)))
         .collect())
 }
 
 /// Puts the dispatcher's word in the place of what was only known to be ready.
 async fn ask_dispatcher(
     scheduler: &Scheduler,
-    asked: &v1::ExplainRequest,
-    graph: &Graph,
+    request: &pb::ExplainRequest,
+    plan: &Plan,
     ready: &[StoredTask],
-    explanations: &mut [v1::Explanation],
+    explanations: &mut [pb::Explanation],
 ) -> Result<(), Error> {
     let waits =
-        |explanation: &&mut v1::Explanation| explanation.reason() == v1::WaitReason::FairShare;
-    let mut unknown: Vec<&mut v1::Explanation> = explanations.iter_mut().filter(waits).collect();
+        |explanation: &&mut pb::Explanation| explanation.reason() == pb::WaitReason::FairShare;
+    let mut unknown: Vec<&mut pb::Explanation> = explanations.iter_mut().filter(waits).collect();
     if unknown.is_empty() {
         return Ok(());
     }
     let tasks = ready
         .iter()
         .take(ENVELOPES_PER_MESSAGE_MAX)
-        .map(|task| wire::task_ref(task.slot()))
+        .map(|task| wire::task_ref_to_proto(task.task_ref()))
         .collect();
-    let request = v1::ExplainAdmissionRequest {
-        tenant: asked.tenant.clone(),
-        workspace: asked.workspace.clone(),
-        run_id: asked.run_id.clone(),
+    let request = pb::ExplainAdmissionRequest {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
+        run_id: request.run_id.clone(),
         tasks,
     };
     let answer = scheduler
@@ -167,7 +174,7 @@ async fn ask_dispatcher(
         .clone()
         .explain_admission(request)
         .await;
-    let told = match answer {
+    let message = match answer {
         Ok(answer) => answer.into_inner().explanations,
         Err(status) => {
             for explanation in unknown {
@@ -179,30 +186,30 @@ async fn ask_dispatcher(
             return Ok(());
         }
     };
-    for ((explanation, told), task) in unknown.iter_mut().zip(told).zip(ready) {
-        let key = wire::task_key(graph, task.slot());
-        **explanation = v1::Explanation {
+    for ((explanation, message), task) in unknown.iter_mut().zip(message).zip(ready) {
+        let key = wire::task_key(plan, task.task_ref());
+        **explanation = pb::Explanation {
             task_id: key.id().to_string(),
             task_key: key.to_string(),
-            ..told
+            ..message
         };
     }
     Ok(())
 }
 
-fn set_aside(reason: &str) -> v1::Explanation {
+fn set_aside(reason: &str) -> pb::Explanation {
     let message = format!(
         "the run is set aside and nothing of it goes on: {reason}; an operator must look at it"
     );
-    v1::Explanation {
-        reason: v1::WaitReason::SetAside.into(),
+    pb::Explanation {
+        reason: pb::WaitReason::SetAside.into(),
         message,
         ..Default::default()
     }
 }
 
-pub(super) fn of_run(state: RunState) -> v1::Explanation {
-    use v1::WaitReason as Why;
+pub(super) fn of_run(state: RunState) -> pb::Explanation {
+    use pb::WaitReason as Why;
     let (reason, message) = match state {
         RunState::Pending => (Why::Planning, "the run has no plan yet".to_owned()),
         RunState::Running => (Why::Running, "the run is under way".to_owned()),
@@ -216,7 +223,7 @@ pub(super) fn of_run(state: RunState) -> v1::Explanation {
         ),
         ended => (Why::Ended, format!("the run has ended: {ended}")),
     };
-    v1::Explanation {
+    pb::Explanation {
         reason: reason.into(),
         message,
         ..Default::default()
@@ -224,43 +231,43 @@ pub(super) fn of_run(state: RunState) -> v1::Explanation {
 }
 
 struct Explained<'a> {
-    graph: &'a Graph,
-    upstreams: &'a BTreeMap<u32, Cell>,
+    plan: &'a Plan,
+    upstreams: &'a BTreeMap<u32, TaskRow>,
     run: RunState,
 }
 
 impl Explained<'_> {
-    fn task(&self, task: &StoredTask) -> Option<v1::Explanation> {
-        let (slot, cell) = (task.slot(), task.cell()?);
-        let planned = self.graph.tasks.get(slot.ordinal as usize)?;
+    fn task(&self, task: &StoredTask) -> Option<pb::Explanation> {
+        let (task_ref, task_row) = (task.task_ref(), task.task_row()?);
+        let planned = self.plan.tasks.get(task_ref.ordinal as usize)?;
         // A child waits for nothing that its parent did not wait for.
         let ended = |up: u32| {
-            slot.item.is_some()
+            task_ref.map_index.is_some()
                 || self
                     .upstreams
                     .get(&up)
                     .is_some_and(|up| up.state.is_terminal())
         };
-        let wait = wait_of(self.run, planned, &cell, ended);
-        let key = wire::task_key(self.graph, slot);
-        Some(v1::Explanation {
+        let wait = wait_of(self.run, planned, &task_row, ended);
+        let key = wire::task_key(self.plan, task_ref);
+        Some(pb::Explanation {
             task_id: key.id().to_string(),
             task_key: key.to_string(),
-            state: i32::from(cell.state.code()),
-            ..self.say(slot, &cell, wait)
+            state: i32::from(task_row.state.code()),
+            ..self.say(task_ref, &task_row, wait)
         })
     }
 
-    fn say(&self, slot: Slot, cell: &Cell, wait: Wait) -> v1::Explanation {
-        use v1::WaitReason as Why;
+    fn say(&self, task_ref: TaskRef, task_row: &TaskRow, wait: Wait) -> pb::Explanation {
+        use pb::WaitReason as Why;
         let (reason, message) = match &wait {
-            Wait::Running => (Why::Running, format!("attempt {} runs", cell.attempt)),
-            Wait::Ended => (Why::Ended, format!("it has ended: {}", cell.state)),
+            Wait::Running => (Why::Running, format!("attempt {} runs", task_row.attempt)),
+            Wait::Ended => (Why::Ended, format!("it has ended: {}", task_row.state)),
             Wait::Cancelling => (
                 Why::Cancelling,
                 format!(
                     "attempt {} was told to stop and has not confirmed it",
-                    cell.attempt
+                    task_row.attempt
                 ),
             ),
             Wait::RunPaused => (
@@ -274,13 +281,16 @@ impl Explained<'_> {
             ),
             Wait::Children => (
                 Why::Running,
-                format!("the children of {} run", wire::task_key(self.graph, slot)),
+                format!(
+                    "the children of {} run",
+                    wire::task_key(self.plan, task_ref)
+                ),
             ),
             Wait::RetryDelay { until } => (
                 Why::RetryDelay,
                 format!(
                     "failure {}; the next attempt follows{}",
-                    cell.failures,
+                    task_row.failures,
                     at(*until)
                 ),
             ),
@@ -290,7 +300,7 @@ impl Explained<'_> {
                     Why::WorkerStart,
                     format!(
                         "attempt {} waits for its worker; given up{given_up}",
-                        cell.attempt
+                        task_row.attempt
                     ),
                 )
             }
@@ -309,7 +319,7 @@ impl Explained<'_> {
             Wait::RetryDelay { until } | Wait::WorkerStart { until } => until.map(wire::timestamp),
             _ => None,
         };
-        v1::Explanation {
+        pb::Explanation {
             reason: reason.into(),
             message,
             blockers,
@@ -336,19 +346,19 @@ impl Explained<'_> {
         let state = self
             .upstreams
             .get(&ordinal)
-            .map_or(TaskState::Planned, |cell| cell.state);
-        format!("{}, which is {state}", self.graph.task(ordinal).key)
+            .map_or(TaskState::Planned, |task_row| task_row.state);
+        format!("{}, which is {state}", self.plan.task(ordinal).key)
     }
 
-    fn blocker(&self, ordinal: u32) -> v1::Blocker {
+    fn blocker(&self, ordinal: u32) -> pb::Blocker {
         let state = self
             .upstreams
             .get(&ordinal)
-            .map_or(TaskState::Planned, |cell| cell.state);
-        v1::Blocker {
+            .map_or(TaskState::Planned, |task_row| task_row.state);
+        pb::Blocker {
             kind: "task".to_owned(),
-            id: self.graph.task(ordinal).key.id().to_string(),
-            detail: format!("{} is {state}", self.graph.task(ordinal).key),
+            id: self.plan.task(ordinal).key.id().to_string(),
+            detail: format!("{} is {state}", self.plan.task(ordinal).key),
         }
     }
 }

@@ -3,60 +3,60 @@
 use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::{AttemptId, RunId};
-use servo_proto::v1;
+use servo_model::{AttemptId, RunId, TaskRef};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{Timestamp, query};
 use uuid::Uuid;
 
 use super::{Scheduler, answer, get_run, repeats, tasks};
-use crate::core::{Cell, Graph, Slot, Time, force_from};
-use crate::shards::{Ask, RunEvent, event_id};
-use crate::wire::{self, TaskRow};
+use crate::core::{Plan, TaskRow, Time, force_from};
+use crate::shards::{Command, RunEvent, event_id};
+use crate::wire::{self, TaskRecord};
 
 const RACES_MAX: usize = 5;
 
 pub(super) async fn force_cancel_task(
     scheduler: &Scheduler,
     caller: &Caller,
-    asked: v1::ForceCancelTaskRequest,
-) -> Result<v1::ForceCancelTaskResponse, Error> {
-    answer::request_id(&asked.request_id)?;
-    answer::comment(&asked.comment)?;
-    let run_id = answer::run_id(&asked.run_id)?;
-    let actor = v1::Actor {
+    request: pb::ForceCancelTaskRequest,
+) -> Result<pb::ForceCancelTaskResponse, Error> {
+    answer::request_id(&request.request_id)?;
+    answer::comment(&request.comment)?;
+    let run_id = answer::run_id(&request.run_id)?;
+    let actor = pb::Actor {
         principal: caller.principal.clone(),
-        comment: asked.comment.clone(),
+        comment: request.comment.clone(),
     };
     for _ in 0..RACES_MAX {
-        let target = Target::find(scheduler, &asked).await?;
-        let scope = (asked.tenant.as_str(), asked.workspace.as_str());
-        let told = |body: &Body| target.is_told_by(body, &asked);
+        let target = Target::find(scheduler, &request).await?;
+        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let message = |body: &Body| target.is_recorded_by(body, &request);
         if let Some(accepted_event_id) =
-            repeats::first(scheduler, scope, &asked.request_id, told).await?
+            repeats::first(scheduler, scope, &request.request_id, message).await?
         {
-            let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
-            return Ok(v1::ForceCancelTaskResponse {
+            let task = tasks::get_task(scheduler, get_task(&request)).await?.task;
+            return Ok(pb::ForceCancelTaskResponse {
                 task,
                 accepted_event_id,
             });
         }
-        if target.cell.reason == servo_model::states::TransitionReason::ForceCancelled {
-            return repeated(scheduler, &asked).await;
+        if target.task_row.reason == servo_model::states::TransitionReason::ForceCancelled {
+            return repeated(scheduler, &request).await;
         }
-        let attempt_id = target.active(&asked)?;
+        let attempt_id = target.active(&request)?;
         let beat = quiet_since(scheduler, &target, &attempt_id).await?;
-        let event = target.event(&asked, run_id, attempt_id, beat, actor.clone());
-        let applied = match scheduler.route.submit_one(Ask::Event(event)).await {
+        let event = target.event(&request, run_id, attempt_id, beat, actor.clone());
+        let applied = match scheduler.route.submit_one(Command::Event(event)).await {
             Ok(submitted) => submitted.applied,
             // A repeat of this very call was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => continue,
             Err(error) => return Err(error),
         };
         match (applied.acceptance(), applied.refusal()) {
-            (v1::Acceptance::Folded, _) => {
-                let task = tasks::get_task(scheduler, get_task(&asked)).await?.task;
-                return Ok(v1::ForceCancelTaskResponse {
+            (pb::Acceptance::Folded, _) => {
+                let task = tasks::get_task(scheduler, get_task(&request)).await?.task;
+                return Ok(pb::ForceCancelTaskResponse {
                     task,
                     accepted_event_id: applied.event_id,
                 });
@@ -75,63 +75,64 @@ pub(super) async fn force_cancel_task(
 /// The task as it stands.
 struct Target {
     version: u64,
-    graph: Arc<Graph>,
-    slot: Slot,
-    cell: Cell,
+    plan: Arc<Plan>,
+    task_ref: TaskRef,
+    task_row: TaskRow,
 }
 
 impl Target {
     async fn find(
         scheduler: &Scheduler,
-        asked: &v1::ForceCancelTaskRequest,
+        request: &pb::ForceCancelTaskRequest,
     ) -> Result<Target, Error> {
-        let missing = || answer::task_not_found(&asked.run_id, &asked.task_id);
+        let missing = || answer::task_not_found(&request.run_id, &request.task_id);
         let mut tx = scheduler
             .store
             .requests()
-            .begin(&asked.tenant)
+            .begin(&request.tenant)
             .await
             .map_err(answer::store)?;
-        let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
-        let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?;
-        let graph = graph.ok_or_else(missing)?;
-        let (slot, row): (Slot, TaskRow) = tasks::find(&mut tx, &run, &graph, &asked.task_id)
-            .await?
-            .ok_or_else(missing)?;
+        let run = get_run::row(&mut tx, &request.workspace, &request.run_id).await?;
+        let plan = get_run::plan(scheduler, &request.tenant, &request.workspace, &run).await?;
+        let plan = plan.ok_or_else(missing)?;
+        let (task_ref, row): (TaskRef, TaskRecord) =
+            tasks::find(&mut tx, &run, &plan, &request.task_id)
+                .await?
+                .ok_or_else(missing)?;
         tx.commit().await.map_err(answer::store)?;
-        let cell = row.task.cell().ok_or_else(missing)?;
+        let task_row = row.task.task_row().ok_or_else(missing)?;
         Ok(Target {
             version: u64::try_from(run.version).unwrap_or(0),
-            graph,
-            slot,
-            cell,
+            plan,
+            task_ref,
+            task_row,
         })
     }
 
     /// Whether an event records this very order.
-    fn is_told_by(&self, body: &Body, asked: &v1::ForceCancelTaskRequest) -> bool {
-        let Body::TaskForceCancelled(told) = body else {
+    fn is_recorded_by(&self, body: &Body, request: &pb::ForceCancelTaskRequest) -> bool {
+        let Body::TaskForceCancelled(message) = body else {
             return false;
         };
-        let comment = told
+        let comment = message
             .requested_by
             .as_ref()
             .map_or("", |actor| actor.comment.as_str());
-        told.run_id == asked.run_id
-            && told.task.map(wire::slot) == Some(self.slot)
-            && comment == asked.comment
+        message.run_id == request.run_id
+            && message.task.map(wire::task_ref_from_proto) == Some(self.task_ref)
+            && comment == request.comment
     }
 
-    fn active(&self, asked: &v1::ForceCancelTaskRequest) -> Result<AttemptId, Error> {
+    fn active(&self, request: &pb::ForceCancelTaskRequest) -> Result<AttemptId, Error> {
         let active = self
-            .cell
+            .task_row
             .attempt_id
-            .filter(|_| self.cell.state.has_attempt());
+            .filter(|_| self.task_row.state.has_attempt());
         active.ok_or_else(|| {
-            let state = self.cell.state;
+            let state = self.task_row.state;
             let message = format!(
                 "task {} is {state}; only a task with an active attempt is ended by force",
-                asked.task_id
+                request.task_id
             );
             Error::new(Reason::InvalidState, message).with("state", state.name())
         })
@@ -139,26 +140,26 @@ impl Target {
 
     fn event(
         &self,
-        asked: &v1::ForceCancelTaskRequest,
+        request: &pb::ForceCancelTaskRequest,
         run_id: RunId,
         attempt_id: AttemptId,
         beat: Option<Time>,
-        actor: v1::Actor,
+        actor: pb::Actor,
     ) -> Arc<RunEvent> {
         let version = self.version + 1;
-        let body = Body::TaskForceCancelled(v1::TaskForceCancelled {
-            run_id: asked.run_id.clone(),
-            task: Some(wire::task_ref(self.slot)),
+        let body = Body::TaskForceCancelled(pb::TaskForceCancelled {
+            run_id: request.run_id.clone(),
+            task: Some(wire::task_ref_to_proto(self.task_ref)),
             attempt_id: attempt_id.to_string(),
             version,
             requested_by: Some(actor),
             last_heartbeat_time: beat.map(wire::timestamp),
         });
         Arc::new(RunEvent {
-            tenant: asked.tenant.clone(),
+            tenant: request.tenant.clone(),
             run_id,
             event_id: event_id(),
-            idempotency_key: repeats::key(&asked.request_id, &run_id, version),
+            idempotency_key: repeats::key(&request.request_id, &run_id, version),
             body,
             trace: None,
         })
@@ -188,8 +189,8 @@ async fn quiet_since(
     let (beat, now) = rows.into_iter().next().ok_or_else(unknown)?;
     let beat = beat.map(Timestamp::unix_us);
     let until = force_from(
-        &target.cell,
-        target.graph.settings(target.slot.ordinal),
+        &target.task_row,
+        target.plan.settings(target.task_ref.ordinal),
         beat,
     );
     if until <= now.unix_us() {
@@ -203,12 +204,12 @@ async fn quiet_since(
     Err(Error::new(Reason::HeartbeatRecent, message).retry_after(wait))
 }
 
-fn get_task(asked: &v1::ForceCancelTaskRequest) -> v1::GetTaskRequest {
-    v1::GetTaskRequest {
-        tenant: asked.tenant.clone(),
-        workspace: asked.workspace.clone(),
-        run_id: asked.run_id.clone(),
-        task_id: asked.task_id.clone(),
+fn get_task(request: &pb::ForceCancelTaskRequest) -> pb::GetTaskRequest {
+    pb::GetTaskRequest {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
+        run_id: request.run_id.clone(),
+        task_id: request.task_id.clone(),
         wait_for_event_id: String::new(),
     }
 }
@@ -216,14 +217,14 @@ fn get_task(asked: &v1::ForceCancelTaskRequest) -> v1::GetTaskRequest {
 /// It had been ended already, by the event that its history names.
 async fn repeated(
     scheduler: &Scheduler,
-    asked: &v1::ForceCancelTaskRequest,
-) -> Result<v1::ForceCancelTaskResponse, Error> {
-    let found = tasks::get_task(scheduler, get_task(asked)).await?;
+    request: &pb::ForceCancelTaskRequest,
+) -> Result<pb::ForceCancelTaskResponse, Error> {
+    let found = tasks::get_task(scheduler, get_task(request)).await?;
     let accepted_event_id = found
         .history
         .last()
         .map_or_else(String::new, |change| change.event_id.clone());
-    Ok(v1::ForceCancelTaskResponse {
+    Ok(pb::ForceCancelTaskResponse {
         task: found.task,
         accepted_event_id,
     })

@@ -6,15 +6,15 @@ use servo_model::RunKey;
 use super::start::Call;
 use super::{Scheduler, answer};
 use crate::core::probes;
-use crate::known::Wanted;
-use crate::store::{KnownRun, known_runs};
+use crate::run_lookup::RunQuery;
+use crate::store::{ExistingRun, find_runs};
 
 /// The newest run of a key, from one that is known. Run ids are derived, so no list of them is needed.
 pub(super) async fn newest(
     scheduler: &Scheduler,
     call: &Call,
-    run: KnownRun,
-) -> Result<KnownRun, Error> {
+    run: ExistingRun,
+) -> Result<ExistingRun, Error> {
     let key = key(&run)?;
     let (mut newest, mut generation, mut missing) = (run, key.generation(), None);
     loop {
@@ -22,11 +22,11 @@ pub(super) async fn newest(
         if probes.is_empty() {
             return Ok(newest);
         }
-        let wanted: Vec<Wanted> = probes
+        let wanted: Vec<RunQuery> = probes
             .iter()
             .map(|probe| wanted(scheduler, call, &key, *probe))
             .collect();
-        let found = known_runs(scheduler.store.loops(), &wanted)
+        let found = find_runs(scheduler.store.loops(), &wanted)
             .await
             .map_err(answer::store)?;
         for (probe, found) in probes.into_iter().zip(found) {
@@ -41,9 +41,9 @@ pub(super) async fn newest(
     }
 }
 
-fn wanted(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> Wanted {
+fn wanted(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> RunQuery {
     let (tenant, workspace) = (&call.tenant, &call.workspace);
-    Wanted {
+    RunQuery {
         run_id: scheduler
             .run_ids
             .derive(tenant, workspace, &key.in_generation(generation)),
@@ -53,18 +53,18 @@ fn wanted(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> 
     }
 }
 
-pub(super) fn key(run: &KnownRun) -> Result<RunKey, Error> {
+pub(super) fn key(run: &ExistingRun) -> Result<RunKey, Error> {
     let unreadable = |error| {
         Error::new(
             Reason::Internal,
             format!("the key of run {}: {error}", run.run_id),
         )
     };
-    run.asked.run_key.parse().map_err(unreadable)
+    run.requested.run_key.parse().map_err(unreadable)
 }
 
 /// The key of the run after this one.
-pub(super) fn next(run: &KnownRun) -> Result<RunKey, Error> {
+pub(super) fn next(run: &ExistingRun) -> Result<RunKey, Error> {
     let message = "its key was used as often as a key can be; choose another";
     key(run)?
         .next()

@@ -3,36 +3,36 @@
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, query};
 use uuid::Uuid;
 
 use super::{Scheduler, answer, story, wait};
-use crate::core::Graph;
-use crate::wire::{self, RunRow};
+use crate::core::Plan;
+use crate::wire::{self, RunRecord};
 
 pub(super) async fn get_run(
     scheduler: &Scheduler,
-    asked: v1::GetRunRequest,
-) -> Result<v1::GetRunResponse, Error> {
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
+    request: pb::GetRunRequest,
+) -> Result<pb::GetRunResponse, Error> {
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let row = row(&mut tx, &asked.workspace, &asked.run_id).await?;
+    let row = row(&mut tx, &request.workspace, &request.run_id).await?;
     let run = show(&mut tx, &row).await?;
-    let history = match asked.include_history {
+    let history = match request.include_history {
         true => {
-            let graph = graph(scheduler, &asked.tenant, &asked.workspace, &row).await?;
-            story::read(&mut tx, &row, graph.as_ref(), None).await?.run
+            let plan = plan(scheduler, &request.tenant, &request.workspace, &row).await?;
+            story::read(&mut tx, &row, plan.as_ref(), None).await?.run
         }
         false => Vec::new(),
     };
     tx.commit().await.map_err(answer::store)?;
-    Ok(v1::GetRunResponse {
+    Ok(pb::GetRunResponse {
         run: Some(run),
         history,
     })
@@ -44,7 +44,7 @@ pub(super) async fn find(
     tenant: &str,
     workspace: &str,
     run_id: &str,
-) -> Result<v1::Run, Error> {
+) -> Result<pb::Run, Error> {
     let mut tx = scheduler
         .store
         .requests()
@@ -57,22 +57,26 @@ pub(super) async fn find(
     Ok(run)
 }
 
-pub(super) async fn row(tx: &mut TenantTx, workspace: &str, run_id: &str) -> Result<RunRow, Error> {
+pub(super) async fn row(
+    tx: &mut TenantTx,
+    workspace: &str,
+    run_id: &str,
+) -> Result<RunRecord, Error> {
     let id = answer::run_id(run_id)?;
     let select = query(include_str!("../store/run.sql"))
         .bind(Uuid::from_bytes(*id.as_bytes()))
         .bind(workspace);
-    let row: Option<RunRow> = tx.optional(select).await.map_err(answer::store)?;
+    let row: Option<RunRecord> = tx.optional(select).await.map_err(answer::store)?;
     row.ok_or_else(|| answer::run_not_found(run_id))
 }
 
 /// The run's plan; none before it has one.
-pub(super) async fn graph(
+pub(super) async fn plan(
     scheduler: &Scheduler,
     tenant: &str,
     workspace: &str,
-    row: &RunRow,
-) -> Result<Option<Arc<Graph>>, Error> {
+    row: &RunRecord,
+) -> Result<Option<Arc<Plan>>, Error> {
     let Some(plan_id) = row
         .plan_id
         .as_deref()
@@ -80,15 +84,15 @@ pub(super) async fn graph(
     else {
         return Ok(None);
     };
-    let graph = scheduler
+    let plan = scheduler
         .plans
         .find(scheduler.store.loops(), tenant, workspace, plan_id)
         .await;
     let missing = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
-    Ok(Some(graph.map_err(answer::store)?.ok_or_else(missing)?))
+    Ok(Some(plan.map_err(answer::store)?.ok_or_else(missing)?))
 }
 
-async fn show(tx: &mut TenantTx, row: &RunRow) -> Result<v1::Run, Error> {
+async fn show(tx: &mut TenantTx, row: &RunRecord) -> Result<pb::Run, Error> {
     let counts: Vec<(i16, i64)> = match row.counts {
         Some(_) => Vec::new(),
         None => {

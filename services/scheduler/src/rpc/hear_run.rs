@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::Stream;
 use servo_mesh::Error;
 use servo_model::RunId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::sync::watch;
 use tonic::Status;
@@ -14,20 +14,23 @@ use tonic::Status;
 use super::{Scheduler, answer};
 use crate::route::Route;
 
-pub(super) type Rings = Pin<Box<dyn Stream<Item = Result<v1::HearRunResponse, Status>> + Send>>;
+pub(super) type Rings = Pin<Box<dyn Stream<Item = Result<pb::HearRunResponse, Status>> + Send>>;
 
 /// How long it listens at one instance before it looks whether that one still holds the shard.
 const LISTEN: Duration = Duration::from_secs(10);
 /// How soon it looks again for somebody to listen to. Meanwhile the watcher looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-pub(super) fn hear_run(scheduler: &Scheduler, asked: &v1::HearRunRequest) -> Result<Rings, Error> {
-    let mut bell = scheduler.shards.listen(answer::run_id(&asked.run_id)?);
+pub(super) fn hear_run(
+    scheduler: &Scheduler,
+    request: &pb::HearRunRequest,
+) -> Result<Rings, Error> {
+    let mut bell = scheduler.shards.listen(answer::run_id(&request.run_id)?);
     // Whatever was folded before this stream was open is found by the look that a first ring causes.
     bell.mark_changed();
     Ok(Box::pin(futures::stream::unfold(bell, |mut bell| async {
         bell.changed().await.ok()?;
-        Some((Ok(v1::HearRunResponse {}), bell))
+        Some((Ok(pb::HearRunResponse {}), bell))
     })))
 }
 
@@ -47,8 +50,8 @@ pub(super) fn listen_elsewhere(route: Route, run: RunId) -> watch::Receiver<()> 
 async fn listen(route: &Route, run: RunId, bell: &watch::Sender<()>) {
     loop {
         // Time that ran out is no failure: it listens on, to whoever holds the shard by then.
-        if let Ok(told) = tokio::time::timeout(LISTEN, hear(route, run, bell)).await {
-            if let Err(status) = told {
+        if let Ok(message) = tokio::time::timeout(LISTEN, hear(route, run, bell)).await {
+            if let Err(status) = message {
                 tracing::debug!(%run, error = %status, "the holder of the run's shard is not heard");
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -58,14 +61,14 @@ async fn listen(route: &Route, run: RunId, bell: &watch::Sender<()>) {
 
 /// Returns when there is nobody else to listen to.
 async fn hear(route: &Route, run: RunId, bell: &watch::Sender<()>) -> Result<(), Status> {
-    let Some(holder) = route.holder_elsewhere(run.shard()).await? else {
+    let Some(holder) = route.other_holder(run.shard()).await? else {
         return Ok(());
     };
-    let asked = v1::HearRunRequest {
+    let request = pb::HearRunRequest {
         run_id: run.to_string(),
     };
     let mut rings = SchedulerServiceClient::new(holder.peer)
-        .hear_run(asked)
+        .hear_run(request)
         .await?
         .into_inner();
     while rings.message().await?.is_some() {

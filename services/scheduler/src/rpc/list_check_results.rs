@@ -4,7 +4,7 @@ use prost::Message as _;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, Operation, RunId};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
@@ -37,17 +37,17 @@ type Place = (i64, Uuid, i16);
 
 pub(super) async fn list_check_results(
     scheduler: &Scheduler,
-    asked: v1::ListCheckResultsRequest,
-) -> Result<v1::ListCheckResultsResponse, Error> {
-    let wanted = Wanted::parse(&asked.filter)?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    request: pb::ListCheckResultsRequest,
+) -> Result<pb::ListCheckResultsResponse, Error> {
+    let wanted = Wanted::parse(&request.filter)?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "check results",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.filter,
+        &request.tenant,
+        &request.workspace,
+        &request.filter,
     ];
-    let before = match scheduler.tokens.read(&list, &asked.page_token)? {
+    let before = match scheduler.tokens.read(&list, &request.page_token)? {
         None => (NEWEST, Uuid::max(), i16::MAX),
         Some(cursor) => place(&cursor)?,
     };
@@ -55,10 +55,10 @@ pub(super) async fn list_check_results(
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let rows = rows(&mut tx, &asked, &wanted, before, looked_at + 1).await?;
+    let rows = rows(&mut tx, &request, &wanted, before, looked_at + 1).await?;
     tx.commit().await.map_err(answer::store)?;
     let (mut results, mut last, mut names) = (Vec::new(), None, TaskNames::default());
     for row in rows.iter().take(looked_at) {
@@ -68,7 +68,7 @@ pub(super) async fn list_check_results(
         last = Some(place_of(row));
         let record = show(
             scheduler,
-            (&asked.tenant, &asked.workspace),
+            (&request.tenant, &request.workspace),
             row,
             &mut names,
         )
@@ -77,7 +77,7 @@ pub(super) async fn list_check_results(
     }
     let next = last.filter(|last| Some(last) != rows.last().map(place_of).as_ref());
     let next = next.map(|(at, attempt, place)| format!("{at}.{attempt}.{place}"));
-    Ok(v1::ListCheckResultsResponse {
+    Ok(pb::ListCheckResultsResponse {
         results,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -86,7 +86,7 @@ pub(super) async fn list_check_results(
 /// By the narrowest index that the filter allows.
 async fn rows(
     tx: &mut TenantTx,
-    asked: &v1::ListCheckResultsRequest,
+    request: &pb::ListCheckResultsRequest,
     wanted: &Wanted,
     (at, attempt, place): Place,
     count: usize,
@@ -99,8 +99,8 @@ async fn rows(
         Narrowed::Not => include_str!("../store/list_checks.sql"),
     };
     let select = query(statement)
-        .bind(&asked.tenant)
-        .bind(&asked.workspace)
+        .bind(&request.tenant)
+        .bind(&request.workspace)
         .bind(Timestamp::from_unix_us(at))
         .bind(attempt)
         .bind(place)
@@ -118,9 +118,9 @@ async fn show(
     scope: (&str, &str),
     row: &Row,
     names: &mut TaskNames,
-) -> Result<v1::CheckRecord, Error> {
+) -> Result<pb::CheckRecord, Error> {
     let (attempt, _, asset_key, partition_key, ordinal, item, recorded_at, result, run, plan) = row;
-    let result = v1::CheckResult::decode(result.as_slice())
+    let result = pb::CheckResult::decode(result.as_slice())
         .map_err(|_| Error::new(Reason::Internal, "a stored result cannot be read"))?;
     let task = names
         .find(scheduler, scope, plan.as_deref(), (*ordinal, *item))
@@ -130,7 +130,7 @@ async fn show(
         .as_ref()
         .is_none_or(|task| task.operation() != Operation::Check);
     let attempt_id = AttemptId::from_bytes(*attempt.as_bytes()).to_string();
-    Ok(v1::CheckRecord {
+    Ok(pb::CheckRecord {
         result: Some(result),
         asset_key: asset_key.clone(),
         partition_key: partition_key.clone(),
@@ -155,7 +155,7 @@ fn place(text: &str) -> Result<Place, Error> {
         ))
     };
     read().ok_or_else(|| {
-        let told = "page_token is not one that ListCheckResults gave; begin anew";
-        Error::new(Reason::InvalidPageToken, told)
+        let message = "page_token is not one that ListCheckResults gave; begin anew";
+        Error::new(Reason::InvalidPageToken, message)
     })
 }

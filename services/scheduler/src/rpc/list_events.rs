@@ -7,12 +7,12 @@ use servo_mesh::filter::{self, Operator, Term, bad_filter};
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::{EventType, RunId, Stream};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{Event, Timestamp, query};
 use uuid::Uuid;
 
 use super::{Scheduler, answer};
-use crate::core::Graph;
+use crate::core::Plan;
 use crate::store::runs_by_id;
 use crate::wire;
 
@@ -23,12 +23,17 @@ const LOOKED_AT_MAX: i64 = 20_000;
 
 pub(super) async fn list_events(
     scheduler: &Scheduler,
-    asked: v1::ListEventsRequest,
-) -> Result<v1::ListEventsResponse, Error> {
-    let wanted = Wanted::parse(&asked.filter)?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let list = ["events", &asked.tenant, &asked.workspace, &asked.filter];
-    let mut place = match scheduler.tokens.read(&list, &asked.page_token)? {
+    request: pb::ListEventsRequest,
+) -> Result<pb::ListEventsResponse, Error> {
+    let wanted = Wanted::parse(&request.filter)?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let list = [
+        "events",
+        &request.tenant,
+        &request.workspace,
+        &request.filter,
+    ];
+    let mut place = match scheduler.tokens.read(&list, &request.page_token)? {
         None => Place {
             shard: wanted.shards().start,
             position: 0,
@@ -38,7 +43,7 @@ pub(super) async fn list_events(
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
     let mut found: Vec<(i16, Event)> = Vec::new();
@@ -59,7 +64,7 @@ pub(super) async fn list_events(
             .bind(place.shard)
             .bind(place.position)
             .bind(until)
-            .bind(&asked.workspace)
+            .bind(&request.workspace)
             .bind(wanted.kind.map(EventType::code))
             .bind(wanted.correlation)
             .bind(wanted.source.as_deref())
@@ -86,13 +91,13 @@ pub(super) async fn list_events(
         };
     }
     tx.commit().await.map_err(answer::store)?;
-    let graphs = graphs(scheduler, &asked.tenant, &found).await?;
+    let plans_by_run = plans_by_run(scheduler, &request.tenant, &found).await?;
     let show = |(shard, event): &(i16, Event)| {
-        let graph = event.correlation_id.and_then(|run| graphs.get(&run));
-        wire::event_record(wanted.stream, *shard, event, graph.map(Arc::as_ref))
+        let plan = event.correlation_id.and_then(|run| plans_by_run.get(&run));
+        wire::event_record(wanted.stream, *shard, event, plan.map(Arc::as_ref))
     };
     let more = wanted.shards().contains(&place.shard);
-    Ok(v1::ListEventsResponse {
+    Ok(pb::ListEventsResponse {
         events: found.iter().map(show).collect(),
         next_page_token: if more {
             scheduler.tokens.write(&list, &place.to_string())
@@ -103,18 +108,18 @@ pub(super) async fn list_events(
 }
 
 /// The plans of the runs these events are about, through which tasks get their names.
-async fn graphs(
+async fn plans_by_run(
     scheduler: &Scheduler,
     tenant: &str,
     found: &[(i16, Event)],
-) -> Result<HashMap<Uuid, Arc<Graph>>, Error> {
+) -> Result<HashMap<Uuid, Arc<Plan>>, Error> {
     let mut runs: Vec<(&str, Uuid)> = found
         .iter()
         .filter_map(|(_, event)| Some((tenant, event.correlation_id?)))
         .collect();
     runs.sort_unstable();
     runs.dedup();
-    let mut graphs = HashMap::new();
+    let mut plans_by_run = HashMap::new();
     for run in runs_by_id(scheduler.store.loops(), &runs)
         .await
         .map_err(answer::store)?
@@ -124,17 +129,13 @@ async fn graphs(
             .as_deref()
             .and_then(|id| <[u8; 32]>::try_from(id).ok());
         let Some(plan_id) = plan_id else { continue };
-        let graph = scheduler
+        let plan = scheduler
             .plans
             .find(scheduler.store.loops(), tenant, &run.workspace, plan_id)
             .await;
-        graphs.extend(
-            graph
-                .map_err(answer::store)?
-                .map(|graph| (run.run_id, graph)),
-        );
+        plans_by_run.extend(plan.map_err(answer::store)?.map(|plan| (run.run_id, plan)));
     }
-    Ok(graphs)
+    Ok(plans_by_run)
 }
 
 /// Where a page begins: behind this.

@@ -3,7 +3,7 @@
 use prost::Message as _;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
@@ -41,18 +41,18 @@ type Place = (i64, Uuid, String);
 
 pub(super) async fn list_materializations(
     scheduler: &Scheduler,
-    asked: v1::ListMaterializationsRequest,
-) -> Result<v1::ListMaterializationsResponse, Error> {
-    let wanted = Wanted::parse(&asked.filter)?;
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    request: pb::ListMaterializationsRequest,
+) -> Result<pb::ListMaterializationsResponse, Error> {
+    let wanted = Wanted::parse(&request.filter)?;
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "materializations",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.filter,
+        &request.tenant,
+        &request.workspace,
+        &request.filter,
     ];
-    let before = match scheduler.tokens.read(&list, &asked.page_token)? {
+    let before = match scheduler.tokens.read(&list, &request.page_token)? {
         None => (NEWEST, Uuid::max(), String::new()),
         Some(cursor) => place(&cursor)?,
     };
@@ -60,10 +60,10 @@ pub(super) async fn list_materializations(
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let rows = rows(&mut tx, &asked, &wanted, &before, looked_at + 1).await?;
+    let rows = rows(&mut tx, &request, &wanted, &before, looked_at + 1).await?;
     tx.commit().await.map_err(answer::store)?;
     let mut page = Page::default();
     for row in rows.iter().take(looked_at) {
@@ -73,7 +73,7 @@ pub(super) async fn list_materializations(
         page.last = Some(place_of(row));
         let version = show(
             scheduler,
-            (&asked.tenant, &asked.workspace),
+            (&request.tenant, &request.workspace),
             row,
             &mut page.names,
         )
@@ -85,7 +85,7 @@ pub(super) async fn list_materializations(
         .last
         .filter(|last| Some(last) != rows.last().map(place_of).as_ref());
     let next = next.map(|(at, attempt, asset)| format!("{at}.{attempt}.{asset}"));
-    Ok(v1::ListMaterializationsResponse {
+    Ok(pb::ListMaterializationsResponse {
         materializations: page.shown,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -93,7 +93,7 @@ pub(super) async fn list_materializations(
 
 #[derive(Default)]
 struct Page {
-    shown: Vec<v1::Materialization>,
+    shown: Vec<pb::Materialization>,
     /// The last that was looked at.
     last: Option<Place>,
     names: TaskNames,
@@ -102,7 +102,7 @@ struct Page {
 /// By the narrowest index that the filter allows.
 async fn rows(
     tx: &mut TenantTx,
-    asked: &v1::ListMaterializationsRequest,
+    request: &pb::ListMaterializationsRequest,
     wanted: &Wanted,
     (at, attempt, asset): &Place,
     count: usize,
@@ -115,8 +115,8 @@ async fn rows(
         Narrowed::Not => include_str!("../store/list_materializations.sql"),
     };
     let select = query(statement)
-        .bind(&asked.tenant)
-        .bind(&asked.workspace)
+        .bind(&request.tenant)
+        .bind(&request.workspace)
         .bind(Timestamp::from_unix_us(*at))
         .bind(*attempt)
         .bind(asset)
@@ -134,7 +134,7 @@ pub(super) async fn show(
     scope: (&str, &str),
     row: &Row,
     names: &mut TaskNames,
-) -> Result<v1::Materialization, Error> {
+) -> Result<pb::Materialization, Error> {
     let (
         attempt,
         _,
@@ -151,17 +151,17 @@ pub(super) async fn show(
         ..,
     ) = row;
     let unreadable = |_| Error::new(Reason::Internal, "a stored version cannot be read");
-    let output = v1::Output::decode(output.as_slice()).map_err(unreadable)?;
+    let output = pb::Output::decode(output.as_slice()).map_err(unreadable)?;
     let resolved_by = row
         .12
         .as_deref()
-        .map(v1::Actor::decode)
+        .map(pb::Actor::decode)
         .transpose()
         .map_err(unreadable)?;
     let task = names
         .find(scheduler, scope, plan.as_deref(), (*ordinal, *item))
         .await?;
-    Ok(v1::Materialization {
+    Ok(pb::Materialization {
         materialization_id: servo_model::AttemptId::from_bytes(*attempt.as_bytes()).to_string(),
         gating: output.gating,
         output: Some(output),
@@ -190,7 +190,7 @@ fn place(text: &str) -> Result<Place, Error> {
         ))
     };
     read().ok_or_else(|| {
-        let told = "page_token is not one that ListMaterializations gave; begin anew";
-        Error::new(Reason::InvalidPageToken, told)
+        let message = "page_token is not one that ListMaterializations gave; begin anew";
+        Error::new(Reason::InvalidPageToken, message)
     })
 }

@@ -4,7 +4,7 @@
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use tonic::Status;
 
 use super::partition_filter::Wanted;
@@ -16,28 +16,28 @@ const PAGES_LOOKED_AT_MAX: usize = 20;
 
 pub(super) async fn list_partitions(
     scheduler: &Scheduler,
-    asked: v1::ListPartitionsRequest,
-) -> Result<v1::ListPartitionsResponse, Status> {
-    let wanted = Wanted::parse(&asked.filter)?;
-    let asset = asset_key(&asked.namespace, &asked.name)?;
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    request: pb::ListPartitionsRequest,
+) -> Result<pb::ListPartitionsResponse, Status> {
+    let wanted = Wanted::parse(&request.filter)?;
+    let asset = asset_key(&request.namespace, &request.name)?;
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "partitions",
-        &asked.tenant,
-        &asked.workspace,
+        &request.tenant,
+        &request.workspace,
         &asset,
-        &asked.filter,
+        &request.filter,
     ];
     let mut token = scheduler
         .tokens
-        .read(&list, &asked.page_token)?
+        .read(&list, &request.page_token)?
         .unwrap_or_default();
-    let scope = (asked.tenant.as_str(), asked.workspace.as_str());
+    let scope = (request.tenant.as_str(), request.workspace.as_str());
     let live = live_partitions::find(scheduler, scope.0, scope.1).await?;
     let mut partitions = Vec::new();
     for _ in 0..PAGES_LOOKED_AT_MAX {
-        let page = named(scheduler, &asked, &asset, &wanted, size, token).await?;
+        let page = named(scheduler, &request, &asset, &wanted, size, token).await?;
         token = page.next_page_token;
         let mut staleness = page.staleness.into_iter();
         let named = page.partition_keys.into_iter().map(|partition_key| Named {
@@ -52,7 +52,7 @@ pub(super) async fn list_partitions(
         }
     }
     let next = Some(token).filter(|token| !token.is_empty());
-    Ok(v1::ListPartitionsResponse {
+    Ok(pb::ListPartitionsResponse {
         partitions,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -79,23 +79,23 @@ pub(super) fn asset_not_found(status: Status) -> Status {
 /// A page of keys, with what makes each of them stale. A key that the filter names is looked up alone.
 async fn named(
     scheduler: &Scheduler,
-    asked: &v1::ListPartitionsRequest,
+    request: &pb::ListPartitionsRequest,
     asset: &str,
     wanted: &Wanted,
     size: usize,
     page_token: String,
-) -> Result<v1::ExpandPartitionsResponse, Status> {
+) -> Result<pb::ExpandPartitionsResponse, Status> {
     let partitions = match wanted.key().filter(|key| !key.is_empty()) {
-        Some(key) => v1::partition_selection::Partitions::Keys(v1::PartitionKeys {
+        Some(key) => pb::partition_selection::Partitions::Keys(pb::PartitionKeys {
             keys: vec![key.to_owned()],
         }),
-        None => v1::partition_selection::Partitions::All(true),
+        None => pb::partition_selection::Partitions::All(true),
     };
-    let expand = v1::ExpandPartitionsRequest {
-        tenant: asked.tenant.clone(),
-        workspace: asked.workspace.clone(),
+    let expand = pb::ExpandPartitionsRequest {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
         selection: vec![asset.to_owned()],
-        partitions: Some(v1::PartitionSelection {
+        partitions: Some(pb::PartitionSelection {
             partitions: Some(partitions),
             only: 0,
         }),
@@ -107,7 +107,7 @@ async fn named(
     let answer = scheduler.planner.clone().expand_partitions(expand).await;
     match answer.map(tonic::Response::into_inner) {
         // It may be gone; that is no fault of the question.
-        Err(status) if is_out_of_range(&status) => Ok(v1::ExpandPartitionsResponse::default()),
+        Err(status) if is_out_of_range(&status) => Ok(pb::ExpandPartitionsResponse::default()),
         answer => answer.map_err(asset_not_found),
     }
 }

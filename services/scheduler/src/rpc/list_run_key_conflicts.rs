@@ -5,7 +5,7 @@ use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::RunId;
 use servo_proto::v1::event::Body;
-use servo_proto::{spec_difference, v1};
+use servo_proto::{spec_difference, v1 as pb};
 use servo_store::{Timestamp, query};
 use uuid::Uuid;
 
@@ -20,32 +20,32 @@ const NOBODYS: RunId = RunId::from_bytes([0; 16]);
 
 pub(super) async fn list_run_key_conflicts(
     scheduler: &Scheduler,
-    asked: v1::ListRunKeyConflictsRequest,
-) -> Result<v1::ListRunKeyConflictsResponse, Error> {
-    let wanted = filter::parse(&asked.filter, &FIELDS)?;
+    request: pb::ListRunKeyConflictsRequest,
+) -> Result<pb::ListRunKeyConflictsResponse, Error> {
+    let wanted = filter::parse(&request.filter, &FIELDS)?;
     let (from, until) = answer::within(&wanted, "detect_time")?;
     // A malformed run id names a run that cannot exist.
     let run_id = answer::is(&wanted, "run_id")?.map(|id| id.parse::<RunId>().unwrap_or(NOBODYS));
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "run key conflicts",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.filter,
+        &request.tenant,
+        &request.workspace,
+        &request.filter,
     ];
-    let (at, event_id) = match scheduler.tokens.read(&list, &asked.page_token)? {
+    let (at, event_id) = match scheduler.tokens.read(&list, &request.page_token)? {
         None => (answer::NEWEST, Uuid::max()),
         Some(cursor) => place(&cursor)?,
     };
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
     let select = query(include_str!("../store/list_conflicts.sql"))
-        .bind(&asked.tenant)
-        .bind(&asked.workspace)
+        .bind(&request.tenant)
+        .bind(&request.workspace)
         .bind(Timestamp::from_unix_us(at))
         .bind(event_id)
         .bind(size as i64 + 1)
@@ -61,29 +61,29 @@ pub(super) async fn list_run_key_conflicts(
         .last()
         .filter(|_| more)
         .map(|(event_id, _, _, at, _)| format!("{}.{event_id}", at.unix_us()));
-    Ok(v1::ListRunKeyConflictsResponse {
+    Ok(pb::ListRunKeyConflictsResponse {
         conflicts: rows.iter().filter_map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
 }
 
-fn show((event_id, _, request, at, holder): &Row) -> Option<v1::RunKeyConflict> {
-    let (asked, holder) = (requested(request)?, requested(holder)?);
-    let spec = |asked: &v1::RunRequested| asked.spec.clone().unwrap_or_default();
-    Some(v1::RunKeyConflict {
+fn show((event_id, _, request, at, holder): &Row) -> Option<pb::RunKeyConflict> {
+    let (request, holder) = (requested(request)?, requested(holder)?);
+    let spec = |request: &pb::RunRequested| request.spec.clone().unwrap_or_default();
+    Some(pb::RunKeyConflict {
         run_key: holder.run_key.clone(),
         run_id: holder.run_id.clone(),
         request_fingerprint: holder.request_fingerprint.clone(),
-        conflicting_fingerprint: asked.request_fingerprint.clone(),
+        conflicting_fingerprint: request.request_fingerprint.clone(),
         conflicting_event_id: wire::ulid(*event_id),
-        fields: spec_difference(&spec(&holder), &spec(&asked)).unwrap_or_default(),
+        fields: spec_difference(&spec(&holder), &spec(&request)).unwrap_or_default(),
         detect_time: Some(wire::timestamp(at.unix_us())),
     })
 }
 
-fn requested(payload: &[u8]) -> Option<v1::RunRequested> {
+fn requested(payload: &[u8]) -> Option<pb::RunRequested> {
     match wire::body_of(payload) {
-        Ok((Body::RunRequested(asked), _)) => Some(asked),
+        Ok((Body::RunRequested(request), _)) => Some(request),
         _ => None,
     }
 }

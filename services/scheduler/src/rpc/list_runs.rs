@@ -6,42 +6,42 @@ use prost::Message as _;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::states::RunState;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::sqlx::FromRow;
 use servo_store::{StoreError, TenantTx, Timestamp, query};
 
 use super::run_filter::Wanted;
 use super::{Scheduler, answer, wait};
 use crate::shards::all_shards;
-use crate::wire::{self, RunRow};
+use crate::wire::{self, RunRecord};
 
 pub(super) async fn list_runs(
     scheduler: &Scheduler,
-    asked: v1::ListRunsRequest,
-) -> Result<v1::ListRunsResponse, Error> {
-    let wanted = Wanted::parse(&asked.filter)?;
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let order = Order::parse(&asked.order_by)?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    request: pb::ListRunsRequest,
+) -> Result<pb::ListRunsResponse, Error> {
+    let wanted = Wanted::parse(&request.filter)?;
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let order = Order::parse(&request.order_by)?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "runs",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.order_by,
-        &asked.filter,
+        &request.tenant,
+        &request.workspace,
+        &request.order_by,
+        &request.filter,
     ];
-    let begin = match scheduler.tokens.read(&list, &asked.page_token)? {
+    let begin = match scheduler.tokens.read(&list, &request.page_token)? {
         None => order.begin(),
         Some(cursor) => place(&cursor)?,
     };
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
     let most = if wanted.is_all() { size } else { LOOKED_AT_MAX };
-    let scope = (asked.tenant.as_str(), asked.workspace.as_str());
+    let scope = (request.tenant.as_str(), request.workspace.as_str());
     let rows = look_at(&mut tx, scope, order, begin, (&wanted, most))
         .await
         .map_err(answer::store)?;
@@ -50,8 +50,9 @@ pub(super) async fn list_runs(
     tx.commit().await.map_err(answer::store)?;
     let next = page.next.map(|(at, number)| format!("{at}.{number}"));
     let none = Vec::new();
-    let show = |row: &RunRow| wire::run_to_proto(row, counts.get(&row.run_number).unwrap_or(&none));
-    Ok(v1::ListRunsResponse {
+    let show =
+        |row: &RunRecord| wire::run_to_proto(row, counts.get(&row.run_number).unwrap_or(&none));
+    Ok(pb::ListRunsResponse {
         runs: page.rows.iter().map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -84,9 +85,9 @@ impl Order {
             "" | "create_time desc" => Ok(Order::NewestFirst),
             "create_time" => Ok(Order::OldestFirst),
             other => {
-                let told =
+                let message =
                     format!("`{other}` is not known; write `create_time desc` or `create_time`");
-                Err(Error::bad_field("order_by", told))
+                Err(Error::bad_field("order_by", message))
             }
         }
     }
@@ -111,7 +112,7 @@ impl Order {
 #[derive(Debug, FromRow)]
 struct Listed {
     #[sqlx(flatten)]
-    run: RunRow,
+    run: RunRecord,
     /// How many were looked at, whether they are told or not.
     looked_at: i64,
 }
@@ -144,7 +145,7 @@ async fn look_at(
 }
 
 struct Page {
-    rows: Vec<RunRow>,
+    rows: Vec<RunRecord>,
     /// Behind which the next begins, if there may be one.
     next: Option<Place>,
 }
@@ -179,7 +180,7 @@ impl Page {
 /// Tasks by state, of the runs that have not ended.
 async fn counts(
     tx: &mut TenantTx,
-    rows: &[RunRow],
+    rows: &[RunRecord],
 ) -> Result<HashMap<i64, Vec<(i16, i64)>>, Error> {
     let open: Vec<i64> = rows
         .iter()
@@ -312,20 +313,20 @@ mod tests {
     }
 
     fn large(number: i64, mebibytes: usize) -> Listed {
-        let spec = v1::RunSpec {
+        let spec = pb::RunSpec {
             config_json: "x".repeat(mebibytes << 20),
             ..Default::default()
         };
-        let asked = v1::RunRequested {
+        let request = pb::RunRequested {
             spec: Some(spec),
             ..Default::default()
         };
-        let event = v1::Event {
+        let event = pb::Event {
             version: 1,
             trace: None,
-            body: Some(Body::RunRequested(asked)),
+            body: Some(Body::RunRequested(request)),
         };
-        let run = RunRow {
+        let run = RunRecord {
             run_id: Uuid::nil(),
             run_number: number,
             state: RunState::Running.code(),

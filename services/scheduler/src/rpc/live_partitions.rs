@@ -7,7 +7,7 @@ use servo_model::Operation;
 use servo_store::query;
 
 use super::{Scheduler, answer};
-use crate::core::Graph;
+use crate::core::Plan;
 
 /// Asset and partition.
 pub(super) type Place = (String, String);
@@ -38,32 +38,32 @@ pub(super) async fn find(
     }
     let mut places = HashSet::new();
     for (plan_id, ordinals) in live {
-        let graph = scheduler
+        let plan = scheduler
             .plans
             .find(scheduler.store.loops(), tenant, workspace, plan_id)
             .await;
-        let Some(graph) = graph.map_err(answer::store)? else {
+        let Some(plan) = plan.map_err(answer::store)? else {
             continue;
         };
         places.extend(
             ordinals
                 .into_iter()
-                .flat_map(|ordinal| made(&graph, ordinal)),
+                .flat_map(|ordinal| made(&plan, ordinal)),
         );
     }
     Ok(places)
 }
 
 /// What a task makes: nothing, for a check.
-fn made(graph: &Graph, ordinal: i32) -> Vec<Place> {
+fn made(plan: &Plan, ordinal: i32) -> Vec<Place> {
     let ordinal = ordinal.unsigned_abs();
-    let Some(task) = graph.tasks.get(ordinal as usize) else {
+    let Some(task) = plan.tasks.get(ordinal as usize) else {
         return Vec::new();
     };
     if task.key.operation() != Operation::Materialize {
         return Vec::new();
     }
-    let settings = graph.settings(ordinal);
+    let settings = plan.settings(ordinal);
     let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
     assets
         .map(|asset| (asset.to_string(), task.partition_key.to_string()))

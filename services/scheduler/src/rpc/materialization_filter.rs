@@ -3,7 +3,7 @@
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term, bad_filter};
 use servo_model::RunId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::answer;
 
@@ -59,7 +59,7 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    pub(super) fn fits(&self, version: &v1::Materialization) -> bool {
+    pub(super) fn fits(&self, version: &pb::Materialization) -> bool {
         self.0.iter().all(|condition| condition.fits(version))
     }
 
@@ -74,7 +74,7 @@ impl Wanted {
             Field::Run(run) => Some(Narrowed::Run(*run)),
             _ => None,
         });
-        let quarantined = v1::MaterializationState::Quarantined as i32;
+        let quarantined = pb::MaterializationState::Quarantined as i32;
         let waiting = exact().find_map(|condition| match &condition.field {
             Field::State(state) if *state == quarantined => Some(Narrowed::Quarantined),
             _ => None,
@@ -93,7 +93,7 @@ impl Condition {
             "asset_key" => Field::Asset(term.value.replacen('.', "/", 1)),
             "partition_key" => Field::Partition(term.value.clone()),
             "state" => {
-                let from_name = v1::MaterializationState::from_str_name;
+                let from_name = pb::MaterializationState::from_str_name;
                 Field::State(answer::named(from_name, "MATERIALIZATION_STATE_", term)?)
             }
             "run_id" => {
@@ -102,7 +102,7 @@ impl Condition {
                     parsed.map_err(|_| bad_filter(&format!("`{}` is no run id", term.value)))?,
                 )
             }
-            "gating" => Field::Gating(answer::named(v1::Gating::from_str_name, "GATING_", term)?),
+            "gating" => Field::Gating(answer::named(pb::Gating::from_str_name, "GATING_", term)?),
             _ => Field::Recorded(term.time()?),
         };
         if !matches!(field, Field::Recorded(_)) {
@@ -114,7 +114,7 @@ impl Condition {
         })
     }
 
-    fn fits(&self, version: &v1::Materialization) -> bool {
+    fn fits(&self, version: &pb::Materialization) -> bool {
         let output = version.output.as_ref();
         let holds = |left: &str, right: &str| self.operator.holds(left, right);
         match &self.field {
@@ -138,16 +138,16 @@ impl Condition {
 mod tests {
     use super::*;
 
-    fn version() -> v1::Materialization {
-        let output = v1::Output {
+    fn version() -> pb::Materialization {
+        let output = pb::Output {
             asset_key: "sales/orders".to_owned(),
             partition_key: "day=d:2026-01-01".to_owned(),
             ..Default::default()
         };
-        v1::Materialization {
+        pb::Materialization {
             output: Some(output),
-            state: v1::MaterializationState::Quarantined.into(),
-            gating: v1::Gating::Quarantine.into(),
+            state: pb::MaterializationState::Quarantined.into(),
+            gating: pb::Gating::Quarantine.into(),
             run_id: RunId::from_bytes([5; 16]).to_string(),
             record_time: Some(prost_types::Timestamp {
                 seconds: 1_767_225_600,

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Caller, Peer};
 use servo_model::TenantId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
@@ -54,11 +54,12 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::core::{Limits, RunLimits};
-use crate::known::KnownRuns;
-use crate::planning::Planning;
+use crate::plan_batcher::PlanBatcher;
+use crate::plans::Plans;
 use crate::route::Route;
-use crate::secrets::RunIds;
-use crate::shards::{Plans, Shards};
+use crate::run_ids::RunIds;
+use crate::run_lookup::RunLookup;
+use crate::shards::Shards;
 
 /// What it does not override answers UNIMPLEMENTED. Cheap to clone.
 #[derive(Clone)]
@@ -66,9 +67,9 @@ pub(crate) struct Scheduler {
     pub(crate) store: Store,
     pub(crate) shards: Shards,
     pub(crate) plans: Plans,
-    pub(crate) planning: Planning,
+    pub(crate) plan_batcher: PlanBatcher,
     pub(crate) planner: PlannerServiceClient<Peer>,
-    pub(crate) known: KnownRuns,
+    pub(crate) run_lookup: RunLookup,
     pub(crate) route: Route,
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
@@ -88,8 +89,8 @@ impl Scheduler {
 impl SchedulerService for Scheduler {
     async fn trigger_run(
         &self,
-        request: Request<v1::TriggerRunRequest>,
-    ) -> Result<Response<v1::TriggerRunResponse>, Status> {
+        request: Request<pb::TriggerRunRequest>,
+    ) -> Result<Response<pb::TriggerRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
             trigger_run::trigger_run(self, &caller, request.into_inner()).await?,
@@ -98,8 +99,8 @@ impl SchedulerService for Scheduler {
 
     async fn get_run(
         &self,
-        request: Request<v1::GetRunRequest>,
-    ) -> Result<Response<v1::GetRunResponse>, Status> {
+        request: Request<pb::GetRunRequest>,
+    ) -> Result<Response<pb::GetRunResponse>, Status> {
         Ok(Response::new(
             get_run::get_run(self, request.into_inner()).await?,
         ))
@@ -107,8 +108,8 @@ impl SchedulerService for Scheduler {
 
     async fn list_runs(
         &self,
-        request: Request<v1::ListRunsRequest>,
-    ) -> Result<Response<v1::ListRunsResponse>, Status> {
+        request: Request<pb::ListRunsRequest>,
+    ) -> Result<Response<pb::ListRunsResponse>, Status> {
         Ok(Response::new(
             list_runs::list_runs(self, request.into_inner()).await?,
         ))
@@ -116,8 +117,8 @@ impl SchedulerService for Scheduler {
 
     async fn get_task(
         &self,
-        request: Request<v1::GetTaskRequest>,
-    ) -> Result<Response<v1::GetTaskResponse>, Status> {
+        request: Request<pb::GetTaskRequest>,
+    ) -> Result<Response<pb::GetTaskResponse>, Status> {
         Ok(Response::new(
             tasks::get_task(self, request.into_inner()).await?,
         ))
@@ -125,8 +126,8 @@ impl SchedulerService for Scheduler {
 
     async fn list_tasks(
         &self,
-        request: Request<v1::ListTasksRequest>,
-    ) -> Result<Response<v1::ListTasksResponse>, Status> {
+        request: Request<pb::ListTasksRequest>,
+    ) -> Result<Response<pb::ListTasksResponse>, Status> {
         Ok(Response::new(
             tasks::list_tasks(self, request.into_inner()).await?,
         ))
@@ -134,20 +135,20 @@ impl SchedulerService for Scheduler {
 
     async fn cancel_run(
         &self,
-        request: Request<v1::CancelRunRequest>,
-    ) -> Result<Response<v1::CancelRunResponse>, Status> {
+        request: Request<pb::CancelRunRequest>,
+    ) -> Result<Response<pb::CancelRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let asked = request.into_inner();
+        let request = request.into_inner();
         let order = control::Order::new(
-            control::Deed::Cancel,
-            &asked.request_id,
-            &asked.run_id,
-            asked.expected_version,
-            &asked.comment,
+            control::RunAction::Cancel,
+            &request.request_id,
+            &request.run_id,
+            request.expected_version,
+            &request.comment,
         )?;
         let (run, accepted_event_id) =
-            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
-        Ok(Response::new(v1::CancelRunResponse {
+            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
+        Ok(Response::new(pb::CancelRunResponse {
             run: Some(run),
             accepted_event_id,
         }))
@@ -155,20 +156,20 @@ impl SchedulerService for Scheduler {
 
     async fn pause_run(
         &self,
-        request: Request<v1::PauseRunRequest>,
-    ) -> Result<Response<v1::PauseRunResponse>, Status> {
+        request: Request<pb::PauseRunRequest>,
+    ) -> Result<Response<pb::PauseRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let asked = request.into_inner();
+        let request = request.into_inner();
         let order = control::Order::new(
-            control::Deed::Pause,
-            &asked.request_id,
-            &asked.run_id,
-            asked.expected_version,
-            &asked.comment,
+            control::RunAction::Pause,
+            &request.request_id,
+            &request.run_id,
+            request.expected_version,
+            &request.comment,
         )?;
         let (run, accepted_event_id) =
-            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
-        Ok(Response::new(v1::PauseRunResponse {
+            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
+        Ok(Response::new(pb::PauseRunResponse {
             run: Some(run),
             accepted_event_id,
         }))
@@ -176,20 +177,20 @@ impl SchedulerService for Scheduler {
 
     async fn resume_run(
         &self,
-        request: Request<v1::ResumeRunRequest>,
-    ) -> Result<Response<v1::ResumeRunResponse>, Status> {
+        request: Request<pb::ResumeRunRequest>,
+    ) -> Result<Response<pb::ResumeRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let asked = request.into_inner();
+        let request = request.into_inner();
         let order = control::Order::new(
-            control::Deed::Resume,
-            &asked.request_id,
-            &asked.run_id,
-            asked.expected_version,
-            &asked.comment,
+            control::RunAction::Resume,
+            &request.request_id,
+            &request.run_id,
+            request.expected_version,
+            &request.comment,
         )?;
         let (run, accepted_event_id) =
-            control::control(self, &caller, &asked.tenant, &asked.workspace, order).await?;
-        Ok(Response::new(v1::ResumeRunResponse {
+            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
+        Ok(Response::new(pb::ResumeRunResponse {
             run: Some(run),
             accepted_event_id,
         }))
@@ -197,8 +198,8 @@ impl SchedulerService for Scheduler {
 
     async fn explain(
         &self,
-        request: Request<v1::ExplainRequest>,
-    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        request: Request<pb::ExplainRequest>,
+    ) -> Result<Response<pb::ExplainResponse>, Status> {
         Ok(Response::new(
             explain::explain(self, request.into_inner()).await?,
         ))
@@ -206,7 +207,7 @@ impl SchedulerService for Scheduler {
 
     async fn watch_run(
         &self,
-        request: Request<v1::WatchRunRequest>,
+        request: Request<pb::WatchRunRequest>,
     ) -> Result<Response<watch_run::Watched>, Status> {
         Ok(Response::new(
             watch_run::watch_run(self, request.into_inner()).await?,
@@ -215,15 +216,15 @@ impl SchedulerService for Scheduler {
 
     async fn hear_run(
         &self,
-        request: Request<v1::HearRunRequest>,
+        request: Request<pb::HearRunRequest>,
     ) -> Result<Response<hear_run::Rings>, Status> {
         Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
     }
 
     async fn list_events(
         &self,
-        request: Request<v1::ListEventsRequest>,
-    ) -> Result<Response<v1::ListEventsResponse>, Status> {
+        request: Request<pb::ListEventsRequest>,
+    ) -> Result<Response<pb::ListEventsResponse>, Status> {
         Ok(Response::new(
             list_events::list_events(self, request.into_inner()).await?,
         ))
@@ -231,8 +232,8 @@ impl SchedulerService for Scheduler {
 
     async fn list_projections(
         &self,
-        request: Request<v1::ListProjectionsRequest>,
-    ) -> Result<Response<v1::ListProjectionsResponse>, Status> {
+        request: Request<pb::ListProjectionsRequest>,
+    ) -> Result<Response<pb::ListProjectionsResponse>, Status> {
         Ok(Response::new(
             projections::list_projections(self, request.into_inner()).await?,
         ))
@@ -240,8 +241,8 @@ impl SchedulerService for Scheduler {
 
     async fn list_poison_messages(
         &self,
-        request: Request<v1::ListPoisonMessagesRequest>,
-    ) -> Result<Response<v1::ListPoisonMessagesResponse>, Status> {
+        request: Request<pb::ListPoisonMessagesRequest>,
+    ) -> Result<Response<pb::ListPoisonMessagesResponse>, Status> {
         Ok(Response::new(
             poison_messages::list_poison_messages(self, request.into_inner()).await?,
         ))
@@ -249,8 +250,8 @@ impl SchedulerService for Scheduler {
 
     async fn replay_message(
         &self,
-        request: Request<v1::ReplayMessageRequest>,
-    ) -> Result<Response<v1::ReplayMessageResponse>, Status> {
+        request: Request<pb::ReplayMessageRequest>,
+    ) -> Result<Response<pb::ReplayMessageResponse>, Status> {
         Ok(Response::new(
             poison_messages::replay_message(self.store.loops(), request.into_inner()).await?,
         ))
@@ -258,8 +259,8 @@ impl SchedulerService for Scheduler {
 
     async fn verify_projection(
         &self,
-        request: Request<v1::VerifyProjectionRequest>,
-    ) -> Result<Response<v1::VerifyProjectionResponse>, Status> {
+        request: Request<pb::VerifyProjectionRequest>,
+    ) -> Result<Response<pb::VerifyProjectionResponse>, Status> {
         Ok(Response::new(
             verify_projection::verify_projection(self, request.into_inner()).await?,
         ))
@@ -267,8 +268,8 @@ impl SchedulerService for Scheduler {
 
     async fn retry_run(
         &self,
-        request: Request<v1::RetryRunRequest>,
-    ) -> Result<Response<v1::RetryRunResponse>, Status> {
+        request: Request<pb::RetryRunRequest>,
+    ) -> Result<Response<pb::RetryRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
             retry_run::retry_run(self, &caller, request.into_inner()).await?,
@@ -277,19 +278,19 @@ impl SchedulerService for Scheduler {
 
     async fn force_cancel_task(
         &self,
-        request: Request<v1::ForceCancelTaskRequest>,
-    ) -> Result<Response<v1::ForceCancelTaskResponse>, Status> {
+        request: Request<pb::ForceCancelTaskRequest>,
+    ) -> Result<Response<pb::ForceCancelTaskResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let asked = request.into_inner();
+        let request = request.into_inner();
         Ok(Response::new(
-            force_cancel_task::force_cancel_task(self, &caller, asked).await?,
+            force_cancel_task::force_cancel_task(self, &caller, request).await?,
         ))
     }
 
     async fn list_partitions(
         &self,
-        request: Request<v1::ListPartitionsRequest>,
-    ) -> Result<Response<v1::ListPartitionsResponse>, Status> {
+        request: Request<pb::ListPartitionsRequest>,
+    ) -> Result<Response<pb::ListPartitionsResponse>, Status> {
         Ok(Response::new(
             list_partitions::list_partitions(self, request.into_inner()).await?,
         ))
@@ -297,8 +298,8 @@ impl SchedulerService for Scheduler {
 
     async fn get_partition_summary(
         &self,
-        request: Request<v1::GetPartitionSummaryRequest>,
-    ) -> Result<Response<v1::GetPartitionSummaryResponse>, Status> {
+        request: Request<pb::GetPartitionSummaryRequest>,
+    ) -> Result<Response<pb::GetPartitionSummaryResponse>, Status> {
         Ok(Response::new(
             partition_summary::get_partition_summary(self, request.into_inner()).await?,
         ))
@@ -306,8 +307,8 @@ impl SchedulerService for Scheduler {
 
     async fn list_stale_partitions(
         &self,
-        request: Request<v1::ListStalePartitionsRequest>,
-    ) -> Result<Response<v1::ListStalePartitionsResponse>, Status> {
+        request: Request<pb::ListStalePartitionsRequest>,
+    ) -> Result<Response<pb::ListStalePartitionsResponse>, Status> {
         Ok(Response::new(
             partition_summary::list_stale_partitions(self, request.into_inner()).await?,
         ))
@@ -315,29 +316,29 @@ impl SchedulerService for Scheduler {
 
     async fn list_materializations(
         &self,
-        request: Request<v1::ListMaterializationsRequest>,
-    ) -> Result<Response<v1::ListMaterializationsResponse>, Status> {
-        let asked = request.into_inner();
+        request: Request<pb::ListMaterializationsRequest>,
+    ) -> Result<Response<pb::ListMaterializationsResponse>, Status> {
+        let request = request.into_inner();
         Ok(Response::new(
-            list_materializations::list_materializations(self, asked).await?,
+            list_materializations::list_materializations(self, request).await?,
         ))
     }
 
     async fn resolve_quarantine(
         &self,
-        request: Request<v1::ResolveQuarantineRequest>,
-    ) -> Result<Response<v1::ResolveQuarantineResponse>, Status> {
+        request: Request<pb::ResolveQuarantineRequest>,
+    ) -> Result<Response<pb::ResolveQuarantineResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let asked = request.into_inner();
+        let request = request.into_inner();
         Ok(Response::new(
-            resolve_quarantine::resolve_quarantine(self, &caller, asked).await?,
+            resolve_quarantine::resolve_quarantine(self, &caller, request).await?,
         ))
     }
 
     async fn list_check_results(
         &self,
-        request: Request<v1::ListCheckResultsRequest>,
-    ) -> Result<Response<v1::ListCheckResultsResponse>, Status> {
+        request: Request<pb::ListCheckResultsRequest>,
+    ) -> Result<Response<pb::ListCheckResultsResponse>, Status> {
         Ok(Response::new(
             list_check_results::list_check_results(self, request.into_inner()).await?,
         ))
@@ -345,18 +346,18 @@ impl SchedulerService for Scheduler {
 
     async fn list_run_key_conflicts(
         &self,
-        request: Request<v1::ListRunKeyConflictsRequest>,
-    ) -> Result<Response<v1::ListRunKeyConflictsResponse>, Status> {
-        let asked = request.into_inner();
+        request: Request<pb::ListRunKeyConflictsRequest>,
+    ) -> Result<Response<pb::ListRunKeyConflictsResponse>, Status> {
+        let request = request.into_inner();
         Ok(Response::new(
-            list_run_key_conflicts::list_run_key_conflicts(self, asked).await?,
+            list_run_key_conflicts::list_run_key_conflicts(self, request).await?,
         ))
     }
 
     async fn apply_events(
         &self,
-        request: Request<v1::ApplyEventsRequest>,
-    ) -> Result<Response<v1::ApplyEventsResponse>, Status> {
+        request: Request<pb::ApplyEventsRequest>,
+    ) -> Result<Response<pb::ApplyEventsResponse>, Status> {
         Ok(Response::new(
             apply_events::apply_events(self, request.into_inner()).await?,
         ))
@@ -364,8 +365,8 @@ impl SchedulerService for Scheduler {
 
     async fn count_runs(
         &self,
-        request: Request<v1::CountRunsRequest>,
-    ) -> Result<Response<v1::CountRunsResponse>, Status> {
+        request: Request<pb::CountRunsRequest>,
+    ) -> Result<Response<pb::CountRunsResponse>, Status> {
         Ok(Response::new(
             count_runs::count_runs(self, request.into_inner()).await?,
         ))
@@ -373,8 +374,8 @@ impl SchedulerService for Scheduler {
 
     async fn cancel_runs(
         &self,
-        request: Request<v1::CancelRunsRequest>,
-    ) -> Result<Response<v1::CancelRunsResponse>, Status> {
+        request: Request<pb::CancelRunsRequest>,
+    ) -> Result<Response<pb::CancelRunsResponse>, Status> {
         Ok(Response::new(
             cancel_runs::cancel_runs(self, request.into_inner()).await?,
         ))
@@ -382,8 +383,8 @@ impl SchedulerService for Scheduler {
 
     async fn report_attempts(
         &self,
-        request: Request<v1::ReportAttemptsRequest>,
-    ) -> Result<Response<v1::ReportAttemptsResponse>, Status> {
+        request: Request<pb::ReportAttemptsRequest>,
+    ) -> Result<Response<pb::ReportAttemptsResponse>, Status> {
         Ok(Response::new(
             report_attempts::report_attempts(self, request.into_inner()).await?,
         ))
@@ -391,7 +392,7 @@ impl SchedulerService for Scheduler {
 
     async fn admit(
         &self,
-        request: Request<Streaming<v1::AdmitRequest>>,
+        request: Request<Streaming<pb::AdmitRequest>>,
     ) -> Result<Response<admit::Answers>, Status> {
         Ok(Response::new(admit::admit(
             self.clone(),

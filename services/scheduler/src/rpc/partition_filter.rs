@@ -2,7 +2,7 @@
 
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::answer;
 
@@ -49,7 +49,7 @@ impl Wanted {
         })
     }
 
-    pub(super) fn fits(&self, partition: &v1::Partition) -> bool {
+    pub(super) fn fits(&self, partition: &pb::Partition) -> bool {
         self.0.iter().all(|condition| condition.fits(partition))
     }
 }
@@ -58,13 +58,13 @@ impl Condition {
     fn of(term: &Term) -> Result<Condition, Error> {
         let field = match term.field.as_str() {
             "state" => Field::State(answer::named(
-                v1::PartitionState::from_str_name,
+                pb::PartitionState::from_str_name,
                 "PARTITION_STATE_",
                 term,
             )?),
             "partition_key" => Field::Key(term.value.clone()),
             "materialize_time" => Field::Materialized(term.time()?),
-            _ => Field::Outcome(answer::named(v1::Outcome::from_str_name, "OUTCOME_", term)?),
+            _ => Field::Outcome(answer::named(pb::Outcome::from_str_name, "OUTCOME_", term)?),
         };
         if !matches!(field, Field::Materialized(_)) {
             term.is_equality()?;
@@ -75,7 +75,7 @@ impl Condition {
         })
     }
 
-    fn fits(&self, partition: &v1::Partition) -> bool {
+    fn fits(&self, partition: &pb::Partition) -> bool {
         match &self.field {
             Field::State(state) => self.operator.holds(partition.state, *state),
             Field::Key(key) => self.operator.holds(&partition.partition_key, key),
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn a_partition_fits_when_every_term_holds() {
-        let partition = v1::Partition {
+        let partition = pb::Partition {
             partition_key: "day=d:2026-01-01".to_owned(),
-            state: v1::PartitionState::Stale.into(),
-            last_attempt_outcome: v1::Outcome::Succeeded.into(),
+            state: pb::PartitionState::Stale.into(),
+            last_attempt_outcome: pb::Outcome::Succeeded.into(),
             ..Default::default()
         };
         let fits = |filter: &str| Wanted::parse(filter).unwrap().fits(&partition);

@@ -2,7 +2,7 @@
 //! its rows say.
 
 use servo_mesh::Error;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use tonic::Status;
 
 use super::list_partitions::{asset_key, asset_not_found};
@@ -14,10 +14,10 @@ const STRETCHES_MAX: u32 = 2_000;
 
 pub(super) async fn get_partition_summary(
     scheduler: &Scheduler,
-    asked: v1::GetPartitionSummaryRequest,
-) -> Result<v1::GetPartitionSummaryResponse, Status> {
-    let asset = asset_key(&asked.namespace, &asked.name)?;
-    let max_stretches = match asked.max_stretches {
+    request: pb::GetPartitionSummaryRequest,
+) -> Result<pb::GetPartitionSummaryResponse, Status> {
+    let asset = asset_key(&request.namespace, &request.name)?;
+    let max_stretches = match request.max_stretches {
         0 => STRETCHES_DEFAULT,
         n if n <= STRETCHES_MAX => n,
         n => {
@@ -28,16 +28,16 @@ pub(super) async fn get_partition_summary(
             .into());
         }
     };
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let live = live_partitions::find(scheduler, &asked.tenant, &asked.workspace).await?;
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let live = live_partitions::find(scheduler, &request.tenant, &request.workspace).await?;
     let in_progress = live
         .into_iter()
         .filter(|(of, _)| *of == asset)
         .map(|(_, key)| key)
         .collect();
-    let question = v1::SummarizePartitionsRequest {
-        tenant: asked.tenant,
-        workspace: asked.workspace,
+    let question = pb::SummarizePartitionsRequest {
+        tenant: request.tenant,
+        workspace: request.workspace,
         asset_key: asset,
         max_stretches,
         in_progress,
@@ -48,12 +48,12 @@ pub(super) async fn get_partition_summary(
         .summarize_partitions(question)
         .await
         .map_err(asset_not_found)?;
-    let v1::SummarizePartitionsResponse {
+    let pb::SummarizePartitionsResponse {
         total,
         counts,
         stretches,
     } = answer.into_inner();
-    Ok(v1::GetPartitionSummaryResponse {
+    Ok(pb::GetPartitionSummaryResponse {
         total,
         counts,
         stretches,
@@ -62,15 +62,15 @@ pub(super) async fn get_partition_summary(
 
 pub(super) async fn list_stale_partitions(
     scheduler: &Scheduler,
-    asked: v1::ListStalePartitionsRequest,
-) -> Result<v1::ListStalePartitionsResponse, Status> {
-    let question = v1::FindStalePartitionsRequest {
-        tenant: asked.tenant.clone(),
-        workspace: asked.workspace.clone(),
-        selection: asked.selection,
-        page_size: asked.page_size,
-        page_token: asked.page_token,
-        reason: asked.reason,
+    request: pb::ListStalePartitionsRequest,
+) -> Result<pb::ListStalePartitionsResponse, Status> {
+    let question = pb::FindStalePartitionsRequest {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
+        selection: request.selection,
+        page_size: request.page_size,
+        page_token: request.page_token,
+        reason: request.reason,
     };
     let found = scheduler
         .planner
@@ -83,11 +83,11 @@ pub(super) async fn list_stale_partitions(
         partition_key: stale.partition_key,
         staleness: stale.staleness.unwrap_or_default(),
     });
-    let live = live_partitions::find(scheduler, &asked.tenant, &asked.workspace).await?;
-    Ok(v1::ListStalePartitionsResponse {
+    let live = live_partitions::find(scheduler, &request.tenant, &request.workspace).await?;
+    Ok(pb::ListStalePartitionsResponse {
         partitions: show(
             scheduler,
-            (&asked.tenant, &asked.workspace),
+            (&request.tenant, &request.workspace),
             &live,
             named.collect(),
         )

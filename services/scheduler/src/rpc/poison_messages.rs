@@ -6,7 +6,7 @@ use servo_mesh::filter;
 use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::Digest;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{LoopStore, Timestamp, Tx, query};
 
 use super::{Scheduler, answer};
@@ -32,13 +32,13 @@ type Row = (
 
 pub(super) async fn list_poison_messages(
     scheduler: &Scheduler,
-    asked: v1::ListPoisonMessagesRequest,
-) -> Result<v1::ListPoisonMessagesResponse, Error> {
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
-    let wanted = filter::parse(&asked.filter, &FIELDS)?;
+    request: pb::ListPoisonMessagesRequest,
+) -> Result<pb::ListPoisonMessagesResponse, Error> {
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let wanted = filter::parse(&request.filter, &FIELDS)?;
     let (from, until) = answer::within(&wanted, "fail_time")?;
-    let list = ["poison", &asked.filter];
-    let cursor = scheduler.tokens.read(&list, &asked.page_token)?;
+    let list = ["poison", &request.filter];
+    let cursor = scheduler.tokens.read(&list, &request.page_token)?;
     let (at, after) = cursor
         .as_deref()
         .and_then(|cursor| cursor.split_once(' '))
@@ -66,7 +66,7 @@ pub(super) async fn list_poison_messages(
         .last()
         .filter(|_| more)
         .map(|row| format!("{} {}", row.8.unix_us(), id(row)));
-    Ok(v1::ListPoisonMessagesResponse {
+    Ok(pb::ListPoisonMessagesResponse {
         messages: rows.iter().map(show).collect(),
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
@@ -74,22 +74,22 @@ pub(super) async fn list_poison_messages(
 
 pub(super) async fn replay_message(
     loops: &LoopStore,
-    asked: v1::ReplayMessageRequest,
-) -> Result<v1::ReplayMessageResponse, Error> {
-    answer::request_id(&asked.request_id)?;
-    answer::comment(&asked.comment)?;
+    request: pb::ReplayMessageRequest,
+) -> Result<pb::ReplayMessageResponse, Error> {
+    answer::request_id(&request.request_id)?;
+    answer::comment(&request.comment)?;
     let unknown = || {
-        let told = format!(
+        let message = format!(
             "no message `{}` is set aside; ListPoisonMessages has their ids",
-            asked.message_id
+            request.message_id
         );
-        Error::new(Reason::MessageNotFound, told)
+        Error::new(Reason::MessageNotFound, message)
     };
     let mut tx = loops.begin().await.map_err(answer::store)?;
-    if was_asked_before(&mut tx, &asked).await? {
-        return Ok(v1::ReplayMessageResponse::default());
+    if was_asked_before(&mut tx, &request).await? {
+        return Ok(pb::ReplayMessageResponse::default());
     }
-    let (of, version) = parse(&asked.message_id).ok_or_else(unknown)?;
+    let (of, version) = parse(&request.message_id).ok_or_else(unknown)?;
     // What is refused is not noted: it may be asked again once the message is there.
     if !servo_bus::replay(&mut tx, &of, version)
         .await
@@ -101,23 +101,23 @@ pub(super) async fn replay_message(
     servo_bus::ring(loops, of.topic)
         .await
         .map_err(answer::store)?;
-    Ok(v1::ReplayMessageResponse::default())
+    Ok(pb::ReplayMessageResponse::default())
 }
 
-async fn was_asked_before(tx: &mut Tx, asked: &v1::ReplayMessageRequest) -> Result<bool, Error> {
-    if asked.request_id.is_empty() {
+async fn was_asked_before(tx: &mut Tx, request: &pb::ReplayMessageRequest) -> Result<bool, Error> {
+    if request.request_id.is_empty() {
         return Ok(false);
     }
-    let body = Digest::of([b"ReplayMessage".as_slice(), &asked.encode_to_vec()].concat());
-    match requests::note(tx, &asked.request_id, &body)
+    let body = Digest::of([b"ReplayMessage".as_slice(), &request.encode_to_vec()].concat());
+    match requests::note(tx, &request.request_id, &body)
         .await
         .map_err(answer::store)?
     {
         Seen::Never => Ok(false),
         Seen::Before => Ok(true),
         Seen::Otherwise => {
-            let told = "request_id was used before with another body; choose a new one";
-            Err(Error::new(Reason::RequestIdReused, told))
+            let message = "request_id was used before with another body; choose a new one";
+            Err(Error::new(Reason::RequestIdReused, message))
         }
     }
 }
@@ -146,9 +146,9 @@ fn parse(id: &str) -> Option<(Subscription, Version)> {
     ))
 }
 
-fn show(row: &Row) -> v1::PoisonMessage {
+fn show(row: &Row) -> pb::PoisonMessage {
     let (consumer, topic, .., tenant, error, tries, failed_at, payload) = row;
-    v1::PoisonMessage {
+    pb::PoisonMessage {
         message_id: id(row),
         consumer: consumer.clone(),
         topic: Topic::from_code(*topic).map_or("", Topic::name).to_owned(),
@@ -233,12 +233,12 @@ mod tests {
             message_id: &str,
             comment: &str,
         ) -> Option<Reason> {
-            let asked = v1::ReplayMessageRequest {
+            let request = pb::ReplayMessageRequest {
                 request_id: request_id.to_owned(),
                 message_id: message_id.to_owned(),
                 comment: comment.to_owned(),
             };
-            replay_message(self.scheduler.loops(), asked)
+            replay_message(self.scheduler.loops(), request)
                 .await
                 .err()
                 .map(|error| error.reason())

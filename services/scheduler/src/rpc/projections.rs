@@ -3,7 +3,7 @@
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::Stream;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::query;
 
 use super::{Scheduler, answer};
@@ -44,13 +44,13 @@ impl Projection {
 
 pub(super) async fn list_projections(
     scheduler: &Scheduler,
-    asked: v1::ListProjectionsRequest,
-) -> Result<v1::ListProjectionsResponse, Error> {
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    request: pb::ListProjectionsRequest,
+) -> Result<pb::ListProjectionsResponse, Error> {
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = ["projections"];
     let after = scheduler
         .tokens
-        .read(&list, &asked.page_token)?
+        .read(&list, &request.page_token)?
         .unwrap_or_default();
     let rows: Vec<(i16, i64, i64, Option<String>, i64)> = scheduler
         .store
@@ -58,9 +58,9 @@ pub(super) async fn list_projections(
         .all(query(include_str!("../store/shards.sql")))
         .await
         .map_err(answer::store)?;
-    let shards: Vec<v1::ShardStatus> = rows
+    let shards: Vec<pb::ShardStatus> = rows
         .into_iter()
-        .map(|(shard, head, watermark, holder, epoch)| v1::ShardStatus {
+        .map(|(shard, head, watermark, holder, epoch)| pb::ShardStatus {
             shard: u32::from(shard.unsigned_abs()),
             head: head.unsigned_abs(),
             watermark: watermark.unsigned_abs(),
@@ -80,13 +80,13 @@ pub(super) async fn list_projections(
     let page: Vec<&str> = names.by_ref().take(size).collect();
     let next = page.last().filter(|_| names.next().is_some());
     let next_page_token = next.map_or_else(String::new, |last| scheduler.tokens.write(&list, last));
-    let show = |name: &str| v1::Projection {
+    let show = |name: &str| pb::Projection {
         projection: name.to_owned(),
         stream: Stream::Execution.name().to_owned(),
         shards: shards.clone(),
         ..Default::default()
     };
-    Ok(v1::ListProjectionsResponse {
+    Ok(pb::ListProjectionsResponse {
         projections: page.into_iter().map(show).collect(),
         next_page_token,
     })

@@ -24,7 +24,7 @@ pub(super) async fn first(
     scheduler: &Scheduler,
     (tenant, workspace): (&str, &str),
     request_id: &str,
-    says_the_same: impl FnOnce(&Body) -> bool,
+    is_same: impl FnOnce(&Body) -> bool,
 ) -> Result<Option<String>, Error> {
     if request_id.is_empty() {
         return Ok(None);
@@ -39,12 +39,12 @@ pub(super) async fn first(
         return Ok(None);
     };
     match wire::body_of(&event.payload) {
-        Ok((body, _)) if says_the_same(&body) => Ok(Some(wire::ulid(event.event_id))),
+        Ok((body, _)) if is_same(&body) => Ok(Some(wire::ulid(event.event_id))),
         _ => {
-            let told = format!(
+            let message = format!(
                 "request_id `{request_id}` was used before by a call that said something else; choose a new one"
             );
-            Err(Error::new(Reason::RequestIdReused, told))
+            Err(Error::new(Reason::RequestIdReused, message))
         }
     }
 }

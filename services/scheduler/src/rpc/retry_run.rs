@@ -7,17 +7,17 @@ use servo_model::edges::EdgeResolution;
 use servo_model::limits::PARTITION_KEYS_PER_CALL_MAX;
 use servo_model::states::{Machine, MaterializationState};
 use servo_model::{AttemptId, TaskKey};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::partition_selection::Partitions;
 use servo_store::{LoopStore, query};
 use uuid::Uuid;
 
 use super::start::{Call, Start, Started, start};
 use super::{Scheduler, answer, generations, get_run, tasks};
-use crate::core::{Cell, Graph, RetryScope, repeated};
-use crate::known::Wanted;
-use crate::shards::Plans;
-use crate::store::{KnownRun, StoredTask, tasks_of};
+use crate::core::{Plan, RetryScope, TaskRow, repeated};
+use crate::plans::Plans;
+use crate::run_lookup::RunQuery;
+use crate::store::{ExistingRun, StoredTask, tasks_of};
 
 const RACES_MAX: usize = 5;
 
@@ -31,44 +31,47 @@ pub(super) enum Scope {
 pub(super) async fn retry_run(
     scheduler: &Scheduler,
     caller: &Caller,
-    asked: v1::RetryRunRequest,
-) -> Result<v1::RetryRunResponse, Error> {
-    if asked.request_id.is_empty() {
-        let told = "request_id is empty; choose one, so that a repeated call is no second run";
-        return Err(Error::new(Reason::RequestIdRequired, told));
+    request: pb::RetryRunRequest,
+) -> Result<pb::RetryRunResponse, Error> {
+    if request.request_id.is_empty() {
+        let message = "request_id is empty; choose one, so that a repeated call is no second run";
+        return Err(Error::new(Reason::RequestIdRequired, message));
     }
-    let scope = scope(&asked)?;
-    let call = call(caller, &asked)?;
+    let scope = scope(&request)?;
+    let call = call(caller, &request)?;
     for _ in 0..RACES_MAX {
-        let found = scheduler.known.find(wanted(&call, &asked.run_id)?).await?;
+        let found = scheduler
+            .run_lookup
+            .find(wanted(&call, &request.run_id)?)
+            .await?;
         if let Some(run) = found.by_request {
-            call.check_repeat(&run.asked)?;
+            call.check_repeat(&run.requested)?;
             let stored = get_run::find(
                 scheduler,
-                &asked.tenant,
-                &asked.workspace,
-                &run.asked.run_id,
+                &request.tenant,
+                &request.workspace,
+                &run.requested.run_id,
             )
             .await?;
             let accepted_event_id = crate::wire::ulid(run.event_id);
-            return Ok(v1::RetryRunResponse {
+            return Ok(pb::RetryRunResponse {
                 run: Some(stored),
                 accepted_event_id,
             });
         }
         let parent = found
             .by_id
-            .ok_or_else(|| answer::run_not_found(&asked.run_id))?;
+            .ok_or_else(|| answer::run_not_found(&request.run_id))?;
         let next = repeat(
             scheduler,
             &call,
             parent,
             &scope,
-            asked.use_current_deployment,
+            request.use_current_deployment,
         )
         .await?;
         if let Started::Run { run, event_id } = start(scheduler, &call, next).await? {
-            return Ok(v1::RetryRunResponse {
+            return Ok(pb::RetryRunResponse {
                 run: Some(*run),
                 accepted_event_id: event_id,
             });
@@ -80,47 +83,47 @@ pub(super) async fn retry_run(
     ))
 }
 
-fn call(caller: &Caller, asked: &v1::RetryRunRequest) -> Result<Call, Error> {
+fn call(caller: &Caller, request: &pb::RetryRunRequest) -> Result<Call, Error> {
     let (scope, current) = (
-        asked.scope.to_string(),
-        asked.use_current_deployment.to_string(),
+        request.scope.to_string(),
+        request.use_current_deployment.to_string(),
     );
-    let tasks = asked.task_ids.join(",");
-    let said = ["RetryRun", &asked.run_id, &scope, &tasks, &current];
+    let tasks = request.task_ids.join(",");
+    let said = ["RetryRun", &request.run_id, &scope, &tasks, &current];
     Call::new(
         caller,
-        (&asked.tenant, &asked.workspace),
-        &asked.request_id,
-        &asked.comment,
+        (&request.tenant, &request.workspace),
+        &request.request_id,
+        &request.comment,
         &said,
     )
 }
 
-fn scope(asked: &v1::RetryRunRequest) -> Result<Scope, Error> {
+fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
     let unknown = |_| {
         Error::bad_field(
             "scope",
-            format!("{} is no scope; leave it out for FAILED", asked.scope),
+            format!("{} is no scope; leave it out for FAILED", request.scope),
         )
     };
-    let scope = v1::RetryScope::try_from(asked.scope).map_err(unknown)?;
-    match (scope, asked.task_ids.is_empty()) {
-        (v1::RetryScope::FromTasks, true) => Err(Error::bad_field(
+    let scope = pb::RetryScope::try_from(request.scope).map_err(unknown)?;
+    match (scope, request.task_ids.is_empty()) {
+        (pb::RetryScope::FromTasks, true) => Err(Error::bad_field(
             "task_ids",
             "is empty; name the tasks to repeat, or take another scope",
         )),
-        (v1::RetryScope::FromTasks, false) => Ok(Scope::From(asked.task_ids.clone())),
+        (pb::RetryScope::FromTasks, false) => Ok(Scope::From(request.task_ids.clone())),
         (_, false) => Err(Error::bad_field(
             "task_ids",
             "is only for scope FROM_TASKS; leave it empty",
         )),
-        (v1::RetryScope::Unspecified | v1::RetryScope::Failed, true) => Ok(Scope::Failed),
-        (v1::RetryScope::All, true) => Ok(Scope::All),
+        (pb::RetryScope::Unspecified | pb::RetryScope::Failed, true) => Ok(Scope::Failed),
+        (pb::RetryScope::All, true) => Ok(Scope::All),
     }
 }
 
-fn wanted(call: &Call, run_id: &str) -> Result<Wanted, Error> {
-    Ok(Wanted {
+fn wanted(call: &Call, run_id: &str) -> Result<RunQuery, Error> {
+    Ok(RunQuery {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
         run_id: answer::run_id(run_id)?,
@@ -131,23 +134,23 @@ fn wanted(call: &Call, run_id: &str) -> Result<Wanted, Error> {
 async fn repeat(
     scheduler: &Scheduler,
     call: &Call,
-    parent: KnownRun,
+    parent: ExistingRun,
     scope: &Scope,
     use_current_deployment: bool,
 ) -> Result<Start, Error> {
     check_ended(&parent)?;
-    let spec = parent.asked.spec.clone().unwrap_or_default();
+    let spec = parent.requested.spec.clone().unwrap_or_default();
     let deployment_id = if use_current_deployment {
         String::new()
     } else {
         parent.deployment_id.clone()
     };
-    let planned = v1::RunSpec {
+    let planned = pb::RunSpec {
         deployment_id,
         ..spec.clone()
     };
     let order = order(scheduler, call, &parent, scope, planned).await?;
-    let fingerprint = crate::wire::fingerprint(&parent.asked)
+    let fingerprint = crate::wire::fingerprint(&parent.requested)
         .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
     let retry_of = parent.run_id.to_string();
     let newest = generations::newest(scheduler, call, parent).await?;
@@ -161,7 +164,7 @@ async fn repeat(
     })
 }
 
-fn check_ended(run: &KnownRun) -> Result<(), Error> {
+fn check_ended(run: &ExistingRun) -> Result<(), Error> {
     if run.state.is_terminal() {
         return Ok(());
     }
@@ -178,25 +181,25 @@ fn check_ended(run: &KnownRun) -> Result<(), Error> {
 pub(super) async fn order(
     scheduler: &Scheduler,
     call: &Call,
-    parent: &KnownRun,
+    parent: &ExistingRun,
     scope: &Scope,
-    spec: v1::RunSpec,
-) -> Result<v1::PlanOrder, Error> {
-    let whole = v1::PlanOrder {
+    spec: pb::RunSpec,
+) -> Result<pb::PlanOrder, Error> {
+    let whole = pb::PlanOrder {
         spec: Some(spec.clone()),
         ..Default::default()
     };
     let Some(plan_id) = parent.plan_id.filter(|_| !matches!(scope, Scope::All)) else {
         return match scope {
             Scope::From(names) => Err(answer::task_not_found(
-                &parent.asked.run_id,
+                &parent.requested.run_id,
                 &names.join(", "),
             )),
             Scope::Failed | Scope::All => Ok(whole),
         };
     };
     let loops = scheduler.store.loops();
-    let plan = Plans::read(
+    let stored = Plans::read(
         loops,
         call.tenant.as_str(),
         call.workspace.as_str(),
@@ -204,19 +207,19 @@ pub(super) async fn order(
     )
     .await;
     let gone = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
-    let plan = plan.map_err(answer::store)?.ok_or_else(gone)?;
-    let graph = scheduler
+    let stored = stored.map_err(answer::store)?.ok_or_else(gone)?;
+    let plan = scheduler
         .plans
-        .learn(&plan)
+        .learn(&stored)
         .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
     let rows = tasks_of(loops, &[parent.run_number])
         .await
         .map_err(answer::store)?;
     let ended = Ended::new(&rows, &approved(loops, &rows).await?);
     let again = repeated(
-        &graph,
+        &plan,
         |ordinal| ended.succeeded.contains_key(&ordinal),
-        &ended.scope(&graph, parent, scope)?,
+        &ended.scope(&plan, parent, scope)?,
     );
     if again.is_empty() {
         let message = format!(
@@ -227,15 +230,15 @@ pub(super) async fn order(
     }
     let only_task_keys = again
         .iter()
-        .map(|ordinal| graph.task(*ordinal).key.to_string())
+        .map(|ordinal| plan.task(*ordinal).key.to_string())
         .collect();
-    let spec = Some(as_planned(spec, &plan));
-    let reused = plan
+    let spec = Some(as_planned(spec, &stored));
+    let reused = stored
         .reused
         .into_iter()
-        .chain(ended.reused(&graph, &again))
+        .chain(ended.reused(&plan, &again))
         .collect();
-    Ok(v1::PlanOrder {
+    Ok(pb::PlanOrder {
         spec,
         only_task_keys,
         reused,
@@ -245,9 +248,10 @@ pub(super) async fn order(
 
 /// The attempts whose outputs were withheld and that somebody approved since.
 async fn approved(loops: &LoopStore, rows: &[StoredTask]) -> Result<HashSet<AttemptId>, Error> {
-    let cells = rows.iter().filter_map(StoredTask::cell);
-    let withheld = cells.filter(|cell| cell.resolution() == Some(EdgeResolution::Withheld));
-    let attempts = withheld.filter_map(|cell| cell.attempt_id);
+    let task_rows = rows.iter().filter_map(StoredTask::task_row);
+    let withheld =
+        task_rows.filter(|task_row| task_row.resolution() == Some(EdgeResolution::Withheld));
+    let attempts = withheld.filter_map(|task_row| task_row.attempt_id);
     let attempts: Vec<Uuid> = attempts
         .map(|id| Uuid::from_bytes(*id.as_bytes()))
         .collect();
@@ -265,8 +269,8 @@ async fn approved(loops: &LoopStore, rows: &[StoredTask]) -> Result<HashSet<Atte
 }
 
 /// The partitions that the first plan had, by name: which are the newest, or in some condition, changes with time.
-fn as_planned(spec: v1::RunSpec, plan: &v1::Plan) -> v1::RunSpec {
-    let changes = |selection: &v1::PartitionSelection| {
+fn as_planned(spec: pb::RunSpec, plan: &pb::Plan) -> pb::RunSpec {
+    let changes = |selection: &pb::PartitionSelection| {
         selection.only != 0 || matches!(selection.partitions, Some(Partitions::Latest(_)))
     };
     let reused = plan
@@ -285,11 +289,11 @@ fn as_planned(spec: v1::RunSpec, plan: &v1::Plan) -> v1::RunSpec {
     {
         return spec;
     }
-    let partitions = Some(Partitions::Keys(v1::PartitionKeys {
+    let partitions = Some(Partitions::Keys(pb::PartitionKeys {
         keys: keys.into_iter().collect(),
     }));
-    v1::RunSpec {
-        partitions: Some(v1::PartitionSelection {
+    pb::RunSpec {
+        partitions: Some(pb::PartitionSelection {
             partitions,
             only: 0,
         }),
@@ -308,10 +312,10 @@ struct Ended {
 impl Ended {
     /// What was withheld counts once it is among `approved`.
     fn new(rows: &[StoredTask], approved: &HashSet<AttemptId>) -> Ended {
-        let is_readable = |cell: &Cell| match cell.resolution() {
+        let is_readable = |task_row: &TaskRow| match task_row.resolution() {
             Some(EdgeResolution::Success) => true,
             Some(EdgeResolution::Withheld) => {
-                cell.attempt_id.is_some_and(|id| approved.contains(&id))
+                task_row.attempt_id.is_some_and(|id| approved.contains(&id))
             }
             _ => false,
         };
@@ -320,20 +324,20 @@ impl Ended {
             children: HashMap::new(),
         };
         for row in rows {
-            match row.slot().item {
+            match row.task_ref().map_index {
                 Some(_) => *ended.children.entry(row.ordinal).or_default() += 1,
                 None => {
-                    let cell = row.cell().filter(is_readable);
-                    ended
-                        .succeeded
-                        .extend(cell.map(|cell| (row.slot().ordinal, cell.attempt_id)));
+                    let task_row = row.task_row().filter(is_readable);
+                    ended.succeeded.extend(
+                        task_row.map(|task_row| (row.task_ref().ordinal, task_row.attempt_id)),
+                    );
                 }
             }
         }
         ended
     }
 
-    fn scope(&self, graph: &Graph, parent: &KnownRun, scope: &Scope) -> Result<RetryScope, Error> {
+    fn scope(&self, plan: &Plan, parent: &ExistingRun, scope: &Scope) -> Result<RetryScope, Error> {
         let Scope::From(names) = scope else {
             return Ok(RetryScope::Failed);
         };
@@ -343,9 +347,10 @@ impl Ended {
             .map(|(parent, count)| (*parent, *count))
             .collect();
         let ordinal = |name: &String| {
-            let slot = tasks::slot_of(graph, &children, name);
-            slot.map(|slot| slot.ordinal)
-                .ok_or_else(|| answer::task_not_found(&parent.asked.run_id, name))
+            let task_ref = tasks::slot_of(plan, &children, name);
+            task_ref
+                .map(|task_ref| task_ref.ordinal)
+                .ok_or_else(|| answer::task_not_found(&parent.requested.run_id, name))
         };
         Ok(RetryScope::From(
             names
@@ -355,21 +360,21 @@ impl Ended {
         ))
     }
 
-    fn reused(&self, graph: &Graph, again: &BTreeSet<u32>) -> Vec<v1::ReusedOutput> {
+    fn reused(&self, plan: &Plan, again: &BTreeSet<u32>) -> Vec<pb::ReusedOutput> {
         let kept = self
             .succeeded
             .iter()
             .filter(|(ordinal, _)| !again.contains(ordinal));
         let output = |(ordinal, attempt): (&u32, &Option<AttemptId>)| {
             let materialization_id = attempt.as_ref()?.to_string();
-            let also_made = graph
+            let also_made = plan
                 .settings(*ordinal)
                 .also_makes
                 .iter()
                 .map(ToString::to_string)
                 .collect();
-            let task_key = graph.task(*ordinal).key.to_string();
-            Some(v1::ReusedOutput {
+            let task_key = plan.task(*ordinal).key.to_string();
+            Some(pb::ReusedOutput {
                 task_key,
                 materialization_id,
                 also_made,
@@ -430,18 +435,18 @@ mod tests {
 
     #[test]
     fn everything_that_a_kept_task_made_is_taken_over() {
-        let asset = |key: &str, also_makes: &[&str]| v1::PlannedAsset {
+        let asset = |key: &str, also_makes: &[&str]| pb::PlannedAsset {
             asset_key: key.to_owned(),
             also_makes: also_makes.iter().map(|key| (*key).to_owned()).collect(),
             ..Default::default()
         };
-        let task = |asset: u32, key: &str| v1::PlannedTask {
+        let task = |asset: u32, key: &str| pb::PlannedTask {
             task_key: key.to_owned(),
             asset,
             upstream: (0..asset).collect(),
             ..Default::default()
         };
-        let plan = v1::Plan {
+        let plan = pb::Plan {
             plan_id: "0".repeat(64),
             assets: vec![asset("n/a", &["n/b", "n/c"]), asset("n/d", &[])],
             tasks: vec![task(0, "n/a:materialize"), task(1, "n/d:materialize")],
@@ -455,8 +460,8 @@ mod tests {
             ),
             row(1, TaskState::Failed, TransitionReason::ExecutionFailed),
         ];
-        let graph = crate::wire::graph(&plan).unwrap();
-        let reused = Ended::new(&rows, &HashSet::new()).reused(&graph, &[1].into());
+        let plan = crate::wire::plan(&plan).unwrap();
+        let reused = Ended::new(&rows, &HashSet::new()).reused(&plan, &[1].into());
         let [kept] = &reused[..] else {
             panic!("{reused:?}")
         };
@@ -468,20 +473,20 @@ mod tests {
 
     #[test]
     fn a_retry_names_the_partitions_that_the_first_plan_had() {
-        let task = |key: &str| v1::PlannedTask {
+        let task = |key: &str| pb::PlannedTask {
             partition_key: key.to_owned(),
             ..Default::default()
         };
-        let plan = v1::Plan {
+        let plan = pb::Plan {
             tasks: vec![task("day=d:2026-01-30"), task("day=d:2026-01-31"), task("")],
-            reused: vec![v1::ReusedOutput {
+            reused: vec![pb::ReusedOutput {
                 task_key: "n/a[day=d:2026-01-29]:materialize".to_owned(),
                 ..Default::default()
             }],
             ..Default::default()
         };
-        let spec = |partitions| v1::RunSpec {
-            partitions: Some(v1::PartitionSelection {
+        let spec = |partitions| pb::RunSpec {
+            partitions: Some(pb::PartitionSelection {
                 partitions: Some(partitions),
                 only: 0,
             }),
@@ -490,14 +495,14 @@ mod tests {
         let keys = ["day=d:2026-01-29", "day=d:2026-01-30", "day=d:2026-01-31"]
             .map(str::to_owned)
             .to_vec();
-        let named = spec(Partitions::Keys(v1::PartitionKeys { keys }));
+        let named = spec(Partitions::Keys(pb::PartitionKeys { keys }));
         assert_eq!(as_planned(spec(Partitions::Latest(2)), &plan), named);
         assert_eq!(
             as_planned(spec(Partitions::All(true)), &plan),
             spec(Partitions::All(true))
         );
         assert_eq!(
-            as_planned(spec(Partitions::Latest(2)), &v1::Plan::default()),
+            as_planned(spec(Partitions::Latest(2)), &pb::Plan::default()),
             spec(Partitions::Latest(2))
         );
     }

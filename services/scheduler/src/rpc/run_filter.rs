@@ -2,7 +2,7 @@
 
 use servo_mesh::Error;
 use servo_mesh::filter::{self, Operator, Term, bad_filter};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::answer;
 use crate::wire;
@@ -70,7 +70,7 @@ impl Wanted {
             })
     }
 
-    pub(super) fn fits(&self, run: &v1::Run) -> bool {
+    pub(super) fn fits(&self, run: &pb::Run) -> bool {
         self.0.iter().all(|condition| condition.fits(run))
     }
 }
@@ -80,7 +80,7 @@ impl Condition {
         let text = || term.value.clone();
         let field = match term.field.as_str() {
             "state" => Field::State(answer::named(
-                v1::RunState::from_str_name,
+                pb::RunState::from_str_name,
                 "RUN_STATE_",
                 term,
             )?),
@@ -107,7 +107,7 @@ impl Condition {
         })
     }
 
-    fn fits(&self, run: &v1::Run) -> bool {
+    fn fits(&self, run: &pb::Run) -> bool {
         let holds = |left: &str, right: &str| self.operator.holds(left, right);
         let at = |time: Option<prost_types::Timestamp>, than: Nanos| {
             let nanos =
@@ -138,12 +138,12 @@ impl Condition {
 mod tests {
     use super::*;
 
-    fn run() -> v1::Run {
+    fn run() -> pb::Run {
         let labels = [("team".to_owned(), "core".to_owned())].into();
-        v1::Run {
+        pb::Run {
             run_key: "nightly".to_owned(),
-            state: v1::RunState::Failed.into(),
-            spec: Some(v1::RunSpec {
+            state: pb::RunState::Failed.into(),
+            spec: Some(pb::RunSpec {
                 labels,
                 ..Default::default()
             }),

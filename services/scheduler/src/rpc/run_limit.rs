@@ -3,13 +3,13 @@
 use servo_mesh::Error;
 use servo_model::RunId;
 use servo_model::states::RunState;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, query};
 use uuid::Uuid;
 
 use super::{Scheduler, answer, explain};
 use crate::shards::all_shards;
-use crate::wire::RunRow;
+use crate::wire::RunRecord;
 
 /// How many holders an explanation names.
 const HOLDERS_MAX: i64 = 10;
@@ -17,11 +17,11 @@ const HOLDERS_MAX: i64 = 10;
 pub(super) async fn of_run(
     scheduler: &Scheduler,
     mut tx: TenantTx,
-    asked: &v1::ExplainRequest,
+    request: &pb::ExplainRequest,
     state: RunState,
-    row: &RunRow,
-) -> Result<v1::Explanation, Error> {
-    let tenant = answer::tenant(&asked.tenant)?;
+    row: &RunRecord,
+) -> Result<pb::Explanation, Error> {
+    let tenant = answer::tenant(&request.tenant)?;
     if state != RunState::Pending {
         return Ok(explain::of_run(state));
     }
@@ -45,7 +45,7 @@ pub(super) async fn of_run(
     if under_way + before < i64::from(max) {
         return Ok(explain::of_run(state));
     }
-    let blocker = |holder: &Uuid| v1::Blocker {
+    let blocker = |holder: &Uuid| pb::Blocker {
         kind: "run".to_owned(),
         id: RunId::from_bytes(holder.into_bytes()).to_string(),
         detail: "is under way".to_owned(),
@@ -56,7 +56,7 @@ pub(super) async fn of_run(
          when they have ended, or when the limit is raised"
     );
     let used = u64::try_from(under_way).unwrap_or(0);
-    Ok(v1::Explanation {
+    Ok(pb::Explanation {
         blockers,
         limit: max.into(),
         used,
@@ -64,9 +64,9 @@ pub(super) async fn of_run(
     })
 }
 
-fn waits(message: String) -> v1::Explanation {
-    v1::Explanation {
-        reason: v1::WaitReason::RunLimit.into(),
+fn waits(message: String) -> pb::Explanation {
+    pb::Explanation {
+        reason: pb::WaitReason::RunLimit.into(),
         message,
         ..Default::default()
     }

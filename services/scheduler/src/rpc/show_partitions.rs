@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use servo_mesh::Error;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_model::{AttemptId, RunId};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::wire;
 pub(super) struct Named {
     pub(super) asset_key: String,
     pub(super) partition_key: String,
-    pub(super) staleness: v1::PartitionStaleness,
+    pub(super) staleness: pb::PartitionStaleness,
 }
 
 /// Asset and key, newest attempt with time and state, version with time and code, their runs, and where the newest
@@ -42,7 +42,7 @@ pub(super) async fn show(
     (tenant, workspace): (&str, &str),
     live: &HashSet<Place>,
     named: Vec<Named>,
-) -> Result<Vec<v1::Partition>, Error> {
+) -> Result<Vec<pb::Partition>, Error> {
     if named.is_empty() {
         return Ok(Vec::new());
     }
@@ -98,20 +98,20 @@ fn partition(
     (asset_key, partition_key): &Place,
     row: Option<&Row>,
     is_live: bool,
-    stale: v1::PartitionStaleness,
-) -> v1::Partition {
-    let bare = v1::Partition {
+    stale: pb::PartitionStaleness,
+) -> pb::Partition {
+    let bare = pb::Partition {
         asset_key: asset_key.clone(),
         partition_key: partition_key.clone(),
         ..Default::default()
     };
     let Some(row) = row else {
         let state = if is_live {
-            v1::PartitionState::InProgress
+            pb::PartitionState::InProgress
         } else {
-            v1::PartitionState::Missing
+            pb::PartitionState::Missing
         };
-        return v1::Partition {
+        return pb::Partition {
             state: state.into(),
             ..bare
         };
@@ -134,7 +134,7 @@ fn partition(
             RunId::from_bytes(*id.as_bytes()).to_string()
         })
     };
-    v1::Partition {
+    pb::Partition {
         state: state(row, is_live, !stale.causes.is_empty()).into(),
         materialization_id: version.as_ref().map(attempt_id).unwrap_or_default(),
         materialize_time: made_at.map(|at| wire::timestamp(at.unix_us())),
@@ -150,26 +150,26 @@ fn partition(
     }
 }
 
-fn state(row: &Row, is_live: bool, is_stale: bool) -> v1::PartitionState {
+fn state(row: &Row, is_live: bool, is_stale: bool) -> pb::PartitionState {
     let (.., attempt_state, version, _, _, _, _, newest) = row;
     match version {
-        _ if is_live => v1::PartitionState::InProgress,
-        _ if *attempt_state == TaskState::Failed.code() => v1::PartitionState::Failed,
+        _ if is_live => pb::PartitionState::InProgress,
+        _ if *attempt_state == TaskState::Failed.code() => pb::PartitionState::Failed,
         _ if *newest == Some(MaterializationState::Quarantined.code()) => {
-            v1::PartitionState::Quarantined
+            pb::PartitionState::Quarantined
         }
-        None => v1::PartitionState::Missing,
-        Some(_) if is_stale => v1::PartitionState::Stale,
-        Some(_) => v1::PartitionState::UpToDate,
+        None => pb::PartitionState::Missing,
+        Some(_) if is_stale => pb::PartitionState::Stale,
+        Some(_) => pb::PartitionState::UpToDate,
     }
 }
 
-fn outcome(state: i16) -> v1::Outcome {
+fn outcome(state: i16) -> pb::Outcome {
     match TaskState::from_code(state) {
-        Some(TaskState::Succeeded) => v1::Outcome::Succeeded,
-        Some(TaskState::Failed) => v1::Outcome::Failed,
-        Some(TaskState::Skipped) => v1::Outcome::Skipped,
-        Some(TaskState::Cancelled) => v1::Outcome::Cancelled,
-        _ => v1::Outcome::Unspecified,
+        Some(TaskState::Succeeded) => pb::Outcome::Succeeded,
+        Some(TaskState::Failed) => pb::Outcome::Failed,
+        Some(TaskState::Skipped) => pb::Outcome::Skipped,
+        Some(TaskState::Cancelled) => pb::Outcome::Cancelled,
+        _ => pb::Outcome::Unspecified,
     }
 }

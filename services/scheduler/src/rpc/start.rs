@@ -8,12 +8,12 @@ use servo_model::json::to_canonical;
 use servo_model::limits::RUN_REQUEST_BYTES_MAX;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use tracing::{Instrument, info_span};
 
 use super::{Scheduler, answer, get_run};
-use crate::core::Graph;
-use crate::shards::{Ask, NewPlan, NewRun, event_id};
+use crate::core::Plan;
+use crate::shards::{Command, NewPlan, NewRun, event_id};
 use crate::wire;
 
 /// What the event holds beside the request: a trace, its frame.
@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) request_id: String,
     /// Of everything it says, to tell a repeat from another call under the same id.
     pub(super) digest: String,
-    pub(super) actor: v1::Actor,
+    pub(super) actor: pb::Actor,
 }
 
 impl Call {
@@ -49,7 +49,7 @@ impl Call {
             workspace: answer::workspace(workspace)?,
             request_id: request_id.to_owned(),
             digest: Digest::of(said).to_string(),
-            actor: v1::Actor {
+            actor: pb::Actor {
                 principal: caller.principal.clone(),
                 comment: comment.to_owned(),
             },
@@ -57,8 +57,9 @@ impl Call {
     }
 
     /// Whether a run that names this request_id was asked for by this very call.
-    pub(super) fn check_repeat(&self, asked: &v1::RunRequested) -> Result<(), Error> {
-        let first = wire::manual_trigger(asked).map_or("", |manual| manual.body_digest.as_str());
+    pub(super) fn check_repeat(&self, requested: &pb::RunRequested) -> Result<(), Error> {
+        let first =
+            wire::manual_trigger(requested).map_or("", |manual| manual.body_digest.as_str());
         if first.is_empty() || first == self.digest {
             return Ok(());
         }
@@ -66,7 +67,7 @@ impl Call {
             "request_id `{}` was used before by a call that said something else; choose a new one",
             self.request_id
         );
-        Err(Error::new(Reason::RequestIdReused, message).with("run_id", &asked.run_id))
+        Err(Error::new(Reason::RequestIdReused, message).with("run_id", &requested.run_id))
     }
 }
 
@@ -75,16 +76,16 @@ pub(super) struct Start {
     pub(super) key: RunKey,
     pub(super) fingerprint: RequestFingerprint,
     /// What was asked for.
-    pub(super) spec: v1::RunSpec,
+    pub(super) spec: pb::RunSpec,
     /// What is planned for it.
-    pub(super) order: v1::PlanOrder,
+    pub(super) order: pb::PlanOrder,
     /// The run that it repeats; empty for a first one.
     pub(super) retry_of: String,
 }
 
 pub(super) enum Started {
     Run {
-        run: Box<v1::Run>,
+        run: Box<pb::Run>,
         event_id: String,
     },
     /// Somebody else's run took the place meanwhile.
@@ -99,9 +100,9 @@ pub(super) async fn start(
 ) -> Result<Started, Error> {
     let limits = scheduler.limits_of(&call.tenant).unwrap_or_default();
     limits
-        .check_any()
+        .check_runs_anything()
         .map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
-    let order = v1::PlanOrder {
+    let order = pb::PlanOrder {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
         max_tasks: limits.max_tasks_per_run,
@@ -113,41 +114,47 @@ pub(super) async fn start(
         workspace_id = %call.workspace,
         trigger_type = "manual"
     );
-    let stored = scheduler.planning.plan(order).instrument(span).await;
+    let stored = scheduler.plan_batcher.plan(order).instrument(span).await;
     let stored = stored.map_err(|error| over_quota(call, error))?;
-    let graph = graph(scheduler, call, &stored).await?;
-    let tasks_count = graph.tasks.len();
+    let plan = plan(scheduler, call, &stored).await?;
+    let tasks_count = plan.tasks.len();
     let plan = NewPlan {
         event_id: event_id(),
         plan_fingerprint: stored.plan_fingerprint,
-        graph,
+        plan,
     };
     let new = Arc::new(request(scheduler, call, start, Some(plan)));
-    check_size(&new.asked)?;
+    check_size(&new.requested)?;
     let span =
         info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
     let done = scheduler
         .route
-        .submit_one(Ask::Run(new.clone()))
+        .submit_one(Command::Run(new.clone()))
         .instrument(span)
         .await?;
     match (done.applied.acceptance(), done.applied.refusal()) {
-        (v1::Acceptance::Folded, _) => {
+        (pb::Acceptance::Folded, _) => {
             let event_id = done.applied.event_id;
             let run = match (done.run, &new.plan) {
                 // One that waits does not follow its plan yet.
                 (Some(standing), Some(_)) if standing.start_time.is_none() => {
-                    wire::run_as_it_stands(&new.asked, None, "", standing)
+                    wire::run_from_standing(&new.requested, None, "", standing)
                 }
-                (Some(standing), Some(plan)) => wire::run_as_it_stands(
-                    &new.asked,
-                    Some(&plan.graph),
+                (Some(standing), Some(plan)) => wire::run_from_standing(
+                    &new.requested,
+                    Some(&plan.plan),
                     &plan.plan_fingerprint,
                     standing,
                 ),
                 // An older version does not say how it stands.
                 _ => {
-                    get_run::find(scheduler, &new.tenant, &new.workspace, &new.asked.run_id).await?
+                    get_run::find(
+                        scheduler,
+                        &new.tenant,
+                        &new.workspace,
+                        &new.requested.run_id,
+                    )
+                    .await?
                 }
             };
             Ok(Started::Run {
@@ -155,21 +162,27 @@ pub(super) async fn start(
                 event_id,
             })
         }
-        (v1::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
+        (pb::Acceptance::Duplicate, _) | (_, Reason::RunKeyConflict) => Ok(Started::Taken),
         (_, reason) => Err(over_quota(call, Error::new(reason, done.applied.message))),
     }
 }
 
 /// A request is one event of the ledger.
-fn check_size(asked: &v1::RunRequested) -> Result<(), Error> {
-    let (bytes, most) = (asked.encoded_len(), RUN_REQUEST_BYTES_MAX - FRAME_BYTES_MAX);
+fn check_size(requested: &pb::RunRequested) -> Result<(), Error> {
+    let (bytes, most) = (
+        requested.encoded_len(),
+        RUN_REQUEST_BYTES_MAX - FRAME_BYTES_MAX,
+    );
     if bytes <= most {
         return Ok(());
     }
-    let told = format!(
+    let message = format!(
         "makes a request of {bytes} bytes, and {most} are allowed; name fewer partitions, or give a range of them"
     );
-    Err(Error::new(Reason::MessageTooLarge, format!("spec: {told}")).and_bad_field("spec", told))
+    Err(
+        Error::new(Reason::MessageTooLarge, format!("spec: {message}"))
+            .and_bad_field("spec", message),
+    )
 }
 
 /// Says whose limit it is.
@@ -202,19 +215,19 @@ pub(super) fn request(
         .limits_of(&call.tenant)
         .unwrap_or_default()
         .max_run_duration_us;
-    let manual = v1::ManualTrigger {
+    let manual = pb::ManualTrigger {
         request_id: call.request_id.clone(),
         body_digest: call.digest.clone(),
     };
-    let asked = v1::RunRequested {
+    let requested = pb::RunRequested {
         run_id: run_id.to_string(),
         run_key: key.to_string(),
         request_fingerprint: fingerprint.to_string(),
         generation: key.generation(),
         retry_of,
         spec: Some(spec),
-        trigger: Some(v1::Trigger {
-            source: Some(v1::trigger::Source::Manual(manual)),
+        trigger: Some(pb::Trigger {
+            source: Some(pb::trigger::Source::Manual(manual)),
         }),
         requested_by: Some(call.actor.clone()),
         max_duration: Some(wire::duration(max_duration_us)),
@@ -227,9 +240,9 @@ pub(super) fn request(
         event_id: event_id(),
         key,
         fingerprint,
-        asked,
+        requested,
         plan,
-        trace: current_trace().map(|trace| v1::TraceContext {
+        trace: current_trace().map(|trace| pb::TraceContext {
             traceparent: trace.to_string(),
             tracestate: String::new(),
         }),
@@ -237,17 +250,17 @@ pub(super) fn request(
 }
 
 /// The plan comes along unless it is large; then it lies where the planner stored it.
-async fn graph(
+async fn plan(
     scheduler: &Scheduler,
     call: &Call,
-    stored: &v1::StoredPlan,
-) -> Result<Arc<Graph>, Error> {
+    stored: &pb::StoredPlan,
+) -> Result<Arc<Plan>, Error> {
     let (tenant, workspace) = (call.tenant.as_str(), call.workspace.as_str());
-    let graph = scheduler
+    let plan = scheduler
         .plans
         .of_stored(scheduler.store.loops(), tenant, workspace, stored)
         .await;
-    graph.map_err(|error| {
+    plan.map_err(|error| {
         tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read");
         Error::new(
             Reason::NotReady,

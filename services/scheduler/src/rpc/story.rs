@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
-use servo_model::Stream;
-use servo_proto::v1;
+use servo_model::{Stream, TaskRef};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{Event, TenantTx, query};
 
 use super::answer;
-use crate::core::{Changes, Graph, Slot, TaskChange, Verdict};
+use crate::core::{Changes, Plan, TaskChange, Verdict};
 use crate::replay::{Replay, Step};
-use crate::wire::{self, RunRow};
+use crate::wire::{self, RunRecord};
 
 /// What happened to a run, and to one of its tasks if one was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Story {
-    pub(super) run: Vec<v1::RunTransition>,
-    pub(super) task: Vec<v1::TaskTransition>,
-    pub(super) attempts: Vec<v1::Attempt>,
+pub(super) struct RunHistory {
+    pub(super) run: Vec<pb::RunTransition>,
+    pub(super) task: Vec<pb::TaskTransition>,
+    pub(super) attempts: Vec<pb::Attempt>,
 }
 
 /// Reads the events and folds them once more.
 pub(super) async fn read(
     tx: &mut TenantTx,
-    row: &RunRow,
-    graph: Option<&Arc<Graph>>,
-    about: Option<Slot>,
-) -> Result<Story, Error> {
+    row: &RunRecord,
+    plan: Option<&Arc<Plan>>,
+    about: Option<TaskRef>,
+) -> Result<RunHistory, Error> {
     let events = events(tx, row, 0, i64::MAX).await?;
-    tell(&events, row.run_number, graph, about).map_err(|fault| Error::new(Reason::Internal, fault))
+    tell(&events, row.run_number, plan, about).map_err(|fault| Error::new(Reason::Internal, fault))
 }
 
 /// The run's events between two positions of its shard, the first excluded.
 pub(super) async fn events(
     tx: &mut TenantTx,
-    row: &RunRow,
+    row: &RunRecord,
     after: i64,
     until: i64,
 ) -> Result<Vec<Event>, Error> {
@@ -60,11 +60,11 @@ pub(super) fn place(run_number: i64) -> (i16, i64) {
 fn tell(
     events: &[Event],
     number: i64,
-    graph: Option<&Arc<Graph>>,
-    about: Option<Slot>,
-) -> Result<Story, String> {
-    let mut story = Story::default();
-    let mut replay = Replay::new(number, graph.cloned());
+    plan: Option<&Arc<Plan>>,
+    about: Option<TaskRef>,
+) -> Result<RunHistory, String> {
+    let mut story = RunHistory::default();
+    let mut replay = Replay::new(number, plan.cloned());
     for event in events {
         let Some(step) = replay.fold(event)? else {
             continue;
@@ -73,16 +73,16 @@ fn tell(
         story.run.extend(
             run_changes.map(|(from, to, reason)| run_transition(*from, (*to, *reason), event)),
         );
-        if let Some(slot) = about {
+        if let Some(task_ref) = about {
             let own = step
                 .changes
                 .history
                 .iter()
-                .filter(|change| change.slot == slot);
+                .filter(|change| change.task_ref == task_ref);
             story
                 .task
                 .extend(own.map(|change| task_transition(change, &step.body, event)));
-            note_attempt(&mut story.attempts, slot, event, &step);
+            note_attempt(&mut story.attempts, task_ref, event, &step);
         }
     }
     Ok(story)
@@ -95,8 +95,8 @@ fn run_transition(
         servo_model::states::TransitionReason,
     ),
     event: &Event,
-) -> v1::RunTransition {
-    v1::RunTransition {
+) -> pb::RunTransition {
+    pb::RunTransition {
         from_state: from.map_or(0, |from| i32::from(from.code())),
         to_state: i32::from(to.code()),
         reason: i32::from(reason.code()),
@@ -106,8 +106,8 @@ fn run_transition(
     }
 }
 
-fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> v1::TaskTransition {
-    v1::TaskTransition {
+fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> pb::TaskTransition {
+    pb::TaskTransition {
         from_state: i32::from(change.from.code()),
         to_state: i32::from(change.to.code()),
         reason: i32::from(change.reason.code()),
@@ -131,22 +131,22 @@ fn detail(body: &Body) -> String {
     }
 }
 
-fn who(actor: Option<&v1::Actor>) -> String {
+fn who(actor: Option<&pb::Actor>) -> String {
     actor.map_or_else(String::new, |actor| actor.principal.clone())
 }
 
 /// Builds the task's attempts from what was said about them.
-fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step: &Step) {
+fn note_attempt(attempts: &mut Vec<pb::Attempt>, task_ref: TaskRef, event: &Event, step: &Step) {
     let Step {
         body,
         verdict,
         changes,
     } = step;
     let at = Some(wire::timestamp(event.recorded_at.unix_us()));
-    let own = |task: Option<v1::TaskRef>| task.map(wire::slot) == Some(slot);
+    let own = |task: Option<pb::TaskRef>| task.map(wire::task_ref_from_proto) == Some(task_ref);
     match body {
         Body::DispatchRequested(claim) if own(claim.task) && *verdict == Verdict::Folded => {
-            attempts.push(v1::Attempt {
+            attempts.push(pb::Attempt {
                 attempt_id: claim.attempt_id.clone(),
                 attempt: claim.attempt,
                 worker_id: claim.worker_id.clone(),
@@ -180,14 +180,14 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
             attempt.usage.clone_from(&finished.usage);
             attempt.outputs.clone_from(&finished.outputs);
             attempt.checks.clone_from(&finished.checks);
-            attempt.reason = reason_of(changes, slot);
+            attempt.reason = reason_of(changes, task_ref);
         }
         Body::TimerFired(fired) if own(fired.task) && *verdict == Verdict::Folded => {
             if let Some(attempt) = attempts
                 .iter_mut()
                 .find(|a| a.attempt_id == fired.attempt_id && a.end_time.is_none())
             {
-                (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
+                (attempt.end_time, attempt.reason) = (at, reason_of(changes, task_ref));
             }
         }
         Body::TaskForceCancelled(force) if own(force.task) && *verdict == Verdict::Folded => {
@@ -195,14 +195,17 @@ fn note_attempt(attempts: &mut Vec<v1::Attempt>, slot: Slot, event: &Event, step
                 .iter_mut()
                 .find(|a| a.attempt_id == force.attempt_id)
             {
-                (attempt.end_time, attempt.reason) = (at, reason_of(changes, slot));
+                (attempt.end_time, attempt.reason) = (at, reason_of(changes, task_ref));
             }
         }
         _ => {}
     }
 }
 
-fn reason_of(changes: &Changes, slot: Slot) -> i32 {
-    let own = changes.history.iter().find(|change| change.slot == slot);
+fn reason_of(changes: &Changes, task_ref: TaskRef) -> i32 {
+    let own = changes
+        .history
+        .iter()
+        .find(|change| change.task_ref == task_ref);
     own.map_or(0, |change| i32::from(change.reason.code()))
 }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use servo_mesh::Error;
-use servo_model::TaskKey;
+use servo_model::{TaskKey, TaskRef};
 
 use super::{Scheduler, answer};
-use crate::core::{Graph, Slot};
+use crate::core::Plan;
 use crate::wire;
 
 #[derive(Default)]
-pub(super) struct TaskNames(HashMap<[u8; 32], Option<Arc<Graph>>>);
+pub(super) struct TaskNames(HashMap<[u8; 32], Option<Arc<Plan>>>);
 
 impl TaskNames {
     /// `None` for a plan that is no longer stored: it takes the names of its tasks along.
@@ -25,7 +25,7 @@ impl TaskNames {
         let Some(plan_id) = plan_id.and_then(|id| <[u8; 32]>::try_from(id).ok()) else {
             return Ok(None);
         };
-        let graph = match self.0.get(&plan_id) {
+        let plan = match self.0.get(&plan_id) {
             Some(known) => known.clone(),
             None => {
                 let found = scheduler
@@ -37,11 +37,11 @@ impl TaskNames {
                 found
             }
         };
-        let slot = Slot {
+        let task_ref = TaskRef {
             ordinal: ordinal.unsigned_abs(),
-            item: u32::try_from(item).ok(),
+            map_index: u32::try_from(item).ok(),
         };
-        let graph = graph.filter(|graph| (slot.ordinal as usize) < graph.tasks.len());
-        Ok(graph.map(|graph| wire::task_key(&graph, slot)))
+        let plan = plan.filter(|plan| (task_ref.ordinal as usize) < plan.tasks.len());
+        Ok(plan.map(|plan| wire::task_key(&plan, task_ref)))
     }
 }

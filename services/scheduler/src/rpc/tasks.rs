@@ -3,14 +3,14 @@
 use servo_mesh::filter::{self, Term};
 use servo_mesh::paging::{PageTokens, page_size};
 use servo_mesh::{Error, Reason};
-use servo_model::TaskId;
-use servo_proto::v1;
+use servo_model::{TaskId, TaskRef};
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
 use super::{Scheduler, answer, get_run, story, wait};
-use crate::core::{Graph, Slot};
-use crate::wire::{self, RunRow, TaskRow};
+use crate::core::Plan;
+use crate::wire::{self, RunRecord, TaskRecord};
 
 const FIELDS: [&str; 6] = [
     "state",
@@ -26,35 +26,35 @@ const LOOKED_AT_MAX: usize = 5_000;
 
 pub(super) async fn list_tasks(
     scheduler: &Scheduler,
-    asked: v1::ListTasksRequest,
-) -> Result<v1::ListTasksResponse, Error> {
-    let terms = filter::parse(&asked.filter, &FIELDS)?;
+    request: pb::ListTasksRequest,
+) -> Result<pb::ListTasksResponse, Error> {
+    let terms = filter::parse(&request.filter, &FIELDS)?;
     let conditions = terms
         .iter()
         .map(Condition::of)
         .collect::<Result<Vec<_>, _>>()?;
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let size = page_size(asked.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
     let list = [
         "tasks",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.run_id,
-        &asked.filter,
+        &request.tenant,
+        &request.workspace,
+        &request.run_id,
+        &request.filter,
     ];
-    let (ordinal, item) = after(&scheduler.tokens, &list, &asked.page_token)?;
+    let (ordinal, item) = after(&scheduler.tokens, &list, &request.page_token)?;
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
-    let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run).await?;
-    let Some(graph) = graph else {
-        return Ok(v1::ListTasksResponse::default());
+    let run = get_run::row(&mut tx, &request.workspace, &request.run_id).await?;
+    let plan = get_run::plan(scheduler, &request.tenant, &request.workspace, &run).await?;
+    let Some(plan) = plan else {
+        return Ok(pb::ListTasksResponse::default());
     };
-    let children = children(&mut tx, &run, &graph).await?;
+    let children = children(&mut tx, &run, &plan).await?;
     let looked_at = if conditions.is_empty() {
         size
     } else {
@@ -65,7 +65,7 @@ pub(super) async fn list_tasks(
         .bind(ordinal)
         .bind(item)
         .bind(looked_at as i64 + 1);
-    let rows: Vec<TaskRow> = tx.all(select).await.map_err(answer::store)?;
+    let rows: Vec<TaskRecord> = tx.all(select).await.map_err(answer::store)?;
     tx.commit().await.map_err(answer::store)?;
     let mut page = Page {
         tasks: Vec::new(),
@@ -76,7 +76,7 @@ pub(super) async fn list_tasks(
             break;
         }
         page.last = Some(format!("{}.{}", row.task.ordinal, row.task.item));
-        let task = wire::task_to_proto(&asked.run_id, row, &graph, &children);
+        let task = wire::task_to_proto(&request.run_id, row, &plan, &children);
         page.tasks
             .extend(task.filter(|task| conditions.iter().all(|condition| condition.fits(task))));
     }
@@ -84,14 +84,14 @@ pub(super) async fn list_tasks(
         .last()
         .map(|row| format!("{}.{}", row.task.ordinal, row.task.item));
     let next = page.last.filter(|last| Some(last) != end.as_ref());
-    Ok(v1::ListTasksResponse {
+    Ok(pb::ListTasksResponse {
         tasks: page.tasks,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
 }
 
 struct Page {
-    tasks: Vec<v1::Task>,
+    tasks: Vec<pb::Task>,
     /// The last that was looked at.
     last: Option<String>,
 }
@@ -117,17 +117,17 @@ impl Condition {
         let text = || term.value.clone();
         let field = match term.field.as_str() {
             "state" => Field::State(answer::named(
-                v1::TaskState::from_str_name,
+                pb::TaskState::from_str_name,
                 "TASK_STATE_",
                 term,
             )?),
             "operation" => Field::Operation(answer::named(
-                v1::Operation::from_str_name,
+                pb::Operation::from_str_name,
                 "OPERATION_",
                 term,
             )?),
             "reason" => {
-                let from_name = v1::TransitionReason::from_str_name;
+                let from_name = pb::TransitionReason::from_str_name;
                 Field::Reason(answer::named(from_name, "TRANSITION_REASON_", term)?)
             }
             "asset_key" => Field::Asset(term.value.replacen('.', "/", 1)),
@@ -140,7 +140,7 @@ impl Condition {
         })
     }
 
-    fn fits(&self, task: &v1::Task) -> bool {
+    fn fits(&self, task: &pb::Task) -> bool {
         let equal = match &self.field {
             Field::State(state) => *state == task.state,
             Field::Operation(operation) => *operation == task.operation,
@@ -156,10 +156,10 @@ impl Condition {
 /// How many children each mapped task has; most plans have no such task.
 async fn children(
     tx: &mut TenantTx,
-    run: &RunRow,
-    graph: &Graph,
+    run: &RunRecord,
+    plan: &Plan,
 ) -> Result<Vec<(i32, i64)>, Error> {
-    if graph.tasks.iter().all(|task| task.mapped_over.is_none()) {
+    if plan.tasks.iter().all(|task| task.mapped_over.is_none()) {
         return Ok(Vec::new());
     }
     let counts = query(include_str!("../store/children.sql")).bind(run.run_number);
@@ -168,39 +168,39 @@ async fn children(
 
 pub(super) async fn get_task(
     scheduler: &Scheduler,
-    asked: v1::GetTaskRequest,
-) -> Result<v1::GetTaskResponse, Error> {
-    wait::for_event(scheduler, &asked.wait_for_event_id).await?;
-    let missing = || answer::task_not_found(&asked.run_id, &asked.task_id);
+    request: pb::GetTaskRequest,
+) -> Result<pb::GetTaskResponse, Error> {
+    wait::for_event(scheduler, &request.wait_for_event_id).await?;
+    let missing = || answer::task_not_found(&request.run_id, &request.task_id);
     let mut tx = scheduler
         .store
         .requests()
-        .begin(&asked.tenant)
+        .begin(&request.tenant)
         .await
         .map_err(answer::store)?;
-    let run = get_run::row(&mut tx, &asked.workspace, &asked.run_id).await?;
-    let graph = get_run::graph(scheduler, &asked.tenant, &asked.workspace, &run)
+    let run = get_run::row(&mut tx, &request.workspace, &request.run_id).await?;
+    let plan = get_run::plan(scheduler, &request.tenant, &request.workspace, &run)
         .await?
         .ok_or_else(missing)?;
-    let children = children(&mut tx, &run, &graph).await?;
-    let (slot, row) = find(&mut tx, &run, &graph, &asked.task_id)
+    let children = children(&mut tx, &run, &plan).await?;
+    let (task_ref, row) = find(&mut tx, &run, &plan, &request.task_id)
         .await?
         .ok_or_else(missing)?;
-    let told = story::read(&mut tx, &run, Some(&graph), Some(slot)).await?;
+    let message = story::read(&mut tx, &run, Some(&plan), Some(task_ref)).await?;
     tx.commit().await.map_err(answer::store)?;
-    let mut task = wire::task_to_proto(&asked.run_id, &row, &graph, &children);
+    let mut task = wire::task_to_proto(&request.run_id, &row, &plan, &children);
     if let (Some(task), Some(attempt)) = (&mut task, row.task.attempt_id) {
         add_beat(scheduler, task, attempt).await?;
     }
-    Ok(v1::GetTaskResponse {
+    Ok(pb::GetTaskResponse {
         task,
-        attempts: told.attempts,
-        history: told.task,
+        attempts: message.attempts,
+        history: message.task,
     })
 }
 
 /// The last sign of life of its attempt, and how far that said it was.
-async fn add_beat(scheduler: &Scheduler, task: &mut v1::Task, attempt: Uuid) -> Result<(), Error> {
+async fn add_beat(scheduler: &Scheduler, task: &mut pb::Task, attempt: Uuid) -> Result<(), Error> {
     let select = query(include_str!("../store/last_beat.sql")).bind(attempt);
     let rows: Vec<(Timestamp, Option<i32>, Option<String>)> = scheduler
         .store
@@ -219,37 +219,37 @@ async fn add_beat(scheduler: &Scheduler, task: &mut v1::Task, attempt: Uuid) -> 
 /// One task of a run.
 pub(super) async fn find(
     tx: &mut TenantTx,
-    run: &RunRow,
-    graph: &Graph,
+    run: &RunRecord,
+    plan: &Plan,
     task_id: &str,
-) -> Result<Option<(Slot, TaskRow)>, Error> {
-    let children = children(tx, run, graph).await?;
-    let Some(slot) = slot_of(graph, &children, task_id) else {
+) -> Result<Option<(TaskRef, TaskRecord)>, Error> {
+    let children = children(tx, run, plan).await?;
+    let Some(task_ref) = slot_of(plan, &children, task_id) else {
         return Ok(None);
     };
     let select = query(include_str!("../store/task.sql"))
         .bind(run.run_number)
-        .bind(slot.ordinal.cast_signed())
-        .bind(slot.item.map_or(-1, u32::cast_signed));
-    let row: Option<TaskRow> = tx.optional(select).await.map_err(answer::store)?;
-    Ok(row.map(|row| (slot, row)))
+        .bind(task_ref.ordinal.cast_signed())
+        .bind(task_ref.map_index.map_or(-1, u32::cast_signed));
+    let row: Option<TaskRecord> = tx.optional(select).await.map_err(answer::store)?;
+    Ok(row.map(|row| (task_ref, row)))
 }
 
 /// Task ids are derived from keys, so the plan is looked through; children only where a task has some.
-pub(super) fn slot_of(graph: &Graph, children: &[(i32, i64)], task_id: &str) -> Option<Slot> {
+pub(super) fn slot_of(plan: &Plan, children: &[(i32, i64)], task_id: &str) -> Option<TaskRef> {
     let wanted: TaskId = task_id.parse().ok()?;
     let planned = (0u32..)
-        .zip(&graph.tasks)
+        .zip(&plan.tasks)
         .find(|(_, task)| task.key.id() == wanted);
     if let Some((ordinal, _)) = planned {
-        return Some(Slot::planned(ordinal));
+        return Some(TaskRef::planned(ordinal));
     }
     children.iter().find_map(|(parent, count)| {
         let parent = parent.unsigned_abs();
         let items = 0..u32::try_from(*count).unwrap_or(0);
         items
-            .map(|item| Slot::child(parent, item))
-            .find(|slot| wire::task_key(graph, *slot).id() == wanted)
+            .map(|item| TaskRef::mapped(parent, item))
+            .find(|task_ref| wire::task_key(plan, *task_ref).id() == wanted)
     })
 }
 

@@ -3,7 +3,7 @@
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::RunKey;
 use servo_model::request::RequestFingerprint;
-use servo_proto::{request_fingerprint, spec_difference, v1};
+use servo_proto::{request_fingerprint, spec_difference, v1 as pb};
 use servo_store::query;
 use uuid::Uuid;
 
@@ -11,28 +11,28 @@ use super::retry_run::{self, Scope};
 use super::start::{Call, Start, Started, request, start};
 use super::{Scheduler, answer, generations, get_run};
 use crate::core::{Decision, KeyPolicy, decide};
-use crate::known::Wanted;
-use crate::shards::Ask;
-use crate::store::KnownRun;
+use crate::run_lookup::RunQuery;
+use crate::shards::Command;
+use crate::store::ExistingRun;
 
 /// How often the key is looked at anew after somebody else was faster.
 const RACES_MAX: usize = 5;
 
 /// What is asked for, doubted once.
-struct Wish {
+struct TriggerRequest {
     call: Call,
     key: RunKey,
     policy: KeyPolicy,
-    spec: v1::RunSpec,
+    spec: pb::RunSpec,
     fingerprint: RequestFingerprint,
 }
 
 pub(super) async fn trigger_run(
     scheduler: &Scheduler,
     caller: &Caller,
-    asked: v1::TriggerRunRequest,
-) -> Result<v1::TriggerRunResponse, Error> {
-    let wish = Wish::read(caller, asked)?;
+    request: pb::TriggerRunRequest,
+) -> Result<pb::TriggerRunResponse, Error> {
+    let wish = TriggerRequest::read(caller, request)?;
     for _ in 0..RACES_MAX {
         if let Some(answer) = wish.follow(scheduler).await? {
             return Ok(answer);
@@ -45,20 +45,20 @@ pub(super) async fn trigger_run(
     Err(Error::new(Reason::VersionConflict, message))
 }
 
-impl Wish {
-    fn read(caller: &Caller, asked: v1::TriggerRunRequest) -> Result<Wish, Error> {
-        let key = run_key(&asked)?;
-        let policy = policy(&asked)?;
-        let spec = asked
+impl TriggerRequest {
+    fn read(caller: &Caller, request: pb::TriggerRunRequest) -> Result<TriggerRequest, Error> {
+        let key = run_key(&request)?;
+        let policy = policy(&request)?;
+        let spec = request
             .spec
             .ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
         let fingerprint = request_fingerprint(&spec)
             .map_err(|error| Error::bad_field("spec", format!("has no canonical form: {error}")))?;
-        let (policy_name, print) = (asked.run_key_policy.to_string(), fingerprint.to_string());
-        let said = ["TriggerRun", &asked.run_key, &policy_name, &print];
-        let scope = (asked.tenant.as_str(), asked.workspace.as_str());
-        let call = Call::new(caller, scope, &asked.request_id, &asked.comment, &said)?;
-        Ok(Wish {
+        let (policy_name, print) = (request.run_key_policy.to_string(), fingerprint.to_string());
+        let said = ["TriggerRun", &request.run_key, &policy_name, &print];
+        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let call = Call::new(caller, scope, &request.request_id, &request.comment, &said)?;
+        Ok(TriggerRequest {
             call,
             key,
             policy,
@@ -68,10 +68,10 @@ impl Wish {
     }
 
     /// The answer, or nothing when somebody else was faster and the key must be looked at anew.
-    async fn follow(&self, scheduler: &Scheduler) -> Result<Option<v1::TriggerRunResponse>, Error> {
-        let found = scheduler.known.find(self.wanted(scheduler)).await?;
+    async fn follow(&self, scheduler: &Scheduler) -> Result<Option<pb::TriggerRunResponse>, Error> {
+        let found = scheduler.run_lookup.find(self.wanted(scheduler)).await?;
         if let Some(run) = found.by_request {
-            self.call.check_repeat(&run.asked)?;
+            self.call.check_repeat(&run.requested)?;
             return self.existing(scheduler, &run).await.map(Some);
         }
         let Some(first) = found.by_id else {
@@ -80,7 +80,7 @@ impl Wish {
                 .await;
         };
         let newest = generations::newest(scheduler, &self.call, first).await?;
-        let same = newest.asked.request_fingerprint == self.fingerprint.to_string();
+        let same = newest.requested.request_fingerprint == self.fingerprint.to_string();
         let order = match decide(self.policy, newest.state, same) {
             Decision::Existing => return self.existing(scheduler, &newest).await.map(Some),
             Decision::Conflict => return Err(self.conflict(scheduler, &newest, same).await?),
@@ -100,14 +100,14 @@ impl Wish {
         self.begin(scheduler, key, Some(&newest), order).await
     }
 
-    fn wanted(&self, scheduler: &Scheduler) -> Wanted {
+    fn wanted(&self, scheduler: &Scheduler) -> RunQuery {
         let Call {
             tenant,
             workspace,
             request_id,
             ..
         } = &self.call;
-        Wanted {
+        RunQuery {
             run_id: scheduler.run_ids.derive(tenant, workspace, &self.key),
             tenant: tenant.to_string(),
             workspace: workspace.to_string(),
@@ -115,14 +115,14 @@ impl Wish {
         }
     }
 
-    fn everything(&self) -> v1::PlanOrder {
-        v1::PlanOrder {
+    fn everything(&self) -> pb::PlanOrder {
+        pb::PlanOrder {
             spec: Some(self.spec.clone()),
             ..Default::default()
         }
     }
 
-    fn start(&self, key: RunKey, before: Option<&KnownRun>, order: v1::PlanOrder) -> Start {
+    fn start(&self, key: RunKey, before: Option<&ExistingRun>, order: pb::PlanOrder) -> Start {
         let retry_of = before.map_or_else(String::new, |run| run.run_id.to_string());
         Start {
             key,
@@ -137,11 +137,11 @@ impl Wish {
         &self,
         scheduler: &Scheduler,
         key: RunKey,
-        before: Option<&KnownRun>,
-        order: v1::PlanOrder,
-    ) -> Result<Option<v1::TriggerRunResponse>, Error> {
+        before: Option<&ExistingRun>,
+        order: pb::PlanOrder,
+    ) -> Result<Option<pb::TriggerRunResponse>, Error> {
         match start(scheduler, &self.call, self.start(key, before, order)).await? {
-            Started::Run { run, event_id } => Ok(Some(v1::TriggerRunResponse {
+            Started::Run { run, event_id } => Ok(Some(pb::TriggerRunResponse {
                 run: Some(*run),
                 existing: false,
                 accepted_event_id: event_id,
@@ -153,8 +153,8 @@ impl Wish {
     async fn existing(
         &self,
         scheduler: &Scheduler,
-        run: &KnownRun,
-    ) -> Result<v1::TriggerRunResponse, Error> {
+        run: &ExistingRun,
+    ) -> Result<pb::TriggerRunResponse, Error> {
         let Call {
             tenant, workspace, ..
         } = &self.call;
@@ -162,11 +162,11 @@ impl Wish {
             scheduler,
             tenant.as_str(),
             workspace.as_str(),
-            &run.asked.run_id,
+            &run.requested.run_id,
         )
         .await?;
         let accepted_event_id = crate::wire::ulid(run.event_id);
-        Ok(v1::TriggerRunResponse {
+        Ok(pb::TriggerRunResponse {
             run: Some(stored),
             existing: true,
             accepted_event_id,
@@ -177,7 +177,7 @@ impl Wish {
     async fn conflict(
         &self,
         scheduler: &Scheduler,
-        run: &KnownRun,
+        run: &ExistingRun,
         same: bool,
     ) -> Result<Error, Error> {
         let key = &self.key;
@@ -191,7 +191,7 @@ impl Wish {
         if !self.is_recorded(scheduler, run).await? {
             self.record(scheduler, run).await?;
         }
-        let before = run.asked.spec.clone().unwrap_or_default();
+        let before = run.requested.spec.clone().unwrap_or_default();
         let changes = spec_difference(&before, &self.spec).unwrap_or_default();
         let fields: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
         let fields = fields.join(",");
@@ -203,7 +203,7 @@ impl Wish {
         Ok(refusal(message, run).with("fields", fields))
     }
 
-    async fn is_recorded(&self, scheduler: &Scheduler, run: &KnownRun) -> Result<bool, Error> {
+    async fn is_recorded(&self, scheduler: &Scheduler, run: &ExistingRun) -> Result<bool, Error> {
         let select = query(include_str!("../store/conflict.sql"))
             .bind(Uuid::from_bytes(*run.run_id.as_bytes()))
             .bind(self.fingerprint.digest().as_bytes().as_slice())
@@ -217,14 +217,14 @@ impl Wish {
         Ok(!recorded.is_empty())
     }
 
-    async fn record(&self, scheduler: &Scheduler, run: &KnownRun) -> Result<(), Error> {
+    async fn record(&self, scheduler: &Scheduler, run: &ExistingRun) -> Result<(), Error> {
         let new = request(
             scheduler,
             &self.call,
             self.start(generations::key(run)?, None, self.everything()),
             None,
         );
-        match scheduler.route.submit_one(Ask::Run(new.into())).await {
+        match scheduler.route.submit_one(Command::Run(new.into())).await {
             // Somebody with the same request was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => Ok(()),
             other => other.map(drop),
@@ -232,11 +232,11 @@ impl Wish {
     }
 }
 
-fn run_key(asked: &v1::TriggerRunRequest) -> Result<RunKey, Error> {
-    match (asked.run_key.is_empty(), asked.request_id.is_empty()) {
-        (false, _) => RunKey::chosen(&asked.run_key)
+fn run_key(request: &pb::TriggerRunRequest) -> Result<RunKey, Error> {
+    match (request.run_key.is_empty(), request.request_id.is_empty()) {
+        (false, _) => RunKey::chosen(&request.run_key)
             .map_err(|error| Error::bad_field("run_key", error.to_string())),
-        (true, false) => RunKey::manual(&asked.request_id)
+        (true, false) => RunKey::manual(&request.request_id)
             .map_err(|error| Error::bad_field("request_id", error.to_string())),
         (true, true) => Err(Error::bad_field(
             "request_id",
@@ -245,28 +245,28 @@ fn run_key(asked: &v1::TriggerRunRequest) -> Result<RunKey, Error> {
     }
 }
 
-fn policy(asked: &v1::TriggerRunRequest) -> Result<KeyPolicy, Error> {
+fn policy(request: &pb::TriggerRunRequest) -> Result<KeyPolicy, Error> {
     let unknown = |_| {
-        let told = format!(
+        let message = format!(
             "{} is no policy; leave it out for RETURN_EXISTING",
-            asked.run_key_policy
+            request.run_key_policy
         );
-        Error::bad_field("run_key_policy", told)
+        Error::bad_field("run_key_policy", message)
     };
     Ok(
-        match v1::RunKeyPolicy::try_from(asked.run_key_policy).map_err(unknown)? {
-            v1::RunKeyPolicy::Unspecified | v1::RunKeyPolicy::ReturnExisting => {
+        match pb::RunKeyPolicy::try_from(request.run_key_policy).map_err(unknown)? {
+            pb::RunKeyPolicy::Unspecified | pb::RunKeyPolicy::ReturnExisting => {
                 KeyPolicy::ReturnExisting
             }
-            v1::RunKeyPolicy::Reject => KeyPolicy::Reject,
-            v1::RunKeyPolicy::RetryIfFailed => KeyPolicy::RetryIfFailed,
-            v1::RunKeyPolicy::Force => KeyPolicy::Force,
+            pb::RunKeyPolicy::Reject => KeyPolicy::Reject,
+            pb::RunKeyPolicy::RetryIfFailed => KeyPolicy::RetryIfFailed,
+            pb::RunKeyPolicy::Force => KeyPolicy::Force,
         },
     )
 }
 
-fn refusal(message: String, run: &KnownRun) -> Error {
+fn refusal(message: String, run: &ExistingRun) -> Error {
     Error::new(Reason::RunKeyConflict, message)
-        .with("run_key", &run.asked.run_key)
-        .with("run_id", &run.asked.run_id)
+        .with("run_key", &run.requested.run_key)
+        .with("run_id", &run.requested.run_id)
 }

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use servo_mesh::{Error, Reason};
 use servo_model::Stream;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::query;
 
-use self::past::Past;
+use self::past::FoldedRun;
 use super::projections::Projection;
 use super::{Scheduler, answer, story};
 use crate::shards::restore;
@@ -31,20 +31,20 @@ type Lines = BTreeMap<String, Value>;
 
 /// The rows of a run as they stand, and as its events say.
 #[derive(Default)]
-struct Both {
+struct Comparison {
     live: Lines,
     folded: Lines,
 }
 
 pub(super) async fn verify_projection(
     scheduler: &Scheduler,
-    asked: v1::VerifyProjectionRequest,
-) -> Result<v1::VerifyProjectionResponse, Error> {
+    request: pb::VerifyProjectionRequest,
+) -> Result<pb::VerifyProjectionResponse, Error> {
     let known = Projection::ALL
         .into_iter()
-        .find(|projection| projection.name() == asked.projection);
-    let projection = known.ok_or_else(|| unknown(&asked.projection))?;
-    let sample = match asked.sample_size {
+        .find(|projection| projection.name() == request.projection);
+    let projection = known.ok_or_else(|| unknown(&request.projection))?;
+    let sample = match request.sample_size {
         0 => SAMPLE_DEFAULT,
         n if n <= SAMPLE_MAX => n,
         n => {
@@ -54,7 +54,7 @@ pub(super) async fn verify_projection(
             ));
         }
     };
-    let shards = shards_of(&asked.shards)?;
+    let shards = shards_of(&request.shards)?;
     let select = query(include_str!("../store/sample_runs.sql"))
         .bind(&shards)
         .bind(i64::from(sample));
@@ -64,7 +64,7 @@ pub(super) async fn verify_projection(
         .all(select)
         .await
         .map_err(answer::store)?;
-    let mut found = v1::VerifyProjectionResponse {
+    let mut found = pb::VerifyProjectionResponse {
         equal: true,
         ..Default::default()
     };
@@ -85,7 +85,7 @@ fn unknown(name: &str) -> Error {
     .with("projection", name)
 }
 
-fn shards_of(asked: &[u32]) -> Result<Vec<i16>, Error> {
+fn shards_of(request: &[u32]) -> Result<Vec<i16>, Error> {
     let count = Stream::Execution.shards();
     let shard = |shard: &u32| {
         let known = i16::try_from(*shard).ok().filter(|shard| *shard < count);
@@ -96,9 +96,9 @@ fn shards_of(asked: &[u32]) -> Result<Vec<i16>, Error> {
             )
         })
     };
-    match asked.is_empty() {
+    match request.is_empty() {
         true => Ok((0..count).collect()),
-        false => asked.iter().map(shard).collect(),
+        false => request.iter().map(shard).collect(),
     }
 }
 
@@ -107,7 +107,7 @@ async fn settled(
     scheduler: &Scheduler,
     projection: Projection,
     number: i64,
-) -> Result<Option<Both>, Error> {
+) -> Result<Option<Comparison>, Error> {
     let mut ended = None;
     for _ in 0..TRIES {
         let before = watermark(scheduler, number).await?;
@@ -151,8 +151,8 @@ async fn both_ways(
     scheduler: &Scheduler,
     projection: Projection,
     row: StoredRun,
-    past: &Past,
-) -> Result<Option<Both>, Error> {
+    past: &FoldedRun,
+) -> Result<Option<Comparison>, Error> {
     let lines = match projection {
         Projection::Runs => runs::run_lines,
         Projection::Tasks => runs::task_lines,
@@ -170,19 +170,19 @@ async fn both_ways(
         .await
         .map_err(answer::store)?
         .pop();
-    Ok(live.map(|live| Both {
+    Ok(live.map(|live| Comparison {
         live: lines(&live),
         folded: lines(&past.run),
     }))
 }
 
-fn compare(projection: Projection, mut both: Both, found: &mut v1::VerifyProjectionResponse) {
+fn compare(projection: Projection, mut both: Comparison, found: &mut pb::VerifyProjectionResponse) {
     let mut differ = |key_json: String, live: Option<Value>, folded: Option<Value>| {
         let text = |line: Option<Value>| line.map_or_else(String::new, |line| line.to_string());
         found.equal = false;
         found.different_rows += 1;
         if found.differences.len() < DIFFERENCES_MAX {
-            found.differences.push(v1::RowDifference {
+            found.differences.push(pb::RowDifference {
                 key_json,
                 live_json: text(live),
                 folded_json: text(folded),

@@ -27,17 +27,17 @@ pub(super) async fn for_event(scheduler: &Scheduler, event_id: &str) -> Result<(
         return Ok(());
     }
     let id = Ulid::from_string(event_id).map_err(|error| {
-        let told =
+        let message =
             format!("`{event_id}` is no event id ({error}); take accepted_event_id of an answer");
-        Error::bad_field("wait_for_event_id", told)
+        Error::bad_field("wait_for_event_id", message)
     })?;
     let until = Instant::now() + PATIENCE.min(time_left().unwrap_or(PATIENCE).mul_f64(0.9));
     while !is_folded(scheduler, id).await? {
         if Instant::now() + LOOK_AGAIN > until {
-            let told = format!(
+            let message = format!(
                 "event {event_id} is not folded yet; ask again, or read without waiting for it"
             );
-            return Err(Error::new(Reason::WaitTimeout, told).with("event_id", event_id));
+            return Err(Error::new(Reason::WaitTimeout, message).with("event_id", event_id));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures::Stream;
 use servo_mesh::{Error, Reason};
-use servo_model::RunId;
-use servo_proto::v1;
+use servo_model::{RunId, TaskRef};
+use servo_proto::v1 as pb;
 use servo_store::{TenantTx, Timestamp, query};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -19,12 +19,11 @@ use tonic::Status;
 
 use super::hear_run::listen_elsewhere;
 use super::{Scheduler, answer, get_run, story};
-use crate::core::Slot;
-use crate::replay::{Begun, Replay};
+use crate::replay::{Replay, ReplayedRun};
 use crate::shards::RunView;
-use crate::wire::{self, Beside, RunRow};
+use crate::wire::{self, RunRecord, TaskExtras};
 
-pub(super) type Watched = Pin<Box<dyn Stream<Item = Result<v1::WatchRunResponse, Status>> + Send>>;
+pub(super) type Watched = Pin<Box<dyn Stream<Item = Result<pb::WatchRunResponse, Status>> + Send>>;
 
 /// How many tasks, and how many events, a message holds.
 const ENTRIES_PER_MESSAGE_MAX: usize = 256;
@@ -39,27 +38,27 @@ const STILL_HERE: Duration = Duration::from_secs(15);
 
 pub(super) async fn watch_run(
     scheduler: &Scheduler,
-    asked: v1::WatchRunRequest,
+    request: pb::WatchRunRequest,
 ) -> Result<Watched, Error> {
-    let run_id = answer::run_id(&asked.run_id)?;
-    let mut watcher = Watcher::begin(scheduler.clone(), asked, run_id).await?;
-    let bells = [
+    let run_id = answer::run_id(&request.run_id)?;
+    let mut watcher = Watcher::begin(scheduler.clone(), request, run_id).await?;
+    let run_watchers = [
         scheduler.shards.listen(run_id),
         listen_elsewhere(scheduler.route.clone(), run_id),
     ];
-    let (outbox, told) = mpsc::channel(MESSAGES_WAITING_MAX);
+    let (outbox, message) = mpsc::channel(MESSAGES_WAITING_MAX);
     tokio::spawn(async move {
-        if let Err(error) = watcher.tell(bells, &outbox).await {
+        if let Err(error) = watcher.tell(run_watchers, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
     });
-    Ok(Box::pin(ReceiverStream::new(told)))
+    Ok(Box::pin(ReceiverStream::new(message)))
 }
 
 struct Watcher {
     scheduler: Scheduler,
-    asked: v1::WatchRunRequest,
-    row: RunRow,
+    request: pb::WatchRunRequest,
+    row: RunRecord,
     replay: Replay,
     /// Where in the shard it stands, and under which Postgres: a crash may number other events alike.
     position: i64,
@@ -72,38 +71,41 @@ struct Watcher {
 
 /// What a look found.
 #[derive(Default)]
-struct News {
+struct WatchUpdate {
     run: bool,
-    slots: BTreeSet<Slot>,
-    events: Vec<v1::EventRecord>,
+    task_refs: BTreeSet<TaskRef>,
+    events: Vec<pb::EventRecord>,
 }
 
 impl Watcher {
     async fn begin(
         scheduler: Scheduler,
-        asked: v1::WatchRunRequest,
+        request: pb::WatchRunRequest,
         run_id: RunId,
     ) -> Result<Watcher, Error> {
         let mut tx = scheduler
             .store
             .requests()
-            .begin(&asked.tenant)
+            .begin(&request.tenant)
             .await
             .map_err(answer::store)?;
-        let row = get_run::row(&mut tx, &asked.workspace, &run_id.to_string()).await?;
+        let row = get_run::row(&mut tx, &request.workspace, &run_id.to_string()).await?;
         let (_, started_at) = mark(&mut tx, &row).await?;
         tx.commit().await.map_err(answer::store)?;
-        let known_until = match scheduler.tokens.read(&list(&asked), &asked.resume_token)? {
+        let known_until = match scheduler
+            .tokens
+            .read(&list(&request), &request.resume_token)?
+        {
             None => 0,
             Some(cursor) => resume_at(&cursor, started_at)?,
         };
         let (replay, token) = (
             Replay::new(row.run_number, None),
-            asked.resume_token.clone(),
+            request.resume_token.clone(),
         );
         Ok(Watcher {
             scheduler,
-            asked,
+            request,
             row,
             replay,
             position: 0,
@@ -117,21 +119,21 @@ impl Watcher {
     async fn tell(
         &mut self,
         [mut here, mut elsewhere]: [watch::Receiver<()>; 2],
-        outbox: &mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
+        outbox: &mpsc::Sender<Result<pb::WatchRunResponse, Status>>,
     ) -> Result<(), Error> {
         let mut said_at: Option<Instant> = None;
         loop {
             here.mark_unchanged();
             elsewhere.mark_unchanged();
-            let news = self.look().await?;
+            let update = self.look().await?;
             let ended = self
                 .replay
                 .begun
                 .as_ref()
                 .is_some_and(|begun| begun.run.ended_at.is_some());
             let silent = said_at.is_some_and(|at| at.elapsed() < STILL_HERE);
-            if news.run || !silent || ended {
-                for message in self.messages(news) {
+            if update.run || !silent || ended {
+                for message in self.messages(update) {
                     if outbox.send(Ok(message)).await.is_err() {
                         return Ok(());
                     }
@@ -152,11 +154,11 @@ impl Watcher {
     }
 
     /// Folds what was folded since.
-    async fn look(&mut self) -> Result<News, Error> {
+    async fn look(&mut self) -> Result<WatchUpdate, Error> {
         let store = self.scheduler.store.clone();
         let mut tx = store
             .requests()
-            .begin(&self.asked.tenant)
+            .begin(&self.request.tenant)
             .await
             .map_err(answer::store)?;
         let (watermark, started_at) = mark(&mut tx, &self.row).await?;
@@ -164,17 +166,16 @@ impl Watcher {
             return Err(expired());
         }
         if watermark <= self.position {
-            return Ok(News::default());
+            return Ok(WatchUpdate::default());
         }
-        if self.replay.graph.is_none() {
-            self.row = get_run::row(&mut tx, &self.asked.workspace, &self.asked.run_id).await?;
-            let (tenant, workspace) = (&self.asked.tenant, &self.asked.workspace);
-            self.replay.graph =
-                get_run::graph(&self.scheduler, tenant, workspace, &self.row).await?;
+        if self.replay.plan.is_none() {
+            self.row = get_run::row(&mut tx, &self.request.workspace, &self.request.run_id).await?;
+            let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
+            self.replay.plan = get_run::plan(&self.scheduler, tenant, workspace, &self.row).await?;
         }
         let events = story::events(&mut tx, &self.row, self.position, watermark).await?;
         tx.commit().await.map_err(answer::store)?;
-        let mut news = News::default();
+        let mut update = WatchUpdate::default();
         for event in &events {
             let step = self
                 .replay
@@ -184,49 +185,54 @@ impl Watcher {
                 continue;
             }
             if let Some(step) = step {
-                news.run = true;
-                news.slots
+                update.run = true;
+                update
+                    .task_refs
                     .extend(step.changes.created.iter().chain(&step.changes.changed));
             }
-            if self.asked.include_events {
+            if self.request.include_events {
                 let (shard, _) = story::place(self.row.run_number);
-                let graph = self.replay.graph.as_deref();
-                news.events.push(wire::event_record(
+                let plan = self.replay.plan.as_deref();
+                update.events.push(wire::event_record(
                     servo_model::Stream::Execution,
                     shard,
                     event,
-                    graph,
+                    plan,
                 ));
             }
         }
         // Who begins without a token gets everything as it stands.
         if self.position == 0 && self.known_until == 0 {
-            let cells = self.replay.begun.iter().flat_map(|begun| begun.run.cells());
-            news.slots = cells.map(|(slot, _)| slot).collect();
+            let task_rows = self
+                .replay
+                .begun
+                .iter()
+                .flat_map(|begun| begun.run.task_rows());
+            update.task_refs = task_rows.map(|(task_ref, _)| task_ref).collect();
         }
         self.position = watermark;
-        Ok(news)
+        Ok(update)
     }
 
     /// All but the last are parts: only the last has the run, and a token that leads past all of them.
-    fn messages(&mut self, news: News) -> Vec<v1::WatchRunResponse> {
+    fn messages(&mut self, update: WatchUpdate) -> Vec<pb::WatchRunResponse> {
         let now = self.token_now();
         let before = std::mem::replace(&mut self.token, now);
         let Some(begun) = &self.replay.begun else {
             return Vec::new();
         };
-        let tasks: Vec<v1::Task> = news
-            .slots
+        let tasks: Vec<pb::Task> = update
+            .task_refs
             .iter()
-            .filter_map(|slot| self.task(begun, *slot))
+            .filter_map(|task_ref| self.task(begun, *task_ref))
             .collect();
         let parts = tasks
             .len()
-            .max(news.events.len())
+            .max(update.events.len())
             .div_ceil(ENTRIES_PER_MESSAGE_MAX)
             .max(1);
-        let (mut tasks, mut events) = (tasks.into_iter(), news.events.into_iter());
-        let part = |last: bool| v1::WatchRunResponse {
+        let (mut tasks, mut events) = (tasks.into_iter(), update.events.into_iter());
+        let part = |last: bool| pb::WatchRunResponse {
             resume_token: if last {
                 self.token.clone()
             } else {
@@ -240,47 +246,52 @@ impl Watcher {
         (1..=parts).map(|n| n == parts).map(part).collect()
     }
 
-    fn run(&self, begun: &Begun) -> v1::Run {
-        let graph = self
+    fn run(&self, begun: &ReplayedRun) -> pb::Run {
+        let plan = self
             .replay
-            .graph
+            .plan
             .as_deref()
-            .filter(|_| begun.run.graph.is_some());
+            .filter(|_| begun.run.plan.is_some());
         let standing = wire::standing(&RunView::of(&begun.run));
-        wire::run_as_it_stands(&begun.asked, graph, &begun.plan_fingerprint, standing)
+        wire::run_from_standing(&begun.requested, plan, &begun.plan_fingerprint, standing)
     }
 
-    fn task(&self, begun: &Begun, slot: Slot) -> Option<v1::Task> {
-        let graph = self.replay.graph.as_deref()?;
-        let mapped_over = graph.tasks.get(slot.ordinal as usize)?.mapped_over;
-        let beside = Beside {
-            error: begun.errors.get(&slot).map(Vec::as_slice),
+    fn task(&self, begun: &ReplayedRun, task_ref: TaskRef) -> Option<pb::Task> {
+        let plan = self.replay.plan.as_deref()?;
+        let mapped_over = plan.tasks.get(task_ref.ordinal as usize)?.mapped_over;
+        let extras = TaskExtras {
+            error: begun.errors.get(&task_ref).map(Vec::as_slice),
             beat_at: None,
             children: mapped_over
                 .and_then(|up| begun.run.items(up))
                 .map(|(count, _)| *count),
         };
         wire::task_from_cell(
-            &self.asked.run_id,
-            graph,
-            slot,
-            begun.run.cell(slot)?,
-            beside,
+            &self.request.run_id,
+            plan,
+            task_ref,
+            begun.run.task_row(task_ref)?,
+            extras,
         )
     }
 
     fn token_now(&self) -> String {
         let cursor = format!("{}.{}", self.position, self.started_at.unix_us());
-        self.scheduler.tokens.write(&list(&self.asked), &cursor)
+        self.scheduler.tokens.write(&list(&self.request), &cursor)
     }
 }
 
-fn list(asked: &v1::WatchRunRequest) -> [&str; 4] {
-    ["watch", &asked.tenant, &asked.workspace, &asked.run_id]
+fn list(request: &pb::WatchRunRequest) -> [&str; 4] {
+    [
+        "watch",
+        &request.tenant,
+        &request.workspace,
+        &request.run_id,
+    ]
 }
 
 /// How far the run's shard is folded, and since when Postgres runs.
-async fn mark(tx: &mut TenantTx, row: &RunRow) -> Result<(i64, Timestamp), Error> {
+async fn mark(tx: &mut TenantTx, row: &RunRecord) -> Result<(i64, Timestamp), Error> {
     let (shard, _) = story::place(row.run_number);
     let select = query(include_str!("../store/mark.sql")).bind(shard);
     tx.one(select).await.map_err(answer::store)
@@ -295,6 +306,7 @@ fn resume_at(cursor: &str, started_at: Timestamp) -> Result<i64, Error> {
 }
 
 fn expired() -> Error {
-    let told = "the store was restarted since this resume_token was given; watch again without it";
-    Error::new(Reason::ResumeTokenExpired, told).and_bad_field("resume_token", told)
+    let message =
+        "the store was restarted since this resume_token was given; watch again without it";
+    Error::new(Reason::ResumeTokenExpired, message).and_bad_field("resume_token", message)
 }

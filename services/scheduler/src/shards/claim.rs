@@ -3,12 +3,12 @@
 use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::TaskState;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
-use super::flush::Draft;
+use super::command::{Applied, Claim, CommandOutcome, Enqueued, RunEvent};
+use super::flush::PendingFlush;
 use super::lane::Lane;
-use super::work::{Claim, Done, DoneAs, Enqueued, RunEvent};
 use crate::core::{Refusal, Run};
 use crate::wire;
 
@@ -18,37 +18,37 @@ impl Lane {
         shard: i16,
         claim: &Claim,
         at: i64,
-        draft: &mut Draft,
-    ) -> Done {
-        let done = |verdict: DoneAs| Done {
-            verdict,
+        pending: &mut PendingFlush,
+    ) -> Applied {
+        let applied = |outcome: CommandOutcome| Applied {
+            outcome,
             event_id: claim.event_id,
             run: None,
         };
-        if !self.gates.admits(
-            claim.gate,
+        if !self.streams.admits(
+            claim.stream,
             claim.admission_shard,
             claim.claim.admission_epoch,
         ) {
-            return done(DoneAs::StaleAdmission);
+            return applied(CommandOutcome::StaleAdmission);
         }
         let run = self
             .shards
             .get(&shard)
             .and_then(|held| held.runs.get(&claim.run_id));
         let Some(run) = run else {
-            return done(DoneAs::RunUnknown);
+            return applied(CommandOutcome::RunUnknown);
         };
-        let offered = |cell| self.gates.next_attempt(cell) == claim.claim.attempt;
+        let offered = |task_row| self.streams.next_attempt(task_row) == claim.claim.attempt;
         if run
-            .cell(claim.task)
-            .is_some_and(|cell| cell.state == TaskState::Ready && !offered(cell))
+            .task_row(claim.task)
+            .is_some_and(|task_row| task_row.state == TaskState::Ready && !offered(task_row))
         {
-            return done(Refusal::NotReady(claim.claim.attempt).into());
+            return applied(Refusal::NotReady(claim.claim.attempt).into());
         }
         match event(run, claim) {
-            Ok(event) => self.fold_event(shard, &event, at, draft),
-            Err(refusal) => done(refusal.into()),
+            Ok(event) => self.fold_event(shard, &event, at, pending),
+            Err(refusal) => applied(refusal.into()),
         }
     }
 
@@ -57,10 +57,10 @@ impl Lane {
         shard: i16,
         enqueued: &Enqueued,
         at: i64,
-        draft: &mut Draft,
-    ) -> Done {
-        let done = |verdict: DoneAs| Done {
-            verdict,
+        pending: &mut PendingFlush,
+    ) -> Applied {
+        let applied = |outcome: CommandOutcome| Applied {
+            outcome,
             event_id: enqueued.event_id,
             run: None,
         };
@@ -69,15 +69,15 @@ impl Lane {
             .get(&shard)
             .and_then(|held| held.runs.get(&enqueued.run_id));
         let Some(run) = run else {
-            return done(DoneAs::RunUnknown);
+            return applied(CommandOutcome::RunUnknown);
         };
-        if !self.gates.is_of(enqueued.gate, &run.header.tenant) {
-            return done(DoneAs::StaleAdmission);
+        if !self.streams.is_of(enqueued.stream, &run.header.tenant) {
+            return applied(CommandOutcome::StaleAdmission);
         }
-        let (Some(graph), Some(cell)) = (&run.graph, run.cell(enqueued.task)) else {
-            return done(Refusal::TaskUnknown.into());
+        let (Some(plan), Some(task_row)) = (&run.plan, run.task_row(enqueued.task)) else {
+            return applied(Refusal::TaskUnknown.into());
         };
-        let key = wire::task_key(graph, enqueued.task);
+        let key = wire::task_key(plan, enqueued.task);
         let event = RunEvent {
             tenant: run.header.tenant.to_string(),
             run_id: enqueued.run_id,
@@ -86,13 +86,13 @@ impl Lane {
             idempotency_key: IdempotencyKey::dispatch_enqueued(
                 &enqueued.run_id,
                 &key,
-                cell.attempt,
+                task_row.attempt,
             )
             .to_string(),
             body: Body::DispatchEnqueued(enqueued.entry.clone()),
             trace: None,
         };
-        self.fold_event(shard, &event, at, draft)
+        self.fold_event(shard, &event, at, pending)
     }
 }
 
@@ -103,25 +103,25 @@ fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
         claim: said,
         ..
     } = claim;
-    let graph = run.graph.as_ref().ok_or(Refusal::RunIs(run.state))?;
-    if run.cell(*task).is_none() {
+    let plan = run.plan.as_ref().ok_or(Refusal::RunIs(run.state))?;
+    if run.task_row(*task).is_none() {
         return Err(Refusal::TaskUnknown);
     }
-    let key = wire::task_key(graph, *task);
+    let key = wire::task_key(plan, *task);
     let dispatch = DispatchId::new(run_id, &key, said.attempt);
     Ok(RunEvent {
         tenant: said.tenant.clone(),
         run_id: *run_id,
         event_id: claim.event_id,
         idempotency_key: IdempotencyKey::dispatch_requested(run_id, &key, said.attempt).to_string(),
-        body: Body::DispatchRequested(v1::DispatchRequested {
+        body: Body::DispatchRequested(pb::DispatchRequested {
             run_id: said.run_id.clone(),
             task: said.task,
             attempt: said.attempt,
             attempt_id: dispatch.attempt_id().to_string(),
             mode: said.mode,
             worker_id: said.worker_id.clone(),
-            ack_timeout: Some(wire::duration(graph.settings(task.ordinal).dispatch_ack_us)),
+            ack_timeout: Some(wire::duration(plan.settings(task.ordinal).dispatch_ack_us)),
             admission_epoch: said.admission_epoch,
             fencing_token: u64::from(said.attempt),
         }),

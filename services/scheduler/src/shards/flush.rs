@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use servo_model::{AttemptId, RunId, TenantId};
 use servo_proto::v1::event::Body;
-use servo_proto::{kind_of, v1};
+use servo_proto::{kind_of, v1 as pb};
 use servo_store::sqlx::Postgres;
 use servo_store::sqlx::postgres::PgArguments;
 use servo_store::sqlx::query::Query;
@@ -15,15 +15,17 @@ use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError, Timestamp};
 use tracing::{Instrument, debug_span};
 use uuid::Uuid;
 
+use super::command::{
+    Applied, Command, CommandOutcome, RunEvent, RunView, Submission, SubmitError, UnplannedRun,
+};
 use super::lane::{Lane, refuse};
 use super::load;
-use super::outbox::{self, News};
+use super::outbox::{self, OutboxMessage};
 use super::resolutions::Resolution;
-use super::rows::{self, Born, Changed, Conflict};
-use super::work::{Ask, Done, DoneAs, NotDone, RunEvent, RunView, Unplanned, Work};
+use super::rows::{self, ChangedRun, Conflict, NewRunRow};
 use crate::core::{Changes, InUse, Resolvable, Run, Verdict, fold};
 use crate::store::{StoredRun, runs_by_id};
-use crate::transitions;
+use crate::transition_log;
 use crate::wire;
 
 /// How long a flush is repeated before its callers are told that it did not happen.
@@ -34,14 +36,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A flush in the making: what was folded, and what must be stored for it.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PendingFlush {
     pub(super) changes: BTreeMap<RunId, Changes>,
-    pub(super) born: HashMap<RunId, Born>,
+    pub(super) born: HashMap<RunId, NewRunRow>,
     /// The shapes of the plans that runs got.
     pub(super) planned: HashMap<RunId, String>,
     pub(super) conflicts: Vec<Conflict>,
     /// Runs that wait for a plan.
-    pub(super) unplanned: Vec<Unplanned>,
+    pub(super) unplanned: Vec<UnplannedRun>,
     /// Appended, in order.
     pub(super) events: Vec<NewEvent>,
     /// Where each shard's folded events end.
@@ -59,38 +61,38 @@ pub(super) struct Draft {
 
 impl Lane {
     /// Does all of it, or answers why not.
-    pub(super) async fn flush(&mut self, works: Vec<Work>) {
-        if works.is_empty() {
+    pub(super) async fn flush(&mut self, submissions: Vec<Submission>) {
+        if submissions.is_empty() {
             return;
         }
         let begun = Instant::now();
         self.flushed = Some(begun.into());
-        let mut works = works;
+        let mut submissions = submissions;
         loop {
-            self.forget_run_out(&works);
-            let (held, foreign): (Vec<_>, Vec<_>) = works
+            self.drop_expired_shards(&submissions);
+            let (held, foreign): (Vec<_>, Vec<_>) = submissions
                 .into_iter()
-                .partition(|work| self.shards.contains_key(&work.shard));
-            refuse(foreign, &NotDone::NotHeld);
-            works = held;
-            if works.is_empty() {
+                .partition(|submission| self.shards.contains_key(&submission.shard));
+            refuse(foreign, &SubmitError::NotHeld);
+            submissions = held;
+            if submissions.is_empty() {
                 return;
             }
-            let tick = debug_span!("servo.scheduler_tick", works = works.len());
-            let error = match self.try_flush(&works).instrument(tick).await {
+            let tick = debug_span!("servo.scheduler_tick", submissions = submissions.len());
+            let error = match self.try_flush(&submissions).instrument(tick).await {
                 Ok(answers) => {
-                    works
+                    submissions
                         .into_iter()
                         .zip(answers)
-                        .for_each(|(work, done)| drop(work.reply.send(Ok(done))));
+                        .for_each(|(submission, done)| drop(submission.reply.send(Ok(done))));
                     return;
                 }
                 Err(error) => error,
             };
-            if may_be_about_one(&error) && works.len() > 1 {
-                return Box::pin(self.flush_one_by_one(works)).await;
+            if may_be_caused_by_one(&error) && submissions.len() > 1 {
+                return Box::pin(self.flush_one_by_one(submissions)).await;
             }
-            self.recover(&works, &error).await;
+            self.recover(&submissions, &error).await;
             if begun.elapsed() > PATIENCE
                 || matches!(
                     error,
@@ -101,10 +103,10 @@ impl Lane {
                 )
             {
                 if matches!(error, StoreError::KeyTaken(_)) {
-                    return refuse(works, &NotDone::KeyTaken);
+                    return refuse(submissions, &SubmitError::KeyTaken);
                 }
                 tracing::error!(%error, "a flush failed");
-                return refuse(works, &NotDone::Unavailable(error.to_string()));
+                return refuse(submissions, &SubmitError::Unavailable(error.to_string()));
             }
             tracing::debug!(%error, "a flush is repeated");
             if error.is_transient() || matches!(error, StoreError::ClockOff(_)) {
@@ -114,75 +116,83 @@ impl Lane {
     }
 
     /// Memory of a shard whose lease has run out may be old, and a refusal is stored nowhere: no fence would stop it.
-    fn forget_run_out(&mut self, works: &[Work]) {
+    fn drop_expired_shards(&mut self, submissions: &[Submission]) {
         let now = Instant::now();
-        for work in works {
-            let held = self.shards.get(&work.shard);
-            if held.is_some_and(|held| self.renewals.has_run_out(&held.lease, now)) {
-                self.forget_shard(work.shard);
+        for submission in submissions {
+            let held = self.shards.get(&submission.shard);
+            if held.is_some_and(|held| self.renewals.has_expired(&held.lease, now)) {
+                self.drop_shard(submission.shard);
             }
         }
     }
 
     /// Finds out whose event the store refuses, or has no time for, without keeping the others from their answer.
-    async fn flush_one_by_one(&mut self, mut works: Vec<Work>) {
+    async fn flush_one_by_one(&mut self, mut submissions: Vec<Submission>) {
         let begun = Instant::now();
-        self.forget_runs(
-            works
+        self.evict_runs(
+            submissions
                 .iter()
-                .flat_map(|work| work.asks.iter().map(Ask::run_id)),
+                .flat_map(|submission| submission.commands.iter().map(Command::run_id)),
         );
-        while !works.is_empty() && begun.elapsed() <= SPLIT_PATIENCE {
-            self.flush(vec![works.remove(0)]).await;
+        while !submissions.is_empty() && begun.elapsed() <= SPLIT_PATIENCE {
+            self.flush(vec![submissions.remove(0)]).await;
         }
         refuse(
-            works,
-            &NotDone::Unavailable("Postgres is slow; try again in a moment".to_owned()),
+            submissions,
+            &SubmitError::Unavailable("Postgres is slow; try again in a moment".to_owned()),
         );
     }
 
-    async fn try_flush(&mut self, works: &[Work]) -> Result<Vec<Vec<Done>>, StoreError> {
-        let asks = works.iter().flat_map(|work| &work.asks);
-        self.load_missing(asks.map(|ask| (ask.run_id(), ask.tenant())))
+    async fn try_flush(
+        &mut self,
+        submissions: &[Submission],
+    ) -> Result<Vec<Vec<Applied>>, StoreError> {
+        let commands = submissions
+            .iter()
+            .flat_map(|submission| &submission.commands);
+        self.load_missing(commands.map(|command| (command.run_id(), command.tenant())))
             .await?;
-        let good_versions = self.good_versions(works).await?;
-        let resolvable = self.resolvable(works).await?;
-        let mut at = self.time_for(works.iter().map(|work| work.shard)).await?;
+        let good_versions = self.good_versions(submissions).await?;
+        let resolvable = self.resolvable(submissions).await?;
+        let mut at = self
+            .time_for(submissions.iter().map(|submission| submission.shard))
+            .await?;
         let (mut lock, mut in_use) = (None, HashMap::new());
-        if let Some(counted) = self.count_runs(works).await? {
+        if let Some(counted) = self.count_runs(submissions).await? {
             at = at.max(counted.at);
             (lock, in_use) = (Some(counted.tx), counted.in_use);
         }
-        let mut draft = Draft {
+        let mut pending = PendingFlush {
             claims_only: true,
             good_versions,
             resolvable,
             in_use,
-            ..Draft::default()
+            ..PendingFlush::default()
         };
-        let mut answers = Vec::with_capacity(works.len());
-        for work in works {
+        let mut answers = Vec::with_capacity(submissions.len());
+        for submission in submissions {
             answers.push(
-                work.asks
+                submission
+                    .commands
                     .iter()
-                    .map(|ask| self.fold_ask(work.shard, ask, at, &mut draft))
+                    .map(|command| self.fold_command(submission.shard, command, at, &mut pending))
                     .collect(),
             );
         }
-        self.tell_ahead(&draft);
-        self.store(&draft, at, lock).await?;
-        self.publish(draft);
+        self.announce_plan(&pending);
+        self.store(&pending, at, lock).await?;
+        self.publish(pending);
         Ok(answers)
     }
 
-    fn tell_ahead(&mut self, draft: &Draft) {
-        for run in draft.planned.keys() {
+    fn announce_plan(&mut self, pending: &PendingFlush) {
+        for run in pending.planned.keys() {
             if let Some(run) = self
                 .shards
                 .get(&run.shard())
                 .and_then(|held| held.runs.get(run))
             {
-                self.gates.tell_ahead(run);
+                self.streams.announce_plan(run);
             }
         }
     }
@@ -235,43 +245,49 @@ impl Lane {
             }
         }
         let runs = load::restore(&self.loops, &self.plans, rows).await?;
-        self.keep_runs(runs);
+        self.insert_runs(runs);
         Ok(())
     }
 
-    pub(super) fn keep_runs(&mut self, runs: Vec<Run>) {
+    pub(super) fn insert_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
             self.arm_run(&run);
-            self.under_way.note(&run);
+            self.in_flight.note(&run);
             if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
                 shard.runs.insert(run.header.run_id, run);
             }
         }
     }
 
-    fn fold_ask(&mut self, shard: i16, ask: &Ask, at: i64, draft: &mut Draft) -> Done {
+    fn fold_command(
+        &mut self,
+        shard: i16,
+        command: &Command,
+        at: i64,
+        pending: &mut PendingFlush,
+    ) -> Applied {
         if self
             .shards
             .get(&shard)
-            .is_some_and(|held| held.set_aside.contains(&ask.run_id()))
+            .is_some_and(|held| held.set_aside.contains(&command.run_id()))
         {
-            return Done {
-                verdict: DoneAs::SetAside,
-                event_id: ask.event_id(),
+            return Applied {
+                outcome: CommandOutcome::SetAside,
+                event_id: command.event_id(),
                 run: None,
             };
         }
-        match ask {
-            Ask::Run(new) => self.fold_new_run(shard, new, at, draft),
-            Ask::Plan(plan) => self.fold_plan(shard, plan, at, draft),
-            Ask::Event(event) => match &event.body {
+        match command {
+            Command::Run(new) => self.fold_new_run(shard, new, at, pending),
+            Command::Plan(plan) => self.fold_plan(shard, plan, at, pending),
+            Command::Event(event) => match &event.body {
                 Body::QuarantineResolved(resolved) => {
-                    self.fold_resolution(shard, event, resolved, at, draft)
+                    self.fold_resolution(shard, event, resolved, at, pending)
                 }
-                _ => self.fold_event(shard, event, at, draft),
+                _ => self.fold_event(shard, event, at, pending),
             },
-            Ask::Claim(claim) => self.fold_claim(shard, claim, at, draft),
-            Ask::Enqueued(enqueued) => self.fold_enqueued(shard, enqueued, at, draft),
+            Command::Claim(claim) => self.fold_claim(shard, claim, at, pending),
+            Command::Enqueued(enqueued) => self.fold_enqueued(shard, enqueued, at, pending),
         }
     }
 
@@ -280,10 +296,10 @@ impl Lane {
         shard: i16,
         event: &RunEvent,
         at: i64,
-        draft: &mut Draft,
-    ) -> Done {
-        let done = |verdict: DoneAs, run: Option<RunView>| Done {
-            verdict,
+        pending: &mut PendingFlush,
+    ) -> Applied {
+        let applied = |outcome: CommandOutcome, run: Option<RunView>| Applied {
+            outcome,
             event_id: event.event_id,
             run,
         };
@@ -291,59 +307,59 @@ impl Lane {
             .shards
             .get_mut(&shard)
             .expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         // Another tenant's run is as good as none.
         let run = held
             .runs
             .get_mut(&event.run_id)
             .filter(|run| run.header.tenant.as_str() == event.tenant);
         let Some(run) = run else {
-            return done(DoneAs::RunUnknown, None);
+            return applied(CommandOutcome::RunUnknown, None);
         };
-        let body = with_good_version(event, &draft.good_versions);
+        let body = with_good_version(event, &pending.good_versions);
         let stored = new_event(event, &body, run.header.workspace.as_str(), shard);
         if let Some(too_large) = too_large(&stored) {
-            return done(too_large, None);
+            return applied(too_large, None);
         }
         let happened = match wire::from_body(&body, None) {
             Ok(happened) => happened,
-            Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
+            Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
         };
-        let changes = draft.changes.entry(event.run_id).or_default();
+        let changes = pending.changes.entry(event.run_id).or_default();
         let verdict = fold(run, &happened, at, changes);
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return done(DoneAs::Core(verdict), Some(RunView::of(run)));
+            return applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)));
         }
         // What goes to a queue must not outlive its claim.
-        draft.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != v1::DispatchMode::Push);
-        draft.events.push(stored);
-        draft.marks.insert(shard, mark + 1);
-        done(DoneAs::Core(verdict), Some(RunView::of(run)))
+        pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
+        pending.events.push(stored);
+        pending.marks.insert(shard, mark + 1);
+        applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
     }
 
     /// One statement for all of it; under a lock on tenants' limits if runs of theirs start.
     pub(super) async fn store(
         &mut self,
-        draft: &Draft,
+        pending: &PendingFlush,
         at: i64,
         lock: Option<LoopTx>,
     ) -> Result<(), StoreError> {
         let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
-        let mut changed = Vec::with_capacity(draft.changes.len());
-        for (shard, mark) in &draft.marks {
+        let mut changed = Vec::with_capacity(pending.changes.len());
+        for (shard, mark) in &pending.marks {
             let held = &self.shards[shard];
-            if *mark > held.watermark && !draft.events.iter().any(|event| event.shard == *shard) {
+            if *mark > held.watermark && !pending.events.iter().any(|event| event.shard == *shard) {
                 batch.advance(&held.lease, held.watermark, *mark);
             }
         }
-        for event in &draft.events {
+        for event in &pending.events {
             let held = &self.shards[&event.shard];
             batch.append(&held.lease, held.watermark, event);
         }
         if batch.is_empty() {
             return Ok(());
         }
-        for (run_id, changes) in draft
+        for (run_id, changes) in pending
             .changes
             .iter()
             .filter(|(_, changes)| !changes.is_empty())
@@ -351,26 +367,26 @@ impl Lane {
             let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else {
                 continue;
             };
-            changed.push(Changed {
+            changed.push(ChangedRun {
                 run,
                 changes,
-                born: draft.born.get(run_id),
-                plan_fingerprint: draft.planned.get(run_id).map(String::as_str),
+                born: pending.born.get(run_id),
+                plan_fingerprint: pending.planned.get(run_id).map(String::as_str),
             });
         }
         let begun = Instant::now();
-        let news = self.news(&changed, &draft.marks, at);
+        let news = self.news(&changed, &pending.marks, at);
         let statement = rows::statement(
-            !draft.claims_only,
+            !pending.claims_only,
             &batch,
             &changed,
-            &draft.conflicts,
-            &draft.resolutions,
+            &pending.conflicts,
+            &pending.resolutions,
             &news,
         );
         let now = match lock {
             None => self.loops.store_held(&batch, statement).await?,
-            Some(lock) => self.store_locked(lock, draft, statement).await?,
+            Some(lock) => self.store_locked(lock, pending, statement).await?,
         };
         if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
             listeners.tell();
@@ -378,9 +394,11 @@ impl Lane {
         self.metrics
             .flush_seconds
             .observe(begun.elapsed().as_secs_f64());
-        self.metrics.flush_events.observe(draft.events.len() as f64);
+        self.metrics
+            .flush_events
+            .observe(pending.events.len() as f64);
         self.clock = Some(super::clock::DatabaseClock::at(now));
-        for (shard, mark) in &draft.marks {
+        for (shard, mark) in &pending.marks {
             if let Some(held) = self.shards.get_mut(shard) {
                 (held.watermark, held.recorded_at) = (*mark, held.recorded_at.max(at));
             }
@@ -391,10 +409,10 @@ impl Lane {
     async fn store_locked(
         &self,
         mut lock: LoopTx,
-        draft: &Draft,
+        pending: &PendingFlush,
         statement: Query<'_, Postgres, PgArguments>,
     ) -> Result<Timestamp, StoreError> {
-        let held = draft
+        let held = pending
             .marks
             .keys()
             .filter_map(|shard| self.shards.get(shard));
@@ -414,72 +432,79 @@ impl Lane {
     }
 
     /// What the bus is told of a flush.
-    fn news(&self, changed: &[Changed<'_>], marks: &HashMap<i16, i64>, at: i64) -> Vec<News> {
-        let told = changed.iter().filter(|_| self.listeners.is_some());
+    fn news(
+        &self,
+        changed: &[ChangedRun<'_>],
+        marks: &HashMap<i16, i64>,
+        at: i64,
+    ) -> Vec<OutboxMessage> {
+        let message = changed.iter().filter(|_| self.listeners.is_some());
         let position =
-            |changed: &Changed<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
-        told.filter_map(|changed| outbox::news(changed, position(changed)?, at))
+            |changed: &ChangedRun<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
+        message
+            .filter_map(|changed| outbox::news(changed, position(changed)?, at))
             .collect()
     }
 
     /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.
-    pub(super) fn publish(&mut self, draft: Draft) {
-        self.bells.ring(draft.changes.keys());
-        for waiting in draft.unplanned {
+    pub(super) fn publish(&mut self, pending: PendingFlush) {
+        self.run_watchers.ring(pending.changes.keys());
+        for waiting in pending.unplanned {
             let run = self
                 .shards
                 .get(&waiting.run_id.shard())
                 .and_then(|held| held.runs.get(&waiting.run_id));
             // Its plan may have come right behind it.
-            let unplanned = run.filter(|run| run.graph.is_none());
+            let unplanned = run.filter(|run| run.plan.is_none());
             let header = unplanned.map(|run| (run.header.tenant.clone(), run.header.created_at));
             if let Some((tenant, created_at)) = header {
                 self.plan_or_wait(tenant, created_at, waiting);
             }
         }
         let mut left = BTreeSet::new();
-        for (run_id, changes) in &draft.changes {
+        for (run_id, changes) in &pending.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else {
                 continue;
             };
             let Some(run) = held.runs.get(run_id) else {
                 continue;
             };
-            self.gates.tell(run, changes);
-            self.under_way.note(run);
+            self.streams.tell(run, changes);
+            self.in_flight.note(run);
             self.metrics.note(run, changes);
-            transitions::log(run, changes);
-            if let (true, Some(deadline)) = (draft.born.contains_key(run_id), run.header.deadline) {
+            transition_log::log(run, changes);
+            if let (true, Some(deadline)) = (pending.born.contains_key(run_id), run.header.deadline)
+            {
                 self.timers.arm(deadline, *run_id, None);
             }
-            if let Some(graph) = &run.graph {
-                for slot in &changes.due {
-                    let due = run.cell(*slot).and_then(|cell| {
-                        crate::core::due_of(cell, graph.settings(slot.ordinal), None)
+            if let Some(plan) = &run.plan {
+                for task_ref in &changes.due {
+                    let due = run.task_row(*task_ref).and_then(|task_row| {
+                        crate::core::due_of(task_row, plan.settings(task_ref.ordinal), None)
                     });
                     due.into_iter()
-                        .for_each(|due| self.timers.arm(due.at, *run_id, Some(*slot)));
+                        .for_each(|due| self.timers.arm(due.at, *run_id, Some(*task_ref)));
                 }
             }
-            if run.graph.is_some() || run.ended_at.is_some() {
+            if run.plan.is_some() || run.ended_at.is_some() {
                 self.waiting
                     .remove(&run.header.tenant, run.header.created_at, *run_id);
             }
             if run.ended_at.is_some()
                 && let Some(ended) = held.runs.remove(run_id)
             {
-                self.under_way.forget(*run_id);
+                self.in_flight.forget(*run_id);
                 left.extend(changes.run.then_some(ended.header.tenant));
             }
         }
-        left.iter().for_each(|tenant| self.leave_place(tenant));
+        left.iter().for_each(|tenant| self.release_capacity(tenant));
         self.prune_timers();
-        self.gates.send();
+        self.streams.send();
     }
 }
 
 /// Whether the same without one of the works may succeed.
-fn may_be_about_one(error: &StoreError) -> bool {
+fn may_be_caused_by_one(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::KeyTaken(_) | StoreError::Slow(_) | StoreError::Database(_)
@@ -490,7 +515,7 @@ fn may_be_about_one(error: &StoreError) -> bool {
 fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
     match &event.body {
         Body::TaskFinished(finished) if good.contains(&event.event_id) => {
-            Cow::Owned(Body::TaskFinished(v1::TaskFinished {
+            Cow::Owned(Body::TaskFinished(pb::TaskFinished {
                 has_good_version: true,
                 ..finished.clone()
             }))
@@ -500,10 +525,10 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
 }
 
 /// What the ledger would refuse, and with it everything else of the flush.
-pub(super) fn too_large(event: &NewEvent) -> Option<DoneAs> {
+pub(super) fn too_large(event: &NewEvent) -> Option<CommandOutcome> {
     let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
     (bytes > most).then(|| {
-        DoneAs::TooLarge(format!(
+        CommandOutcome::TooLarge(format!(
             "{} has {bytes} bytes and may have {most}; shorten it",
             event.kind.name()
         ))
@@ -521,7 +546,7 @@ pub(super) fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),
         causation_id: None,
-        payload: v1::Event {
+        payload: pb::Event {
             version: 1,
             trace: event.trace.clone(),
             body: Some(body.clone()),

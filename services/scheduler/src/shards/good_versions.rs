@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{StoreError, query};
 use uuid::Uuid;
 
+use super::command::{Command, RunEvent, Submission};
 use super::lane::Lane;
-use super::work::{Ask, RunEvent, Work};
 
 /// A partition that an attempt made, with the event that says so.
-struct Output {
+struct QuarantinedOutput {
     event_id: Uuid,
     tenant: String,
     workspace: String,
@@ -22,16 +22,20 @@ struct Output {
 impl Lane {
     /// The events among these about quarantined outputs whose assets all have a promoted version of that partition.
     /// One statement; none when nothing is quarantined. Their runs are in memory.
-    pub(super) async fn good_versions(&self, works: &[Work]) -> Result<HashSet<Uuid>, StoreError> {
-        let outputs: Vec<Output> = works
+    pub(super) async fn good_versions(
+        &self,
+        submissions: &[Submission],
+    ) -> Result<HashSet<Uuid>, StoreError> {
+        let outputs: Vec<QuarantinedOutput> = submissions
             .iter()
-            .flat_map(|work| &work.asks)
-            .flat_map(|ask| self.quarantined(ask))
+            .flat_map(|submission| &submission.commands)
+            .flat_map(|command| self.quarantined(command))
             .collect();
         if outputs.is_empty() {
             return Ok(HashSet::new());
         }
-        let column = |field: fn(&Output) -> &str| outputs.iter().map(field).collect::<Vec<_>>();
+        let column =
+            |field: fn(&QuarantinedOutput) -> &str| outputs.iter().map(field).collect::<Vec<_>>();
         let select = query(include_str!("../store/without_version.sql"))
             .bind(
                 outputs
@@ -52,18 +56,18 @@ impl Lane {
             .collect())
     }
 
-    fn quarantined(&self, ask: &Ask) -> Vec<Output> {
-        match ask {
-            Ask::Event(event) => self.outputs_of(event).unwrap_or_default(),
+    fn quarantined(&self, command: &Command) -> Vec<QuarantinedOutput> {
+        match command {
+            Command::Event(event) => self.outputs_of(event).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
 
-    fn outputs_of(&self, event: &RunEvent) -> Option<Vec<Output>> {
+    fn outputs_of(&self, event: &RunEvent) -> Option<Vec<QuarantinedOutput>> {
         let Body::TaskFinished(finished) = &event.body else {
             return None;
         };
-        if finished.gating() != v1::Gating::Quarantine {
+        if finished.gating() != pb::Gating::Quarantine {
             return None;
         }
         let run = self
@@ -71,11 +75,11 @@ impl Lane {
             .get(&event.run_id.shard())?
             .runs
             .get(&event.run_id)?;
-        let (graph, ordinal) = (run.graph.as_ref()?, finished.task?.ordinal);
-        let task = graph.tasks.get(ordinal as usize)?;
-        let settings = graph.settings(ordinal);
+        let (plan, ordinal) = (run.plan.as_ref()?, finished.task?.ordinal);
+        let task = plan.tasks.get(ordinal as usize)?;
+        let settings = plan.settings(ordinal);
         let assets = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
-        let output = |asset_key: &std::sync::Arc<str>| Output {
+        let output = |asset_key: &std::sync::Arc<str>| QuarantinedOutput {
             event_id: event.event_id,
             tenant: run.header.tenant.to_string(),
             workspace: run.header.workspace.to_string(),

@@ -11,20 +11,20 @@ use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::admission::{Gate, GateId, Gates};
-use super::bells::Bells;
+use super::admission::{DispatcherStream, DispatcherStreamId, DispatcherStreams};
 use super::clock::DatabaseClock;
-use super::limits::Waiting;
-use super::plans::Plans;
+use super::command::{Command, Submission, SubmitError, UnplannedRun};
+use super::in_flight::{InFlight, InstanceAttempts};
 use super::renewals::Renewals;
-use super::room::Room;
+use super::run_capacity::RunCapacity;
+use super::run_limits::WaitingRuns;
+use super::run_watchers::RunWatchers;
 use super::shard::Shard;
 use super::timers::Timers;
-use super::under_way::{Everybody, UnderWay};
-use super::work::{Ask, NotDone, Unplanned, Work};
-use super::{Around, Unreadable};
+use super::{LaneContext, Unreadable};
 use crate::core::Limits;
 use crate::metrics::Metrics;
+use crate::plans::Plans;
 
 /// How soon timers ask for the database's time after a flush that failed forgot it.
 const CLOCK_PAUSE: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ const PLANNED_TASKS_PER_FLUSH: usize = 50_000;
 
 #[derive(Debug)]
 pub(super) enum Message {
-    Work(Work),
+    Submission(Submission),
     /// The keeper acquired a shard.
     Take(Box<servo_store::Lease>),
     /// The keeper renewed a lease.
@@ -47,9 +47,9 @@ pub(super) enum Message {
     /// Somebody may have appended to it.
     Look(i16),
     /// There may be places for runs that wait.
-    Room,
-    OpenGate(Gate),
-    CloseGate(GateId),
+    RunCapacity,
+    OpenStream(DispatcherStream),
+    CloseStream(DispatcherStreamId),
     #[cfg(test)]
     Panic,
 }
@@ -58,10 +58,10 @@ pub(super) enum Message {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
     pub(super) unreadable: Unreadable,
-    pub(super) bells: Bells,
-    pub(super) room: Room,
+    pub(super) run_watchers: RunWatchers,
+    pub(super) run_capacity: RunCapacity,
     pub(super) renewals: Renewals,
-    pub(super) everybody: Everybody,
+    pub(super) instance_attempts: InstanceAttempts,
 }
 
 pub(super) struct Lane {
@@ -70,20 +70,20 @@ pub(super) struct Lane {
     pub(super) plans: Plans,
     pub(super) shards: HashMap<i16, Shard>,
     pub(super) timers: Timers,
-    pub(super) gates: Gates,
+    pub(super) streams: DispatcherStreams,
     /// Unknown until the first answer of the database.
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
-    pub(super) bells: Bells,
+    pub(super) run_watchers: RunWatchers,
     /// The way to whoever has runs planned.
-    pub(super) unplanned: mpsc::UnboundedSender<Unplanned>,
+    pub(super) unplanned: mpsc::UnboundedSender<UnplannedRun>,
     pub(super) metrics: Metrics,
     pub(super) listeners: Option<Listeners>,
     pub(super) limits: watch::Receiver<Limits>,
-    pub(super) waiting: Waiting,
-    pub(super) room: Room,
+    pub(super) waiting: WaitingRuns,
+    pub(super) run_capacity: RunCapacity,
     pub(super) renewals: Renewals,
-    pub(super) under_way: UnderWay,
+    pub(super) in_flight: InFlight,
     /// When the last flush began.
     pub(super) flushed: Option<Instant>,
 }
@@ -91,19 +91,19 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         store: Store,
-        Around {
+        LaneContext {
             plans,
             unplanned,
             metrics,
             listeners,
             limits,
-        }: Around,
+        }: LaneContext,
         Shared {
             unreadable,
-            bells,
-            room,
+            run_watchers,
+            run_capacity,
             renewals,
-            everybody,
+            instance_attempts,
         }: Shared,
     ) -> Lane {
         Lane {
@@ -112,18 +112,18 @@ impl Lane {
             plans,
             shards: HashMap::new(),
             timers: Timers::default(),
-            gates: Gates::default(),
+            streams: DispatcherStreams::default(),
             clock: None,
             unreadable,
-            bells,
+            run_watchers,
             unplanned,
             metrics,
             listeners,
             limits,
-            waiting: Waiting::default(),
-            room,
+            waiting: WaitingRuns::default(),
+            run_capacity,
             renewals,
-            under_way: UnderWay::among(everybody),
+            in_flight: InFlight::among(instance_attempts),
             flushed: None,
         }
     }
@@ -138,7 +138,7 @@ impl Lane {
         {
             tracing::error!("a lane panicked; its shards are loaded anew");
             self.metrics.lane_panics.inc();
-            self.forget_everything();
+            self.drop_everything();
         }
     }
 
@@ -162,41 +162,44 @@ impl Lane {
     ) {
         // A turn, not a delay: callers who were just answered and have more can still join.
         tokio::task::yield_now().await;
-        let (mut works, mut hurried) = (Vec::new(), false);
+        let (mut submissions, mut latency_bound) = (Vec::new(), false);
         let mut message = Some(message);
         while let Some(current) = message {
             match current {
-                Message::Work(work) => {
-                    hurried |= work
-                        .asks
+                Message::Submission(submission) => {
+                    latency_bound |= submission
+                        .commands
                         .iter()
-                        .any(|ask| self.under_way.is_hurried(ask.run_id()));
-                    works.push(work);
+                        .any(|command| self.in_flight.is_latency_bound(command.run_id()));
+                    submissions.push(submission);
                 }
                 other => {
                     // What was asked before comes before.
-                    self.flush(std::mem::take(&mut works)).await;
-                    self.obey(other).await;
+                    self.flush(std::mem::take(&mut submissions)).await;
+                    self.handle_control(other).await;
                 }
             }
-            message = match is_full(&works) {
+            message = match is_full(&submissions) {
                 true => None,
-                false => self.company(!works.is_empty() && !hurried, inbox).await,
+                false => {
+                    self.next_or_wait(!submissions.is_empty() && !latency_bound, inbox)
+                        .await
+                }
             };
         }
-        self.flush(works).await;
+        self.flush(submissions).await;
     }
 
     /// What else has come. In a crowd others are about to, and a flush of several costs hardly more than a flush of one: who
     /// can wait does so for a moment.
-    async fn company(
+    async fn next_or_wait(
         &self,
         can_wait: bool,
         inbox: &mut mpsc::UnboundedReceiver<Message>,
     ) -> Option<Message> {
         let flushed = self
             .flushed
-            .filter(|_| can_wait && self.under_way.is_crowd());
+            .filter(|_| can_wait && self.in_flight.is_busy());
         match (inbox.try_recv(), flushed) {
             (Ok(message), _) => Some(message),
             (Err(_), None) => None,
@@ -208,16 +211,16 @@ impl Lane {
         }
     }
 
-    async fn obey(&mut self, message: Message) {
+    async fn handle_control(&mut self, message: Message) {
         match message {
-            Message::Work(_) => {}
+            Message::Submission(_) => {}
             Message::Take(lease) => self.take(*lease).await,
             Message::Renewed(lease) => self.renew(*lease).await,
-            Message::Drop(shard) => self.forget_shard(shard),
+            Message::Drop(shard) => self.drop_shard(shard),
             Message::Look(shard) => self.look(shard).await,
-            Message::Room => self.let_in().await,
-            Message::OpenGate(gate) => self.open_gate(gate),
-            Message::CloseGate(gate) => self.gates.close(gate),
+            Message::RunCapacity => self.start_waiting_runs().await,
+            Message::OpenStream(stream) => self.open_stream(stream),
+            Message::CloseStream(stream) => self.streams.close(stream),
             #[cfg(test)]
             Message::Panic => panic!("as the test asks"),
         }
@@ -232,28 +235,26 @@ impl Lane {
         }
     }
 
-    pub(super) fn forget_shard(&mut self, shard: i16) {
+    pub(super) fn drop_shard(&mut self, shard: i16) {
         // Also of a shard that is not in memory: what could not be loaded to its end may have noted some already.
-        self.waiting.forget_shard(shard);
-        self.under_way.forget_shard(shard);
+        self.waiting.drop_shard(shard);
+        self.in_flight.drop_shard(shard);
         if self.shards.remove(&shard).is_some() {
-            self.gates.gone(shard);
+            self.streams.gone(shard);
         }
     }
 
-    fn forget_everything(&mut self) {
+    fn drop_everything(&mut self) {
         let shards: Vec<i16> = self.shards.keys().copied().collect();
-        shards
-            .into_iter()
-            .for_each(|shard| self.forget_shard(shard));
-        self.gates.forget_news();
-        (self.timers, self.waiting, self.clock) = (Timers::default(), Waiting::default(), None);
+        shards.into_iter().for_each(|shard| self.drop_shard(shard));
+        self.streams.discard_updates();
+        (self.timers, self.waiting, self.clock) = (Timers::default(), WaitingRuns::default(), None);
     }
 
     /// What is not sure is read again when it is next needed.
-    pub(super) fn forget_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
+    pub(super) fn evict_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
-            self.under_way.forget(run);
+            self.in_flight.forget(run);
             if let Some(shard) = self.shards.get_mut(&run.shard()) {
                 shard.runs.remove(&run);
             }
@@ -270,16 +271,20 @@ impl Lane {
     }
 }
 
-fn is_full(works: &[Work]) -> bool {
-    let asks = || works.iter().flat_map(|work| &work.asks);
-    asks().count() >= ASKS_PER_FLUSH_MAX
-        || asks().map(Ask::planned_tasks).sum::<usize>() >= PLANNED_TASKS_PER_FLUSH
+fn is_full(submissions: &[Submission]) -> bool {
+    let commands = || {
+        submissions
+            .iter()
+            .flat_map(|submission| &submission.commands)
+    };
+    commands().count() >= ASKS_PER_FLUSH_MAX
+        || commands().map(Command::planned_tasks).sum::<usize>() >= PLANNED_TASKS_PER_FLUSH
 }
 
 /// Answers everybody that it did not happen.
-pub(super) fn refuse(works: Vec<Work>, why: &NotDone) {
-    for work in works {
-        let _ = work.reply.send(Err(why.clone()));
+pub(super) fn refuse(submissions: Vec<Submission>, why: &SubmitError) {
+    for submission in submissions {
+        let _ = submission.reply.send(Err(why.clone()));
     }
 }
 
@@ -298,27 +303,27 @@ mod tests {
 
     use tokio::sync::oneshot;
 
+    use super::super::command::PlanOutcome;
     use super::super::tests::{known_plan, plan, run_id};
-    use super::super::work::RunPlan;
     use super::*;
 
     #[test]
     fn a_flush_is_closed_by_the_tasks_of_its_plans_too() {
         let large = plan(&vec![&[] as &[u32]; 20_000]);
-        let made = known_plan(&Plans::default(), &large);
-        let work = |n| {
-            let plan = RunPlan {
+        let new = known_plan(&Plans::default(), &large);
+        let submission = |n| {
+            let plan = PlanOutcome {
                 tenant: "acme".to_owned(),
                 run_id: run_id(n),
-                made: Ok(made.clone()),
+                result: Ok(new.clone()),
             };
-            Work {
+            Submission {
                 shard: i16::from(n),
-                asks: vec![Ask::Plan(Arc::new(plan))],
+                commands: vec![Command::Plan(Arc::new(plan))],
                 reply: oneshot::channel().0,
             }
         };
-        assert!(!is_full(&[work(1), work(2)]));
-        assert!(is_full(&[work(1), work(2), work(3)]));
+        assert!(!is_full(&[submission(1), submission(2)]));
+        assert!(is_full(&[submission(1), submission(2), submission(3)]));
     }
 }

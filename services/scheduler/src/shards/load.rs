@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use prost::Message;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{LoopStore, StoreError, Timestamp};
 
-use super::plans::{Plans, StoredPlan};
-use crate::core::{Graph, Run, StoppedBy};
+use crate::core::{Plan, Run, StoppedBy};
+use crate::plans::{PlanLocation, Plans};
 use crate::store::{StoredRun, StoredTask, tasks_of};
 use crate::wire;
 
@@ -57,9 +57,9 @@ pub(crate) async fn restore(
     Ok(runs)
 }
 
-fn plan_of(row: &StoredRun) -> Option<StoredPlan> {
+fn plan_of(row: &StoredRun) -> Option<PlanLocation> {
     let plan_id = row.plan_id.as_deref()?.try_into().ok()?;
-    Some(StoredPlan {
+    Some(PlanLocation {
         plan_id,
         tenant: row.tenant.clone(),
         workspace: row.workspace.clone(),
@@ -68,7 +68,7 @@ fn plan_of(row: &StoredRun) -> Option<StoredPlan> {
 
 fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<Run, String> {
     let (body, trace) = wire::body_of(&row.request).map_err(|error| error.to_string())?;
-    let Body::RunRequested(asked) = body else {
+    let Body::RunRequested(requested) = body else {
         return Err("its request is another event".to_owned());
     };
     let at = row.created_at.unix_us();
@@ -76,7 +76,7 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
         &row.tenant,
         &row.workspace,
         row.run_number,
-        &asked,
+        &requested,
         trace.as_ref(),
         at,
     )
@@ -101,33 +101,33 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
     let Some(plan) = plan_of(row) else {
         return Ok(run);
     };
-    let graph = plans
+    let plan = plans
         .get(&plan.plan_id)
         .ok_or("its plan is missing or cannot be read")?;
-    with_tasks(run, graph, tasks)
+    with_tasks(run, plan, tasks)
 }
 
-fn with_tasks(run: Run, graph: Arc<Graph>, tasks: &[StoredTask]) -> Result<Run, String> {
+fn with_tasks(run: Run, plan: Arc<Plan>, tasks: &[StoredTask]) -> Result<Run, String> {
     let mut items = BTreeMap::new();
-    let mut cells = Vec::with_capacity(tasks.len());
+    let mut task_rows = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let slot = task.slot();
-        if slot.ordinal as usize >= graph.tasks.len() {
-            return Err(format!("task {} is beyond its plan", slot.ordinal));
+        let task_ref = task.task_ref();
+        if task_ref.ordinal as usize >= plan.tasks.len() {
+            return Err(format!("task {} is beyond its plan", task_ref.ordinal));
         }
         if let Some(encoded) = &task.items {
             let named =
-                v1::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
+                pb::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
             items.insert(
-                slot.ordinal,
+                task_ref.ordinal,
                 (wire::item_count(&named), Arc::from(encoded.as_slice())),
             );
         }
-        cells.push((
-            slot,
-            task.cell()
+        task_rows.push((
+            task_ref,
+            task.task_row()
                 .ok_or("a task is in a state that this version does not know")?,
         ));
     }
-    Ok(run.restore(graph, cells, items))
+    Ok(run.restore(plan, task_rows, items))
 }

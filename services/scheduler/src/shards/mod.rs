@@ -6,24 +6,25 @@
 //! would. Memory is a cache of rows: whenever a flush fails, what it touched is forgotten and read again.
 
 mod admission;
-mod bells;
 mod claim;
 mod clock;
+mod command;
 mod flush;
 mod good_versions;
-mod keeper;
+mod in_flight;
 mod lane;
-mod limits;
+mod lease_keeper;
 mod load;
+mod message_parts;
 mod new_run;
 mod outbox;
-mod parts;
-mod plans;
 mod rebuild;
 mod renewals;
 mod resolutions;
-mod room;
 mod rows;
+mod run_capacity;
+mod run_limits;
+mod run_watchers;
 mod set_aside;
 mod shard;
 mod statement;
@@ -31,8 +32,6 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod timers;
-mod under_way;
-mod work;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -42,23 +41,23 @@ use servo_model::{RunId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use admission::{Gate, GateId};
-pub(crate) use keeper::Keeper;
-pub(crate) use limits::all_shards;
-pub(crate) use load::restore;
-pub(crate) use plans::Plans;
-pub use rebuild::{RebuildError, Rebuilt, rebuild};
-pub(crate) use work::{
-    Ask, Claim, Done, DoneAs, Enqueued, MadePlan, NewPlan, NewRun, NoPlan, NotDone, RunEvent,
-    RunPlan, RunView, Unplanned, Work, event_id,
+pub(crate) use admission::{DispatcherStream, DispatcherStreamId};
+pub(crate) use command::{
+    Applied, Claim, Command, CommandOutcome, Enqueued, NewPlan, NewRun, PlanFailure, PlanOutcome,
+    RequestedPlan, RunEvent, RunView, Submission, SubmitError, UnplannedRun, event_id,
 };
+pub(crate) use lease_keeper::LeaseKeeper;
+pub(crate) use load::restore;
+pub use rebuild::{RebuildError, Rebuilt, rebuild};
+pub(crate) use run_limits::all_shards;
 
-use bells::Bells;
 use lane::{Lane, Message, Shared};
 use renewals::Renewals;
+use run_watchers::RunWatchers;
 
 use crate::core::Limits;
 use crate::metrics::Metrics;
+use crate::plans::Plans;
 
 /// One flush works while the other waits for the disk.
 const LANES: usize = 2;
@@ -74,7 +73,7 @@ pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
     unreadable: Unreadable,
     renewals: Renewals,
-    bells: Bells,
+    run_watchers: RunWatchers,
     metrics: Metrics,
 }
 
@@ -101,10 +100,10 @@ impl Unreadable {
 
 /// What the lanes share with the rest of the instance.
 #[derive(Debug, Clone)]
-pub(crate) struct Around {
+pub(crate) struct LaneContext {
     pub(crate) plans: Plans,
     /// The way to whoever has runs planned.
-    pub(crate) unplanned: mpsc::UnboundedSender<Unplanned>,
+    pub(crate) unplanned: mpsc::UnboundedSender<UnplannedRun>,
     pub(crate) metrics: Metrics,
     /// Those who follow runs from afar; a rebuild tells them nothing anew.
     pub(crate) listeners: Option<Listeners>,
@@ -114,29 +113,29 @@ pub(crate) struct Around {
 
 impl Shards {
     /// Starts the lanes. They hold nothing until the keeper gives them shards.
-    pub(crate) fn start(store: &Store, around: Around) -> Shards {
+    pub(crate) fn start(store: &Store, context: LaneContext) -> Shards {
         let shared = Shared::default();
         let lane = |_| {
             let (inbox, messages) = mpsc::unbounded_channel();
-            let lane = Lane::new(store.clone(), around.clone(), shared.clone());
+            let lane = Lane::new(store.clone(), context.clone(), shared.clone());
             tokio::spawn(lane.run(messages));
             inbox
         };
         let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
         let Shared {
             unreadable,
-            bells,
-            room,
+            run_watchers,
+            run_capacity,
             renewals,
             ..
         } = shared;
-        room.start(store, &lanes);
+        run_capacity.start(store, &lanes);
         Shards {
             lanes,
             unreadable,
             renewals,
-            bells,
-            metrics: around.metrics,
+            run_watchers,
+            metrics: context.metrics,
         }
     }
 
@@ -147,45 +146,56 @@ impl Shards {
 
     /// Rings whenever something of the run was folded here.
     pub(crate) fn listen(&self, run: RunId) -> tokio::sync::watch::Receiver<()> {
-        self.bells.listen(run)
+        self.run_watchers.listen(run)
     }
 
     /// Appends and folds, and answers for each ask in its order once that is stored. All of them belong to `shard`.
-    pub(crate) async fn submit(&self, shard: i16, asks: Vec<Ask>) -> Result<Vec<Done>, NotDone> {
+    pub(crate) async fn submit(
+        &self,
+        shard: i16,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Applied>, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        self.send(shard, Message::Work(Work { shard, asks, reply }))?;
-        answer.await.map_err(|_| NotDone::Stopped)?
+        self.send(
+            shard,
+            Message::Submission(Submission {
+                shard,
+                commands,
+                reply,
+            }),
+        )?;
+        answer.await.map_err(|_| SubmitError::Stopped)?
     }
 
     /// Opens, or changes, a dispatcher's gate on every lane.
-    pub(crate) fn open_gate(&self, gate: &Gate) -> Result<(), NotDone> {
+    pub(crate) fn open_stream(&self, stream: &DispatcherStream) -> Result<(), SubmitError> {
         let open =
-            |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenGate(gate.clone()));
+            |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenStream(stream.clone()));
         self.lanes
             .iter()
             .try_for_each(open)
-            .map_err(|_| NotDone::Stopped)
+            .map_err(|_| SubmitError::Stopped)
     }
 
     /// Limits have changed: runs that wait may have a place now.
-    pub(crate) fn look_for_room(&self) {
+    pub(crate) fn recheck_capacity(&self) {
         for lane in self.lanes.iter() {
-            let _ = lane.send(Message::Room);
+            let _ = lane.send(Message::RunCapacity);
         }
     }
 
-    pub(crate) fn close_gate(&self, gate: GateId) {
+    pub(crate) fn close_stream(&self, stream: DispatcherStreamId) {
         for lane in self.lanes.iter() {
-            let _ = lane.send(Message::CloseGate(gate));
+            let _ = lane.send(Message::CloseStream(stream));
         }
     }
 
-    fn send(&self, shard: i16, message: Message) -> Result<(), NotDone> {
+    fn send(&self, shard: i16, message: Message) -> Result<(), SubmitError> {
         if !(0..Stream::Execution.shards()).contains(&shard) {
-            return Err(NotDone::NotHeld);
+            return Err(SubmitError::NotHeld);
         }
         self.lanes[lane_of(shard)]
             .send(message)
-            .map_err(|_| NotDone::Stopped)
+            .map_err(|_| SubmitError::Stopped)
     }
 }

@@ -8,16 +8,19 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::RunState;
 use servo_proto::v1::event::Body;
-use servo_proto::{kind_of, v1};
+use servo_proto::{kind_of, v1 as pb};
 use servo_store::NewEvent;
 use uuid::Uuid;
 
-use super::flush::{Draft, too_large};
+use super::command::{
+    Applied, CommandOutcome, NewPlan, NewRun, PlanFailure, PlanOutcome, RequestedPlan, RunView,
+    UnplannedRun,
+};
+use super::flush::{PendingFlush, too_large};
 use super::lane::Lane;
-use super::rows::{Born, Conflict};
+use super::rows::{Conflict, NewRunRow};
 use super::shard::run_number;
-use super::work::{Done, DoneAs, MadePlan, NewPlan, NewRun, NoPlan, RunPlan, RunView, Unplanned};
-use crate::core::{Changes, Entry, Event, Run, RunHeader, Verdict, fold};
+use crate::core::{Changes, Event, Run, RunHeader, StartDecision, Verdict, fold};
 use crate::wire;
 
 const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
@@ -28,33 +31,33 @@ impl Lane {
         shard: i16,
         new: &NewRun,
         at: i64,
-        draft: &mut Draft,
-    ) -> Done {
+        pending: &mut PendingFlush,
+    ) -> Applied {
         let held = self
             .shards
             .get(&shard)
             .expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
             let (same, run) = (
                 *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
                 RunView::of(run),
             );
             // Nothing of it changes, but one that has ended is forgotten again.
-            draft.changes.entry(new.run_id).or_default();
-            let verdict = if same {
-                DoneAs::Exists
+            pending.changes.entry(new.run_id).or_default();
+            let outcome = if same {
+                CommandOutcome::Exists
             } else {
-                self.record_conflict(shard, new, at, draft)
+                self.record_conflict(shard, new, at, pending)
             };
-            return Done {
-                verdict,
+            return Applied {
+                outcome,
                 event_id: new.event_id,
                 run: Some(run),
             };
         }
-        let done = |verdict, run| Done {
-            verdict,
+        let applied = |outcome, run| Applied {
+            outcome,
             event_id: new.event_id,
             run,
         };
@@ -63,79 +66,90 @@ impl Lane {
             &new.tenant,
             &new.workspace,
             number,
-            &new.asked,
+            &new.requested,
             new.trace.as_ref(),
             at,
         );
         let mut run = match header {
             Ok(header) => Run::requested(header),
-            Err(bad) => return done(DoneAs::Bad(bad.to_string()), None),
+            Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
         };
         let plan = match new
             .plan
             .as_ref()
-            .map(|plan| (plan, self.enter(&run.header.tenant, draft)))
+            .map(|plan| (plan, self.decide_start(&run.header.tenant, pending)))
         {
-            Some((_, Entry::Refused(excess))) => return done(DoneAs::Refused(excess), None),
-            Some((plan, Entry::Starts)) => Some(plan),
-            Some((_, Entry::Waits)) | None => None,
+            Some((_, StartDecision::Refuse(excess))) => {
+                return applied(CommandOutcome::OverLimit(excess), None);
+            }
+            Some((plan, StartDecision::Start)) => Some(plan),
+            Some((_, StartDecision::Wait)) | None => None,
         };
         let mut changes = Changes {
             run: true,
             ..Changes::default()
         };
-        let asked = with_plan(new, plan.is_none());
-        let request = request_event(new, &asked, shard);
+        let requested = with_plan(new, plan.is_none());
+        let request = request_event(new, &requested, shard);
         if let Some(too_large) = too_large(&request) {
-            return done(too_large, None);
+            return applied(too_large, None);
         }
-        draft.born.insert(
+        pending.born.insert(
             new.run_id,
-            Born::new(new.event_id, &asked, request.payload.clone()),
+            NewRunRow::new(new.event_id, &requested, request.payload.clone()),
         );
-        draft.events.push(request);
+        pending.events.push(request);
         match plan {
             Some(plan) => {
                 fold(
                     &mut run,
                     &Event::PlanCreated {
-                        graph: plan.graph.clone(),
+                        plan: plan.plan.clone(),
                     },
                     at,
                     &mut changes,
                 );
-                draft
+                pending
                     .planned
                     .insert(new.run_id, plan.plan_fingerprint.clone());
-                draft.events.push(plan_event(
+                pending.events.push(plan_event(
                     &run.header,
                     plan,
                     Some(new.event_id),
                     new.trace.clone(),
                 ));
-                draft.marks.insert(shard, mark + 2);
+                pending.marks.insert(shard, mark + 2);
             }
             None => {
-                draft.unplanned.extend(unplanned(&run, &asked));
-                draft.marks.insert(shard, mark + 1);
+                pending.unplanned.extend(unplanned(&run, &requested));
+                pending.marks.insert(shard, mark + 1);
             }
         }
-        draft.claims_only = false;
-        let done = done(DoneAs::Core(Verdict::Folded), Some(RunView::of(&run)));
-        draft.changes.insert(new.run_id, changes);
+        pending.claims_only = false;
+        let applied = applied(
+            CommandOutcome::Fold(Verdict::Folded),
+            Some(RunView::of(&run)),
+        );
+        pending.changes.insert(new.run_id, changes);
         if let Some(held) = self.shards.get_mut(&shard) {
             held.runs.insert(new.run_id, run);
         }
-        done
+        applied
     }
 
     /// The request is kept, the run stays what it is.
-    fn record_conflict(&mut self, shard: i16, new: &NewRun, at: i64, draft: &mut Draft) -> DoneAs {
-        let event = request_event(new, &new.asked, shard);
+    fn record_conflict(
+        &mut self,
+        shard: i16,
+        new: &NewRun,
+        at: i64,
+        pending: &mut PendingFlush,
+    ) -> CommandOutcome {
+        let event = request_event(new, &new.requested, shard);
         if let Some(too_large) = too_large(&event) {
             return too_large;
         }
-        draft.conflicts.push(Conflict {
+        pending.conflicts.push(Conflict {
             tenant: new.tenant.clone(),
             workspace: new.workspace.clone(),
             event_id: new.event_id,
@@ -144,59 +158,59 @@ impl Lane {
             request: event.payload.clone(),
             at,
         });
-        draft.events.push(event);
-        *draft.marks.entry(shard).or_default() += 1;
-        draft.claims_only = false;
-        DoneAs::Conflict
+        pending.events.push(event);
+        *pending.marks.entry(shard).or_default() += 1;
+        pending.claims_only = false;
+        CommandOutcome::Conflict
     }
 
     /// Takes a place for the run if it waits for one.
-    fn has_place(&self, shard: i16, plan: &RunPlan, draft: &mut Draft) -> bool {
+    fn has_capacity(&self, shard: i16, planned: &PlanOutcome, pending: &mut PendingFlush) -> bool {
         let run = self
             .shards
             .get(&shard)
-            .and_then(|held| held.runs.get(&plan.run_id));
-        let waits = run.filter(|run| run.state == RunState::Pending && plan.made.is_ok());
-        waits.is_none_or(|run| self.may_start(&run.header.tenant, draft))
+            .and_then(|held| held.runs.get(&planned.run_id));
+        let waits = run.filter(|run| run.state == RunState::Pending && planned.result.is_ok());
+        waits.is_none_or(|run| self.may_start(&run.header.tenant, pending))
     }
 
     pub(super) fn fold_plan(
         &mut self,
         shard: i16,
-        plan: &RunPlan,
+        planned: &PlanOutcome,
         at: i64,
-        draft: &mut Draft,
-    ) -> Done {
-        let event_id = plan.event_id();
-        let done = |verdict, run| Done {
-            verdict,
+        pending: &mut PendingFlush,
+    ) -> Applied {
+        let event_id = planned.event_id();
+        let applied = |outcome, run| Applied {
+            outcome,
             event_id,
             run,
         };
-        let has_place = self.has_place(shard, plan, draft);
+        let has_capacity = self.has_capacity(shard, planned, pending);
         let held = self
             .shards
             .get_mut(&shard)
             .expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let run = held
             .runs
-            .get_mut(&plan.run_id)
-            .filter(|run| run.header.tenant.as_str() == plan.tenant);
+            .get_mut(&planned.run_id)
+            .filter(|run| run.header.tenant.as_str() == planned.tenant);
         let Some(run) = run else {
-            return done(DoneAs::RunUnknown, None);
+            return applied(CommandOutcome::RunUnknown, None);
         };
-        if !has_place {
-            self.waiting.send_back(plan.run_id);
-            self.room.wanted();
-            return done(DoneAs::NoRoom, Some(RunView::of(run)));
+        if !has_capacity {
+            self.waiting.return_to_waiting(planned.run_id);
+            self.run_capacity.wanted();
+            return applied(CommandOutcome::NoCapacity, Some(RunView::of(run)));
         }
-        let (happened, event) = match &plan.made {
-            Ok(made) => (
+        let (happened, event) = match &planned.result {
+            Ok(new) => (
                 Event::PlanCreated {
-                    graph: made.graph.clone(),
+                    plan: new.plan.clone(),
                 },
-                plan_event(&run.header, made, None, None),
+                plan_event(&run.header, new, None, None),
             ),
             Err(failed) => (
                 Event::PlanFailed {
@@ -209,57 +223,57 @@ impl Lane {
             run,
             &happened,
             at,
-            draft.changes.entry(plan.run_id).or_default(),
+            pending.changes.entry(planned.run_id).or_default(),
         );
         if verdict == Verdict::Folded {
-            draft.events.push(event);
-            draft.marks.insert(shard, mark + 1);
-            draft.claims_only = false;
-            if let Ok(made) = &plan.made {
-                draft
+            pending.events.push(event);
+            pending.marks.insert(shard, mark + 1);
+            pending.claims_only = false;
+            if let Ok(new) = &planned.result {
+                pending
                     .planned
-                    .insert(plan.run_id, made.plan_fingerprint.clone());
+                    .insert(planned.run_id, new.plan_fingerprint.clone());
             }
         }
-        done(DoneAs::Core(verdict), Some(RunView::of(run)))
+        applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
     }
 }
 
 /// The plan that a waiting run was made stands in its request, so that it is followed when its turn comes.
-fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, v1::RunRequested> {
+fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, pb::RunRequested> {
     match new.plan.as_ref().filter(|_| waits) {
-        None => Cow::Borrowed(&new.asked),
-        Some(plan) => Cow::Owned(v1::RunRequested {
-            plan_id: Digest::from_bytes(plan.graph.plan_id).to_string(),
+        None => Cow::Borrowed(&new.requested),
+        Some(plan) => Cow::Owned(pb::RunRequested {
+            plan_id: Digest::from_bytes(plan.plan.plan_id).to_string(),
             plan_fingerprint: plan.plan_fingerprint.clone(),
-            ..new.asked.clone()
+            ..new.requested.clone()
         }),
     }
 }
 
 /// What the planner needs of a run that has no plan; nothing once it has one or has ended.
-pub(super) fn unplanned(run: &Run, asked: &v1::RunRequested) -> Option<Unplanned> {
-    if run.graph.is_some() || run.ended_at.is_some() {
+pub(super) fn unplanned(run: &Run, requested: &pb::RunRequested) -> Option<UnplannedRun> {
+    if run.plan.is_some() || run.ended_at.is_some() {
         return None;
     }
-    Some(Unplanned {
+    Some(UnplannedRun {
         run_id: run.header.run_id,
         tenant: run.header.tenant.to_string(),
         workspace: run.header.workspace.to_string(),
-        spec: asked.spec.clone().unwrap_or_default(),
-        plan: made_plan(asked),
+        spec: requested.spec.clone().unwrap_or_default(),
+        requested_plan: requested_plan(requested),
     })
 }
 
-fn made_plan(asked: &v1::RunRequested) -> Option<MadePlan> {
-    let plan_id = asked.plan_id.parse().ok()?;
-    Some(MadePlan {
+fn requested_plan(requested: &pb::RunRequested) -> Option<RequestedPlan> {
+    let plan_id = requested.plan_id.parse().ok()?;
+    Some(RequestedPlan {
         plan_id,
-        fingerprint: asked.plan_fingerprint.clone(),
+        fingerprint: requested.plan_fingerprint.clone(),
     })
 }
 
-fn request_event(new: &NewRun, asked: &v1::RunRequested, shard: i16) -> NewEvent {
+fn request_event(new: &NewRun, requested: &pb::RunRequested, shard: i16) -> NewEvent {
     NewEvent {
         event_id: new.event_id,
         kind: servo_model::EventType::RunRequested,
@@ -270,7 +284,7 @@ fn request_event(new: &NewRun, asked: &v1::RunRequested, shard: i16) -> NewEvent
         idempotency_key: IdempotencyKey::run_requested(&new.key, &new.fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
         causation_id: None,
-        payload: payload(new.trace.clone(), Body::RunRequested(asked.clone())),
+        payload: payload(new.trace.clone(), Body::RunRequested(requested.clone())),
     }
 }
 
@@ -278,7 +292,7 @@ fn plan_event(
     header: &RunHeader,
     plan: &NewPlan,
     causation_id: Option<Uuid>,
-    trace: Option<v1::TraceContext>,
+    trace: Option<pb::TraceContext>,
 ) -> NewEvent {
     let fingerprint = fingerprint(header);
     let created = wire::plan_created(&header.run_id, &fingerprint, plan);
@@ -293,9 +307,9 @@ fn plan_event(
     )
 }
 
-fn failed_event(header: &RunHeader, failed: &NoPlan) -> NewEvent {
+fn failed_event(header: &RunHeader, failed: &PlanFailure) -> NewEvent {
     let fingerprint = fingerprint(header);
-    let body = Body::PlanFailed(v1::PlanFailed {
+    let body = Body::PlanFailed(pb::PlanFailed {
         run_id: header.run_id.to_string(),
         request_fingerprint: fingerprint.to_string(),
         reason: failed.reason.into(),
@@ -319,7 +333,7 @@ fn event_of(
     event_id: Uuid,
     key: &IdempotencyKey,
     causation_id: Option<Uuid>,
-    trace: Option<v1::TraceContext>,
+    trace: Option<pb::TraceContext>,
     body: Body,
 ) -> NewEvent {
     NewEvent {
@@ -336,8 +350,8 @@ fn event_of(
     }
 }
 
-fn payload(trace: Option<v1::TraceContext>, body: Body) -> Vec<u8> {
-    v1::Event {
+fn payload(trace: Option<pb::TraceContext>, body: Body) -> Vec<u8> {
+    pb::Event {
         version: 1,
         trace,
         body: Some(body),

@@ -2,16 +2,16 @@
 
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use uuid::Uuid;
 
-use super::rows::Changed;
+use super::rows::ChangedRun;
 use crate::core::{Materialized, Promotion, Run, TaskChange, Time};
 use crate::wire;
 
 /// One message, as the row of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct News {
+pub(super) struct OutboxMessage {
     pub(super) shard: i16,
     pub(super) position: i64,
     pub(super) run_id: Uuid,
@@ -21,21 +21,21 @@ pub(super) struct News {
 }
 
 /// `position` is how far the run's shard is folded with this flush.
-pub(super) fn news(changed: &Changed<'_>, position: i64, at: Time) -> Option<News> {
-    let Changed {
+pub(super) fn news(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<OutboxMessage> {
+    let ChangedRun {
         run, changes, born, ..
     } = changed;
-    let failed: Vec<v1::FailedTask> = changes
+    let failed: Vec<pb::FailedTask> = changes
         .history
         .iter()
         .filter_map(|change| failed(run, change))
         .collect();
-    let made: Vec<v1::MadeVersion> = changes.materialized.iter().filter_map(made).collect();
+    let made: Vec<pb::MadeVersion> = changes.materialized.iter().filter_map(made).collect();
     if born.is_none() && changes.run_history.is_empty() && failed.is_empty() && made.is_empty() {
         return None;
     }
     let header = &run.header;
-    let message = v1::RunChanged {
+    let message = pb::RunChanged {
         tenant: header.tenant.to_string(),
         workspace: header.workspace.to_string(),
         run_id: header.run_id.to_string(),
@@ -48,7 +48,7 @@ pub(super) fn news(changed: &Changed<'_>, position: i64, at: Time) -> Option<New
         made,
         time: Some(wire::timestamp(at)),
     };
-    Some(News {
+    Some(OutboxMessage {
         shard: header.run_id.shard(),
         position,
         run_id: Uuid::from_bytes(*header.run_id.as_bytes()),
@@ -58,31 +58,31 @@ pub(super) fn news(changed: &Changed<'_>, position: i64, at: Time) -> Option<New
     })
 }
 
-fn failed(run: &Run, change: &TaskChange) -> Option<v1::FailedTask> {
+fn failed(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
     if change.to != TaskState::Failed {
         return None;
     }
     let asset_key = run
-        .graph
+        .plan
         .as_ref()?
-        .settings(change.slot.ordinal)
+        .settings(change.task_ref.ordinal)
         .asset_key
         .to_string();
-    Some(v1::FailedTask {
-        task: Some(wire::task_ref(change.slot)),
+    Some(pb::FailedTask {
+        task: Some(wire::task_ref_to_proto(change.task_ref)),
         asset_key,
         attempt: change.attempt,
         reason: i32::from(change.reason.code()),
     })
 }
 
-fn made(made: &Materialized) -> Option<v1::MadeVersion> {
+fn made(made: &Materialized) -> Option<pb::MadeVersion> {
     let state = match made.promotion {
         Promotion::Promoted => MaterializationState::Promoted,
         Promotion::Quarantined => MaterializationState::Quarantined,
         Promotion::Late => return None,
     };
-    Some(v1::MadeVersion {
+    Some(pb::MadeVersion {
         materialization_id: made.attempt_id.to_string(),
         asset_key: made.asset_key.clone(),
         partition_key: made.partition_key.clone(),

@@ -16,7 +16,7 @@ use ulid::Ulid;
 
 use super::lane::{Lane, Shared};
 use super::shard::run_number;
-use super::{Around, Plans, Unreadable};
+use super::{LaneContext, Plans, Unreadable};
 use crate::core::Limits;
 use crate::metrics::Metrics;
 
@@ -99,7 +99,7 @@ async fn rebuild_held(
     let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
     let (_, limits) = tokio::sync::watch::channel(Limits::none());
     let (plans, metrics) = (Plans::default(), Metrics::default());
-    let around = Around {
+    let context = LaneContext {
         plans,
         unplanned,
         metrics,
@@ -111,16 +111,16 @@ async fn rebuild_held(
         unreadable: unreadable.clone(),
         ..Shared::default()
     };
-    let mut lane = Lane::new(store.clone(), around, shared);
+    let mut lane = Lane::new(store.clone(), context, shared);
     if empty_all(loops, held).await? {
         patiently::<()>(loops, query(include_str!("../store/empty_partitions.sql"))).await?;
     }
     for lease in held {
-        lane.take_or_fail(lease.clone()).await?;
+        lane.try_load_shard(lease.clone()).await?;
         if unreadable.contains(lease.shard()) {
             return Err(RebuildError::Unreadable(lease.shard()));
         }
-        lane.forget_shard(lease.shard());
+        lane.drop_shard(lease.shard());
         done(lease.shard());
     }
     let after = digests(loops).await?;

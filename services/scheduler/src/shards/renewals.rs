@@ -17,11 +17,11 @@ impl Renewals {
     }
 
     /// Whether a lease has run out, and nothing prolonged it meanwhile.
-    pub(super) fn has_run_out(&self, lease: &Lease, now: Instant) -> bool {
-        lease.expires() <= now && !self.is_prolonged(lease, now)
+    pub(super) fn has_expired(&self, lease: &Lease, now: Instant) -> bool {
+        lease.expires() <= now && !self.is_renewed(lease, now)
     }
 
-    fn is_prolonged(&self, lease: &Lease, now: Instant) -> bool {
+    fn is_renewed(&self, lease: &Lease, now: Instant) -> bool {
         let renewed = self.lock();
         let same = renewed
             .get(&lease.shard())

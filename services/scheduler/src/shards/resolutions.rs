@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use prost::Message as _;
 use servo_model::AttemptId;
 use servo_model::states::MaterializationState;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{StoreError, query};
 use uuid::Uuid;
 
-use super::flush::Draft;
+use super::command::{Applied, Command, CommandOutcome, RunEvent, Submission};
+use super::flush::PendingFlush;
 use super::lane::Lane;
-use super::work::{Ask, Done, DoneAs, RunEvent, Work};
 use crate::core::{Refusal, Resolvable, Run, Time, Verdict, resolve};
 
 /// A decision to store.
@@ -34,15 +34,15 @@ pub(super) struct Resolution {
 impl Resolution {
     /// `None` for an event that says nothing usable.
     pub(super) fn of(
-        resolved: &v1::QuarantineResolved,
+        resolved: &pb::QuarantineResolved,
         run: &Run,
         event_id: Uuid,
         at: Time,
     ) -> Option<Resolution> {
         let state = match resolved.decision() {
-            v1::QuarantineDecision::Approve => MaterializationState::Promoted,
-            v1::QuarantineDecision::Reject => MaterializationState::Rejected,
-            v1::QuarantineDecision::Unspecified => return None,
+            pb::QuarantineDecision::Approve => MaterializationState::Promoted,
+            pb::QuarantineDecision::Reject => MaterializationState::Rejected,
+            pb::QuarantineDecision::Unspecified => return None,
         };
         Some(Resolution {
             attempt_id: resolved.materialization_id.parse().ok()?,
@@ -61,8 +61,8 @@ impl Resolution {
 }
 
 /// As the plan had it.
-fn code_version(run: &Run, resolved: &v1::QuarantineResolved) -> String {
-    let assets = run.graph.iter().flat_map(|graph| &graph.assets);
+fn code_version(run: &Run, resolved: &pb::QuarantineResolved) -> String {
+    let assets = run.plan.iter().flat_map(|plan| &plan.assets);
     let mut makers = assets.filter(|settings| {
         let mut made = std::iter::once(&settings.asset_key).chain(&settings.also_makes);
         made.any(|asset| **asset == *resolved.asset_key)
@@ -76,10 +76,12 @@ impl Lane {
     /// What these works decide about, as it stands. One statement; none when nothing is decided.
     pub(super) async fn resolvable(
         &self,
-        works: &[Work],
+        submissions: &[Submission],
     ) -> Result<HashMap<AttemptId, Resolvable>, StoreError> {
-        let asks = works.iter().flat_map(|work| &work.asks);
-        let wanted: Vec<Uuid> = asks.filter_map(resolved_by).collect();
+        let commands = submissions
+            .iter()
+            .flat_map(|submission| &submission.commands);
+        let wanted: Vec<Uuid> = commands.filter_map(resolved_by).collect();
         if wanted.is_empty() {
             return Ok(HashMap::new());
         }
@@ -100,12 +102,12 @@ impl Lane {
         &mut self,
         shard: i16,
         event: &RunEvent,
-        resolved: &v1::QuarantineResolved,
+        resolved: &pb::QuarantineResolved,
         at: Time,
-        draft: &mut Draft,
-    ) -> Done {
-        let done = |verdict: DoneAs| Done {
-            verdict,
+        pending: &mut PendingFlush,
+    ) -> Applied {
+        let applied = |outcome: CommandOutcome| Applied {
+            outcome,
             event_id: event.event_id,
             run: None,
         };
@@ -113,43 +115,45 @@ impl Lane {
             .shards
             .get_mut(&shard)
             .expect("only asks for held shards come here");
-        let mark = *draft.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let run = held
             .runs
             .get(&event.run_id)
             .filter(|run| run.header.tenant.as_str() == event.tenant);
         let Some(run) = run else {
-            return done(DoneAs::RunUnknown);
+            return applied(CommandOutcome::RunUnknown);
         };
         // Nothing of it changes, but one that has ended is forgotten again.
-        draft.changes.entry(event.run_id).or_default();
+        pending.changes.entry(event.run_id).or_default();
         let Some(resolution) = Resolution::of(resolved, run, event.event_id, at) else {
-            return done(DoneAs::Bad(
+            return applied(CommandOutcome::Invalid(
                 "QuarantineResolved: it names no version or no decision".to_owned(),
             ));
         };
-        let Some(known) = draft.resolvable.get_mut(&resolution.attempt_id) else {
-            return done(Refusal::AttemptUnknown.into());
+        let Some(known) = pending.resolvable.get_mut(&resolution.attempt_id) else {
+            return applied(Refusal::AttemptUnknown.into());
         };
         let approve = resolution.state == MaterializationState::Promoted;
         let verdict = resolve(known, approve, resolved.version);
         if verdict == Verdict::Folded {
-            draft.claims_only = false;
-            draft.events.push(super::flush::new_event(
+            pending.claims_only = false;
+            pending.events.push(super::flush::new_event(
                 event,
                 &event.body,
                 run.header.workspace.as_str(),
                 shard,
             ));
-            draft.marks.insert(shard, mark + 1);
-            draft.resolutions.push(resolution);
+            pending.marks.insert(shard, mark + 1);
+            pending.resolutions.push(resolution);
         }
-        done(DoneAs::Core(verdict))
+        applied(CommandOutcome::Fold(verdict))
     }
 }
 
-fn resolved_by(ask: &Ask) -> Option<Uuid> {
-    let Ask::Event(event) = ask else { return None };
+fn resolved_by(command: &Command) -> Option<Uuid> {
+    let Command::Event(event) = command else {
+        return None;
+    };
     let Body::QuarantineResolved(resolved) = &event.body else {
         return None;
     };

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use servo_model::RunId;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::TaskState;
-use servo_proto::v1;
+use servo_model::{RunId, TaskRef};
+use servo_proto::v1 as pb;
 use servo_store::sqlx::Postgres;
 use servo_store::sqlx::postgres::PgArguments;
 use servo_store::sqlx::query::Query;
@@ -13,11 +13,11 @@ use servo_store::{HeldBatch, Timestamp, query};
 use uuid::Uuid;
 
 use super::load::stopped_by_code;
-use super::outbox::News;
+use super::outbox::OutboxMessage;
 use super::resolutions::Resolution;
 use super::statement::{self, Part};
 use crate::core::{
-    Cell, Changes, Checked, Graph, Materialized, PartitionNews, Run, RunHeader, Slot, Time,
+    Changes, Materialized, PartitionUpdate, Plan, RecordedCheck, Run, RunHeader, TaskRow, Time,
 };
 use crate::wire;
 
@@ -27,17 +27,17 @@ const COUNTED_BY_READERS_MAX: u32 = 500;
 type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
 /// One run's changes, as the rows of a flush see them.
-pub(super) struct Changed<'a> {
+pub(super) struct ChangedRun<'a> {
     pub(super) run: &'a Run,
     pub(super) changes: &'a Changes,
     /// Set for a run that has no row yet.
-    pub(super) born: Option<&'a Born>,
+    pub(super) born: Option<&'a NewRunRow>,
     pub(super) plan_fingerprint: Option<&'a str>,
 }
 
 /// What only a run's first row holds.
 #[derive(Debug, Clone)]
-pub(super) struct Born {
+pub(super) struct NewRunRow {
     event_id: Uuid,
     run_key: String,
     generation: i32,
@@ -47,14 +47,14 @@ pub(super) struct Born {
     request_id: Option<String>,
 }
 
-impl Born {
-    pub(super) fn new(event_id: Uuid, asked: &v1::RunRequested, request: Vec<u8>) -> Born {
-        Born {
+impl NewRunRow {
+    pub(super) fn new(event_id: Uuid, requested: &pb::RunRequested, request: Vec<u8>) -> NewRunRow {
+        NewRunRow {
             event_id,
-            run_key: asked.run_key.clone(),
-            generation: i32::try_from(asked.generation.max(1)).unwrap_or(i32::MAX),
+            run_key: requested.run_key.clone(),
+            generation: i32::try_from(requested.generation.max(1)).unwrap_or(i32::MAX),
             request,
-            request_id: wire::stored_request_id(asked),
+            request_id: wire::stored_request_id(requested),
         }
     }
 }
@@ -77,10 +77,10 @@ pub(super) struct Conflict {
 pub(super) fn statement<'q>(
     durable: bool,
     batch: &'q HeldBatch<'q>,
-    changed: &'q [Changed<'q>],
+    changed: &'q [ChangedRun<'q>],
     conflicts: &'q [Conflict],
     resolutions: &'q [Resolution],
-    news: &'q [News],
+    news: &'q [OutboxMessage],
 ) -> Statement<'q> {
     let (new_runs, runs): (Vec<_>, Vec<_>) = changed
         .iter()
@@ -105,7 +105,7 @@ pub(super) fn statement<'q>(
         (Part::Checks, !checks.is_empty()),
         (Part::Conflicts, !conflicts.is_empty()),
         (Part::Resolutions, !resolutions.is_empty()),
-        (Part::News, !news.is_empty()),
+        (Part::OutboxMessage, !news.is_empty()),
         (Part::MayBeLost, !durable),
     ]);
     // In the order of the parts.
@@ -134,7 +134,7 @@ pub(super) fn statement<'q>(
     }
 }
 
-fn has_new_row(changed: &Changed<'_>) -> bool {
+fn has_new_row(changed: &ChangedRun<'_>) -> bool {
     let recounted = is_counted(changed.run) && !changed.changes.changed.is_empty();
     changed.changes.run || changed.born.is_some() || recounted
 }
@@ -158,7 +158,7 @@ fn bind<'q, L>(
     }
 }
 
-fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q Changed<'q>]) -> Statement<'q> {
+fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q ChangedRun<'q>]) -> Statement<'q> {
     let statement = statement
         .bind(column(new, |c| c.run.header.tenant.as_str()))
         .bind(column(new, |c| c.run.header.workspace.as_str()))
@@ -176,13 +176,9 @@ fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q Changed<'q>]) -> State
     bind_runs(statement, new)
 }
 
-fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q Changed<'q>]) -> Statement<'q> {
-    let plan_id = |run: &Run| run.graph.as_ref().map(|graph| graph.plan_id.to_vec());
-    let deployment = |run: &Run| {
-        run.graph
-            .as_ref()
-            .map(|graph| graph.deployment_id.to_string())
-    };
+fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q ChangedRun<'q>]) -> Statement<'q> {
+    let plan_id = |run: &Run| run.plan.as_ref().map(|plan| plan.plan_id.to_vec());
+    let deployment = |run: &Run| run.plan.as_ref().map(|plan| plan.deployment_id.to_string());
     statement
         .bind(column(runs, |c| c.run.header.number))
         .bind(column(runs, |c| c.run.state.code()))
@@ -217,37 +213,37 @@ fn counts(run: &Run) -> String {
 
 struct TaskLine<'a> {
     run: &'a Run,
-    slot: Slot,
-    cell: &'a Cell,
+    task_ref: TaskRef,
+    task_row: &'a TaskRow,
     created: bool,
     error: Option<&'a [u8]>,
     items: Option<&'a [u8]>,
 }
 
 /// Each task once, however often it changed, as it stands at the end.
-fn task_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<TaskLine<'a>> {
+fn task_lines<'a>(changed: &'a [ChangedRun<'a>]) -> Vec<TaskLine<'a>> {
     let mut lines = Vec::new();
-    for Changed { run, changes, .. } in changed {
-        let (run, mut slots) = (*run, changes.changed.clone());
+    for ChangedRun { run, changes, .. } in changed {
+        let (run, mut task_refs) = (*run, changes.changed.clone());
         let mut created = changes.created.clone();
         created.sort_unstable();
-        slots.sort_unstable();
-        slots.dedup();
-        lines.extend(slots.into_iter().filter_map(|slot| {
+        task_refs.sort_unstable();
+        task_refs.dedup();
+        lines.extend(task_refs.into_iter().filter_map(|task_ref| {
             let errors = changes.errors.iter().rev();
             let error = errors
-                .filter(|(of, _)| *of == slot)
+                .filter(|(of, _)| *of == task_ref)
                 .map(|(_, error)| error.as_slice())
                 .next();
             let items = run
-                .items(slot.ordinal)
-                .filter(|_| slot.item.is_none())
+                .items(task_ref.ordinal)
+                .filter(|_| task_ref.map_index.is_none())
                 .map(|(_, items)| &**items);
-            let created = created.binary_search(&slot).is_ok();
+            let created = created.binary_search(&task_ref).is_ok();
             Some(TaskLine {
                 run,
-                slot,
-                cell: run.cell(slot)?,
+                task_ref,
+                task_row: run.task_row(task_ref)?,
                 created,
                 error,
                 items,
@@ -266,25 +262,25 @@ fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement
     let uuid = |bytes: [u8; 16]| Uuid::from_bytes(bytes);
     statement
         .bind(column(tasks, |t| t.run.header.number))
-        .bind(column(tasks, |t| int(t.slot.ordinal)))
-        .bind(column(tasks, |t| item(t.slot)))
-        .bind(column(tasks, |t| int(t.cell.attempt)))
-        .bind(column(tasks, |t| int(t.cell.failures)))
-        .bind(column(tasks, |t| t.cell.state.code()))
-        .bind(column(tasks, |t| t.cell.reason.code()))
-        .bind(column(tasks, |t| t.cell.cancelling))
-        .bind(column(tasks, |t| t.cell.pushed))
-        .bind(column(tasks, |t| time(t.cell.changed_at)))
-        .bind(sparse(tasks, |t| t.cell.ready_at.map(time)))
-        .bind(sparse(tasks, |t| t.cell.claimed_at.map(time)))
-        .bind(sparse(tasks, |t| t.cell.started_at.map(time)))
-        .bind(sparse(tasks, |t| t.cell.ended_at.map(time)))
-        .bind(sparse(tasks, |t| t.cell.due_at.map(time)))
+        .bind(column(tasks, |t| int(t.task_ref.ordinal)))
+        .bind(column(tasks, |t| item(t.task_ref)))
+        .bind(column(tasks, |t| int(t.task_row.attempt)))
+        .bind(column(tasks, |t| int(t.task_row.failures)))
+        .bind(column(tasks, |t| t.task_row.state.code()))
+        .bind(column(tasks, |t| t.task_row.reason.code()))
+        .bind(column(tasks, |t| t.task_row.cancelling))
+        .bind(column(tasks, |t| t.task_row.pushed))
+        .bind(column(tasks, |t| time(t.task_row.changed_at)))
+        .bind(sparse(tasks, |t| t.task_row.ready_at.map(time)))
+        .bind(sparse(tasks, |t| t.task_row.claimed_at.map(time)))
+        .bind(sparse(tasks, |t| t.task_row.started_at.map(time)))
+        .bind(sparse(tasks, |t| t.task_row.ended_at.map(time)))
+        .bind(sparse(tasks, |t| t.task_row.due_at.map(time)))
         .bind(sparse(tasks, |t| {
-            t.cell.attempt_id.map(|id| uuid(*id.as_bytes()))
+            t.task_row.attempt_id.map(|id| uuid(*id.as_bytes()))
         }))
-        .bind(sparse(tasks, |t| t.cell.worker.map(uuid)))
-        .bind(sparse(tasks, |t| t.cell.session.map(u64::cast_signed)))
+        .bind(sparse(tasks, |t| t.task_row.worker.map(uuid)))
+        .bind(sparse(tasks, |t| t.task_row.session.map(u64::cast_signed)))
         .bind(sparse(tasks, |t| t.error))
         .bind(sparse(tasks, |t| t.items))
 }
@@ -302,8 +298,8 @@ fn bind_materialized<'q>(
         .bind(column(made, |(run, _)| run.header.tenant.as_str()))
         .bind(column(made, |(run, _)| run.header.workspace.as_str()))
         .bind(column(made, |(run, _)| run.header.number))
-        .bind(column(made, |(_, made)| int(made.slot.ordinal)))
-        .bind(column(made, |(_, made)| item(made.slot)))
+        .bind(column(made, |(_, made)| int(made.task_ref.ordinal)))
+        .bind(column(made, |(_, made)| item(made.task_ref)))
         .bind(column(made, |(_, made)| made.promotion.state().code()))
         .bind(column(made, |(_, made)| time(made.at)))
         .bind(column(made, |(_, made)| made.output.as_slice()))
@@ -312,11 +308,11 @@ fn bind_materialized<'q>(
 /// What a statement says of a partition, which may stand in it once.
 struct PartitionLine<'a> {
     run: &'a Run,
-    last: &'a PartitionNews,
-    made: Option<(&'a Run, &'a PartitionNews)>,
+    last: &'a PartitionUpdate,
+    made: Option<(&'a Run, &'a PartitionUpdate)>,
 }
 
-fn partition_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<PartitionLine<'a>> {
+fn partition_lines<'a>(changed: &'a [ChangedRun<'a>]) -> Vec<PartitionLine<'a>> {
     let mut lines: BTreeMap<(&str, &str, &str, &str), PartitionLine<'a>> = BTreeMap::new();
     for (run, news) in changed
         .iter()
@@ -348,12 +344,12 @@ fn partition_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<PartitionLine<'a>> {
 }
 
 /// The rule by which the statement merges with what is stored: whichever runs share a flush must not show.
-fn is_later(news: &PartitionNews, than: &PartitionNews) -> bool {
+fn is_later(news: &PartitionUpdate, than: &PartitionUpdate) -> bool {
     (news.at, news.attempt_id.as_bytes()) >= (than.at, than.attempt_id.as_bytes())
 }
 
 fn bind_partitions<'q>(statement: Statement<'q>, lines: &[PartitionLine<'q>]) -> Statement<'q> {
-    let uuid = |news: &PartitionNews| Uuid::from_bytes(*news.attempt_id.as_bytes());
+    let uuid = |news: &PartitionUpdate| Uuid::from_bytes(*news.attempt_id.as_bytes());
     statement
         .bind(column(lines, |line| line.run.header.tenant.as_str()))
         .bind(column(lines, |line| line.run.header.workspace.as_str()))
@@ -390,7 +386,7 @@ fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> St
         .bind(column(conflicts, |conflict| time(conflict.at)))
 }
 
-fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
+fn bind_news<'q>(statement: Statement<'q>, news: &'q [OutboxMessage]) -> Statement<'q> {
     statement
         .bind(column(news, |news| news.shard))
         .bind(column(news, |news| news.position))
@@ -400,14 +396,14 @@ fn bind_news<'q>(statement: Statement<'q>, news: &'q [News]) -> Statement<'q> {
         .bind(column(news, |news| news.payload.as_slice()))
 }
 
-type CheckLine<'a> = (&'a Run, &'a Graph, &'a Checked);
+type CheckLine<'a> = (&'a Run, &'a Plan, &'a RecordedCheck);
 
-fn check_lines<'a>(changed: &'a [Changed<'a>]) -> Vec<CheckLine<'a>> {
+fn check_lines<'a>(changed: &'a [ChangedRun<'a>]) -> Vec<CheckLine<'a>> {
     let checks = changed
         .iter()
         .flat_map(|c| c.changes.checks.iter().map(move |check| (c.run, check)));
     checks
-        .filter_map(|(run, check)| Some((run, &**run.graph.as_ref()?, check)))
+        .filter_map(|(run, check)| Some((run, &**run.plan.as_ref()?, check)))
         .collect()
 }
 
@@ -419,18 +415,18 @@ fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statem
         .bind(column(checks, |(.., check)| check.place))
         .bind(column(checks, |(run, ..)| run.header.tenant.as_str()))
         .bind(column(checks, |(run, ..)| run.header.workspace.as_str()))
-        .bind(column(checks, |(_, graph, check)| {
-            &*graph.settings(check.slot.ordinal).asset_key
+        .bind(column(checks, |(_, plan, check)| {
+            &*plan.settings(check.task_ref.ordinal).asset_key
         }))
-        .bind(column(checks, |(_, graph, check)| {
-            &*graph.task(check.slot.ordinal).partition_key
+        .bind(column(checks, |(_, plan, check)| {
+            &*plan.task(check.task_ref.ordinal).partition_key
         }))
         .bind(column(checks, |(.., check)| check.found.name.as_str()))
         .bind(column(checks, |(.., check)| check.found.passed))
         .bind(column(checks, |(.., check)| check.found.severity))
         .bind(column(checks, |(run, ..)| run.header.number))
-        .bind(column(checks, |(.., check)| int(check.slot.ordinal)))
-        .bind(column(checks, |(.., check)| item(check.slot)))
+        .bind(column(checks, |(.., check)| int(check.task_ref.ordinal)))
+        .bind(column(checks, |(.., check)| item(check.task_ref)))
         .bind(column(checks, |(.., check)| time(check.at)))
         .bind(column(checks, |(.., check)| check.found.result.as_slice()))
 }
@@ -471,6 +467,6 @@ fn int(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn item(slot: Slot) -> i32 {
-    slot.item.map_or(-1, int)
+fn item(task_ref: TaskRef) -> i32 {
+    task_ref.map_index.map_or(-1, int)
 }

@@ -49,7 +49,7 @@ impl Lane {
         self.pass(shard, event);
         run_id
             .into_iter()
-            .for_each(|run_id| self.leave_alone(shard, run_id));
+            .for_each(|run_id| self.stop_tracking(shard, run_id));
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Lane {
     }
 
     /// Nothing of it is admitted, and its attempts hold no slots: nobody will tell of their ends.
-    fn leave_alone(&mut self, shard: i16, run_id: RunId) {
+    fn stop_tracking(&mut self, shard: i16, run_id: RunId) {
         let Some(held) = self.shards.get_mut(&shard) else {
             return;
         };
@@ -69,19 +69,21 @@ impl Lane {
             return;
         };
         held.set_aside.insert(run_id);
-        self.under_way.forget(run_id);
+        self.in_flight.forget(run_id);
         self.waiting
             .remove(&run.header.tenant, run.header.created_at, run_id);
-        self.gates.tell(&run, &withdrawal(&run));
-        self.gates.send();
-        self.bells.ring(std::iter::once(&run_id));
+        self.streams.tell(&run, &withdrawal(&run));
+        self.streams.send();
+        self.run_watchers.ring(std::iter::once(&run_id));
     }
 }
 
 fn withdrawal(run: &Run) -> Changes {
-    let live = run.cells().filter(|(_, cell)| cell.state.has_attempt());
+    let live = run
+        .task_rows()
+        .filter(|(_, task_row)| task_row.state.has_attempt());
     let ended = live
-        .filter_map(|(_, cell)| Some((cell.attempt_id?, 0)))
+        .filter_map(|(_, task_row)| Some((task_row.attempt_id?, 0)))
         .collect();
     Changes {
         withdrawn: true,

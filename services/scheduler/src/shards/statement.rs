@@ -16,7 +16,7 @@ pub(super) enum Part {
     Checks,
     Conflicts,
     Resolutions,
-    News,
+    OutboxMessage,
     MayBeLost,
 }
 
@@ -36,14 +36,17 @@ impl Part {
             Part::Checks => include_str!("../store/fold/checks.sql"),
             Part::Conflicts => include_str!("../store/fold/conflicts.sql"),
             Part::Resolutions => include_str!("../store/fold/resolutions.sql"),
-            Part::News => include_str!("../store/fold/news.sql"),
+            Part::OutboxMessage => include_str!("../store/fold/news.sql"),
             Part::MayBeLost => include_str!("../store/fold/may_be_lost.sql"),
         }
     }
 
     /// Whether it is a value that is asked for, and no statement of its own.
     fn is_value(self) -> bool {
-        matches!(self, Part::Resolutions | Part::News | Part::MayBeLost)
+        matches!(
+            self,
+            Part::Resolutions | Part::OutboxMessage | Part::MayBeLost
+        )
     }
 }
 
@@ -134,7 +137,7 @@ mod tests {
 
     #[test]
     fn values_stand_behind_the_statements() {
-        let text = compose([Part::Tasks, Part::News, Part::MayBeLost].into_iter());
+        let text = compose([Part::Tasks, Part::OutboxMessage, Part::MayBeLost].into_iter());
         let places: Vec<Option<usize>> = [
             "ledger.fold(",
             "UPDATE scheduler.tasks",

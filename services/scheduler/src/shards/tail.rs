@@ -9,16 +9,16 @@ use servo_proto::v1::event::Body;
 use servo_store::{Event, Lease, ReadError, StoreError, Timestamp, query};
 
 use super::clock::DatabaseClock;
-use super::flush::Draft;
+use super::command::{Command, Submission};
+use super::flush::PendingFlush;
 use super::lane::Lane;
 use super::load;
 use super::new_run::unplanned;
-use super::plans::StoredPlan;
 use super::resolutions::Resolution;
-use super::rows::{Born, Conflict};
+use super::rows::{Conflict, NewRunRow};
 use super::shard::{Shard, run_number};
-use super::work::{Ask, Work};
 use crate::core::{Changes, Run, Verdict, fold};
+use crate::plans::PlanLocation;
 use crate::store::{StoredRun, open_runs};
 use crate::wire;
 
@@ -32,13 +32,13 @@ impl Lane {
     /// Begins with a shard: its runs under way, then what was appended while nobody held it.
     pub(super) async fn take(&mut self, lease: Lease) {
         let number = lease.shard();
-        if let Err(error) = self.take_or_fail(lease).await {
+        if let Err(error) = self.try_load_shard(lease).await {
             tracing::warn!(%error, shard = number, "a shard could not be loaded; it is tried again with its next lease");
-            self.forget_shard(number);
+            self.drop_shard(number);
         }
     }
 
-    pub(super) async fn take_or_fail(&mut self, lease: Lease) -> Result<(), StoreError> {
+    pub(super) async fn try_load_shard(&mut self, lease: Lease) -> Result<(), StoreError> {
         let number = lease.shard();
         let lost =
             || StoreError::LeaseLost(format!("the lease on shard {number} is no longer held"));
@@ -47,8 +47,8 @@ impl Lane {
             .iter()
             .find(|(_, _, _, epoch, ..)| *epoch == lease.epoch())
             .ok_or_else(lost)?;
-        self.learn_epochs().await?;
-        self.learn_starts().await?;
+        self.load_admission_epochs().await?;
+        self.load_postgres_starts().await?;
         let (set_aside, rows): (Vec<_>, Vec<_>) = open_runs(&self.loops, number)
             .await?
             .into_iter()
@@ -63,7 +63,7 @@ impl Lane {
             .iter()
             .filter_map(|run| Some((run, requests.get(&run.header.run_id)?)))
         {
-            self.plan_again(run, request);
+            self.request_plan_again(run, request);
         }
         let shard = Shard {
             lease,
@@ -73,39 +73,39 @@ impl Lane {
             set_aside: set_aside.iter().map(StoredRun::id).collect(),
         };
         self.shards.insert(number, shard);
-        self.keep_runs(runs);
+        self.insert_runs(runs);
         self.catch_up(number).await?;
-        self.tell_all(number);
+        self.send_snapshots(number);
         Ok(())
     }
 
     /// Whoever held the shard before may have gone before the plan came.
-    fn plan_again(&mut self, run: &Run, request: &[u8]) {
-        if let Ok((Body::RunRequested(asked), _)) = wire::body_of(request) {
+    fn request_plan_again(&mut self, run: &Run, request: &[u8]) {
+        if let Ok((Body::RunRequested(requested), _)) = wire::body_of(request) {
             let (tenant, created_at) = (run.header.tenant.clone(), run.header.created_at);
-            unplanned(run, &asked)
+            unplanned(run, &requested)
                 .into_iter()
                 .for_each(|waiting| self.plan_or_wait(tenant.clone(), created_at, waiting));
         }
     }
 
     /// Which dispatchers were replaced, also while others held this shard: their claims no longer count.
-    async fn learn_epochs(&mut self) -> Result<(), StoreError> {
+    async fn load_admission_epochs(&mut self) -> Result<(), StoreError> {
         let select =
             query(include_str!("../store/admission_epochs.sql")).bind(Stream::Dispatch.code());
         let epochs: Vec<(i16, i64)> = self.loops.all(select).await?;
         for (admission_shard, epoch) in epochs {
-            self.gates
+            self.streams
                 .learn(admission_shard, u64::try_from(epoch).unwrap_or(0));
         }
         Ok(())
     }
 
     /// Which attempts may have been erased together with their claims.
-    async fn learn_starts(&mut self) -> Result<(), StoreError> {
+    async fn load_postgres_starts(&mut self) -> Result<(), StoreError> {
         let starts: Vec<(Timestamp,)> = self.loops.all(query("SELECT ledger.note_start()")).await?;
-        self.gates
-            .learn_starts(starts.into_iter().map(|(start,)| start.unix_us()).collect());
+        self.streams
+            .load_postgres_starts(starts.into_iter().map(|(start,)| start.unix_us()).collect());
         Ok(())
     }
 
@@ -116,13 +116,16 @@ impl Lane {
         }
         if let Err(error) = self.catch_up(shard).await {
             tracing::warn!(%error, shard, "what others appended could not be folded; the shard is loaded again");
-            self.retake(shard).await;
+            self.reload_shard(shard).await;
         }
     }
 
     /// Makes memory agree with the rows again after a flush that did not get through.
-    pub(super) async fn recover(&mut self, works: &[Work], error: &StoreError) {
-        let shards: HashSet<i16> = works.iter().map(|work| work.shard).collect();
+    pub(super) async fn recover(&mut self, submissions: &[Submission], error: &StoreError) {
+        let shards: HashSet<i16> = submissions
+            .iter()
+            .map(|submission| submission.shard)
+            .collect();
         match error {
             // Nothing was written and the leases stand: only what was folded in vain is wrong.
             StoreError::Behind(_)
@@ -130,44 +133,44 @@ impl Lane {
             | StoreError::Raced(_)
             | StoreError::Slow(_)
             | StoreError::KeyTaken(_) => {
-                self.forget_runs(
-                    works
+                self.evict_runs(
+                    submissions
                         .iter()
-                        .flat_map(|work| work.asks.iter().map(Ask::run_id)),
+                        .flat_map(|submission| submission.commands.iter().map(Command::run_id)),
                 );
                 self.clock = None;
                 for shard in shards {
                     self.look(shard).await;
                 }
                 // Read again at once, or their timers would fall on nothing.
-                let asks = works.iter().flat_map(|work| &work.asks);
+                let commands = submissions
+                    .iter()
+                    .flat_map(|submission| &submission.commands);
                 if let Err(error) = self
-                    .load_missing(asks.map(|ask| (ask.run_id(), ask.tenant())))
+                    .load_missing(commands.map(|command| (command.run_id(), command.tenant())))
                     .await
                 {
                     tracing::warn!(%error, "runs could not be read again; their shards are loaded anew");
-                    for work in works {
-                        self.retake(work.shard).await;
+                    for submission in submissions {
+                        self.reload_shard(submission.shard).await;
                     }
                 }
             }
             // The keeper finds out what is still ours, and gives it to us anew.
-            StoreError::LeaseLost(_) => shards
-                .into_iter()
-                .for_each(|shard| self.forget_shard(shard)),
+            StoreError::LeaseLost(_) => shards.into_iter().for_each(|shard| self.drop_shard(shard)),
             _ => {
                 for shard in shards {
-                    self.retake(shard).await;
+                    self.reload_shard(shard).await;
                 }
             }
         }
     }
 
-    async fn retake(&mut self, shard: i16) {
+    async fn reload_shard(&mut self, shard: i16) {
         if let Some(Shard { lease, .. }) = self.shards.remove(&shard) {
             // Whoever waits is found again with the shard, and a plan that was on its way may never come.
-            self.waiting.forget_shard(shard);
-            self.gates.gone(shard);
+            self.waiting.drop_shard(shard);
+            self.streams.gone(shard);
             self.take(lease).await;
         }
     }
@@ -203,7 +206,7 @@ impl Lane {
                 Err(ReadError::Store(error)) => return Err(error),
                 Err(gap @ ReadError::Gap { .. }) => {
                     tracing::error!(%gap, shard, "the ledger has a hole; the shard stops");
-                    self.forget_shard(shard);
+                    self.drop_shard(shard);
                     return Ok(());
                 }
             };
@@ -211,7 +214,7 @@ impl Lane {
                 return Ok(());
             }
             let readable = events.iter().take_while(|event| is_known(event)).count();
-            self.fold_foreign(shard, &events[..readable]).await?;
+            self.fold_appended(shard, &events[..readable]).await?;
             if let Some(event) = events.get(readable) {
                 let (kind, version) = (event.type_code, event.version);
                 tracing::error!(
@@ -221,7 +224,7 @@ impl Lane {
                     "an event is of a kind that this version does not know; the shard is given back"
                 );
                 self.unreadable.add(shard);
-                self.forget_shard(shard);
+                self.drop_shard(shard);
                 return Ok(());
             }
             if (events.len() as i64) < EVENTS_PER_PASS {
@@ -231,31 +234,31 @@ impl Lane {
     }
 
     /// Folds these. A run of which one cannot be folded, or stored, is set aside, and the others go on.
-    async fn fold_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
-        let Err(stuck) = self.try_foreign(shard, events).await else {
+    async fn fold_appended(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
+        let Err(stuck) = self.try_fold_appended(shard, events).await else {
             return Ok(());
         };
         // What was folded in vain is read again.
-        self.forget_runs(events.iter().filter_map(run_of));
+        self.evict_runs(events.iter().filter_map(run_of));
         match (stuck, events) {
-            (Stuck::Event(at, fault), _) => {
-                Box::pin(self.fold_foreign(shard, &events[..at])).await?;
+            (FoldError::Event(at, fault), _) => {
+                Box::pin(self.fold_appended(shard, &events[..at])).await?;
                 self.set_aside(shard, &events[at], &fault).await?;
-                Box::pin(self.fold_foreign(shard, &events[at + 1..])).await
+                Box::pin(self.fold_appended(shard, &events[at + 1..])).await
             }
-            (Stuck::Store(error), [only]) if error.is_about_values() => {
+            (FoldError::Store(error), [only]) if error.is_about_values() => {
                 self.set_aside(shard, only, &error.to_string()).await
             }
-            (Stuck::Store(error), [_, _, ..]) if error.is_about_values() || is_slow(&error) => {
+            (FoldError::Store(error), [_, _, ..]) if error.is_about_values() || is_slow(&error) => {
                 let (first, second) = events.split_at(events.len() / 2);
-                Box::pin(self.fold_foreign(shard, first)).await?;
-                Box::pin(self.fold_foreign(shard, second)).await
+                Box::pin(self.fold_appended(shard, first)).await?;
+                Box::pin(self.fold_appended(shard, second)).await
             }
-            (Stuck::Store(error), _) => Err(error),
+            (FoldError::Store(error), _) => Err(error),
         }
     }
 
-    async fn try_foreign(&mut self, shard: i16, events: &[Event]) -> Result<(), Stuck> {
+    async fn try_fold_appended(&mut self, shard: i16, events: &[Event]) -> Result<(), FoldError> {
         if events.is_empty() {
             return Ok(());
         }
@@ -267,24 +270,31 @@ impl Lane {
             .load(&self.loops, events.iter().filter_map(plan_of).collect())
             .await?;
         let at = self.time_for(std::iter::once(shard)).await?;
-        let mut draft = Draft::default();
+        let mut pending = PendingFlush::default();
         for (index, event) in events.iter().enumerate() {
-            draft.marks.insert(shard, event.position);
+            pending.marks.insert(shard, event.position);
             // Memory that a panic left half changed is forgotten with the rest of this batch.
-            let folded = catch_unwind(AssertUnwindSafe(|| self.fold_one(shard, event, &mut draft)));
+            let folded = catch_unwind(AssertUnwindSafe(|| {
+                self.fold_appended_event(shard, event, &mut pending)
+            }));
             folded
                 .unwrap_or_else(|_| Err("folding it panics".to_owned()))
-                .map_err(|fault| Stuck::Event(index, fault))?;
+                .map_err(|fault| FoldError::Event(index, fault))?;
         }
-        self.store(&draft, at, None).await?;
+        self.store(&pending, at, None).await?;
         if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
             held.recorded_at = held.recorded_at.max(last.recorded_at.unix_us());
         }
-        self.publish(draft);
+        self.publish(pending);
         Ok(())
     }
 
-    fn fold_one(&mut self, shard: i16, event: &Event, draft: &mut Draft) -> Result<(), String> {
+    fn fold_appended_event(
+        &mut self,
+        shard: i16,
+        event: &Event,
+        pending: &mut PendingFlush,
+    ) -> Result<(), String> {
         let run_id = run_of(event).ok_or("it names no run")?;
         let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
         let at = event.recorded_at.unix_us();
@@ -297,33 +307,33 @@ impl Lane {
             .get_mut(&run_id)
             .filter(|run| run.header.tenant.as_str() == event.tenant);
         match (body, known) {
-            (Body::RunRequested(asked), Some(run)) => {
-                let fingerprint = wire::fingerprint(&asked).map_err(|bad| bad.to_string())?;
+            (Body::RunRequested(requested), Some(run)) => {
+                let fingerprint = wire::fingerprint(&requested).map_err(|bad| bad.to_string())?;
                 // Nothing of it changes, but one that has ended is forgotten again.
-                draft.changes.entry(run_id).or_default();
+                pending.changes.entry(run_id).or_default();
                 if *fingerprint.digest().as_bytes() != run.header.fingerprint {
-                    draft.conflicts.push(conflict(event, run_id, fingerprint));
+                    pending.conflicts.push(conflict(event, run_id, fingerprint));
                 }
                 Ok(())
             }
-            (Body::RunRequested(asked), None) => {
+            (Body::RunRequested(requested), None) => {
                 let number = run_number(shard, event.position);
                 let header = wire::header(
                     &event.tenant,
                     &event.workspace,
                     number,
-                    &asked,
+                    &requested,
                     trace.as_ref(),
                     at,
                 );
                 let run = Run::requested(header.map_err(|bad| bad.to_string())?);
-                draft.born.insert(
+                pending.born.insert(
                     run_id,
-                    Born::new(event.event_id, &asked, event.payload.clone()),
+                    NewRunRow::new(event.event_id, &requested, event.payload.clone()),
                 );
-                draft.unplanned.extend(unplanned(&run, &asked));
+                pending.unplanned.extend(unplanned(&run, &requested));
                 held.runs.insert(run_id, run);
-                draft.changes.insert(
+                pending.changes.insert(
                     run_id,
                     Changes {
                         run: true,
@@ -334,20 +344,25 @@ impl Lane {
             }
             // Only what could be decided was ever recorded.
             (Body::QuarantineResolved(resolved), Some(run)) => {
-                draft.changes.entry(run_id).or_default();
+                pending.changes.entry(run_id).or_default();
                 let resolution = Resolution::of(&resolved, run, event.event_id, at);
-                draft
+                pending
                     .resolutions
                     .push(resolution.ok_or("it names no version or no decision")?);
                 Ok(())
             }
             (body, Some(run)) => {
-                let graph = plan_id(&body).and_then(|plan_id| self.plans.get(&plan_id));
+                let plan = plan_id(&body).and_then(|plan_id| self.plans.get(&plan_id));
                 let happened =
-                    wire::from_body(&body, graph.as_ref()).map_err(|bad| bad.to_string())?;
-                let verdict = fold(run, &happened, at, draft.changes.entry(run_id).or_default());
+                    wire::from_body(&body, plan.as_ref()).map_err(|bad| bad.to_string())?;
+                let verdict = fold(
+                    run,
+                    &happened,
+                    at,
+                    pending.changes.entry(run_id).or_default(),
+                );
                 if let (Body::PlanCreated(created), Verdict::Folded) = (body, verdict) {
-                    draft.planned.insert(run_id, created.plan_fingerprint);
+                    pending.planned.insert(run_id, created.plan_fingerprint);
                 }
                 Ok(())
             }
@@ -361,15 +376,15 @@ impl Lane {
 }
 
 /// Why events could not be folded.
-enum Stuck {
+enum FoldError {
     /// The one at this place, for what it says.
     Event(usize, String),
     Store(StoreError),
 }
 
-impl From<StoreError> for Stuck {
-    fn from(error: StoreError) -> Stuck {
-        Stuck::Store(error)
+impl From<StoreError> for FoldError {
+    fn from(error: StoreError) -> FoldError {
+        FoldError::Store(error)
     }
 }
 
@@ -397,13 +412,13 @@ pub(super) fn run_of(event: &Event) -> Option<RunId> {
 }
 
 /// Where the plan lies that a PlanCreated names.
-fn plan_of(event: &Event) -> Option<StoredPlan> {
+fn plan_of(event: &Event) -> Option<PlanLocation> {
     if event.kind() != Some(EventType::PlanCreated) {
         return None;
     }
     let (body, _) = wire::body_of(&event.payload).ok()?;
     let (tenant, workspace) = (event.tenant.clone(), event.workspace.clone());
-    Some(StoredPlan {
+    Some(PlanLocation {
         plan_id: plan_id(&body)?,
         tenant,
         workspace,

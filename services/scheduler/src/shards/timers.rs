@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use servo_model::dispatch_id::TaskTimer;
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{AttemptId, RunId, TimerId};
-use servo_proto::v1;
+use servo_model::{AttemptId, RunId, TaskRef, TimerId};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{StoreError, Timestamp, query};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::command::{Command, RunEvent, Submission};
 use super::lane::Lane;
-use super::work::{Ask, RunEvent, Work};
-use crate::core::{Run, Slot, Time, TimerKind, due_of};
+use crate::core::{Run, Time, TimerKind, due_of};
 use crate::wire;
 
 /// How many verdicts one flush carries.
@@ -28,7 +28,7 @@ const LOOK_AGAIN_US: Time = 1_000_000;
 /// What is armed may be out of date by the time it falls: it only says when to look.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    due: BinaryHeap<Reverse<(Time, RunId, Option<Slot>)>>,
+    due: BinaryHeap<Reverse<(Time, RunId, Option<TaskRef>)>>,
     /// How many were wanted when it was last looked through.
     wanted: usize,
 }
@@ -39,34 +39,36 @@ impl Timers {
         self.due.len() > 2 * self.wanted.max(ENTRIES_LOOKED_THROUGH_MIN)
     }
 
-    fn keep_only(&mut self, is_wanted: impl Fn(RunId, Option<Slot>) -> bool) {
+    fn keep_only(&mut self, is_wanted: impl Fn(RunId, Option<TaskRef>) -> bool) {
         self.due
-            .retain(|Reverse((_, run, slot))| is_wanted(*run, *slot));
+            .retain(|Reverse((_, run, task_ref))| is_wanted(*run, *task_ref));
         self.due.shrink_to(2 * self.due.len());
         self.wanted = self.due.len();
     }
 
-    pub(super) fn arm(&mut self, at: Time, run: RunId, slot: Option<Slot>) {
-        self.due.push(Reverse((at, run, slot)));
+    pub(super) fn arm(&mut self, at: Time, run: RunId, task_ref: Option<TaskRef>) {
+        self.due.push(Reverse((at, run, task_ref)));
     }
 
     pub(super) fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    fn pop(&mut self, now: Time) -> Option<(RunId, Option<Slot>)> {
+    fn pop(&mut self, now: Time) -> Option<(RunId, Option<TaskRef>)> {
         let Reverse((at, ..)) = self.due.peek()?;
         if *at > now {
             return None;
         }
-        self.due.pop().map(|Reverse((_, run, slot))| (run, slot))
+        self.due
+            .pop()
+            .map(|Reverse((_, run, task_ref))| (run, task_ref))
     }
 }
 
 /// A verdict that is due if what is known is all there is.
-struct Fallen {
+struct DueTimer {
     run: RunId,
-    slot: Option<Slot>,
+    task_ref: Option<TaskRef>,
     attempt: Option<AttemptId>,
     kind: TimerKind,
     at: Time,
@@ -93,12 +95,15 @@ impl Lane {
     pub(super) fn prune_timers(&mut self) {
         if self.timers.is_overgrown() {
             let shards = &self.shards;
-            self.timers.keep_only(|run, slot| {
+            self.timers.keep_only(|run, task_ref| {
                 let run = shards
                     .get(&run.shard())
                     .and_then(|held| held.runs.get(&run));
                 run.is_some_and(|run| {
-                    slot.is_none_or(|slot| run.cell(slot).is_some_and(|cell| cell.due_at.is_some()))
+                    task_ref.is_none_or(|task_ref| {
+                        run.task_row(task_ref)
+                            .is_some_and(|task_row| task_row.due_at.is_some())
+                    })
                 })
             });
         }
@@ -110,10 +115,10 @@ impl Lane {
         if let Some(deadline) = run.header.deadline.filter(|_| run.ended_at.is_none()) {
             self.timers.arm(deadline, id, None);
         }
-        let Some(graph) = &run.graph else { return };
-        for (slot, cell) in run.cells() {
-            if let Some(due) = due_of(cell, graph.settings(slot.ordinal), None) {
-                self.timers.arm(due.at, id, Some(slot));
+        let Some(plan) = &run.plan else { return };
+        for (task_ref, task_row) in run.task_rows() {
+            if let Some(due) = due_of(task_row, plan.settings(task_ref.ordinal), None) {
+                self.timers.arm(due.at, id, Some(task_ref));
             }
         }
     }
@@ -128,23 +133,23 @@ impl Lane {
             return;
         };
         let mut fallen = Vec::new();
-        while let Some((run, slot)) = self.timers.pop(now) {
-            fallen.extend(self.judge(run, slot, Evidence::default(), now));
+        while let Some((run, task_ref)) = self.timers.pop(now) {
+            fallen.extend(self.judge(run, task_ref, Evidence::default(), now));
             if fallen.len() == FIRED_PER_FLUSH_MAX {
                 break;
             }
         }
         let fallen = self.confirm_silence(fallen, now).await;
-        let works = fallen
+        let submissions = fallen
             .iter()
-            .filter_map(|verdict| self.work(verdict))
+            .filter_map(|verdict| self.timer_submission(verdict))
             .collect();
-        self.flush(works).await;
+        self.flush(submissions).await;
     }
 
     /// Who seems silent may have beaten meanwhile, or against a closed door. Without an answer about that nobody is
     /// judged.
-    async fn confirm_silence(&mut self, fallen: Vec<Fallen>, now: Time) -> Vec<Fallen> {
+    async fn confirm_silence(&mut self, fallen: Vec<DueTimer>, now: Time) -> Vec<DueTimer> {
         let (silent, mut others): (Vec<_>, Vec<_>) = fallen
             .into_iter()
             .partition(|verdict| verdict.kind == TimerKind::Heartbeat);
@@ -170,11 +175,11 @@ impl Lane {
                         last_beat,
                         healthy_since: Some(*since),
                     };
-                    others.extend(self.judge(verdict.run, verdict.slot, evidence, now));
+                    others.extend(self.judge(verdict.run, verdict.task_ref, evidence, now));
                 }
                 Ok(None) | Err(_) => {
                     self.timers
-                        .arm(now + LOOK_AGAIN_US, verdict.run, verdict.slot)
+                        .arm(now + LOOK_AGAIN_US, verdict.run, verdict.task_ref)
                 }
             }
         }
@@ -195,12 +200,12 @@ impl Lane {
     fn judge(
         &mut self,
         run_id: RunId,
-        slot: Option<Slot>,
+        task_ref: Option<TaskRef>,
         evidence: Evidence,
         now: Time,
-    ) -> Option<Fallen> {
+    ) -> Option<DueTimer> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
-        let (attempt, due) = match slot {
+        let (attempt, due) = match task_ref {
             None => (
                 None,
                 (
@@ -208,24 +213,24 @@ impl Lane {
                     run.header.deadline.filter(|_| run.ended_at.is_none())?,
                 ),
             ),
-            Some(slot) => {
-                let cell = run.cell(slot)?;
+            Some(task_ref) => {
+                let task_row = run.task_row(task_ref)?;
                 let due = due_of(
-                    cell,
-                    run.graph.as_ref()?.settings(slot.ordinal),
+                    task_row,
+                    run.plan.as_ref()?.settings(task_ref.ordinal),
                     evidence.heard(),
                 )?;
-                (cell.attempt_id, (due.kind, due.at))
+                (task_row.attempt_id, (due.kind, due.at))
             }
         };
         let (kind, at) = due;
         if at > now {
-            self.timers.arm(at, run_id, slot);
+            self.timers.arm(at, run_id, task_ref);
             return None;
         }
-        Some(Fallen {
+        Some(DueTimer {
             run: run_id,
-            slot,
+            task_ref,
             attempt,
             kind,
             at,
@@ -234,7 +239,10 @@ impl Lane {
     }
 
     /// The last signs of life of attempts that seem silent.
-    async fn last_beats(&self, silent: &[Fallen]) -> Result<HashMap<AttemptId, Time>, StoreError> {
+    async fn last_beats(
+        &self,
+        silent: &[DueTimer],
+    ) -> Result<HashMap<AttemptId, Time>, StoreError> {
         let ids = silent.iter().filter_map(|verdict| verdict.attempt);
         let ids: Vec<Uuid> = ids.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
         let select = query(include_str!("../store/last_beats.sql")).bind(&ids);
@@ -244,16 +252,16 @@ impl Lane {
         Ok(rows.into_iter().map(beat).collect())
     }
 
-    fn work(&self, verdict: &Fallen) -> Option<Work> {
+    fn timer_submission(&self, verdict: &DueTimer) -> Option<Submission> {
         let run = self
             .shards
             .get(&verdict.run.shard())?
             .runs
             .get(&verdict.run)?;
         let timer_id = timer_id(run, verdict)?;
-        let body = Body::TimerFired(v1::TimerFired {
+        let body = Body::TimerFired(pb::TimerFired {
             run_id: verdict.run.to_string(),
-            task: verdict.slot.map(wire::task_ref),
+            task: verdict.task_ref.map(wire::task_ref_to_proto),
             attempt_id: verdict
                 .attempt
                 .map_or_else(String::new, |id| id.to_string()),
@@ -272,17 +280,17 @@ impl Lane {
             trace: None,
         };
         let (reply, _) = oneshot::channel();
-        Some(Work {
+        Some(Submission {
             shard: verdict.run.shard(),
-            asks: vec![Ask::Event(Arc::new(event))],
+            commands: vec![Command::Event(Arc::new(event))],
             reply,
         })
     }
 }
 
-fn timer_id(run: &Run, verdict: &Fallen) -> Option<TimerId> {
+fn timer_id(run: &Run, verdict: &DueTimer) -> Option<TimerId> {
     let epoch = verdict.at / 1_000_000;
-    let Some(slot) = verdict.slot else {
+    let Some(task_ref) = verdict.task_ref else {
         return Some(TimerId::run(&verdict.run, epoch));
     };
     let kind = match verdict.kind {
@@ -292,26 +300,26 @@ fn timer_id(run: &Run, verdict: &Fallen) -> Option<TimerId> {
         TimerKind::Execution => TaskTimer::Execution,
         TimerKind::RunDuration => return None,
     };
-    let planned = &run.graph.as_ref()?.task(slot.ordinal).key;
-    let key = slot
-        .item
+    let planned = &run.plan.as_ref()?.task(task_ref.ordinal).key;
+    let key = task_ref
+        .map_index
         .map_or_else(|| planned.clone(), |item| planned.child(item));
     Some(TimerId::task(
         kind,
         &verdict.run,
         &key,
-        run.cell(slot)?.attempt,
+        run.task_row(task_ref)?.attempt,
         epoch,
     ))
 }
 
-fn kind_to_proto(kind: TimerKind) -> v1::TimerKind {
+fn kind_to_proto(kind: TimerKind) -> pb::TimerKind {
     match kind {
-        TimerKind::Retry => v1::TimerKind::Retry,
-        TimerKind::DispatchAck => v1::TimerKind::DispatchAck,
-        TimerKind::Heartbeat => v1::TimerKind::Heartbeat,
-        TimerKind::Execution => v1::TimerKind::Execution,
-        TimerKind::RunDuration => v1::TimerKind::RunDuration,
+        TimerKind::Retry => pb::TimerKind::Retry,
+        TimerKind::DispatchAck => pb::TimerKind::DispatchAck,
+        TimerKind::Heartbeat => pb::TimerKind::Heartbeat,
+        TimerKind::Execution => pb::TimerKind::Execution,
+        TimerKind::RunDuration => pb::TimerKind::RunDuration,
     }
 }
 
@@ -324,9 +332,12 @@ mod tests {
         let mut timers = Timers::default();
         let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
         (0..20_000).for_each(|n| timers.arm(1_000 + Time::from(n), run(n), None));
-        timers.arm(7, run(20_000), Some(Slot::planned(3)));
+        timers.arm(7, run(20_000), Some(TaskRef::planned(3)));
         assert_eq!(timers.next(), Some(7));
-        assert_eq!(timers.pop(500), Some((run(20_000), Some(Slot::planned(3)))));
+        assert_eq!(
+            timers.pop(500),
+            Some((run(20_000), Some(TaskRef::planned(3))))
+        );
         assert_eq!(timers.pop(500), None, "nobody is judged before its time");
     }
 

@@ -1,12 +1,12 @@
 //! Runs and tasks as they are stored.
 
 use servo_model::states::{RunState, TaskState, TransitionReason};
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TaskRef};
 use servo_store::sqlx::FromRow;
 use servo_store::{LoopStore, StoreError, Timestamp, query};
 use uuid::Uuid;
 
-use crate::core::{Cell, Slot};
+use crate::core::TaskRow;
 
 #[derive(Debug, FromRow)]
 pub(crate) struct StoredRun {
@@ -54,16 +54,16 @@ pub(crate) struct StoredTask {
 }
 
 impl StoredTask {
-    pub(crate) fn slot(&self) -> Slot {
-        Slot {
+    pub(crate) fn task_ref(&self) -> TaskRef {
+        TaskRef {
             ordinal: self.ordinal.unsigned_abs(),
-            item: u32::try_from(self.item).ok(),
+            map_index: u32::try_from(self.item).ok(),
         }
     }
 
     /// `None` when another version wrote a state that this one does not know.
-    pub(crate) fn cell(&self) -> Option<Cell> {
-        Some(Cell {
+    pub(crate) fn task_row(&self) -> Option<TaskRow> {
+        Some(TaskRow {
             state: TaskState::from_code(self.state)?,
             reason: TransitionReason::from_code(self.reason)?,
             attempt: self.attempt.unsigned_abs(),

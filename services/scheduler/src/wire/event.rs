@@ -6,15 +6,13 @@ use std::sync::Arc;
 use prost::Message;
 use servo_model::limits::{CHECKS_PER_ATTEMPT_MAX, MAPPED_ITEMS_PER_TASK_MAX};
 use servo_model::retry::ErrorCategory;
-use servo_model::{AttemptId, Digest, WorkerId};
-use servo_proto::v1;
+use servo_model::{AttemptId, Digest, TaskRef, WorkerId};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
 use super::request::micros;
-use super::task_ref::slot;
-use crate::core::{
-    CheckFound, Event, Finished, Graph, Made, Outcome, Session, Slot, Time, TimerKind,
-};
+use super::task_ref::task_ref_from_proto;
+use crate::core::{CheckFinding, Event, Finished, Outcome, Output, Plan, Session, Time, TimerKind};
 
 /// Why an event of the ledger cannot be folded. Its run is set aside for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +23,8 @@ pub(crate) struct BadEvent {
 }
 
 /// The body of a payload.
-pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<v1::TraceContext>), BadEvent> {
-    let event = v1::Event::decode(payload).map_err(|e| bad("event", e))?;
+pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<pb::TraceContext>), BadEvent> {
+    let event = pb::Event::decode(payload).map_err(|e| bad("event", e))?;
     if event.version != 1 {
         return Err(bad(
             "event",
@@ -40,7 +38,7 @@ pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<v1::TraceContext>)
 }
 
 /// The event as the fold takes it; `graph` is the plan that a PlanCreated names.
-pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event, BadEvent> {
+pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, BadEvent> {
     Ok(match body {
         Body::PlanCreated(created) => {
             let missing = || {
@@ -50,7 +48,7 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
                 )
             };
             Event::PlanCreated {
-                graph: graph.ok_or_else(missing)?.clone(),
+                plan: plan.ok_or_else(missing)?.clone(),
             }
         }
         Body::PlanFailed(failed) => Event::PlanFailed {
@@ -61,7 +59,7 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
             attempt: claim.attempt,
             attempt_id: attempt(&claim.attempt_id, "DispatchRequested")?,
             worker: worker(&claim.worker_id),
-            pushed: claim.mode() == v1::DispatchMode::Push,
+            pushed: claim.mode() == pb::DispatchMode::Push,
             ack_us: claim.ack_timeout.as_ref().map_or(0, micros),
         },
         Body::DispatchEnqueued(entry) => Event::Enqueued {
@@ -77,7 +75,7 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
         Body::TaskFinished(finished) => Event::Finished(Box::new(from_finished(finished)?)),
         Body::TimerFired(fired) => Event::Timer {
             kind: timer_kind(fired.kind())?,
-            task: fired.task.map(slot),
+            task: fired.task.map(task_ref_from_proto),
             attempt_id: match fired.attempt_id.is_empty() {
                 true => None,
                 false => Some(attempt(&fired.attempt_id, "TimerFired")?),
@@ -104,7 +102,7 @@ pub(crate) fn from_body(body: &Body, graph: Option<&Arc<Graph>>) -> Result<Event
 
 /// Takes whatever stands in the ledger: the callback refuses what is out of bounds, and what it did not refuse once is
 /// brought within them here.
-fn from_finished(finished: &v1::TaskFinished) -> Result<Finished, BadEvent> {
+fn from_finished(finished: &pb::TaskFinished) -> Result<Finished, BadEvent> {
     let error = finished.error.clone().unwrap_or_default();
     Ok(Finished {
         task: task(finished.task, "TaskFinished")?,
@@ -143,7 +141,7 @@ fn time_within(time: &prost_types::Timestamp) -> Time {
 }
 
 /// How many children are made for them.
-pub(crate) fn item_count(items: &v1::MappedItems) -> u32 {
+pub(crate) fn item_count(items: &pb::MappedItems) -> u32 {
     items.count.min(MAPPED_ITEMS_PER_TASK_MAX as u32)
 }
 
@@ -153,7 +151,7 @@ fn storable(text: &str) -> String {
 }
 
 /// One of each asset, as rows have it.
-fn outputs(finished: &v1::TaskFinished) -> Vec<Made> {
+fn outputs(finished: &pb::TaskFinished) -> Vec<Output> {
     let mut seen = BTreeSet::new();
     let first = finished
         .outputs
@@ -162,26 +160,26 @@ fn outputs(finished: &v1::TaskFinished) -> Vec<Made> {
     first.map(|output| made(output, finished.gating)).collect()
 }
 
-fn outcome(finished: &v1::TaskFinished, error: &v1::TaskError) -> Result<Outcome, BadEvent> {
+fn outcome(finished: &pb::TaskFinished, error: &pb::TaskError) -> Result<Outcome, BadEvent> {
     Ok(match (finished.outcome(), finished.gating()) {
-        (v1::Outcome::Succeeded, v1::Gating::Block) => Outcome::CheckFailed,
-        (v1::Outcome::Succeeded, v1::Gating::Quarantine) => Outcome::Quarantined {
+        (pb::Outcome::Succeeded, pb::Gating::Block) => Outcome::CheckFailed,
+        (pb::Outcome::Succeeded, pb::Gating::Quarantine) => Outcome::Quarantined {
             has_good_version: finished.has_good_version,
         },
-        (v1::Outcome::Succeeded, _) => Outcome::Succeeded,
-        (v1::Outcome::Failed, _) => Outcome::Failed {
+        (pb::Outcome::Succeeded, _) => Outcome::Succeeded,
+        (pb::Outcome::Failed, _) => Outcome::Failed {
             category: category(error.category()),
             error_type: error.r#type.clone(),
             retriable: error.retriable,
         },
-        (v1::Outcome::Skipped, _) => Outcome::Skipped,
-        (v1::Outcome::Cancelled, _) => Outcome::Cancelled,
-        (v1::Outcome::Interrupted, _) => Outcome::Interrupted,
-        (v1::Outcome::Unspecified, _) => return Err(bad("TaskFinished", "outcome is not given")),
+        (pb::Outcome::Skipped, _) => Outcome::Skipped,
+        (pb::Outcome::Cancelled, _) => Outcome::Cancelled,
+        (pb::Outcome::Interrupted, _) => Outcome::Interrupted,
+        (pb::Outcome::Unspecified, _) => return Err(bad("TaskFinished", "outcome is not given")),
     })
 }
 
-fn category(category: v1::ErrorCategory) -> ErrorCategory {
+fn category(category: pb::ErrorCategory) -> ErrorCategory {
     i16::try_from(category as i32)
         .ok()
         .and_then(ErrorCategory::from_code)
@@ -189,17 +187,17 @@ fn category(category: v1::ErrorCategory) -> ErrorCategory {
 }
 
 /// Without gating everything is allowed.
-fn made(output: &v1::Output, gating: i32) -> Made {
+fn made(output: &pb::Output, gating: i32) -> Output {
     let gating = if gating == 0 {
-        v1::Gating::Allow.into()
+        pb::Gating::Allow.into()
     } else {
         gating
     };
-    Made {
+    Output {
         asset_key: storable(&output.asset_key),
         partition_key: storable(&output.partition_key),
         code_version: storable(&output.code_version),
-        output: v1::Output {
+        output: pb::Output {
             gating,
             ..output.clone()
         }
@@ -208,16 +206,16 @@ fn made(output: &v1::Output, gating: i32) -> Made {
 }
 
 /// Without a severity it is an ERROR.
-fn check_found(check: &v1::CheckResult) -> CheckFound {
+fn check_found(check: &pb::CheckResult) -> CheckFinding {
     let severity = match check.severity() {
-        v1::Severity::Unspecified => v1::Severity::Error,
+        pb::Severity::Unspecified => pb::Severity::Error,
         given => given,
     };
-    CheckFound {
+    CheckFinding {
         name: storable(&check.name),
         passed: check.passed,
         severity: severity as i16,
-        result: v1::CheckResult {
+        result: pb::CheckResult {
             severity: severity.into(),
             ..check.clone()
         }
@@ -225,19 +223,19 @@ fn check_found(check: &v1::CheckResult) -> CheckFound {
     }
 }
 
-fn timer_kind(kind: v1::TimerKind) -> Result<TimerKind, BadEvent> {
+fn timer_kind(kind: pb::TimerKind) -> Result<TimerKind, BadEvent> {
     Ok(match kind {
-        v1::TimerKind::Retry => TimerKind::Retry,
-        v1::TimerKind::DispatchAck => TimerKind::DispatchAck,
-        v1::TimerKind::Heartbeat => TimerKind::Heartbeat,
-        v1::TimerKind::Execution => TimerKind::Execution,
-        v1::TimerKind::RunDuration => TimerKind::RunDuration,
-        v1::TimerKind::Unspecified => return Err(bad("TimerFired", "kind is not given")),
+        pb::TimerKind::Retry => TimerKind::Retry,
+        pb::TimerKind::DispatchAck => TimerKind::DispatchAck,
+        pb::TimerKind::Heartbeat => TimerKind::Heartbeat,
+        pb::TimerKind::Execution => TimerKind::Execution,
+        pb::TimerKind::RunDuration => TimerKind::RunDuration,
+        pb::TimerKind::Unspecified => return Err(bad("TimerFired", "kind is not given")),
     })
 }
 
-fn task(task: Option<v1::TaskRef>, event: &'static str) -> Result<Slot, BadEvent> {
-    task.map(slot)
+fn task(task: Option<pb::TaskRef>, event: &'static str) -> Result<TaskRef, BadEvent> {
+    task.map(task_ref_from_proto)
         .ok_or_else(|| bad(event, "task is not given"))
 }
 
@@ -271,30 +269,30 @@ mod tests {
     /// Lies that stood in a ledger before the callback refused them.
     #[test]
     fn whatever_an_outcome_says_it_can_be_folded_and_stored() {
-        let output = |key: &str| v1::Output {
+        let output = |key: &str| pb::Output {
             asset_key: key.to_owned(),
             ..Default::default()
         };
-        let finished = v1::TaskFinished {
-            task: Some(v1::TaskRef::default()),
+        let finished = pb::TaskFinished {
+            task: Some(pb::TaskRef::default()),
             attempt_id: AttemptId::from_bytes([7; 16]).to_string(),
             worker_id: "nobody".to_owned(),
             start_time: Some(prost_types::Timestamp {
                 seconds: i64::MIN,
                 nanos: i32::MIN,
             }),
-            outcome: v1::Outcome::Failed.into(),
-            error: Some(v1::TaskError {
+            outcome: pb::Outcome::Failed.into(),
+            error: Some(pb::TaskError {
                 message: "a\0b".to_owned(),
                 ..Default::default()
             }),
             outputs: vec![output("n/a"), output("n/a"), output("n/\0")],
-            items: Some(v1::MappedItems {
+            items: Some(pb::MappedItems {
                 count: u32::MAX,
                 ..Default::default()
             }),
             checks: vec![
-                v1::CheckResult {
+                pb::CheckResult {
                     name: "\0".to_owned(),
                     ..Default::default()
                 };

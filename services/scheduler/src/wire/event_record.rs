@@ -1,34 +1,34 @@
 //! Ledger events as the API shows them.
 
 use servo_model::{RunId, Stream};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::Event;
 
 use super::event::body_of;
 use super::show::{task_key, timestamp, ulid};
-use super::task_ref::slot;
-use crate::core::Graph;
+use super::task_ref::task_ref_from_proto;
+use crate::core::Plan;
 
 /// `graph` is the plan of the event's run, through which tasks get their names.
 pub(crate) fn event_record(
     stream: Stream,
     shard: i16,
     event: &Event,
-    graph: Option<&Graph>,
-) -> v1::EventRecord {
+    plan: Option<&Plan>,
+) -> pb::EventRecord {
     let decoded = body_of(&event.payload).ok();
     let task = decoded.as_ref().and_then(|(body, _)| task_of(body));
-    let key = graph.zip(task).and_then(|(graph, task)| {
-        let task = slot(task);
-        ((task.ordinal as usize) < graph.tasks.len()).then(|| task_key(graph, task).to_string())
+    let key = plan.zip(task).and_then(|(plan, task)| {
+        let task = task_ref_from_proto(task);
+        ((task.ordinal as usize) < plan.tasks.len()).then(|| task_key(plan, task).to_string())
     });
     let run_id = |id: uuid::Uuid| RunId::from_bytes(id.into_bytes()).to_string();
     let correlation = match stream {
         Stream::Execution => event.correlation_id.map(run_id),
         _ => event.correlation_id.map(ulid),
     };
-    v1::EventRecord {
+    pb::EventRecord {
         event_id: ulid(event.event_id),
         stream: stream.name().to_owned(),
         shard: u32::from(shard.unsigned_abs()),
@@ -44,7 +44,7 @@ pub(crate) fn event_record(
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: correlation.unwrap_or_default(),
         causation_id: event.causation_id.map(ulid).unwrap_or_default(),
-        event: decoded.map(|(body, trace)| v1::Event {
+        event: decoded.map(|(body, trace)| pb::Event {
             version: 1,
             trace,
             body: Some(body),
@@ -53,7 +53,7 @@ pub(crate) fn event_record(
     }
 }
 
-fn task_of(body: &Body) -> Option<v1::TaskRef> {
+fn task_of(body: &Body) -> Option<pb::TaskRef> {
     match body {
         Body::DispatchRequested(claim) => claim.task,
         Body::DispatchEnqueued(entry) => entry.task,

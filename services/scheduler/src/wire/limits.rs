@@ -1,12 +1,12 @@
 //! What the quota service says about runs.
 
 use servo_model::limits::TASKS_PER_RUN_MAX;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::request::micros;
 use crate::core::RunLimits;
 
-pub(crate) fn run_limits(told: &v1::TenantLimits) -> RunLimits {
+pub(crate) fn run_limits(told: &pb::TenantLimits) -> RunLimits {
     let (limits, default) = (told.limits.unwrap_or_default(), RunLimits::default());
     RunLimits {
         max_concurrent_runs: limits.max_concurrent_runs,

@@ -7,14 +7,14 @@ use std::time::Duration;
 use servo_model::limits::{DISPATCH_ACK_TIMEOUT, HEARTBEAT_TIMEOUT};
 use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
 use servo_model::{Digest, TaskKey};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
 use super::request::micros;
-use crate::core::{AssetSettings, BadPlan, Graph, PlannedTask};
+use crate::core::{AssetSettings, BadPlan, Plan, PlannedTask};
 
 const EXECUTION_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-pub(crate) fn graph(plan: &v1::Plan) -> Result<Graph, BadPlan> {
+pub(crate) fn plan(plan: &pb::Plan) -> Result<Plan, BadPlan> {
     let plan_id: Digest = plan.plan_id.parse().map_err(|e| field("plan_id", e))?;
     let assets = plan.assets.iter().map(settings).collect::<Result<_, _>>()?;
     let mut partitions = Texts::default();
@@ -23,7 +23,7 @@ pub(crate) fn graph(plan: &v1::Plan) -> Result<Graph, BadPlan> {
         .iter()
         .map(|task| planned(task, &mut partitions))
         .collect::<Result<_, _>>()?;
-    Graph::new(
+    Plan::new(
         *plan_id.as_bytes(),
         plan.deployment_id.as_str().into(),
         assets,
@@ -31,7 +31,7 @@ pub(crate) fn graph(plan: &v1::Plan) -> Result<Graph, BadPlan> {
     )
 }
 
-fn planned(task: &v1::PlannedTask, partitions: &mut Texts) -> Result<PlannedTask, BadPlan> {
+fn planned(task: &pb::PlannedTask, partitions: &mut Texts) -> Result<PlannedTask, BadPlan> {
     Ok(PlannedTask {
         key: task
             .task_key
@@ -45,7 +45,7 @@ fn planned(task: &v1::PlannedTask, partitions: &mut Texts) -> Result<PlannedTask
     })
 }
 
-fn settings(asset: &v1::PlannedAsset) -> Result<AssetSettings, BadPlan> {
+fn settings(asset: &pb::PlannedAsset) -> Result<AssetSettings, BadPlan> {
     let timeouts = asset.timeouts.unwrap_or_default();
     let retry = asset.retry.clone().unwrap_or_default();
     Ok(AssetSettings {
@@ -67,7 +67,7 @@ fn settings(asset: &v1::PlannedAsset) -> Result<AssetSettings, BadPlan> {
     })
 }
 
-fn policy(retry: &v1::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
+fn policy(retry: &pb::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
     let default = RetryPolicy::default();
     let ms = |duration: Option<prost_types::Duration>, default: u64| {
         duration.map_or(default, |d| u64::try_from(micros(&d) / 1_000).unwrap_or(0))
@@ -87,9 +87,9 @@ fn policy(retry: &v1::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
         .collect::<Result<_, _>>()?;
     Ok(RetryPolicy {
         backoff: match retry.backoff() {
-            v1::Backoff::Unspecified | v1::Backoff::Exponential => Backoff::Exponential,
-            v1::Backoff::Linear => Backoff::Linear,
-            v1::Backoff::Constant => Backoff::Constant,
+            pb::Backoff::Unspecified | pb::Backoff::Exponential => Backoff::Exponential,
+            pb::Backoff::Linear => Backoff::Linear,
+            pb::Backoff::Constant => Backoff::Constant,
         },
         initial_delay_ms: ms(retry.initial_delay, default.initial_delay_ms),
         max_delay_ms: ms(retry.max_delay, default.max_delay_ms),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use servo_model::RunId;
 use servo_model::request::RequestFingerprint;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::trigger::Source;
 
 use crate::core::{RunHeader, Time, TriggerType};
@@ -30,17 +30,17 @@ pub(crate) fn header(
     tenant: &str,
     workspace: &str,
     number: i64,
-    asked: &v1::RunRequested,
-    trace: Option<&v1::TraceContext>,
+    requested: &pb::RunRequested,
+    trace: Option<&pb::TraceContext>,
     at: Time,
 ) -> Result<RunHeader, BadRequest> {
-    let fingerprint = fingerprint(asked)?;
-    let source = asked
+    let fingerprint = fingerprint(requested)?;
+    let source = requested
         .trigger
         .as_ref()
         .and_then(|trigger| trigger.source.as_ref());
     Ok(RunHeader {
-        run_id: asked
+        run_id: requested
             .run_id
             .parse::<RunId>()
             .map_err(|e| BadRequest::new("run_id", e))?,
@@ -51,18 +51,18 @@ pub(crate) fn header(
             .map_err(|e| BadRequest::new("workspace", e))?,
         fingerprint: *fingerprint.digest().as_bytes(),
         created_at: at,
-        deadline: asked
+        deadline: requested
             .max_duration
             .as_ref()
             .map(|duration| at.saturating_add(micros(duration))),
-        priority: asked.spec.as_ref().map_or(0, |spec| spec.priority),
+        priority: requested.spec.as_ref().map_or(0, |spec| spec.priority),
         backfill: matches!(source, Some(Source::Backfill(_))),
-        trigger: trigger_type(asked.trigger.as_ref()),
+        trigger: trigger_type(requested.trigger.as_ref()),
         traceparent: Arc::from(trace.map_or("", |trace| trace.traceparent.as_str())),
     })
 }
 
-pub(crate) fn trigger_type(trigger: Option<&v1::Trigger>) -> TriggerType {
+pub(crate) fn trigger_type(trigger: Option<&pb::Trigger>) -> TriggerType {
     match trigger.and_then(|trigger| trigger.source.as_ref()) {
         Some(Source::Schedule(_)) => TriggerType::Schedule,
         Some(Source::Sensor(_)) => TriggerType::Sensor,
@@ -73,24 +73,24 @@ pub(crate) fn trigger_type(trigger: Option<&v1::Trigger>) -> TriggerType {
 }
 
 /// What the request comes down to.
-pub(crate) fn fingerprint(asked: &v1::RunRequested) -> Result<RequestFingerprint, BadRequest> {
-    asked
+pub(crate) fn fingerprint(requested: &pb::RunRequested) -> Result<RequestFingerprint, BadRequest> {
+    requested
         .request_fingerprint
         .parse()
         .map_err(|e| BadRequest::new("request_fingerprint", e))
 }
 
 /// The call that asked for the run by hand.
-pub(crate) fn manual_trigger(asked: &v1::RunRequested) -> Option<&v1::ManualTrigger> {
-    match asked.trigger.as_ref()?.source.as_ref()? {
-        v1::trigger::Source::Manual(manual) => Some(manual),
+pub(crate) fn manual_trigger(requested: &pb::RunRequested) -> Option<&pb::ManualTrigger> {
+    match requested.trigger.as_ref()?.source.as_ref()? {
+        pb::trigger::Source::Manual(manual) => Some(manual),
         _ => None,
     }
 }
 
 /// The request id by which the run's row is found.
-pub(crate) fn stored_request_id(asked: &v1::RunRequested) -> Option<String> {
-    let manual = manual_trigger(asked)?;
+pub(crate) fn stored_request_id(requested: &pb::RunRequested) -> Option<String> {
+    let manual = manual_trigger(requested)?;
     (!manual.request_id.is_empty()).then(|| manual.request_id.clone())
 }
 

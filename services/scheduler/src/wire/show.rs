@@ -2,8 +2,8 @@
 
 use prost::Message;
 use servo_model::states::TaskState;
-use servo_model::{AttemptId, RunId, TaskKey, WorkerId};
-use servo_proto::v1;
+use servo_model::{AttemptId, RunId, TaskKey, TaskRef, WorkerId};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::Timestamp;
 use servo_store::sqlx::FromRow;
@@ -11,13 +11,13 @@ use ulid::Ulid;
 use uuid::Uuid;
 
 use super::event::body_of;
-use super::task_ref::task_ref;
-use crate::core::{Cell, Graph, Slot, Time};
+use super::task_ref::task_ref_to_proto;
+use crate::core::{Plan, TaskRow, Time};
 use crate::shards::RunView;
 
 /// A run's row.
 #[derive(Debug, FromRow)]
-pub(crate) struct RunRow {
+pub(crate) struct RunRecord {
     pub run_id: Uuid,
     pub run_number: i64,
     pub state: i16,
@@ -40,7 +40,7 @@ pub(crate) struct RunRow {
 
 /// A task's row.
 #[derive(Debug, FromRow)]
-pub(crate) struct TaskRow {
+pub(crate) struct TaskRecord {
     #[sqlx(flatten)]
     pub task: crate::store::StoredTask,
     pub error: Option<Vec<u8>>,
@@ -48,10 +48,10 @@ pub(crate) struct TaskRow {
 }
 
 /// `counts` by state, for a run whose row does not hold them: a small one that has not ended.
-pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
-    let asked = match body_of(&row.request) {
-        Ok((Body::RunRequested(asked), _)) => asked,
-        _ => v1::RunRequested::default(),
+pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
+    let requested = match body_of(&row.request) {
+        Ok((Body::RunRequested(requested), _)) => requested,
+        _ => pb::RunRequested::default(),
     };
     let own: Vec<(i16, i64)> = match &row.counts {
         Some(counts) => TaskState::ALL
@@ -61,17 +61,17 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
             .collect(),
         None => counts.to_vec(),
     };
-    v1::Run {
+    pb::Run {
         run_id: RunId::from_bytes(row.run_id.into_bytes()).to_string(),
-        run_key: asked.run_key,
-        generation: asked.generation,
-        retry_of: asked.retry_of,
+        run_key: requested.run_key,
+        generation: requested.generation,
+        retry_of: requested.retry_of,
         state: i32::from(row.state),
         reason: i32::from(row.reason),
-        spec: asked.spec,
-        trigger: asked.trigger,
-        requested_by: asked.requested_by,
-        request_fingerprint: asked.request_fingerprint,
+        spec: requested.spec,
+        trigger: requested.trigger,
+        requested_by: requested.requested_by,
+        request_fingerprint: requested.request_fingerprint,
         plan_id: row.plan_id.as_deref().map_or_else(String::new, hex),
         plan_fingerprint: row.plan_fingerprint.clone().unwrap_or_default(),
         deployment_id: row.deployment_id.clone().unwrap_or_default(),
@@ -87,12 +87,12 @@ pub(crate) fn run_to_proto(row: &RunRow, counts: &[(i16, i64)]) -> v1::Run {
     }
 }
 
-pub(crate) fn standing(view: &RunView) -> v1::RunStanding {
+pub(crate) fn standing(view: &RunView) -> pb::RunStanding {
     let counts: Vec<(i16, i64)> = TaskState::ALL
         .iter()
         .map(|state| (state.code(), i64::from(view.counts.of(*state))))
         .collect();
-    v1::RunStanding {
+    pb::RunStanding {
         state: i32::from(view.state.code()),
         reason: i32::from(view.reason.code()),
         version: view.version,
@@ -106,26 +106,26 @@ pub(crate) fn standing(view: &RunView) -> v1::RunStanding {
 }
 
 /// A run that was just folded, from what it was asked for.
-pub(crate) fn run_as_it_stands(
-    asked: &v1::RunRequested,
-    graph: Option<&Graph>,
+pub(crate) fn run_from_standing(
+    requested: &pb::RunRequested,
+    plan: Option<&Plan>,
     plan_fingerprint: &str,
-    standing: v1::RunStanding,
-) -> v1::Run {
-    v1::Run {
-        run_id: asked.run_id.clone(),
-        run_key: asked.run_key.clone(),
-        generation: asked.generation,
-        retry_of: asked.retry_of.clone(),
+    standing: pb::RunStanding,
+) -> pb::Run {
+    pb::Run {
+        run_id: requested.run_id.clone(),
+        run_key: requested.run_key.clone(),
+        generation: requested.generation,
+        retry_of: requested.retry_of.clone(),
         state: standing.state,
         reason: standing.reason,
-        spec: asked.spec.clone(),
-        trigger: asked.trigger.clone(),
-        requested_by: asked.requested_by.clone(),
-        request_fingerprint: asked.request_fingerprint.clone(),
-        plan_id: graph.map_or_else(String::new, |graph| hex(&graph.plan_id)),
+        spec: requested.spec.clone(),
+        trigger: requested.trigger.clone(),
+        requested_by: requested.requested_by.clone(),
+        request_fingerprint: requested.request_fingerprint.clone(),
+        plan_id: plan.map_or_else(String::new, |plan| hex(&plan.plan_id)),
         plan_fingerprint: plan_fingerprint.to_owned(),
-        deployment_id: graph.map_or_else(String::new, |graph| graph.deployment_id.to_string()),
+        deployment_id: plan.map_or_else(String::new, |plan| plan.deployment_id.to_string()),
         tasks: standing.tasks,
         flagged: false,
         error: standing.error,
@@ -140,7 +140,7 @@ pub(crate) fn run_as_it_stands(
 
 /// What is known of a task besides how it stands.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct TaskExtras<'a> {
     /// Its last error, encoded.
     pub error: Option<&'a [u8]>,
     pub beat_at: Option<Timestamp>,
@@ -151,68 +151,68 @@ pub(crate) struct Beside<'a> {
 /// `None` when another version wrote what this one does not know.
 pub(crate) fn task_to_proto(
     run_id: &str,
-    row: &TaskRow,
-    graph: &Graph,
+    row: &TaskRecord,
+    plan: &Plan,
     children: &[(i32, i64)],
-) -> Option<v1::Task> {
-    let slot = row.task.slot();
+) -> Option<pb::Task> {
+    let task_ref = row.task.task_ref();
     let count = children
         .iter()
-        .find(|(ordinal, _)| ordinal.unsigned_abs() == slot.ordinal);
-    let beside = Beside {
+        .find(|(ordinal, _)| ordinal.unsigned_abs() == task_ref.ordinal);
+    let extras = TaskExtras {
         error: row.error.as_deref(),
         beat_at: row.beat_at,
         children: count.map(|(_, count)| u32::try_from(*count).unwrap_or(u32::MAX)),
     };
-    task_from_cell(run_id, graph, slot, &row.task.cell()?, beside)
+    task_from_cell(run_id, plan, task_ref, &row.task.task_row()?, extras)
 }
 
 pub(crate) fn task_from_cell(
     run_id: &str,
-    graph: &Graph,
-    slot: Slot,
-    cell: &Cell,
-    beside: Beside<'_>,
-) -> Option<v1::Task> {
-    let planned = graph.tasks.get(slot.ordinal as usize)?;
-    let settings = graph.settings(slot.ordinal);
+    plan: &Plan,
+    task_ref: TaskRef,
+    task_row: &TaskRow,
+    extras: TaskExtras<'_>,
+) -> Option<pb::Task> {
+    let planned = plan.tasks.get(task_ref.ordinal as usize)?;
+    let settings = plan.settings(task_ref.ordinal);
     let upstream = planned
         .upstream
         .iter()
-        .map(|up| graph.task(*up).key.id().to_string());
-    let is_parent = planned.mapped_over.is_some() && slot.item.is_none();
-    let key = task_key(graph, slot);
-    Some(v1::Task {
+        .map(|up| plan.task(*up).key.id().to_string());
+    let is_parent = planned.mapped_over.is_some() && task_ref.map_index.is_none();
+    let key = task_key(plan, task_ref);
+    Some(pb::Task {
         task_id: key.id().to_string(),
         task_key: key.to_string(),
         run_id: run_id.to_owned(),
-        r#ref: Some(task_ref(slot)),
+        r#ref: Some(task_ref_to_proto(task_ref)),
         asset_key: settings.asset_key.to_string(),
         partition_key: planned.partition_key.to_string(),
         operation: i32::from(operation(&planned.key)),
-        state: i32::from(cell.state.code()),
-        reason: i32::from(cell.reason.code()),
-        attempt: cell.attempt,
-        failures: cell.failures,
-        attempt_id: text(cell.attempt_id),
-        worker_id: cell
+        state: i32::from(task_row.state.code()),
+        reason: i32::from(task_row.reason.code()),
+        attempt: task_row.attempt,
+        failures: task_row.failures,
+        attempt_id: text(task_row.attempt_id),
+        worker_id: task_row
             .worker
             .map_or_else(String::new, |id| WorkerId::from_bytes(id).to_string()),
-        cancelling: cell.cancelling,
+        cancelling: task_row.cancelling,
         upstream_task_ids: upstream.collect(),
-        error: beside
+        error: extras
             .error
-            .and_then(|error| v1::TaskError::decode(error).ok()),
-        materialization_id: made(cell),
-        mapped_count: beside.children.filter(|_| is_parent),
-        ready_time: cell.ready_at.map(timestamp),
-        start_time: cell.started_at.map(timestamp),
-        end_time: cell.ended_at.map(timestamp),
-        retry_time: cell
+            .and_then(|error| pb::TaskError::decode(error).ok()),
+        materialization_id: made(task_row),
+        mapped_count: extras.children.filter(|_| is_parent),
+        ready_time: task_row.ready_at.map(timestamp),
+        start_time: task_row.started_at.map(timestamp),
+        end_time: task_row.ended_at.map(timestamp),
+        retry_time: task_row
             .due_at
-            .filter(|_| cell.state == TaskState::RetryWait)
+            .filter(|_| task_row.state == TaskState::RetryWait)
             .map(timestamp),
-        heartbeat_time: beside.beat_at.map(|at| timestamp(at.unix_us())),
+        heartbeat_time: extras.beat_at.map(|at| timestamp(at.unix_us())),
         pool: settings.pool.to_string(),
         priority: settings.priority,
         // Who asks for one task looks.
@@ -222,15 +222,16 @@ pub(crate) fn task_from_cell(
 }
 
 /// A task's key, its item included.
-pub(crate) fn task_key(graph: &Graph, slot: Slot) -> TaskKey {
-    let planned = &graph.task(slot.ordinal).key;
-    slot.item
+pub(crate) fn task_key(plan: &Plan, task_ref: TaskRef) -> TaskKey {
+    let planned = &plan.task(task_ref.ordinal).key;
+    task_ref
+        .map_index
         .map_or_else(|| planned.clone(), |item| planned.child(item))
 }
 
-fn made(cell: &Cell) -> String {
-    if cell.state == TaskState::Succeeded {
-        text(cell.attempt_id)
+fn made(task_row: &TaskRow) -> String {
+    if task_row.state == TaskState::Succeeded {
+        text(task_row.attempt_id)
     } else {
         String::new()
     }
@@ -244,14 +245,14 @@ fn operation(key: &TaskKey) -> i16 {
     }
 }
 
-fn task_counts(counts: &[(i16, i64)]) -> v1::TaskCounts {
+fn task_counts(counts: &[(i16, i64)]) -> pb::TaskCounts {
     let of = |states: &[TaskState]| {
         let own = counts
             .iter()
             .filter(|(code, _)| states.iter().any(|state| state.code() == *code));
         u32::try_from(own.map(|(_, count)| *count).sum::<i64>()).unwrap_or(u32::MAX)
     };
-    v1::TaskCounts {
+    pb::TaskCounts {
         total: of(TaskState::ALL),
         blocked: of(&[TaskState::Planned, TaskState::Blocked]),
         ready: of(&[TaskState::Ready]),

@@ -1,19 +1,18 @@
-//! A task's place in its run.
+//! The address of a task in its run.
 
-use servo_proto::v1;
+use servo_model::TaskRef;
+use servo_proto::v1 as pb;
 
-use crate::core::Slot;
-
-pub(crate) fn slot(task: v1::TaskRef) -> Slot {
-    Slot {
+pub(crate) fn task_ref_from_proto(task: pb::TaskRef) -> TaskRef {
+    TaskRef {
         ordinal: task.ordinal,
-        item: task.map_index,
+        map_index: task.map_index,
     }
 }
 
-pub(crate) fn task_ref(slot: Slot) -> v1::TaskRef {
-    v1::TaskRef {
-        ordinal: slot.ordinal,
-        map_index: slot.item,
+pub(crate) fn task_ref_to_proto(task: TaskRef) -> pb::TaskRef {
+    pb::TaskRef {
+        ordinal: task.ordinal,
+        map_index: task.map_index,
     }
 }

@@ -78,7 +78,7 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
     let pairs = conflicting_pairs()?;
     let next = AtomicU64::new(1);
     let runs = permutations.div_ceil(ORDERS_PER_RUN);
-    let work = || -> Result<Permuted, String> {
+    let submission = || -> Result<Permuted, String> {
         let mut done = Permuted::default();
         loop {
             match next.fetch_add(1, Ordering::Relaxed) {
@@ -91,7 +91,7 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
         }
     };
     let mut total = Permuted::default();
-    for part in on_each_core(work) {
+    for part in on_each_core(submission) {
         total.add(part?);
     }
     let judged: u64 = pairs.values().sum();
@@ -167,11 +167,11 @@ fn hunt(bug: Bug) -> ExitCode {
     let (_, found) = on_all_cores(SEEDS_PER_BUG, bug, true);
     match found.first() {
         Some((seed, violation)) => {
-            println!("{}: found by seed {seed}: {violation}", bug.says());
+            println!("{}: found by seed {seed}: {violation}", bug.description());
             ExitCode::SUCCESS
         }
         None => {
-            println!("{}: not found in {SEEDS_PER_BUG} seeds", bug.says());
+            println!("{}: not found in {SEEDS_PER_BUG} seeds", bug.description());
             ExitCode::FAILURE
         }
     }
@@ -179,7 +179,7 @@ fn hunt(bug: Bug) -> ExitCode {
 
 fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, String)>) {
     let (next, stop) = (AtomicU64::new(1), AtomicBool::new(false));
-    let work = || {
+    let submission = || {
         let (mut total, mut failed) = (Stats::default(), Vec::new());
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,7 @@ fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, Str
         }
     };
     let (mut total, mut failed) = (Stats::default(), Vec::new());
-    for (part, found) in on_each_core(work) {
+    for (part, found) in on_each_core(submission) {
         total.merge(&part);
         failed.extend(found);
     }
@@ -207,10 +207,10 @@ fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, Str
     (total, failed)
 }
 
-fn on_each_core<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+fn on_each_core<T: Send>(submission: impl Fn() -> T + Sync) -> Vec<T> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&submission)).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().expect("a seed panicked"))

@@ -1,15 +1,16 @@
 //! Entries of the failure catalogue and invariants that a run's own fold answers for, by their numbers.
 
+use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 
-use super::world::{ACK_US, World, attempt_id, claimed, failed, finished, graph, p};
-use crate::core::{Cell, Event, Outcome, Refusal, Slot, TimerKind, Verdict, due_of};
+use super::world::{ACK_US, World, attempt_id, claimed, failed, finished, p, plan};
+use crate::core::{Event, Outcome, Refusal, TaskRow, TimerKind, Verdict, due_of};
 
 const STALE: Verdict = Verdict::Refused(Refusal::StaleAttempt);
 
 fn one() -> World {
-    World::begun(graph(&[&[]]))
+    World::begun(plan(&[&[]]))
 }
 
 /// A task that was claimed and started.
@@ -20,8 +21,8 @@ fn running() -> World {
     world
 }
 
-fn cell(world: &World, slot: Slot) -> &Cell {
-    world.run.cell(slot).unwrap()
+fn task_row(world: &World, task_ref: TaskRef) -> &TaskRow {
+    world.run.task_row(task_ref).unwrap()
 }
 
 #[test]
@@ -38,7 +39,10 @@ fn f02_a_dead_attempt_is_ended_once_however_many_say_so() {
         assert_eq!(world.fold(&verdict), STALE);
     }
     assert_eq!(
-        (cell(&world, p(0)).attempt, cell(&world, p(0)).failures),
+        (
+            task_row(&world, p(0)).attempt,
+            task_row(&world, p(0)).failures
+        ),
         (1, 1)
     );
 }
@@ -46,7 +50,7 @@ fn f02_a_dead_attempt_is_ended_once_however_many_say_so() {
 #[test]
 fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
     let mut world = one();
-    let due = |world: &World| due_of(cell(world, p(0)), world.graph.settings(0), None);
+    let due = |world: &World| due_of(task_row(world, p(0)), world.plan.settings(0), None);
     world.claim(p(0));
     assert_eq!(due(&world).unwrap().kind, TimerKind::DispatchAck);
     world.start(p(0), 1);
@@ -56,7 +60,7 @@ fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
         by_system: false,
     });
     assert!(
-        cell(&world, p(0)).cancelling && due(&world).is_some(),
+        task_row(&world, p(0)).cancelling && due(&world).is_some(),
         "also while it is being stopped"
     );
     world.timer(p(0), TimerKind::Heartbeat);
@@ -70,27 +74,27 @@ fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
 #[test]
 fn f05_beats_do_not_keep_what_hangs_alive() {
     let world = running();
-    let settings = world.graph.settings(0);
-    let started = cell(&world, p(0)).started_at.unwrap();
+    let settings = world.plan.settings(0);
+    let started = task_row(&world, p(0)).started_at.unwrap();
     let deadline = started + settings.execution_us;
-    let due = due_of(cell(&world, p(0)), settings, Some(deadline)).unwrap();
+    let due = due_of(task_row(&world, p(0)), settings, Some(deadline)).unwrap();
     assert_eq!((due.kind, due.at), (TimerKind::Execution, deadline));
 }
 
 #[test]
 fn f07_a_start_outlives_the_deadline_of_its_delivery() {
     let mut world = running();
-    let settings = world.graph.settings(0);
+    let settings = world.plan.settings(0);
     let beaten = world.now + 45 * 60 * 1_000_000;
     assert!(beaten > world.now + ACK_US);
-    let due = due_of(cell(&world, p(0)), settings, Some(beaten)).unwrap();
+    let due = due_of(task_row(&world, p(0)), settings, Some(beaten)).unwrap();
     assert!(due.at > beaten, "{due:?}");
     assert_eq!(
         world.timer(p(0), TimerKind::DispatchAck),
         Verdict::Refused(Refusal::NotDue)
     );
     assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Folded);
-    assert_eq!(cell(&world, p(0)).attempt, 1);
+    assert_eq!(task_row(&world, p(0)).attempt, 1);
 }
 
 #[test]
@@ -119,11 +123,11 @@ fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
             attempt_id: Some(paused),
         },
     ];
-    let before = cell(&world, p(0)).clone();
+    let before = task_row(&world, p(0)).clone();
     for event in &said {
         assert_eq!(world.fold(event), STALE, "{event:?}");
     }
-    assert_eq!(*cell(&world, p(0)), before);
+    assert_eq!(*task_row(&world, p(0)), before);
     world.finish(p(0), Outcome::Succeeded);
     said.iter()
         .for_each(|event| assert_eq!(world.fold(event), STALE, "{event:?}"));
@@ -132,12 +136,12 @@ fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
 
 #[test]
 fn f12_what_contradicts_the_state_of_a_task_is_refused() {
-    let mut world = World::begun(graph(&[&[], &[0]]));
-    let early = claimed(&world.graph.clone(), p(1), 1);
+    let mut world = World::begun(plan(&[&[], &[0]]));
+    let early = claimed(&world.plan.clone(), p(1), 1);
     assert_eq!(world.fold(&early), Verdict::Refused(Refusal::NotReady(1)));
-    let behind = claimed(&world.graph.clone(), p(0), 0);
+    let behind = claimed(&world.plan.clone(), p(0), 0);
     assert_eq!(world.fold(&behind), Verdict::Refused(Refusal::NotReady(0)));
-    let unknown = attempt_id(&world.graph.clone(), p(0), 1);
+    let unknown = attempt_id(&world.plan.clone(), p(0), 1);
     let nobodys = finished(p(0), unknown, Outcome::Succeeded);
     assert_eq!(
         world.fold(&nobodys),
@@ -159,7 +163,7 @@ fn f13_an_outcome_counts_without_the_start_that_was_lost() {
 #[test]
 fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
     let to = |steps: &[fn(&mut World)]| {
-        let mut world = World::begun(graph(&[&[], &[0]]));
+        let mut world = World::begun(plan(&[&[], &[0]]));
         steps.iter().for_each(|step| step(&mut world));
         world.fold(&Event::CancelRequested {
             version: 1,
@@ -223,9 +227,9 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
 #[test]
 fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
     let story = || {
-        let mut world = World::begun(graph(&[&[], &[0], &[0], &[1, 2]]));
-        world.run_down(|slot| {
-            if slot == p(1) {
+        let mut world = World::begun(plan(&[&[], &[0], &[0], &[1, 2]]));
+        world.run_down(|task_ref| {
+            if task_ref == p(1) {
                 failed(ErrorCategory::Transient)
             } else {
                 Outcome::Succeeded
@@ -239,8 +243,8 @@ fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
     let told = |world: &World| {
         let ids: Vec<_> = world
             .run
-            .cells()
-            .map(|(_, cell)| (cell.attempt_id, cell.due_at))
+            .task_rows()
+            .map(|(_, task_row)| (task_row.attempt_id, task_row.due_at))
             .collect();
         (
             ids,
@@ -252,7 +256,7 @@ fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
     assert_eq!(told(&first), told(&second));
     assert_eq!(
         first.active(p(1)),
-        attempt_id(&first.graph, p(1), 2),
+        attempt_id(&first.plan, p(1), 2),
         "derived, not drawn"
     );
 }
@@ -260,21 +264,25 @@ fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
 #[test]
 fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
     let owned = |world: &World| {
-        for (slot, cell) in world.run.cells() {
-            let due = due_of(cell, world.graph.settings(slot.ordinal), None).is_some();
-            let waits = world.graph.task(slot.ordinal).upstream.iter();
+        for (task_ref, task_row) in world.run.task_rows() {
+            let due = due_of(task_row, world.plan.settings(task_ref.ordinal), None).is_some();
+            let waits = world.plan.task(task_ref.ordinal).upstream.iter();
             let upstream_open = waits
                 .map(|up| world.state(p(*up)))
                 .any(|state| !state.is_terminal());
-            let owned = match cell.state {
-                TaskState::Ready => world.changes.ready.contains(&slot),
+            let owned = match task_row.state {
+                TaskState::Ready => world.changes.ready.contains(&task_ref),
                 TaskState::Planned | TaskState::Blocked => upstream_open,
                 state => state.is_terminal() || due,
             };
-            assert!(owned, "{slot:?} is {:?} and nobody moves it", cell.state);
+            assert!(
+                owned,
+                "{task_ref:?} is {:?} and nobody moves it",
+                task_row.state
+            );
         }
     };
-    let mut world = World::begun(graph(&[&[], &[0], &[0], &[1, 2]]));
+    let mut world = World::begun(plan(&[&[], &[0], &[0], &[1, 2]]));
     owned(&world);
     for ordinal in 0..4 {
         world.claim(p(ordinal));
@@ -295,10 +303,10 @@ fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
 #[test]
 fn inv_10_ends_go_downstream_as_the_table_says() {
     let ends = |outcome: Outcome| {
-        let mut world = World::begun(graph(&[&[], &[0], &[1]]));
+        let mut world = World::begun(plan(&[&[], &[0], &[1]]));
         world.claim(p(0));
         world.finish(p(0), outcome);
-        (world.states(), cell(&world, p(2)).reason)
+        (world.states(), task_row(&world, p(2)).reason)
     };
     let (succeeded, _) = ends(Outcome::Succeeded);
     assert_eq!(
@@ -317,7 +325,7 @@ fn inv_10_ends_go_downstream_as_the_table_says() {
             "transitively"
         );
     }
-    let mut world = World::begun(graph(&[&[], &[0], &[1]]));
+    let mut world = World::begun(plan(&[&[], &[0], &[1]]));
     world.claim(p(0));
     let attempt_id = world.active(p(0));
     world.fold(&Event::ForceCancelled {
@@ -327,7 +335,7 @@ fn inv_10_ends_go_downstream_as_the_table_says() {
     });
     assert_eq!(world.states(), [TaskState::Cancelled; 3]);
     assert_eq!(
-        cell(&world, p(2)).reason,
+        task_row(&world, p(2)).reason,
         TransitionReason::UpstreamCancelled
     );
 }

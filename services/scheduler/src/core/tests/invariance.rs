@@ -1,11 +1,12 @@
 //! INV-1 and INV-2: duplicates, and the order of events that do not conflict, change nothing.
 
 use proptest::prelude::*;
+use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 
-use super::world::{World, any_graph, claimed, failed, finished, graph, p, quarantined, requested};
-use crate::core::{Changes, Event, Outcome, Run, Slot, Time, TimerKind, Verdict, fold};
+use super::world::{World, any_plan, claimed, failed, finished, p, plan, quarantined, requested};
+use crate::core::{Changes, Event, Outcome, Run, Time, TimerKind, Verdict, fold};
 
 /// Everything of a run but the times of what followed from other tasks' events.
 type Shape = (
@@ -16,11 +17,11 @@ type Shape = (
 );
 
 fn shape(run: &Run) -> Shape {
-    let cells = run
-        .cells()
+    let task_rows = run
+        .task_rows()
         .map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling))
         .collect();
-    (run.state, run.reason, run.error.clone(), cells)
+    (run.state, run.reason, run.error.clone(), task_rows)
 }
 
 fn refold(events: &[(Event, Time)]) -> Run {
@@ -32,64 +33,62 @@ fn refold(events: &[(Event, Time)]) -> Run {
 }
 
 /// Plays a run to its end by dice and answers every event that was folded.
-fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, Time)> {
+fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Time)> {
     let mut world = World {
         run: requested(),
-        graph: graph.clone(),
+        plan: plan.clone(),
         changes: Changes::default(),
         now: 0,
     };
     let mut events = Vec::new();
     let mut dice = dice.iter().copied().cycle();
     let mut roll = || dice.next().unwrap_or(0);
-    let begin = Event::PlanCreated {
-        graph: graph.clone(),
-    };
+    let begin = Event::PlanCreated { plan: plan.clone() };
     world.fold(&begin);
     events.push((begin, world.now));
     while !world.run.state.is_terminal() && events.len() < 400 {
-        let open: Vec<Slot> = world
+        let open: Vec<TaskRef> = world
             .run
-            .cells()
+            .task_rows()
             .filter(|(_, c)| {
                 c.state == TaskState::Ready
                     || c.state == TaskState::RetryWait
                     || c.state.has_attempt()
             })
-            .map(|(slot, _)| slot)
+            .map(|(task_ref, _)| task_ref)
             .collect();
-        let slot = open[usize::from(roll()) % open.len()];
-        let cell = world.run.cell(slot).unwrap().clone();
+        let task_ref = open[usize::from(roll()) % open.len()];
+        let task_row = world.run.task_row(task_ref).unwrap().clone();
         let timer = |kind| Event::Timer {
             kind,
-            task: Some(slot),
-            attempt_id: cell.attempt_id,
+            task: Some(task_ref),
+            attempt_id: task_row.attempt_id,
         };
-        let event = match cell.state {
-            TaskState::Ready => claimed(graph, slot, cell.attempt + 1),
+        let event = match task_row.state {
+            TaskState::Ready => claimed(plan, task_ref, task_row.attempt + 1),
             TaskState::RetryWait => timer(TimerKind::Retry),
             _ => match roll() % 10 {
                 0 => timer(TimerKind::DispatchAck),
                 1 => Event::Started {
-                    task: slot,
-                    attempt_id: cell.attempt_id.unwrap(),
+                    task: task_ref,
+                    attempt_id: task_row.attempt_id.unwrap(),
                     worker: None,
                     session: 1,
                 },
                 2 => finished(
-                    slot,
-                    cell.attempt_id.unwrap(),
+                    task_ref,
+                    task_row.attempt_id.unwrap(),
                     failed(ErrorCategory::Transient),
                 ),
                 3 => finished(
-                    slot,
-                    cell.attempt_id.unwrap(),
+                    task_ref,
+                    task_row.attempt_id.unwrap(),
                     failed(ErrorCategory::UserCode),
                 ),
-                4 => finished(slot, cell.attempt_id.unwrap(), Outcome::Skipped),
-                5 => finished(slot, cell.attempt_id.unwrap(), quarantined(false)),
-                6 => finished(slot, cell.attempt_id.unwrap(), quarantined(true)),
-                _ => finished(slot, cell.attempt_id.unwrap(), Outcome::Succeeded),
+                4 => finished(task_ref, task_row.attempt_id.unwrap(), Outcome::Skipped),
+                5 => finished(task_ref, task_row.attempt_id.unwrap(), quarantined(false)),
+                6 => finished(task_ref, task_row.attempt_id.unwrap(), quarantined(true)),
+                _ => finished(task_ref, task_row.attempt_id.unwrap(), Outcome::Succeeded),
             },
         };
         if world.fold(&event) == Verdict::Folded {
@@ -99,7 +98,7 @@ fn play(graph: &std::sync::Arc<crate::core::Graph>, dice: &[u8]) -> Vec<(Event, 
     events
 }
 
-fn task_of(event: &Event) -> Option<Slot> {
+fn task_of(event: &Event) -> Option<TaskRef> {
     match event {
         Event::Claimed { task, .. }
         | Event::Enqueued { task, .. }
@@ -111,11 +110,11 @@ fn task_of(event: &Event) -> Option<Slot> {
 }
 
 /// Whether two neighbours may change places: they are about different tasks, and neither made the other possible.
-fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
+fn swaps(first: &Event, second: &Event, plan: &crate::core::Plan) -> bool {
     let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
         return false;
     };
-    let leads = |up: Slot, down: Slot| {
+    let leads = |up: TaskRef, down: TaskRef| {
         let mut reached = vec![up.ordinal];
         let mut seen = std::collections::HashSet::new();
         while let Some(next) = reached.pop() {
@@ -123,8 +122,7 @@ fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
                 return true;
             }
             reached.extend(
-                graph
-                    .waiters(next)
+                plan.waiters(next)
                     .iter()
                     .filter(|waiter| seen.insert(**waiter)),
             );
@@ -137,16 +135,16 @@ fn swaps(first: &Event, second: &Event, graph: &crate::core::Graph) -> bool {
 proptest! {
     #[test]
     fn inv_1_the_order_of_events_that_do_not_conflict_does_not_matter(
-        graph in any_graph(7),
+        plan in any_plan(7),
         dice in prop::collection::vec(any::<u8>(), 32),
         swap in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
     ) {
-        let events = play(&graph, &dice);
+        let events = play(&plan, &dice);
         let mut other = events.clone();
         for index in swap {
             if other.len() < 2 { break; }
             let index = index.index(other.len() - 1);
-            if swaps(&other[index].0, &other[index + 1].0, &graph) {
+            if swaps(&other[index].0, &other[index + 1].0, &plan) {
                 other.swap(index, index + 1);
             }
         }
@@ -155,11 +153,11 @@ proptest! {
 
     #[test]
     fn inv_2_an_event_folded_twice_is_folded_once(
-        graph in any_graph(7),
+        plan in any_plan(7),
         dice in prop::collection::vec(any::<u8>(), 32),
         repeats in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..30),
     ) {
-        let events = play(&graph, &dice);
+        let events = play(&plan, &dice);
         let mut other = events.clone();
         for (from, to) in repeats {
             let from = from.index(events.len());
@@ -174,30 +172,30 @@ proptest! {
 
     #[test]
     fn inv_6_and_10_nothing_starts_before_its_upstreams_succeeded_and_everything_ends(
-        graph in any_graph(9),
+        plan in any_plan(9),
         dice in prop::collection::vec(any::<u8>(), 48),
     ) {
-        let events = play(&graph, &dice);
+        let events = play(&plan, &dice);
         let mut run = requested();
         for (event, at) in &events {
             if let Event::Claimed { task, .. } = event {
-                let upstream = &graph.task(task.ordinal).upstream;
-                prop_assert!(upstream.iter().all(|up| run.cell(p(*up)).unwrap().state == TaskState::Succeeded));
+                let upstream = &plan.task(task.ordinal).upstream;
+                prop_assert!(upstream.iter().all(|up| run.task_row(p(*up)).unwrap().state == TaskState::Succeeded));
             }
             fold(&mut run, event, *at, &mut Changes::default());
         }
         prop_assert!(run.state.is_terminal());
-        for (slot, cell) in run.cells() {
-            let upstream = || graph.task(slot.ordinal).upstream.iter().map(|up| run.cell(p(*up)).unwrap());
+        for (task_ref, task_row) in run.task_rows() {
+            let upstream = || plan.task(task_ref.ordinal).upstream.iter().map(|up| run.task_row(p(*up)).unwrap());
             let bad = upstream().any(|up| matches!(up.state, TaskState::Failed | TaskState::Skipped));
             let unreadable = upstream().any(|up| up.reason == TransitionReason::OutputWithheld);
-            prop_assert!(!(bad || unreadable) || cell.state == TaskState::Skipped, "{slot:?} is {}", cell.state);
-            if cell.reason == TransitionReason::UpstreamQuarantined {
-                prop_assert!(unreadable && !bad, "{slot:?}");
+            prop_assert!(!(bad || unreadable) || task_row.state == TaskState::Skipped, "{task_ref:?} is {}", task_row.state);
+            if task_row.reason == TransitionReason::UpstreamQuarantined {
+                prop_assert!(unreadable && !bad, "{task_ref:?}");
             }
-            let fresh = graph.task(slot.ordinal).up_to_date;
-            prop_assert_eq!(fresh, cell.reason == TransitionReason::UpToDate);
-            prop_assert!(!fresh || (cell.state, cell.attempt) == (TaskState::Succeeded, 0));
+            let fresh = plan.task(task_ref.ordinal).up_to_date;
+            prop_assert_eq!(fresh, task_row.reason == TransitionReason::UpToDate);
+            prop_assert!(!fresh || (task_row.state, task_row.attempt) == (TaskState::Succeeded, 0));
         }
     }
 }
@@ -205,8 +203,8 @@ proptest! {
 /// Of each pair that conflicts the first position wins, and the later changes nothing.
 #[test]
 fn of_conflicting_events_the_first_wins() {
-    let graph = graph(&[&[]]);
-    let attempt = super::world::attempt_id(&graph, p(0), 1);
+    let plan = plan(&[&[]]);
+    let attempt = super::world::attempt_id(&plan, p(0), 1);
     let timer = |kind| Event::Timer {
         kind,
         task: Some(p(0)),
@@ -244,7 +242,7 @@ fn of_conflicting_events_the_first_wins() {
     ];
     for (one, other) in pairs {
         for (first, second) in [(&one, &other), (&other, &one)] {
-            let mut world = World::begun(graph.clone());
+            let mut world = World::begun(plan.clone());
             world.claim(p(0));
             world.start(p(0), 1);
             assert_eq!(world.fold(first), Verdict::Folded, "{first:?}");

@@ -1,12 +1,12 @@
 //! What a retry repeats.
 
-use super::world::{graph, mapped_graph};
+use super::world::{mapped_plan, plan};
 use crate::core::{RetryScope, repeated};
 
 /// a -> b -> c, a -> d, and e by itself.
 fn check(succeeded: &[u32], scope: RetryScope, expected: &[u32]) {
-    let graph = graph(&[&[], &[0], &[1], &[0], &[]]);
-    let again = repeated(&graph, |ordinal| succeeded.contains(&ordinal), &scope);
+    let plan = plan(&[&[], &[0], &[1], &[0], &[]]);
+    let again = repeated(&plan, |ordinal| succeeded.contains(&ordinal), &scope);
     assert_eq!(
         again,
         expected.iter().copied().collect(),
@@ -35,9 +35,9 @@ fn named_tasks_take_along_what_depends_on_them_and_what_they_still_need() {
 
 #[test]
 fn what_is_mapped_takes_its_items_along() {
-    let graph = mapped_graph(&[&[], &[0], &[0]], &[(1, 0)]);
+    let plan = mapped_plan(&[&[], &[0], &[0]], &[(1, 0)]);
     assert_eq!(
-        repeated(&graph, |ordinal| ordinal != 1, &RetryScope::Failed),
+        repeated(&plan, |ordinal| ordinal != 1, &RetryScope::Failed),
         [0, 1, 2].into()
     );
 }

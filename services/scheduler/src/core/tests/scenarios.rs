@@ -1,18 +1,19 @@
 //! Stories of single runs.
 
+use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunState, TaskState, TransitionReason};
 
 use super::world::{
-    World, claimed, failed, finished, graph, mapped_graph, p, quarantined, whole_graph,
+    World, claimed, failed, finished, mapped_plan, p, plan, quarantined, whole_plan,
 };
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, Slot, TimerKind, Verdict,
-    fold, force_from,
+    AssetSettings, Changes, Event, Finished, Outcome, Promotion, Refusal, TimerKind, Verdict, fold,
+    force_from,
 };
 
 fn diamond() -> World {
-    World::begun(graph(&[&[], &[0], &[0], &[1, 2]]))
+    World::begun(plan(&[&[], &[0], &[0], &[1, 2]]))
 }
 
 #[test]
@@ -38,8 +39,8 @@ fn a_diamond_runs_in_order_to_its_end() {
 #[test]
 fn a_failure_skips_what_waits_for_it_and_the_rest_goes_on() {
     let mut world = diamond();
-    world.run_down(|slot| {
-        if slot == p(1) {
+    world.run_down(|task_ref| {
+        if task_ref == p(1) {
             failed(ErrorCategory::UserCode)
         } else {
             Outcome::Succeeded
@@ -66,11 +67,11 @@ fn a_failure_skips_what_waits_for_it_and_the_rest_goes_on() {
 
 #[test]
 fn a_transient_failure_is_tried_again_after_its_delay() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     world.finish(p(0), failed(ErrorCategory::Transient));
     assert_eq!(world.state(p(0)), TaskState::RetryWait);
-    assert!(world.run.cell(p(0)).unwrap().due_at.unwrap() >= world.now + 500_000);
+    assert!(world.run.task_row(p(0)).unwrap().due_at.unwrap() >= world.now + 500_000);
     assert_eq!(world.timer(p(0), TimerKind::Retry), Verdict::Folded);
     assert_eq!(world.state(p(0)), TaskState::Ready);
     world.claim(p(0));
@@ -84,7 +85,7 @@ fn a_transient_failure_is_tried_again_after_its_delay() {
 #[test]
 fn the_type_of_an_error_outweighs_its_category() {
     let ends = |error_type: &str, retriable| {
-        let mut world = World::begun(graph(&[&[]]));
+        let mut world = World::begun(plan(&[&[]]));
         world.claim(p(0));
         let category = ErrorCategory::UserCode;
         world.finish(
@@ -106,13 +107,13 @@ fn the_type_of_an_error_outweighs_its_category() {
 
 #[test]
 fn nobody_picking_a_task_up_is_no_failure() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     let lost = world.active(p(0));
     assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
-    let cell = world.run.cell(p(0)).unwrap();
+    let task_row = world.run.task_row(p(0)).unwrap();
     assert_eq!(
-        (cell.state, cell.attempt, cell.failures),
+        (task_row.state, task_row.attempt, task_row.failures),
         (TaskState::Ready, 1, 0)
     );
     world.claim(p(0));
@@ -126,7 +127,7 @@ fn nobody_picking_a_task_up_is_no_failure() {
 
 #[test]
 fn f06_the_first_session_to_start_wins() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     assert_eq!(world.start(p(0), 1), Verdict::Folded);
     assert_eq!(world.start(p(0), 1), Verdict::Duplicate);
@@ -143,7 +144,7 @@ fn f01_a_verdict_after_the_finish_changes_nothing() {
         TimerKind::Execution,
         TimerKind::DispatchAck,
     ] {
-        let mut world = World::begun(graph(&[&[], &[]]));
+        let mut world = World::begun(plan(&[&[], &[]]));
         world.claim(p(0));
         world.start(p(0), 1);
         world.finish(p(0), Outcome::Succeeded);
@@ -158,7 +159,7 @@ fn f01_a_verdict_after_the_finish_changes_nothing() {
 
 #[test]
 fn a_start_makes_the_ack_verdict_void() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     world.start(p(0), 1);
     assert_eq!(
@@ -166,9 +167,9 @@ fn a_start_makes_the_ack_verdict_void() {
         Verdict::Refused(Refusal::NotDue)
     );
     assert_eq!(world.timer(p(0), TimerKind::Heartbeat), Verdict::Folded);
-    let cell = world.run.cell(p(0)).unwrap();
+    let task_row = world.run.task_row(p(0)).unwrap();
     assert_eq!(
-        (cell.state, cell.reason),
+        (task_row.state, task_row.reason),
         (TaskState::RetryWait, TransitionReason::HeartbeatTimeout)
     );
 }
@@ -194,7 +195,7 @@ fn a_cancel_ends_what_waits_and_tells_what_runs() {
             TaskState::Cancelled
         ]
     );
-    assert!(world.run.cell(p(0)).unwrap().cancelling && world.changes.cancelled == [p(0)]);
+    assert!(world.run.task_row(p(0)).unwrap().cancelling && world.changes.cancelled == [p(0)]);
     assert_eq!(
         world.start(p(0), 1),
         Verdict::Refused(Refusal::AttemptCancelled)
@@ -208,7 +209,7 @@ fn a_cancel_ends_what_waits_and_tells_what_runs() {
 
 #[test]
 fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     world.fold(&Event::CancelRequested {
         version: 1,
@@ -216,7 +217,7 @@ fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
     });
     assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Late);
     assert_eq!(
-        world.run.cell(p(0)).unwrap().reason,
+        world.run.task_row(p(0)).unwrap().reason,
         TransitionReason::LateResult
     );
     assert!(world.changes.partitions.is_empty());
@@ -225,7 +226,7 @@ fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
 
 #[test]
 fn a_paused_run_admits_nothing_and_offers_again_when_it_goes_on() {
-    let mut world = World::begun(graph(&[&[], &[]]));
+    let mut world = World::begun(plan(&[&[], &[]]));
     assert_eq!(world.fold(&Event::Paused { version: 1 }), Verdict::Folded);
     assert_eq!(
         world.claim(p(0)),
@@ -259,14 +260,14 @@ fn a_run_that_lasts_too_long_is_stopped() {
 
 #[test]
 fn items_become_children_and_the_join_waits_for_all() {
-    let mut world = World::begun(mapped_graph(&[&[], &[0], &[1]], &[(1, 0)]));
+    let mut world = World::begun(mapped_plan(&[&[], &[0], &[1]], &[(1, 0)]));
     world.claim(p(0));
     let items = Some((3, Vec::new().into()));
     let Event::Finished(done) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
         unreachable!()
     };
     world.fold(&Event::Finished(Box::new(Finished { items, ..*done })));
-    let children: Vec<Slot> = (0..3).map(|item| Slot::child(1, item)).collect();
+    let children: Vec<TaskRef> = (0..3).map(|item| TaskRef::mapped(1, item)).collect();
     assert!(
         children
             .iter()
@@ -285,7 +286,7 @@ fn items_become_children_and_the_join_waits_for_all() {
 
 #[test]
 fn without_items_there_is_nothing_to_map() {
-    let mut world = World::begun(mapped_graph(&[&[], &[0], &[1]], &[(1, 0)]));
+    let mut world = World::begun(mapped_plan(&[&[], &[0], &[1]], &[(1, 0)]));
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.states(), [TaskState::Succeeded; 3]);
     whole_version_of(&world, p(1));
@@ -293,16 +294,16 @@ fn without_items_there_is_nothing_to_map() {
 
 #[test]
 fn an_empty_plan_is_done() {
-    assert_eq!(World::begun(graph(&[])).run.state, RunState::Succeeded);
+    assert_eq!(World::begun(plan(&[])).run.state, RunState::Succeeded);
 }
 
 #[test]
 fn a_claim_counts_once() {
-    let mut world = World::begun(graph(&[&[]]));
-    let claim = claimed(&world.graph, p(0), 1);
+    let mut world = World::begun(plan(&[&[]]));
+    let claim = claimed(&world.plan, p(0), 1);
     assert_eq!(world.fold(&claim), Verdict::Folded);
     assert_eq!(world.fold(&claim), Verdict::Duplicate);
-    let early = claimed(&world.graph, p(0), 2);
+    let early = claimed(&world.plan, p(0), 2);
     assert_eq!(world.fold(&early), Verdict::Refused(Refusal::NotReady(2)));
 }
 
@@ -312,7 +313,7 @@ fn a_deep_chain_needs_no_deep_stack() {
         .map(|task| task.checked_sub(1).into_iter().collect())
         .collect();
     let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
-    let mut world = World::begun(graph(&slices));
+    let mut world = World::begun(plan(&slices));
     world.claim(p(0));
     world.finish(p(0), failed(ErrorCategory::UserCode));
     assert_eq!(world.run.counts().of(TaskState::Skipped), 19_999);
@@ -324,14 +325,14 @@ fn a_restored_run_goes_on_as_the_one_it_was() {
     world.claim(p(0));
     world.finish(p(0), Outcome::Succeeded);
     world.claim(p(1));
-    let cells: Vec<_> = world
+    let task_rows: Vec<_> = world
         .run
-        .cells()
-        .map(|(slot, cell)| (slot, cell.clone()))
+        .task_rows()
+        .map(|(task_ref, task_row)| (task_ref, task_row.clone()))
         .collect();
     let mut bare = super::world::requested();
     (bare.state, bare.reason) = (world.run.state, world.run.reason);
-    let mut restored = bare.restore(world.graph.clone(), cells, Default::default());
+    let mut restored = bare.restore(world.plan.clone(), task_rows, Default::default());
     let end = finished(p(1), world.active(p(1)), failed(ErrorCategory::Input));
     for run in [&mut world.run, &mut restored] {
         assert_eq!(
@@ -339,24 +340,31 @@ fn a_restored_run_goes_on_as_the_one_it_was() {
             Verdict::Folded
         );
     }
-    let states =
-        |run: &crate::core::Run| run.cells().map(|(_, cell)| cell.state).collect::<Vec<_>>();
+    let states = |run: &crate::core::Run| {
+        run.task_rows()
+            .map(|(_, task_row)| task_row.state)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(states(&world.run), states(&restored));
     assert_eq!(world.run.counts(), restored.counts());
 }
 
 #[test]
 fn only_a_silent_attempt_is_ended_by_force() {
-    let mut world = World::begun(graph(&[&[]]));
+    let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
-    let claimed_at = world.run.cell(p(0)).unwrap().claimed_at.unwrap();
-    let graph = world.graph.clone();
+    let claimed_at = world.run.task_row(p(0)).unwrap().claimed_at.unwrap();
+    let plan = world.plan.clone();
     let settings = |heartbeat_us| AssetSettings {
         heartbeat_us,
-        ..graph.settings(0).clone()
+        ..plan.settings(0).clone()
     };
     let from = |heartbeat_us, beat| {
-        force_from(world.run.cell(p(0)).unwrap(), &settings(heartbeat_us), beat)
+        force_from(
+            world.run.task_row(p(0)).unwrap(),
+            &settings(heartbeat_us),
+            beat,
+        )
     };
     // Two beats of 30 s, or half of a shorter timeout.
     assert_eq!(from(300_000_000, None), claimed_at + 60_000_000);
@@ -376,11 +384,11 @@ fn only_a_silent_attempt_is_ended_by_force() {
 fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
     let ends = |has_good_version: bool| {
         let mut world = diamond();
-        world.run_down(|slot| match slot == p(1) {
+        world.run_down(|task_ref| match task_ref == p(1) {
             true => quarantined(has_good_version),
             false => Outcome::Succeeded,
         });
-        let join = world.run.cell(p(3)).unwrap();
+        let join = world.run.task_row(p(3)).unwrap();
         (world.state(p(1)), join.state, join.reason, world.run.state)
     };
     let (done, skipped) = (TaskState::Succeeded, TaskState::Skipped);
@@ -407,41 +415,41 @@ fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
 #[test]
 fn a_quarantined_output_weighs_less_than_a_failure() {
     let mut world = diamond();
-    world.run_down(|slot| match slot.ordinal {
+    world.run_down(|task_ref| match task_ref.ordinal {
         1 => quarantined(false),
         2 => failed(ErrorCategory::UserCode),
         _ => Outcome::Succeeded,
     });
     assert_eq!(
-        world.run.cell(p(3)).unwrap().reason,
+        world.run.task_row(p(3)).unwrap().reason,
         TransitionReason::UpstreamNotSucceeded
     );
 }
 
 #[test]
 fn a_run_that_is_restored_still_knows_what_cannot_be_read() {
-    let mut world = World::begun(graph(&[&[], &[], &[0, 1]]));
+    let mut world = World::begun(plan(&[&[], &[], &[0, 1]]));
     world.claim(p(0));
     world.finish(p(0), quarantined(false));
-    let cells: Vec<_> = world
+    let task_rows: Vec<_> = world
         .run
-        .cells()
-        .map(|(slot, cell)| (slot, cell.clone()))
+        .task_rows()
+        .map(|(task_ref, task_row)| (task_ref, task_row.clone()))
         .collect();
     let mut bare = super::world::requested();
     bare.state = world.run.state;
-    world.run = bare.restore(world.graph.clone(), cells, Default::default());
+    world.run = bare.restore(world.plan.clone(), task_rows, Default::default());
     world.claim(p(1));
     world.finish(p(1), Outcome::Succeeded);
     assert_eq!(
-        world.run.cell(p(2)).unwrap().reason,
+        world.run.task_row(p(2)).unwrap().reason,
         TransitionReason::UpstreamQuarantined
     );
 }
 
 #[test]
 fn what_is_up_to_date_succeeds_without_an_attempt() {
-    let mut world = World::begun(whole_graph(&[&[], &[0], &[0], &[1, 2]], &[], &[0, 1]));
+    let mut world = World::begun(whole_plan(&[&[], &[0], &[0], &[1, 2]], &[], &[0, 1]));
     let ready = TaskState::Ready;
     assert_eq!(
         world.states(),
@@ -459,7 +467,7 @@ fn what_is_up_to_date_succeeds_without_an_attempt() {
     );
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.run.state, RunState::Succeeded);
-    let all = World::begun(whole_graph(&[&[], &[0]], &[], &[0, 1]));
+    let all = World::begun(whole_plan(&[&[], &[0]], &[], &[0, 1]));
     assert_eq!(
         (all.run.state, all.run.reason),
         (RunState::Succeeded, TransitionReason::AllTasksSucceeded)
@@ -486,11 +494,8 @@ fn a_second_cancel_changes_nothing_more() {
 
 #[test]
 fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
-    let mut world = World::begun(graph(&[&[]]));
-    let (erased, next) = (
-        claimed(&world.graph, p(0), 1),
-        claimed(&world.graph, p(0), 3),
-    );
+    let mut world = World::begun(plan(&[&[]]));
+    let (erased, next) = (claimed(&world.plan, p(0), 1), claimed(&world.plan, p(0), 3));
     assert_eq!(world.fold(&next), Verdict::Folded);
     let Event::Claimed { attempt_id, .. } = erased else {
         unreachable!()
@@ -503,7 +508,7 @@ fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
 
 #[test]
 fn a_mapped_partition_is_whole_when_all_its_children_are() {
-    let mut world = World::begun(mapped_graph(&[&[], &[0]], &[(1, 0)]));
+    let mut world = World::begun(mapped_plan(&[&[], &[0]], &[(1, 0)]));
     world.claim(p(0));
     let Event::Finished(mut named) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
         unreachable!()
@@ -520,15 +525,15 @@ fn a_mapped_partition_is_whole_when_all_its_children_are() {
     };
     for item in [1, 0] {
         assert_eq!(told(&world), 0);
-        world.claim(Slot::child(1, item));
-        world.finish(Slot::child(1, item), Outcome::Succeeded);
+        world.claim(TaskRef::mapped(1, item));
+        world.finish(TaskRef::mapped(1, item), Outcome::Succeeded);
     }
     assert_eq!(told(&world), 1);
     whole_version_of(&world, p(1));
 }
 
 /// The mapped task's partition is good, and its version is that of no child.
-fn whole_version_of(world: &World, task: Slot) {
+fn whole_version_of(world: &World, task: TaskRef) {
     let asset = format!("t/a{}", task.ordinal);
     let news = world
         .changes
@@ -540,7 +545,7 @@ fn whole_version_of(world: &World, task: Slot) {
         .changes
         .materialized
         .iter()
-        .find(|made| made.slot == task)
+        .find(|made| made.task_ref == task)
         .unwrap();
     assert_eq!(
         (
@@ -552,14 +557,14 @@ fn whole_version_of(world: &World, task: Slot) {
     );
     assert_eq!((news.attempt_id, news.promoted), (whole.attempt_id, true));
     assert_eq!(
-        world.run.cell(task).unwrap().attempt_id,
+        world.run.task_row(task).unwrap().attempt_id,
         Some(whole.attempt_id)
     );
     let of_children = world
         .changes
         .materialized
         .iter()
-        .filter(|made| made.slot.item.is_some());
+        .filter(|made| made.task_ref.map_index.is_some());
     assert!(
         of_children
             .into_iter()

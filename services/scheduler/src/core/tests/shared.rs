@@ -6,26 +6,26 @@ use std::sync::Arc;
 use serde::Deserialize;
 use servo_model::retry::{ErrorCategory, RetryPolicy};
 use servo_model::states::TaskState;
-use servo_model::{AssetKey, Operation, TaskKey};
+use servo_model::{AssetKey, Operation, TaskKey, TaskRef};
 
 use super::world::{World, finished, settings};
-use crate::core::{AssetSettings, Event, Graph, Outcome, PlannedTask, Slot, TimerKind, Verdict};
+use crate::core::{AssetSettings, Event, Outcome, Plan, PlannedTask, TimerKind, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Story {
+struct Scenario {
     name: String,
-    tasks: Vec<Task>,
+    tasks: Vec<ScenarioTask>,
     #[serde(default)]
-    retry: Retry,
+    retry: ScenarioRetry,
     #[serde(default)]
-    attempts: BTreeMap<String, Vec<Attempt>>,
+    attempts: BTreeMap<String, Vec<ScenarioAttempt>>,
     expect: Expected,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Task {
+struct ScenarioTask {
     name: String,
     after: Vec<String>,
     over: Option<String>,
@@ -33,7 +33,7 @@ struct Task {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Retry {
+struct ScenarioRetry {
     max_attempts: Option<u32>,
     retry_types: Vec<String>,
     never_types: Vec<String>,
@@ -41,7 +41,7 @@ struct Retry {
 
 #[derive(Deserialize, Clone, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Attempt {
+struct ScenarioAttempt {
     outcome: String,
     items: u32,
     category: String,
@@ -66,66 +66,66 @@ fn every_fold_tells_these_stories_alike() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/scenarios/runs.json"
     );
-    let stories: Vec<Story> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    assert!(!stories.is_empty());
-    stories.iter().for_each(check);
+    let scenarios: Vec<Scenario> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert!(!scenarios.is_empty());
+    scenarios.iter().for_each(check);
 }
 
-fn check(story: &Story) {
-    let mut world = World::begun(story.graph());
-    while let Some(slot) = next(&world) {
-        if world.state(slot) == TaskState::RetryWait {
+fn check(scenario: &Scenario) {
+    let mut world = World::begun(scenario.plan());
+    while let Some(task_ref) = next(&world) {
+        if world.state(task_ref) == TaskState::RetryWait {
             assert_eq!(
-                world.timer(slot, TimerKind::Retry),
+                world.timer(task_ref, TimerKind::Retry),
                 Verdict::Folded,
                 "{}",
-                story.name
+                scenario.name
             );
             continue;
         }
-        assert_eq!(world.claim(slot), Verdict::Folded, "{}", story.name);
-        let event = story.end(&world, slot);
-        assert_eq!(world.fold(&event), Verdict::Folded, "{}", story.name);
+        assert_eq!(world.claim(task_ref), Verdict::Folded, "{}", scenario.name);
+        let event = scenario.end(&world, task_ref);
+        assert_eq!(world.fold(&event), Verdict::Folded, "{}", scenario.name);
     }
     let named = |name: &str| {
-        story
-            .slot(name)
-            .unwrap_or_else(|| panic!("{}: {name}", story.name))
+        scenario
+            .task_ref(name)
+            .unwrap_or_else(|| panic!("{}: {name}", scenario.name))
     };
     let told: BTreeMap<String, String> = world
         .run
-        .cells()
-        .map(|(slot, cell)| (story.name_of(slot), cell.state.to_string()))
+        .task_rows()
+        .map(|(task_ref, task_row)| (scenario.name_of(task_ref), task_row.state.to_string()))
         .collect();
-    assert_eq!(told, story.expect.tasks, "{}", story.name);
-    for (name, attempts) in &story.expect.attempts {
+    assert_eq!(told, scenario.expect.tasks, "{}", scenario.name);
+    for (name, attempts) in &scenario.expect.attempts {
         assert_eq!(
-            world.run.cell(named(name)).unwrap().attempt,
+            world.run.task_row(named(name)).unwrap().attempt,
             *attempts,
             "{}: {name}",
-            story.name
+            scenario.name
         );
     }
     assert_eq!(
         world.run.state.to_string(),
-        story.expect.run,
+        scenario.expect.run,
         "{}",
-        story.name
+        scenario.name
     );
     let error = world.run.error.as_ref().map(|(_, error)| error.clone());
-    assert_eq!(error, story.expect.error, "{}", story.name);
+    assert_eq!(error, scenario.expect.error, "{}", scenario.name);
 }
 
-fn next(world: &World) -> Option<Slot> {
+fn next(world: &World) -> Option<TaskRef> {
     let waits = |state| matches!(state, TaskState::Ready | TaskState::RetryWait);
     world
         .run
-        .cells()
-        .find(|(_, cell)| waits(cell.state))
-        .map(|(slot, _)| slot)
+        .task_rows()
+        .find(|(_, task_row)| waits(task_row.state))
+        .map(|(task_ref, _)| task_ref)
 }
 
-impl Story {
+impl Scenario {
     fn ordinal(&self, name: &str) -> u32 {
         self.tasks
             .iter()
@@ -134,23 +134,24 @@ impl Story {
     }
 
     /// `m[2]` is a child.
-    fn slot(&self, name: &str) -> Option<Slot> {
+    fn task_ref(&self, name: &str) -> Option<TaskRef> {
         match name.split_once('[') {
-            None => Some(Slot::planned(self.ordinal(name))),
-            Some((parent, item)) => Some(Slot::child(
+            None => Some(TaskRef::planned(self.ordinal(name))),
+            Some((parent, item)) => Some(TaskRef::mapped(
                 self.ordinal(parent),
                 item.strip_suffix(']')?.parse().ok()?,
             )),
         }
     }
 
-    fn name_of(&self, slot: Slot) -> String {
-        let name = &self.tasks[slot.ordinal as usize].name;
-        slot.item
+    fn name_of(&self, task_ref: TaskRef) -> String {
+        let name = &self.tasks[task_ref.ordinal as usize].name;
+        task_ref
+            .map_index
             .map_or_else(|| name.clone(), |item| format!("{name}[{item}]"))
     }
 
-    fn graph(&self) -> Arc<Graph> {
+    fn plan(&self) -> Arc<Plan> {
         let tasks = (0u32..)
             .zip(&self.tasks)
             .map(|(ordinal, task)| PlannedTask {
@@ -168,7 +169,7 @@ impl Story {
         let assets = (0..self.tasks.len())
             .map(|asset| self.settings(asset))
             .collect();
-        Arc::new(Graph::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
+        Arc::new(Plan::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
     }
 
     fn settings(&self, asset: usize) -> AssetSettings {
@@ -186,17 +187,18 @@ impl Story {
     }
 
     /// How the active attempt of a task ends.
-    fn end(&self, world: &World, slot: Slot) -> Event {
-        let number = world.run.cell(slot).unwrap().attempt as usize - 1;
+    fn end(&self, world: &World, task_ref: TaskRef) -> Event {
+        let number = world.run.task_row(task_ref).unwrap().attempt as usize - 1;
         let listed = self
             .attempts
-            .get(&self.name_of(slot))
+            .get(&self.name_of(task_ref))
             .and_then(|attempts| attempts.get(number));
-        let attempt = listed.cloned().unwrap_or_else(|| Attempt {
+        let attempt = listed.cloned().unwrap_or_else(|| ScenarioAttempt {
             outcome: "succeeded".into(),
             ..Default::default()
         });
-        let Event::Finished(mut event) = finished(slot, world.active(slot), attempt.outcome())
+        let Event::Finished(mut event) =
+            finished(task_ref, world.active(task_ref), attempt.outcome())
         else {
             unreachable!("finished makes no other")
         };
@@ -206,7 +208,7 @@ impl Story {
     }
 }
 
-impl Attempt {
+impl ScenarioAttempt {
     fn outcome(&self) -> Outcome {
         match self.outcome.as_str() {
             "succeeded" => Outcome::Succeeded,

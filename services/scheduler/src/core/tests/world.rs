@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
 use servo_model::states::TaskState;
-use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey};
+use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey, TaskRef};
 
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Graph, Outcome, PlannedTask, Run, RunHeader, Slot,
-    Time, TimerKind, TriggerType, Verdict, fold,
+    AssetSettings, Changes, Event, Finished, Outcome, Plan, PlannedTask, Run, RunHeader, Time,
+    TimerKind, TriggerType, Verdict, fold,
 };
 
 pub(super) const RUN: RunId = RunId::from_bytes([7; 16]);
@@ -38,20 +38,16 @@ pub(super) fn settings(asset: usize, max_attempts: u32) -> AssetSettings {
 }
 
 /// A graph from each task's upstreams.
-pub(super) fn graph(upstreams: &[&[u32]]) -> Arc<Graph> {
-    mapped_graph(upstreams, &[])
+pub(super) fn plan(upstreams: &[&[u32]]) -> Arc<Plan> {
+    mapped_plan(upstreams, &[])
 }
 
-pub(super) fn mapped_graph(upstreams: &[&[u32]], mapped: &[(u32, u32)]) -> Arc<Graph> {
-    whole_graph(upstreams, mapped, &[])
+pub(super) fn mapped_plan(upstreams: &[&[u32]], mapped: &[(u32, u32)]) -> Arc<Plan> {
+    whole_plan(upstreams, mapped, &[])
 }
 
 /// The tasks in `fresh` are up to date.
-pub(super) fn whole_graph(
-    upstreams: &[&[u32]],
-    mapped: &[(u32, u32)],
-    fresh: &[u32],
-) -> Arc<Graph> {
+pub(super) fn whole_plan(upstreams: &[&[u32]], mapped: &[(u32, u32)], fresh: &[u32]) -> Arc<Plan> {
     let tasks = (0u32..)
         .zip(upstreams)
         .map(|(ordinal, upstream)| PlannedTask {
@@ -72,7 +68,7 @@ pub(super) fn whole_graph(
     let assets = (0..upstreams.len())
         .map(|asset| settings(asset, 2))
         .collect();
-    Arc::new(Graph::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
+    Arc::new(Plan::new([9; 32], "d".into(), assets, tasks.collect()).unwrap())
 }
 
 pub(super) fn requested() -> Run {
@@ -91,10 +87,10 @@ pub(super) fn requested() -> Run {
     })
 }
 
-pub(super) fn attempt_id(graph: &Graph, slot: Slot, attempt: u32) -> AttemptId {
-    let planned = &graph.task(slot.ordinal).key;
-    let key = slot
-        .item
+pub(super) fn attempt_id(plan: &Plan, task_ref: TaskRef, attempt: u32) -> AttemptId {
+    let planned = &plan.task(task_ref.ordinal).key;
+    let key = task_ref
+        .map_index
         .map_or_else(|| planned.clone(), |item| planned.child(item));
     DispatchId::new(&RUN, &key, attempt).attempt_id()
 }
@@ -102,20 +98,20 @@ pub(super) fn attempt_id(graph: &Graph, slot: Slot, attempt: u32) -> AttemptId {
 /// A run with its plan, and what was told while it was folded.
 pub(super) struct World {
     pub(super) run: Run,
-    pub(super) graph: Arc<Graph>,
+    pub(super) plan: Arc<Plan>,
     pub(super) changes: Changes,
     pub(super) now: Time,
 }
 
 impl World {
-    pub(super) fn begun(graph: Arc<Graph>) -> World {
+    pub(super) fn begun(plan: Arc<Plan>) -> World {
         let mut world = World {
             run: requested(),
-            graph: graph.clone(),
+            plan: plan.clone(),
             changes: Changes::default(),
             now: 1,
         };
-        assert_eq!(world.fold(&Event::PlanCreated { graph }), Verdict::Folded);
+        assert_eq!(world.fold(&Event::PlanCreated { plan }), Verdict::Folded);
         world
     }
 
@@ -124,65 +120,68 @@ impl World {
         fold(&mut self.run, event, self.now, &mut self.changes)
     }
 
-    pub(super) fn claim(&mut self, slot: Slot) -> Verdict {
-        let attempt = self.run.cell(slot).unwrap().attempt + 1;
-        let event = claimed(&self.graph, slot, attempt);
+    pub(super) fn claim(&mut self, task_ref: TaskRef) -> Verdict {
+        let attempt = self.run.task_row(task_ref).unwrap().attempt + 1;
+        let event = claimed(&self.plan, task_ref, attempt);
         self.fold(&event)
     }
 
-    pub(super) fn start(&mut self, slot: Slot, session: u64) -> Verdict {
-        let attempt_id = self.active(slot);
+    pub(super) fn start(&mut self, task_ref: TaskRef, session: u64) -> Verdict {
+        let attempt_id = self.active(task_ref);
         self.fold(&Event::Started {
-            task: slot,
+            task: task_ref,
             attempt_id,
             worker: None,
             session,
         })
     }
 
-    pub(super) fn finish(&mut self, slot: Slot, outcome: Outcome) -> Verdict {
-        let event = finished(slot, self.active(slot), outcome);
+    pub(super) fn finish(&mut self, task_ref: TaskRef, outcome: Outcome) -> Verdict {
+        let event = finished(task_ref, self.active(task_ref), outcome);
         self.fold(&event)
     }
 
-    pub(super) fn timer(&mut self, slot: Slot, kind: TimerKind) -> Verdict {
-        let attempt_id = Some(self.active(slot));
+    pub(super) fn timer(&mut self, task_ref: TaskRef, kind: TimerKind) -> Verdict {
+        let attempt_id = Some(self.active(task_ref));
         self.fold(&Event::Timer {
             kind,
-            task: Some(slot),
+            task: Some(task_ref),
             attempt_id,
         })
     }
 
-    pub(super) fn active(&self, slot: Slot) -> AttemptId {
-        self.run.cell(slot).unwrap().attempt_id.unwrap()
+    pub(super) fn active(&self, task_ref: TaskRef) -> AttemptId {
+        self.run.task_row(task_ref).unwrap().attempt_id.unwrap()
     }
 
-    pub(super) fn state(&self, slot: Slot) -> TaskState {
-        self.run.cell(slot).unwrap().state
+    pub(super) fn state(&self, task_ref: TaskRef) -> TaskState {
+        self.run.task_row(task_ref).unwrap().state
     }
 
     pub(super) fn states(&self) -> Vec<TaskState> {
-        self.run.cells().map(|(_, cell)| cell.state).collect()
+        self.run
+            .task_rows()
+            .map(|(_, task_row)| task_row.state)
+            .collect()
     }
 
     /// Claims and ends everything that is ready, until nothing is.
-    pub(super) fn run_down(&mut self, outcome: impl Fn(Slot) -> Outcome) {
+    pub(super) fn run_down(&mut self, outcome: impl Fn(TaskRef) -> Outcome) {
         loop {
             let ready = self
                 .run
-                .cells()
-                .find(|(_, cell)| cell.state == TaskState::Ready)
-                .map(|(slot, _)| slot);
-            let Some(slot) = ready else { return };
-            assert_eq!(self.claim(slot), Verdict::Folded);
-            self.finish(slot, outcome(slot));
+                .task_rows()
+                .find(|(_, task_row)| task_row.state == TaskState::Ready)
+                .map(|(task_ref, _)| task_ref);
+            let Some(task_ref) = ready else { return };
+            assert_eq!(self.claim(task_ref), Verdict::Folded);
+            self.finish(task_ref, outcome(task_ref));
         }
     }
 }
 
-pub(super) fn claimed(graph: &Graph, task: Slot, attempt: u32) -> Event {
-    let attempt_id = attempt_id(graph, task, attempt);
+pub(super) fn claimed(plan: &Plan, task: TaskRef, attempt: u32) -> Event {
+    let attempt_id = attempt_id(plan, task, attempt);
     Event::Claimed {
         task,
         attempt,
@@ -193,7 +192,7 @@ pub(super) fn claimed(graph: &Graph, task: Slot, attempt: u32) -> Event {
     }
 }
 
-pub(super) fn finished(task: Slot, attempt_id: AttemptId, outcome: Outcome) -> Event {
+pub(super) fn finished(task: TaskRef, attempt_id: AttemptId, outcome: Outcome) -> Event {
     Event::Finished(Box::new(Finished {
         task,
         attempt_id,
@@ -221,13 +220,13 @@ pub(super) fn quarantined(has_good_version: bool) -> Outcome {
     Outcome::Quarantined { has_good_version }
 }
 
-pub(super) fn p(ordinal: u32) -> Slot {
-    Slot::planned(ordinal)
+pub(super) fn p(ordinal: u32) -> TaskRef {
+    TaskRef::planned(ordinal)
 }
 
 /// Graphs of up to `max` tasks, each waiting for some of those before it. Some are up to date, never behind one that
 /// is not.
-pub(super) fn any_graph(max: usize) -> impl Strategy<Value = Arc<Graph>> {
+pub(super) fn any_plan(max: usize) -> impl Strategy<Value = Arc<Plan>> {
     prop::collection::vec((any::<u16>(), prop::bool::weighted(0.3)), 1..=max).prop_map(|tasks| {
         let (mut upstreams, mut fresh): (Vec<Vec<u32>>, Vec<u32>) = (Vec::new(), Vec::new());
         for (ordinal, (mask, current)) in (0u32..).zip(tasks) {
@@ -240,6 +239,6 @@ pub(super) fn any_graph(max: usize) -> impl Strategy<Value = Arc<Graph>> {
             upstreams.push(upstream);
         }
         let slices: Vec<&[u32]> = upstreams.iter().map(Vec::as_slice).collect();
-        whole_graph(&slices, &[], &fresh)
+        whole_plan(&slices, &[], &fresh)
     })
 }

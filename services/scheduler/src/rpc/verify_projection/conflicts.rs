@@ -10,14 +10,17 @@ use servo_store::sqlx::FromRow;
 use servo_store::{Event, Timestamp, query};
 use uuid::Uuid;
 
-use super::Both;
-use super::past::{self, Past};
+use super::Comparison;
+use super::past::{self, FoldedRun};
 use crate::rpc::{Scheduler, answer};
 use crate::wire;
 
-pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
+pub(super) async fn both_ways(
+    scheduler: &Scheduler,
+    past: &FoldedRun,
+) -> Result<Comparison, Error> {
     let run_id = Uuid::from_bytes(*past.run.header.run_id.as_bytes());
-    let mut both = Both::default();
+    let mut both = Comparison::default();
     both.folded.extend(
         past.conflicts
             .iter()
@@ -50,7 +53,7 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
 /// What came after the run had ended is found by its key, as long as keys are known.
 async fn later_event(
     scheduler: &Scheduler,
-    past: &Past,
+    past: &FoldedRun,
     row: &Row,
 ) -> Result<Option<Event>, Error> {
     let said = <[u8; 32]>::try_from(row.fingerprint.as_slice()).ok();
@@ -78,7 +81,7 @@ struct Row {
 
 impl Row {
     fn folded(run_id: Uuid, event: &Event) -> Option<Row> {
-        let (Body::RunRequested(asked), _) = wire::body_of(&event.payload).ok()? else {
+        let (Body::RunRequested(request), _) = wire::body_of(&event.payload).ok()? else {
             return None;
         };
         Some(Row {
@@ -87,7 +90,11 @@ impl Row {
             event_id: event.event_id,
             run_id,
             request: event.payload.clone(),
-            fingerprint: wire::fingerprint(&asked).ok()?.digest().as_bytes().to_vec(),
+            fingerprint: wire::fingerprint(&request)
+                .ok()?
+                .digest()
+                .as_bytes()
+                .to_vec(),
             recorded_at: event.recorded_at,
             has_a_known_key: true,
         })

@@ -7,23 +7,26 @@ use serde_json::{Value, json};
 use servo_mesh::Error;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::MaterializationState;
-use servo_model::{AttemptId, Digest};
-use servo_proto::v1;
+use servo_model::{AttemptId, Digest, TaskRef};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::sqlx::FromRow;
 use servo_store::{Event, Timestamp, query};
 use uuid::Uuid;
 
-use super::Both;
-use super::past::{self, Past};
-use crate::core::{Checked, Materialized, Promotion, Slot};
+use super::Comparison;
+use super::past::{self, FoldedRun};
+use crate::core::{Materialized, Promotion, RecordedCheck};
 use crate::rpc::{Scheduler, answer};
 use crate::wire;
 
 /// A version is decided about once, and has this version then.
 const DECIDED_VERSION: u64 = 2;
 
-pub(super) async fn check_results(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
+pub(super) async fn check_results(
+    scheduler: &Scheduler,
+    past: &FoldedRun,
+) -> Result<Comparison, Error> {
     let select = query(include_str!("../../store/checks_of_run.sql")).bind(past.run.header.number);
     let rows: Vec<CheckRow> = scheduler
         .store
@@ -35,7 +38,7 @@ pub(super) async fn check_results(scheduler: &Scheduler, past: &Past) -> Result<
         .checks
         .iter()
         .filter_map(|checked| CheckRow::folded(past, checked));
-    Ok(Both {
+    Ok(Comparison {
         live: rows.iter().map(CheckRow::line).collect(),
         folded: folded.map(|row| row.line()).collect(),
     })
@@ -60,16 +63,22 @@ struct CheckRow {
 }
 
 impl CheckRow {
-    fn folded(past: &Past, checked: &Checked) -> Option<CheckRow> {
-        let graph = past.run.graph.as_ref()?;
-        let (ordinal, item) = place_of(checked.slot);
+    fn folded(past: &FoldedRun, checked: &RecordedCheck) -> Option<CheckRow> {
+        let plan = past.run.plan.as_ref()?;
+        let (ordinal, item) = place_of(checked.task_ref);
         Some(CheckRow {
             attempt_id: Uuid::from_bytes(*checked.attempt_id.as_bytes()),
             place: checked.place,
             tenant: past.run.header.tenant.to_string(),
             workspace: past.run.header.workspace.to_string(),
-            asset_key: graph.settings(checked.slot.ordinal).asset_key.to_string(),
-            partition_key: graph.task(checked.slot.ordinal).partition_key.to_string(),
+            asset_key: plan
+                .settings(checked.task_ref.ordinal)
+                .asset_key
+                .to_string(),
+            partition_key: plan
+                .task(checked.task_ref.ordinal)
+                .partition_key
+                .to_string(),
             name: checked.found.name.clone(),
             passed: checked.found.passed,
             severity: checked.found.severity,
@@ -99,7 +108,10 @@ impl CheckRow {
     }
 }
 
-pub(super) async fn materializations(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
+pub(super) async fn materializations(
+    scheduler: &Scheduler,
+    past: &FoldedRun,
+) -> Result<Comparison, Error> {
     let decisions = decisions(scheduler, past).await?;
     let live = versions(scheduler, past).await?;
     let folded = past
@@ -107,7 +119,7 @@ pub(super) async fn materializations(scheduler: &Scheduler, past: &Past) -> Resu
         .iter()
         .map(|made| VersionRow::folded(past, made, &decisions).line())
         .collect();
-    Ok(Both {
+    Ok(Comparison {
         live: live.iter().map(VersionRow::line).collect(),
         folded,
     })
@@ -115,9 +127,12 @@ pub(super) async fn materializations(scheduler: &Scheduler, past: &Past) -> Resu
 
 /// What the run's attempts made, as it stands. No index leads from a run to it, but its attempts do: of a task only the
 /// last one made something.
-async fn versions(scheduler: &Scheduler, past: &Past) -> Result<Vec<VersionRow>, Error> {
-    let cells = past.run.cells().filter_map(|(_, cell)| cell.attempt_id);
-    let attempts = cells.chain(past.made.iter().map(|made| made.attempt_id));
+async fn versions(scheduler: &Scheduler, past: &FoldedRun) -> Result<Vec<VersionRow>, Error> {
+    let task_rows = past
+        .run
+        .task_rows()
+        .filter_map(|(_, task_row)| task_row.attempt_id);
+    let attempts = task_rows.chain(past.made.iter().map(|made| made.attempt_id));
     let attempts: Vec<Uuid> = attempts
         .map(|id| Uuid::from_bytes(*id.as_bytes()))
         .collect();
@@ -144,12 +159,12 @@ struct VersionRow {
     recorded_at: Timestamp,
     output: Vec<u8>,
     #[sqlx(flatten)]
-    standing: Standing,
+    status: VersionStatus,
 }
 
 /// What a decision changes.
 #[derive(Debug, Clone, FromRow)]
-struct Standing {
+struct VersionStatus {
     state: i16,
     version: i64,
     promoted_at: Option<Timestamp>,
@@ -158,8 +173,8 @@ struct Standing {
 }
 
 impl VersionRow {
-    fn folded(past: &Past, made: &Materialized, decisions: &Decisions) -> VersionRow {
-        let (ordinal, item) = place_of(made.slot);
+    fn folded(past: &FoldedRun, made: &Materialized, decisions: &Decisions) -> VersionRow {
+        let (ordinal, item) = place_of(made.task_ref);
         let decided = decisions
             .0
             .get(&made.attempt_id)
@@ -175,14 +190,16 @@ impl VersionRow {
             item,
             recorded_at: Timestamp::from_unix_us(made.at),
             output: made.output.clone(),
-            standing: decided.cloned().unwrap_or_else(|| Standing::made(made)),
+            status: decided
+                .cloned()
+                .unwrap_or_else(|| VersionStatus::made(made)),
         }
     }
 
     fn line(&self) -> (String, Value) {
         let key = json!({ "attempt_id": attempt(self.attempt_id), "asset_key": self.asset_key });
-        let standing = &self.standing;
-        let state = MaterializationState::from_code(standing.state).map(|state| state.to_string());
+        let status = &self.status;
+        let state = MaterializationState::from_code(status.state).map(|state| state.to_string());
         let line = json!({
             "partition_key": self.partition_key,
             "tenant": self.tenant,
@@ -193,20 +210,20 @@ impl VersionRow {
             "recorded_at": self.recorded_at.unix_us(),
             "output_sha256": Digest::of(&self.output).to_string(),
             "state": state,
-            "version": standing.version,
-            "promoted_at": standing.promoted_at.map(Timestamp::unix_us),
-            "resolved_by_sha256": standing.resolved_by.as_ref().map(|by| Digest::of(by).to_string()),
-            "resolved_event": standing.resolved_event.map(wire::ulid),
+            "version": status.version,
+            "promoted_at": status.promoted_at.map(Timestamp::unix_us),
+            "resolved_by_sha256": status.resolved_by.as_ref().map(|by| Digest::of(by).to_string()),
+            "resolved_event": status.resolved_event.map(wire::ulid),
         });
         (key.to_string(), line)
     }
 }
 
-impl Standing {
-    fn made(made: &Materialized) -> Standing {
+impl VersionStatus {
+    fn made(made: &Materialized) -> VersionStatus {
         let state = made.promotion.state();
         let is_promoted = state == MaterializationState::Promoted;
-        Standing {
+        VersionStatus {
             state: state.code(),
             version: 0,
             promoted_at: is_promoted.then(|| Timestamp::from_unix_us(made.at)),
@@ -216,18 +233,18 @@ impl Standing {
     }
 
     /// `None` for an event that decides nothing.
-    fn decided(event: &Event) -> Option<Standing> {
+    fn decided(event: &Event) -> Option<VersionStatus> {
         let (Body::QuarantineResolved(resolved), _) = wire::body_of(&event.payload).ok()? else {
             return None;
         };
         let (state, promoted_at) = match resolved.decision() {
-            v1::QuarantineDecision::Approve => {
+            pb::QuarantineDecision::Approve => {
                 (MaterializationState::Promoted, Some(event.recorded_at))
             }
-            v1::QuarantineDecision::Reject => (MaterializationState::Rejected, None),
-            v1::QuarantineDecision::Unspecified => return None,
+            pb::QuarantineDecision::Reject => (MaterializationState::Rejected, None),
+            pb::QuarantineDecision::Unspecified => return None,
         };
-        Some(Standing {
+        Some(VersionStatus {
             state: state.code(),
             version: i64::try_from(resolved.version).ok()? - 1,
             promoted_at,
@@ -239,19 +256,19 @@ impl Standing {
 
 /// What was decided about the quarantined versions of a run.
 #[derive(Debug, Default)]
-pub(super) struct Decisions(HashMap<AttemptId, Standing>);
+pub(super) struct Decisions(HashMap<AttemptId, VersionStatus>);
 
 impl Decisions {
     pub(super) fn approve(&self, attempt: &AttemptId) -> bool {
         self.0
             .get(attempt)
-            .is_some_and(|standing| standing.state == MaterializationState::Promoted.code())
+            .is_some_and(|status| status.state == MaterializationState::Promoted.code())
     }
 }
 
 /// A decision falls long after its run has ended, and is found by the key of its event. Once that key is forgotten the row
 /// is taken at its word: a look for the event would be one through all that happened since.
-pub(super) async fn decisions(scheduler: &Scheduler, past: &Past) -> Result<Decisions, Error> {
+pub(super) async fn decisions(scheduler: &Scheduler, past: &FoldedRun) -> Result<Decisions, Error> {
     let withheld = past
         .made
         .iter()
@@ -269,25 +286,23 @@ pub(super) async fn decisions(scheduler: &Scheduler, past: &Past) -> Result<Deci
             let own = live
                 .iter()
                 .find(|row| row.attempt_id.as_bytes() == made_by.as_bytes());
-            own.map(|row| &row.standing)
-                .filter(|standing| standing.resolved_event.is_some())
+            own.map(|row| &row.status)
+                .filter(|status| status.resolved_event.is_some())
                 .cloned()
         };
-        let standing = match past::event_under(scheduler, past, &key).await? {
-            Some(event) => Standing::decided(&event),
+        let status = match past::event_under(scheduler, past, &key).await? {
+            Some(event) => VersionStatus::decided(&event),
             None => said(),
         };
-        decisions
-            .0
-            .extend(standing.map(|standing| (made_by, standing)));
+        decisions.0.extend(status.map(|status| (made_by, status)));
     }
     Ok(decisions)
 }
 
 /// As columns have them.
-fn place_of(slot: Slot) -> (i32, i32) {
+fn place_of(task_ref: TaskRef) -> (i32, i32) {
     let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
-    (int(slot.ordinal), slot.item.map_or(-1, int))
+    (int(task_ref.ordinal), task_ref.map_index.map_or(-1, int))
 }
 
 pub(super) fn attempt(id: Uuid) -> String {

@@ -9,9 +9,9 @@ use servo_store::sqlx::FromRow;
 use servo_store::{Timestamp, query};
 use uuid::Uuid;
 
-use super::past::{self, Past};
-use super::{Both, data};
-use crate::core::PartitionNews;
+use super::past::{self, FoldedRun};
+use super::{Comparison, data};
+use crate::core::PartitionUpdate;
 use crate::rpc::{Scheduler, answer};
 
 /// Partitions that one statement reads.
@@ -22,12 +22,15 @@ const OTHERS_PER_RUN_MAX: usize = 100;
 /// Asset and partition.
 type Key = (String, String);
 
-pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both, Error> {
+pub(super) async fn both_ways(
+    scheduler: &Scheduler,
+    past: &FoldedRun,
+) -> Result<Comparison, Error> {
     let number = past.run.header.number;
-    let own = Touched::by(scheduler, past).await?;
+    let own = TouchedPartitions::by(scheduler, past).await?;
     let rows = read(scheduler, past, own.0.keys()).await?;
     let others = others(scheduler, number, &rows).await?;
-    let mut both = Both::default();
+    let mut both = Comparison::default();
     for (key, news) in &own.0 {
         let row = rows.get(key);
         let named: BTreeSet<i64> = row
@@ -39,7 +42,7 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
         let mut is_comparable = true;
         for run in named {
             match others.get(&run) {
-                Some(Other::Touched(touched)) => {
+                Some(Other::TouchedPartitions(touched)) => {
                     candidates.extend(touched.0.get(key).map(|news| (run, news)))
                 }
                 // A row that names a run which does not exist is wrong.
@@ -58,22 +61,22 @@ pub(super) async fn both_ways(scheduler: &Scheduler, past: &Past) -> Result<Both
 }
 
 /// How a run left each partition that it touched, which is once.
-struct Touched(BTreeMap<Key, PartitionNews>);
+struct TouchedPartitions(BTreeMap<Key, PartitionUpdate>);
 
-impl Touched {
-    async fn by(scheduler: &Scheduler, past: &Past) -> Result<Touched, Error> {
+impl TouchedPartitions {
+    async fn by(scheduler: &Scheduler, past: &FoldedRun) -> Result<TouchedPartitions, Error> {
         let decisions = data::decisions(scheduler, past).await?;
         let news = past.partitions.iter().cloned().map(|mut news| {
             news.promoted |= decisions.approve(&news.attempt_id);
             ((news.asset_key.clone(), news.partition_key.clone()), news)
         });
-        Ok(Touched(news.collect()))
+        Ok(TouchedPartitions(news.collect()))
     }
 }
 
 async fn read(
     scheduler: &Scheduler,
-    past: &Past,
+    past: &FoldedRun,
     keys: impl Iterator<Item = &Key>,
 ) -> Result<HashMap<Key, Row>, Error> {
     let keys: Vec<&Key> = keys.collect();
@@ -108,7 +111,7 @@ async fn read(
 
 /// A run beside the one of the sample.
 enum Other {
-    Touched(Touched),
+    TouchedPartitions(TouchedPartitions),
     Unknown,
     /// Set aside, or its events are gone.
     Unreadable,
@@ -140,7 +143,9 @@ async fn other(scheduler: &Scheduler, number: i64) -> Result<Other, Error> {
     }
     let until = super::watermark(scheduler, number).await?;
     match past::read(scheduler, &row, until).await? {
-        Some(past) => Touched::by(scheduler, &past).await.map(Other::Touched),
+        Some(past) => TouchedPartitions::by(scheduler, &past)
+            .await
+            .map(Other::TouchedPartitions),
         None => Ok(Other::Unreadable),
     }
 }
@@ -169,10 +174,10 @@ impl Row {
     /// What is left of all these: the last attempt, and the last version that readers get.
     fn latest(
         (asset_key, partition_key): &Key,
-        candidates: &[(i64, &PartitionNews)],
+        candidates: &[(i64, &PartitionUpdate)],
     ) -> Option<Row> {
-        let later = |(_, news): &&(i64, &PartitionNews)| (news.at, *news.attempt_id.as_bytes());
-        let uuid = |news: &PartitionNews| Uuid::from_bytes(*news.attempt_id.as_bytes());
+        let later = |(_, news): &&(i64, &PartitionUpdate)| (news.at, *news.attempt_id.as_bytes());
+        let uuid = |news: &PartitionUpdate| Uuid::from_bytes(*news.attempt_id.as_bytes());
         let (attempt_run, last) = candidates.iter().max_by_key(later)?;
         let made = candidates
             .iter()

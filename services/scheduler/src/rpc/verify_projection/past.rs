@@ -5,18 +5,18 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1::event::Body;
 use servo_store::{Event, query};
 
-use crate::core::{Checked, Materialized, PartitionNews, Run};
+use crate::core::{Materialized, PartitionUpdate, RecordedCheck, Run};
 use crate::replay::Replay;
 use crate::rpc::{Scheduler, answer, story};
 use crate::store::StoredRun;
 use crate::wire;
 
-pub(super) struct Past {
+pub(super) struct FoldedRun {
     pub(super) run: Run,
     pub(super) run_key: String,
     pub(super) made: Vec<Materialized>,
-    pub(super) checks: Vec<Checked>,
-    pub(super) partitions: Vec<PartitionNews>,
+    pub(super) checks: Vec<RecordedCheck>,
+    pub(super) partitions: Vec<PartitionUpdate>,
     /// Requests under its key that asked for something else while it went on.
     pub(super) conflicts: Vec<Event>,
 }
@@ -37,14 +37,14 @@ pub(super) async fn read(
     scheduler: &Scheduler,
     row: &StoredRun,
     until: i64,
-) -> Result<Option<Past>, Error> {
+) -> Result<Option<FoldedRun>, Error> {
     let events = events(scheduler, row, until).await?;
     let loops = scheduler.store.loops();
     let plan_id = row
         .plan_id
         .as_deref()
         .and_then(|id| <[u8; 32]>::try_from(id).ok());
-    let graph = match plan_id {
+    let plan = match plan_id {
         Some(plan_id) => scheduler
             .plans
             .find(loops, &row.tenant, &row.workspace, plan_id)
@@ -52,7 +52,7 @@ pub(super) async fn read(
             .map_err(answer::store)?,
         None => None,
     };
-    fold(&events, Replay::new(row.run_number, graph))
+    fold(&events, Replay::new(row.run_number, plan))
         .map_err(|fault| Error::new(Reason::Internal, fault))
 }
 
@@ -76,7 +76,7 @@ async fn events(scheduler: &Scheduler, row: &StoredRun, until: i64) -> Result<Ve
 /// The event of the run's workspace that stands under a key, if the key is still known.
 pub(super) async fn event_under(
     scheduler: &Scheduler,
-    past: &Past,
+    past: &FoldedRun,
     key: &IdempotencyKey,
 ) -> Result<Option<Event>, Error> {
     let (tenant, workspace) = (
@@ -91,7 +91,7 @@ pub(super) async fn event_under(
         .map_err(answer::store)
 }
 
-fn fold(events: &[Event], mut replay: Replay) -> Result<Option<Past>, String> {
+fn fold(events: &[Event], mut replay: Replay) -> Result<Option<FoldedRun>, String> {
     let (mut made, mut checks, mut partitions) = (Vec::new(), Vec::new(), Vec::new());
     let mut conflicts = Vec::new();
     for event in events {
@@ -110,8 +110,8 @@ fn fold(events: &[Event], mut replay: Replay) -> Result<Option<Past>, String> {
         partitions.extend(step.changes.partitions);
     }
     let past = replay.begun.map(|begun| {
-        let (run, run_key) = (begun.run, begun.asked.run_key);
-        Past {
+        let (run, run_key) = (begun.run, begun.requested.run_key);
+        FoldedRun {
             run,
             run_key,
             made,
@@ -124,8 +124,9 @@ fn fold(events: &[Event], mut replay: Replay) -> Result<Option<Past>, String> {
 }
 
 fn is_conflict(run: &Run, event: &Event) -> bool {
-    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&event.payload) else {
+    let Ok((Body::RunRequested(request), _)) = wire::body_of(&event.payload) else {
         return false;
     };
-    wire::fingerprint(&asked).is_ok_and(|said| *said.digest().as_bytes() != run.header.fingerprint)
+    wire::fingerprint(&request)
+        .is_ok_and(|said| *said.digest().as_bytes() != run.header.fingerprint)
 }

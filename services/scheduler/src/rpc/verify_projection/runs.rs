@@ -1,9 +1,10 @@
 //! Runs and their tasks, as lines to compare.
 
 use serde_json::{Value, json};
+use servo_model::TaskRef;
 
 use super::Lines;
-use crate::core::{Cell, Run, Slot};
+use crate::core::{Run, TaskRow};
 
 pub(super) fn run_lines(run: &Run) -> Lines {
     let counts: Vec<u32> = servo_model::states::TaskState::ALL
@@ -19,7 +20,7 @@ pub(super) fn run_lines(run: &Run) -> Lines {
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "error": run.error.as_ref().map(|(ordinal, error)| json!([ordinal, error])),
-        "plan_id": run.graph.as_ref().map(|graph| servo_model::Digest::from_bytes(graph.plan_id).to_string()),
+        "plan_id": run.plan.as_ref().map(|plan| servo_model::Digest::from_bytes(plan.plan_id).to_string()),
         "tasks": counts,
     });
     Lines::from([(
@@ -30,30 +31,31 @@ pub(super) fn run_lines(run: &Run) -> Lines {
 
 pub(super) fn task_lines(run: &Run) -> Lines {
     let run_id = run.header.run_id.to_string();
-    let key = |slot: Slot| {
-        json!({ "run_id": run_id, "ordinal": slot.ordinal, "item": slot.item }).to_string()
+    let key = |task_ref: TaskRef| {
+        json!({ "run_id": run_id, "ordinal": task_ref.ordinal, "item": task_ref.map_index })
+            .to_string()
     };
-    run.cells()
-        .map(|(slot, cell)| (key(slot), task_line(cell)))
+    run.task_rows()
+        .map(|(task_ref, task_row)| (key(task_ref), task_line(task_row)))
         .collect()
 }
 
-fn task_line(cell: &Cell) -> Value {
+fn task_line(task_row: &TaskRow) -> Value {
     json!({
-        "state": cell.state.to_string(),
-        "reason": cell.reason.to_string(),
-        "attempt": cell.attempt,
-        "failures": cell.failures,
-        "attempt_id": cell.attempt_id.map(|id| id.to_string()),
-        "cancelling": cell.cancelling,
-        "pushed": cell.pushed,
-        "session": cell.session,
-        "worker": cell.worker.map(|id| servo_model::WorkerId::from_bytes(id).to_string()),
-        "changed_at": cell.changed_at,
-        "ready_at": cell.ready_at,
-        "claimed_at": cell.claimed_at,
-        "started_at": cell.started_at,
-        "ended_at": cell.ended_at,
-        "due_at": cell.due_at,
+        "state": task_row.state.to_string(),
+        "reason": task_row.reason.to_string(),
+        "attempt": task_row.attempt,
+        "failures": task_row.failures,
+        "attempt_id": task_row.attempt_id.map(|id| id.to_string()),
+        "cancelling": task_row.cancelling,
+        "pushed": task_row.pushed,
+        "session": task_row.session,
+        "worker": task_row.worker.map(|id| servo_model::WorkerId::from_bytes(id).to_string()),
+        "changed_at": task_row.changed_at,
+        "ready_at": task_row.ready_at,
+        "claimed_at": task_row.claimed_at,
+        "started_at": task_row.started_at,
+        "ended_at": task_row.ended_at,
+        "due_at": task_row.due_at,
     })
 }

@@ -1,14 +1,14 @@
 //! Memory and rows in step, on a real Postgres.
 
-mod ahead;
+mod announcements;
+mod batching;
 mod bus;
-mod by_hand;
-mod company;
-mod limits;
+mod manual_lane;
 mod quarantine;
 mod races;
 mod rebuild;
 mod requests;
+mod run_limits;
 mod set_aside;
 mod sizes;
 mod timers;
@@ -22,19 +22,21 @@ use servo_bus::{Listeners, Topic};
 use servo_local::TestDatabase;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
-use servo_model::{AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream};
-use servo_proto::v1;
-use servo_proto::v1::admit_response::Message as Told;
+use servo_model::{
+    AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream, TaskRef,
+};
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use super::{
-    Around, Ask, Claim, DoneAs, Gate, Keeper, NewPlan, NewRun, NotDone, Plans, RunEvent, Shards,
-    Unplanned, event_id, lane_of,
+    Claim, Command, CommandOutcome, DispatcherStream, LaneContext, LeaseKeeper, NewPlan, NewRun,
+    Plans, RunEvent, Shards, SubmitError, UnplannedRun, event_id, lane_of,
 };
-use crate::core::{Limits, Slot, Verdict};
+use crate::core::{Limits, Verdict};
 use crate::metrics::Metrics;
 use crate::wire;
 
@@ -44,10 +46,10 @@ struct Instance {
     store: Store,
     shards: Shards,
     plans: Plans,
-    keeper: Keeper,
-    waiting: mpsc::UnboundedReceiver<Unplanned>,
+    lease_keeper: LeaseKeeper,
+    waiting: mpsc::UnboundedReceiver<UnplannedRun>,
     board: watch::Sender<Limits>,
-    told: mpsc::UnboundedReceiver<v1::AdmitResponse>,
+    message: mpsc::UnboundedReceiver<pb::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -66,67 +68,67 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     let (unplanned, waiting) = mpsc::unbounded_channel();
     let listeners = Some(Listeners::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
-    let around = Around {
+    let context = LaneContext {
         plans: plans.clone(),
         unplanned,
         metrics,
         listeners,
         limits,
     };
-    let shards = Shards::start(&store, around);
+    let shards = Shards::start(&store, context);
     let ttl = LeaseTtl::new(LEASE).unwrap();
-    let keeper = Keeper::new(
+    let lease_keeper = LeaseKeeper::new(
         &store,
         shards.clone(),
         name,
         &format!("https://{name}:1"),
         ttl,
     );
-    keeper.clone().run_once().await.unwrap();
-    let (gate, told) = gate(1);
-    shards.open_gate(&gate).unwrap();
+    lease_keeper.clone().run_once().await.unwrap();
+    let (stream, message) = stream(1);
+    shards.open_stream(&stream).unwrap();
     Instance {
         store,
         shards,
         plans,
-        keeper,
+        lease_keeper,
         waiting,
         board,
-        told,
+        message,
     }
 }
 
 /// A dispatcher that admits for everybody this test speaks of.
-fn gate(epoch: u64) -> (Gate, mpsc::UnboundedReceiver<v1::AdmitResponse>) {
+fn stream(epoch: u64) -> (DispatcherStream, mpsc::UnboundedReceiver<pb::AdmitResponse>) {
     let admission_shard = "acme"
         .parse::<servo_model::TenantId>()
         .unwrap()
         .admission_shard();
-    let (outbox, told) = mpsc::unbounded_channel();
+    let (outbox, message) = mpsc::unbounded_channel();
     (
-        Gate {
+        DispatcherStream {
             id: 1,
             leases: BTreeMap::from([(admission_shard, epoch)]),
             outbox,
         },
-        told,
+        message,
     )
 }
 
 /// A plan from each task's upstreams.
-pub(super) fn plan(upstreams: &[&[u32]]) -> v1::Plan {
-    let asset = |n: usize| v1::PlannedAsset {
+pub(super) fn plan(upstreams: &[&[u32]]) -> pb::Plan {
+    let asset = |n: usize| pb::PlannedAsset {
         asset_key: format!("t/a{n}"),
         ..Default::default()
     };
-    let task = |(n, upstream): (usize, &&[u32])| v1::PlannedTask {
+    let task = |(n, upstream): (usize, &&[u32])| pb::PlannedTask {
         task_key: format!("t/a{n}:materialize"),
         asset: n as u32,
-        operation: v1::Operation::Materialize.into(),
+        operation: pb::Operation::Materialize.into(),
         upstream: upstream.to_vec(),
         ..Default::default()
     };
-    v1::Plan {
+    pb::Plan {
         plan_id: Digest::of(format!("{upstreams:?}")).to_string(),
         tenant: "acme".to_owned(),
         workspace: "prod".to_owned(),
@@ -138,7 +140,7 @@ pub(super) fn plan(upstreams: &[&[u32]]) -> v1::Plan {
 }
 
 /// Stores it as the planner would.
-async fn keep_plan(database: &TestDatabase, plan: &v1::Plan) {
+async fn keep_plan(database: &TestDatabase, plan: &pb::Plan) {
     let planner = store(database, Service::Planner);
     let plan_id: Digest = plan.plan_id.parse().unwrap();
     let insert =
@@ -152,21 +154,21 @@ pub(super) fn run_id(n: u8) -> RunId {
     RunId::from_bytes([n; 16])
 }
 
-fn new_run(instance: &Instance, plan: &v1::Plan, id: RunId, fingerprint: &str) -> Ask {
+fn new_run(instance: &Instance, plan: &pb::Plan, id: RunId, fingerprint: &str) -> Command {
     run_with(new_plan(instance, plan), id, fingerprint)
 }
 
-fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Ask {
+fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Command {
     let key = RunKey::chosen(&format!("key-{id}")).unwrap();
     let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
-    Ask::Run(Arc::new(NewRun {
+    Command::Run(Arc::new(NewRun {
         tenant: "acme".to_owned(),
         workspace: "prod".to_owned(),
         run_id: id,
         event_id: event_id(),
         key: key.clone(),
         fingerprint,
-        asked: v1::RunRequested {
+        requested: pb::RunRequested {
             run_id: id.to_string(),
             run_key: key.to_string(),
             request_fingerprint: fingerprint.to_string(),
@@ -178,41 +180,41 @@ fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Ask {
     }))
 }
 
-fn new_plan(instance: &Instance, plan: &v1::Plan) -> NewPlan {
+fn new_plan(instance: &Instance, plan: &pb::Plan) -> NewPlan {
     known_plan(&instance.plans, plan)
 }
 
-pub(super) fn known_plan(plans: &Plans, plan: &v1::Plan) -> NewPlan {
-    let graph = plans.learn(plan).unwrap();
+pub(super) fn known_plan(plans: &Plans, plan: &pb::Plan) -> NewPlan {
+    let plan = plans.learn(plan).unwrap();
     NewPlan {
         event_id: event_id(),
         plan_fingerprint: "v1:sha256:x".to_owned(),
-        graph,
+        plan,
     }
 }
 
-fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Ask {
-    let claim = v1::Claim {
+fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
+    let claim = pb::Claim {
         tenant: "acme".to_owned(),
         run_id: id.to_string(),
-        task: Some(v1::TaskRef {
+        task: Some(pb::TaskRef {
             ordinal,
             map_index: None,
         }),
         attempt,
         admission_epoch: epoch,
-        mode: v1::DispatchMode::Pull.into(),
+        mode: pb::DispatchMode::Pull.into(),
         worker_id: String::new(),
     };
     let admission_shard = "acme"
         .parse::<servo_model::TenantId>()
         .unwrap()
         .admission_shard();
-    Ask::Claim(Arc::new(Claim {
-        gate: 1,
+    Command::Claim(Arc::new(Claim {
+        stream: 1,
         run_id: id,
         admission_shard,
-        task: Slot::planned(ordinal),
+        task: TaskRef::planned(ordinal),
         event_id: event_id(),
         claim,
     }))
@@ -227,22 +229,22 @@ fn attempt_id(id: RunId, ordinal: u32, attempt: u32) -> AttemptId {
     .attempt_id()
 }
 
-fn finished(id: RunId, ordinal: u32, attempt: u32) -> v1::TaskFinished {
-    v1::TaskFinished {
+fn finished(id: RunId, ordinal: u32, attempt: u32) -> pb::TaskFinished {
+    pb::TaskFinished {
         run_id: id.to_string(),
-        task: Some(v1::TaskRef {
+        task: Some(pb::TaskRef {
             ordinal,
             map_index: None,
         }),
         attempt_id: attempt_id(id, ordinal, attempt).to_string(),
         session: "s".to_owned(),
-        outcome: v1::Outcome::Succeeded.into(),
+        outcome: pb::Outcome::Succeeded.into(),
         ..Default::default()
     }
 }
 
-fn finish(id: RunId, ordinal: u32) -> Ask {
-    Ask::Event(Arc::new(RunEvent {
+fn finish(id: RunId, ordinal: u32) -> Command {
+    Command::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,
         event_id: event_id(),
@@ -252,18 +254,18 @@ fn finish(id: RunId, ordinal: u32) -> Ask {
     }))
 }
 
-async fn ask(instance: &Instance, ask: Ask) -> super::Done {
-    let shard = ask.run_id().shard();
+async fn apply(instance: &Instance, apply: Command) -> super::Applied {
+    let shard = apply.run_id().shard();
     instance
         .shards
-        .submit(shard, vec![ask])
+        .submit(shard, vec![apply])
         .await
         .unwrap()
         .remove(0)
 }
 
-fn folded(done: &super::Done) {
-    assert_eq!(done.verdict, DoneAs::Core(Verdict::Folded));
+fn folded(done: &super::Applied) {
+    assert_eq!(done.outcome, CommandOutcome::Fold(Verdict::Folded));
 }
 
 async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
@@ -288,7 +290,7 @@ async fn a_run_goes_from_its_request_to_its_end() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(5));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     assert_eq!(
         states(&one.store, id).await,
         (
@@ -297,8 +299,8 @@ async fn a_run_goes_from_its_request_to_its_end() {
         )
     );
     for ordinal in 0..2 {
-        folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
-        folded(&ask(&one, finish(id, ordinal)).await);
+        folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
+        folded(&apply(&one, finish(id, ordinal)).await);
     }
     assert_eq!(
         states(&one.store, id).await,
@@ -309,12 +311,12 @@ async fn a_run_goes_from_its_request_to_its_end() {
     );
     // Asked again, nothing happens again.
     assert_eq!(
-        ask(&one, finish(id, 1)).await.verdict,
-        DoneAs::Core(Verdict::Duplicate)
+        apply(&one, finish(id, 1)).await.outcome,
+        CommandOutcome::Fold(Verdict::Duplicate)
     );
     assert_eq!(
-        ask(&one, new_run(&one, &plan, id, "f")).await.verdict,
-        DoneAs::Exists
+        apply(&one, new_run(&one, &plan, id, "f")).await.outcome,
+        CommandOutcome::Exists
     );
     let mark: Vec<(i64, i64)> = one
         .store
@@ -334,18 +336,18 @@ async fn another_instance_goes_on_where_the_first_stopped() {
     let (plan, id) = (plan(&[&[], &[0], &[0], &[1, 2]]), run_id(9));
     keep_plan(&database, &plan).await;
     let one = instance(&database, "one").await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    folded(&ask(&one, claim(id, 0, 1, 1)).await);
-    one.keeper.leave().await;
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, claim(id, 0, 1, 1)).await);
+    one.lease_keeper.leave().await;
     let refused = one
         .shards
         .submit(id.shard(), vec![finish(id, 0)])
         .await
         .unwrap_err();
-    assert_eq!(refused, NotDone::NotHeld);
+    assert_eq!(refused, SubmitError::NotHeld);
 
     let two = instance(&database, "two").await;
-    folded(&ask(&two, finish(id, 0)).await);
+    folded(&apply(&two, finish(id, 0)).await);
     let (run, tasks) = states(&two.store, id).await;
     assert_eq!(run, RunState::Running.code());
     assert_eq!(
@@ -366,19 +368,19 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[]]), run_id(3));
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, claim(id, 0, 1, 1)).await);
     record_finish(&database, id).await;
     // The owner does not know of it yet; its next append finds out.
-    folded(&ask(&one, claim(id, 1, 1, 1)).await);
+    folded(&apply(&one, claim(id, 1, 1, 1)).await);
     let (_, tasks) = states(&one.store, id).await;
     assert_eq!(
         tasks,
         [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
     );
     assert_eq!(
-        ask(&one, finish(id, 0)).await.verdict,
-        DoneAs::Core(Verdict::Duplicate)
+        apply(&one, finish(id, 0)).await.outcome,
+        CommandOutcome::Fold(Verdict::Duplicate)
     );
 }
 
@@ -388,7 +390,7 @@ async fn record_finish(database: &TestDatabase, id: RunId) {
     record(
         database,
         id,
-        v1::Event {
+        pb::Event {
             version: 1,
             trace: None,
             body: Some(body),
@@ -424,21 +426,21 @@ async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the
         seconds: 0,
         nanos: 50_000_000,
     };
-    plan.assets[0].timeouts = Some(v1::Timeouts {
+    plan.assets[0].timeouts = Some(pb::Timeouts {
         dispatch_ack: Some(soon),
         ..Default::default()
     });
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     // The claim before this is lost, so it says nothing; then the same attempt is claimed once more.
     record_finish(&database, id).await;
-    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let refused = one
         .shards
         .submit(id.shard(), vec![finish(id, 0)])
         .await
         .unwrap_err();
-    assert_eq!(refused, NotDone::KeyTaken);
+    assert_eq!(refused, SubmitError::KeyTaken);
     // Nobody can start it any more; when its time is over there is a new attempt.
     while states(&one.store, id).await.1 != [TaskState::Ready.code()] {
         tokio::task::yield_now().await;
@@ -450,33 +452,33 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    let (gate, mut told) = gate(7);
-    one.shards.open_gate(&gate).unwrap();
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    let (stream, mut message) = stream(7);
+    one.shards.open_stream(&stream).unwrap();
     // Answered behind the gate's opening, so that the snapshots are out.
     assert_eq!(
-        ask(&one, claim(id, 0, 1, 6)).await.verdict,
-        DoneAs::StaleAdmission
+        apply(&one, claim(id, 0, 1, 6)).await.outcome,
+        CommandOutcome::StaleAdmission
     );
     let mut ready = Vec::new();
-    while let Ok(message) = told.try_recv() {
-        if let Some(Told::Snapshot(part)) = message.message {
+    while let Ok(message) = message.try_recv() {
+        if let Some(SchedulerMessage::Snapshot(part)) = message.message {
             ready.extend(part.ready.into_iter().flat_map(|run| run.tasks));
         }
     }
     assert_eq!(
         ready
             .iter()
-            .map(|task| (wire::slot(task.task.unwrap()), task.attempt))
+            .map(|task| (wire::task_ref_from_proto(task.task.unwrap()), task.attempt))
             .collect::<Vec<_>>(),
-        [(Slot::planned(0), 1)]
+        [(TaskRef::planned(0), 1)]
     );
 
-    folded(&ask(&one, claim(id, 0, 1, 7)).await);
-    folded(&ask(&one, finish(id, 0)).await);
+    folded(&apply(&one, claim(id, 0, 1, 7)).await);
+    folded(&apply(&one, finish(id, 0)).await);
     let mut updates = Vec::new();
-    while let Ok(message) = told.try_recv() {
-        if let Some(Told::Update(update)) = message.message {
+    while let Ok(message) = message.try_recv() {
+        if let Some(SchedulerMessage::Update(update)) = message.message {
             updates.push(update);
         }
     }
@@ -492,26 +494,26 @@ async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&vec![&[] as &[u32]; 600]), run_id(4));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    let submit = async |asks: Vec<Ask>| {
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    let submit = async |commands: Vec<Command>| {
         one.shards
-            .submit(id.shard(), asks)
+            .submit(id.shard(), commands)
             .await
             .unwrap()
             .iter()
             .for_each(folded);
     };
     submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
-    let (again, mut told) = gate(1);
-    one.shards.open_gate(&again).unwrap();
+    let (again, mut message) = stream(1);
+    one.shards.open_stream(&again).unwrap();
     submit((0..600).map(|ordinal| finish(id, ordinal)).collect()).await;
     let (mut live, mut ended) = (Vec::new(), Vec::new());
-    while let Ok(message) = told.try_recv() {
+    while let Ok(message) = message.try_recv() {
         match message.message {
-            Some(Told::Snapshot(part)) => {
+            Some(SchedulerMessage::Snapshot(part)) => {
                 live.extend((!part.live.is_empty()).then_some(part.live.len()))
             }
-            Some(Told::Update(part)) => ended.push(part.ended.len()),
+            Some(SchedulerMessage::Update(part)) => ended.push(part.ended.len()),
             _ => {}
         }
     }
@@ -525,8 +527,8 @@ async fn instances_share_the_shards_and_every_shard_has_a_holder() {
     let one = instance(&database, "one").await;
     let two = instance(&database, "two").await;
     for _ in 0..3 {
-        one.keeper.clone().run_once().await.unwrap();
-        two.keeper.clone().run_once().await.unwrap();
+        one.lease_keeper.clone().run_once().await.unwrap();
+        two.lease_keeper.clone().run_once().await.unwrap();
     }
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
     let of = |name: &str| -> Vec<i16> {

@@ -5,14 +5,14 @@ use servo_model::states::MaterializationState;
 use super::*;
 use crate::core::Refusal;
 
-fn finish_quarantined(id: RunId, ordinal: u32) -> Ask {
-    let gating = v1::Gating::Quarantine.into();
-    Ask::Event(Arc::new(RunEvent {
+fn finish_quarantined(id: RunId, ordinal: u32) -> Command {
+    let gating = pb::Gating::Quarantine.into();
+    Command::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
-        body: Body::TaskFinished(v1::TaskFinished {
+        body: Body::TaskFinished(pb::TaskFinished {
             gating,
             ..finished(id, ordinal, 1)
         }),
@@ -21,10 +21,10 @@ fn finish_quarantined(id: RunId, ordinal: u32) -> Ask {
 }
 
 /// Runs `t/a0` before `t/a1`, the first with a quarantined output.
-async fn run_with_quarantine(instance: &Instance, plan: &v1::Plan, id: RunId) {
-    folded(&ask(instance, new_run(instance, plan, id, "f")).await);
-    folded(&ask(instance, claim(id, 0, 1, 1)).await);
-    folded(&ask(instance, finish_quarantined(id, 0)).await);
+async fn run_with_quarantine(instance: &Instance, plan: &pb::Plan, id: RunId) {
+    folded(&apply(instance, new_run(instance, plan, id, "f")).await);
+    folded(&apply(instance, claim(id, 0, 1, 1)).await);
+    folded(&apply(instance, finish_quarantined(id, 0)).await);
 }
 
 async fn second_state(instance: &Instance, id: RunId) -> i16 {
@@ -51,61 +51,61 @@ async fn whether_there_is_a_version_before_a_quarantined_one_stands_in_its_event
         TaskState::Skipped.code()
     );
 
-    folded(&ask(&one, new_run(&one, &plan, run_id(3), "f")).await);
-    folded(&ask(&one, claim(run_id(3), 0, 1, 1)).await);
-    folded(&ask(&one, finish(run_id(3), 0)).await);
+    folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
+    folded(&apply(&one, claim(run_id(3), 0, 1, 1)).await);
+    folded(&apply(&one, finish(run_id(3), 0)).await);
     // Now there is one, made by another run on another shard.
     run_with_quarantine(&one, &plan, run_id(4)).await;
     assert_eq!(second_state(&one, run_id(4)).await, TaskState::Ready.code());
 
     // The events say all of it: what is folded from them anew is the same.
-    one.keeper.leave().await;
+    one.lease_keeper.leave().await;
     for table in super::super::rebuild(&one.store, |_| ()).await.unwrap() {
         assert!(table.equal, "{table:?}");
     }
 }
 
 /// Runs `t/a0` alone, quarantined or not, and answers the version it made.
-async fn made(one: &Instance, plan: &v1::Plan, id: RunId, gating: v1::Gating) -> AttemptId {
-    folded(&ask(one, new_run(one, plan, id, "f")).await);
-    folded(&ask(one, claim(id, 0, 1, 1)).await);
-    let outputs = vec![v1::Output {
+async fn made(one: &Instance, plan: &pb::Plan, id: RunId, gating: pb::Gating) -> AttemptId {
+    folded(&apply(one, new_run(one, plan, id, "f")).await);
+    folded(&apply(one, claim(id, 0, 1, 1)).await);
+    let outputs = vec![pb::Output {
         asset_key: "t/a0".to_owned(),
         ..Default::default()
     }];
-    let check = |name: &str, passed| v1::CheckResult {
+    let check = |name: &str, passed| pb::CheckResult {
         name: name.to_owned(),
         passed,
         ..Default::default()
     };
     let checks = vec![
         check("rows", true),
-        check("nulls", gating == v1::Gating::Allow),
+        check("nulls", gating == pb::Gating::Allow),
     ];
-    let end = v1::TaskFinished {
+    let end = pb::TaskFinished {
         gating: gating.into(),
         outputs,
         checks,
         ..finished(id, 0, 1)
     };
-    folded(&ask(one, super::rebuild::finish_with(id, 0, end)).await);
+    folded(&apply(one, super::rebuild::finish_with(id, 0, end)).await);
     attempt_id(id, 0, 1)
 }
 
-fn decide(id: RunId, decision: v1::QuarantineDecision, version: u64) -> Ask {
+fn decide(id: RunId, decision: pb::QuarantineDecision, version: u64) -> Command {
     let materialization_id = attempt_id(id, 0, 1).to_string();
-    Ask::Event(Arc::new(RunEvent {
+    Command::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("quarantine:{materialization_id}:{version}"),
-        body: Body::QuarantineResolved(v1::QuarantineResolved {
+        body: Body::QuarantineResolved(pb::QuarantineResolved {
             run_id: id.to_string(),
             materialization_id,
             asset_key: "t/a0".to_owned(),
             decision: decision.into(),
             version,
-            resolved_by: Some(v1::Actor {
+            resolved_by: Some(pb::Actor {
                 principal: "ann".to_owned(),
                 ..Default::default()
             }),
@@ -124,7 +124,7 @@ async fn read(one: &Instance) -> Option<AttemptId> {
 }
 
 async fn rebuilt_alike(one: &Instance) {
-    one.keeper.leave().await;
+    one.lease_keeper.leave().await;
     for table in super::super::rebuild(&one.store, |_| ()).await.unwrap() {
         assert!(table.equal, "{table:?}");
     }
@@ -132,50 +132,50 @@ async fn rebuilt_alike(one: &Instance) {
 
 #[tokio::test]
 async fn an_approved_version_is_read_unless_a_newer_one_is_and_a_rejected_one_never() {
-    use v1::QuarantineDecision::{Approve, Reject};
+    use pb::QuarantineDecision::{Approve, Reject};
     let database = TestDatabase::create().await.unwrap();
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     let one = instance(&database, "one").await;
-    let first = made(&one, &plan, run_id(1), v1::Gating::Allow).await;
-    let second = made(&one, &plan, run_id(2), v1::Gating::Quarantine).await;
-    made(&one, &plan, run_id(3), v1::Gating::Quarantine).await;
+    let first = made(&one, &plan, run_id(1), pb::Gating::Allow).await;
+    let second = made(&one, &plan, run_id(2), pb::Gating::Quarantine).await;
+    made(&one, &plan, run_id(3), pb::Gating::Quarantine).await;
     assert_eq!(read(&one).await, Some(first));
 
-    let refused = |refusal: Refusal| DoneAs::Core(Verdict::Refused(refusal));
-    let stale = ask(&one, decide(run_id(3), Reject, 3)).await.verdict;
+    let refused = |refusal: Refusal| CommandOutcome::Fold(Verdict::Refused(refusal));
+    let stale = apply(&one, decide(run_id(3), Reject, 3)).await.outcome;
     assert_eq!(stale, refused(Refusal::DataVersion(1)));
-    let never_in_doubt = ask(&one, decide(run_id(1), Approve, 2)).await.verdict;
+    let never_in_doubt = apply(&one, decide(run_id(1), Approve, 2)).await.outcome;
     assert_eq!(
         never_in_doubt,
         refused(Refusal::VersionIs(MaterializationState::Promoted))
     );
 
-    folded(&ask(&one, decide(run_id(3), Reject, 2)).await);
+    folded(&apply(&one, decide(run_id(3), Reject, 2)).await);
     assert_eq!(
         read(&one).await,
         Some(first),
         "what is rejected is never read"
     );
-    folded(&ask(&one, decide(run_id(2), Approve, 2)).await);
+    folded(&apply(&one, decide(run_id(2), Approve, 2)).await);
     assert_eq!(
         read(&one).await,
         Some(second),
         "the newest of those that are good"
     );
     assert_eq!(
-        ask(&one, decide(run_id(2), Approve, 3)).await.verdict,
-        DoneAs::Core(Verdict::Duplicate)
+        apply(&one, decide(run_id(2), Approve, 3)).await.outcome,
+        CommandOutcome::Fold(Verdict::Duplicate)
     );
     assert_eq!(
-        ask(&one, decide(run_id(2), Reject, 3)).await.verdict,
+        apply(&one, decide(run_id(2), Reject, 3)).await.outcome,
         refused(Refusal::VersionIs(MaterializationState::Promoted))
     );
 
     // Approved only after a newer one came: that stays.
-    made(&one, &plan, run_id(4), v1::Gating::Quarantine).await;
-    let fifth = made(&one, &plan, run_id(5), v1::Gating::Allow).await;
-    folded(&ask(&one, decide(run_id(4), Approve, 2)).await);
+    made(&one, &plan, run_id(4), pb::Gating::Quarantine).await;
+    let fifth = made(&one, &plan, run_id(5), pb::Gating::Allow).await;
+    folded(&apply(&one, decide(run_id(4), Approve, 2)).await);
     assert_eq!(read(&one).await, Some(fifth));
     rebuilt_alike(&one).await;
 }
@@ -186,16 +186,16 @@ async fn what_checks_found_is_kept_once_and_rebuilt() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     let one = instance(&database, "one").await;
-    made(&one, &plan, run_id(1), v1::Gating::Quarantine).await;
+    made(&one, &plan, run_id(1), pb::Gating::Quarantine).await;
     assert_eq!(
-        ask(&one, finish(run_id(1), 0)).await.verdict,
-        DoneAs::Core(Verdict::Duplicate)
+        apply(&one, finish(run_id(1), 0)).await.outcome,
+        CommandOutcome::Fold(Verdict::Duplicate)
     );
     let select = query(
         "SELECT name, passed, severity, asset_key FROM scheduler.check_results ORDER BY place",
     );
     let rows: Vec<(String, bool, i16, String)> = one.store.loops().all(select).await.unwrap();
-    let error = v1::Severity::Error as i16;
+    let error = pb::Severity::Error as i16;
     let row = |name: &str, passed| (name.to_owned(), passed, error, "t/a0".to_owned());
     assert_eq!(rows, [row("rows", true), row("nulls", false)]);
     rebuilt_alike(&one).await;

@@ -7,18 +7,18 @@ use prost::Message;
 use servo_local::TestDatabase;
 use servo_model::states::{RunState, TaskState};
 use servo_model::{EventType, RunId, Service, Stream};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 use servo_store::{NewEvent, Store};
 use uuid::Uuid;
 
 use super::rebuild::finish_with;
 use super::{
-    Instance, LEASE, ask, attempt_id, claim, event_id, finish, finished, folded, instance,
+    Instance, LEASE, apply, attempt_id, claim, event_id, finish, finished, folded, instance,
     keep_plan, new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
-use crate::shards::{Ask, DoneAs, Enqueued, NotDone};
+use crate::shards::{Command, CommandOutcome, Enqueued, SubmitError};
 
 /// Deadlocks in this database so far. Backends tell of them when they are idle or leave, so the stores are closed first.
 async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
@@ -60,39 +60,44 @@ fn foreign(shard: i16) -> NewEvent {
         idempotency_key: format!("finished:{id}"),
         correlation_id: Some(Uuid::from_bytes(nobody)),
         causation_id: None,
-        payload: v1::Event::default().encode_to_vec(),
+        payload: pb::Event::default().encode_to_vec(),
     }
 }
 
 /// Asks until it is done. A shard whose tail could not be read for others' locks is held again after a round.
-async fn insist(one: &Instance, asked: impl Fn() -> Ask) {
+async fn insist(one: &Instance, requested: impl Fn() -> Command) {
     loop {
-        let asked = asked();
-        match one.shards.submit(asked.run_id().shard(), vec![asked]).await {
+        let requested = requested();
+        match one
+            .shards
+            .submit(requested.run_id().shard(), vec![requested])
+            .await
+        {
             Ok(done) => {
-                let done = &done[0].verdict;
+                let done = &done[0].outcome;
                 let folded = matches!(
                     done,
-                    DoneAs::Exists | DoneAs::Core(Verdict::Folded | Verdict::Duplicate)
+                    CommandOutcome::Exists
+                        | CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate)
                 );
                 assert!(folded, "{done:?}");
                 return;
             }
-            Err(NotDone::KeyTaken | NotDone::Stopped) => panic!("it cannot be done"),
-            Err(_) => drop(one.keeper.clone().run_once().await),
+            Err(SubmitError::KeyTaken | SubmitError::Stopped) => panic!("it cannot be done"),
+            Err(_) => drop(one.lease_keeper.clone().run_once().await),
         }
     }
 }
 
-fn making(id: RunId, ordinal: u32) -> Ask {
-    let outputs = vec![v1::Output {
+fn making(id: RunId, ordinal: u32) -> Command {
+    let outputs = vec![pb::Output {
         asset_key: format!("t/a{ordinal}"),
         ..Default::default()
     }];
     finish_with(
         id,
         ordinal,
-        v1::TaskFinished {
+        pb::TaskFinished {
             outputs,
             ..finished(id, ordinal, 1)
         },
@@ -100,7 +105,7 @@ fn making(id: RunId, ordinal: u32) -> Ask {
 }
 
 /// A run of three tasks that makes the same three partitions as all others.
-async fn run_to_its_end(one: &Instance, plan: &v1::Plan, id: RunId) {
+async fn run_to_its_end(one: &Instance, plan: &pb::Plan, id: RunId) {
     insist(one, || new_run(one, plan, id, "f")).await;
     // Half of them from the front, half from the back.
     let tasks = [0, 1, 2].map(|n| {
@@ -110,11 +115,11 @@ async fn run_to_its_end(one: &Instance, plan: &v1::Plan, id: RunId) {
             2 - n
         }
     });
-    let work = tasks.map(async |ordinal| {
+    let submission = tasks.map(async |ordinal| {
         insist(one, || claim(id, ordinal, 1, 1)).await;
         insist(one, || making(id, ordinal)).await;
     });
-    join_all(work).await;
+    join_all(submission).await;
 }
 
 #[tokio::test]
@@ -161,13 +166,13 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
 }
 
 /// A task that goes to a queue, and what its dispatcher says once the queue has it.
-fn pushed(id: RunId) -> (Ask, Ask) {
-    let Ask::Claim(claimed) = claim(id, 0, 1, 1) else {
+fn pushed(id: RunId) -> (Command, Command) {
+    let Command::Claim(claimed) = claim(id, 0, 1, 1) else {
         unreachable!()
     };
     let mut claimed = Arc::into_inner(claimed).unwrap();
-    claimed.claim.mode = v1::DispatchMode::Push.into();
-    let entry = v1::DispatchEnqueued {
+    claimed.claim.mode = pb::DispatchMode::Push.into();
+    let entry = pb::DispatchEnqueued {
         run_id: id.to_string(),
         task: claimed.claim.task,
         attempt_id: attempt_id(id, 0, 1).to_string(),
@@ -175,15 +180,15 @@ fn pushed(id: RunId) -> (Ask, Ask) {
         queue: "q".to_owned(),
     };
     let enqueued = Enqueued {
-        gate: 1,
+        stream: 1,
         run_id: id,
         task: claimed.task,
         event_id: event_id(),
         entry,
     };
     (
-        Ask::Claim(Arc::new(claimed)),
-        Ask::Enqueued(Arc::new(enqueued)),
+        Command::Claim(Arc::new(claimed)),
+        Command::Enqueued(Arc::new(enqueued)),
     )
 }
 
@@ -193,9 +198,9 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let (claimed, enqueued) = pushed(id);
-    folded(&ask(&one, claimed).await);
+    folded(&apply(&one, claimed).await);
     // The owner does not know of it: its flush is repeated, with runs that are read again.
     let callback = store(&database, Service::Callback);
     callback
@@ -203,7 +208,7 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
         .append(vec![foreign(id.shard())])
         .await
         .unwrap();
-    folded(&ask(&one, enqueued).await);
+    folded(&apply(&one, enqueued).await);
     assert_eq!(
         states(&one.store, id).await.1,
         [TaskState::Dispatched.code()]
@@ -216,7 +221,7 @@ async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     tokio::time::sleep(LEASE).await;
     let two = instance(&database, "two").await;
     insist(&two, || claim(id, 0, 1, 1)).await;
@@ -226,8 +231,8 @@ async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
         .submit(id.shard(), vec![finish(id, 0)])
         .await
         .unwrap_err();
-    assert_eq!(refused, NotDone::NotHeld);
-    folded(&ask(&two, finish(id, 0)).await);
+    assert_eq!(refused, SubmitError::NotHeld);
+    folded(&apply(&two, finish(id, 0)).await);
 }
 
 /// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.
@@ -271,7 +276,7 @@ async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
             seconds: 0,
             nanos: 50_000_000,
         };
-        plan.assets[0].timeouts = Some(v1::Timeouts {
+        plan.assets[0].timeouts = Some(pb::Timeouts {
             dispatch_ack: Some(soon),
             ..Default::default()
         });
@@ -283,7 +288,7 @@ async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
         insist(&one, || claim(id, 0, 1, 1)).await;
         while states(&one.store, id).await.1[0] != TaskState::Ready.code() {
             // A shard that could not be read again is held again after the keeper's next round.
-            let _ = one.keeper.clone().run_once().await;
+            let _ = one.lease_keeper.clone().run_once().await;
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         super::record_finish(&database, id).await;

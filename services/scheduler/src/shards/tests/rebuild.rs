@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use servo_local::TestDatabase;
 use servo_model::RunId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 
 use super::{
-    ask, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan, run_id,
-    states,
+    apply, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan,
+    run_id, states,
 };
-use crate::shards::{Ask, Rebuilt, RunEvent, rebuild};
+use crate::shards::{Command, Rebuilt, RunEvent, rebuild};
 
 /// A database in which runs ended, failed halfway and are under way.
 async fn lived_in() -> (TestDatabase, Store) {
@@ -23,22 +23,22 @@ async fn lived_in() -> (TestDatabase, Store) {
     keep_plan(&database, &plan).await;
     for n in 1..=6 {
         let id = run_id(n);
-        folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+        folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
         for ordinal in 0..u32::from(n.min(4)) {
-            folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
+            folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
             let mut end = finished(id, ordinal, 1);
-            end.outputs = vec![v1::Output {
+            end.outputs = vec![pb::Output {
                 asset_key: format!("t/a{ordinal}"),
                 ..Default::default()
             }];
             if (n, ordinal) == (6, 1) {
-                end.outcome = v1::Outcome::Failed.into();
-                end.error = Some(v1::TaskError {
+                end.outcome = pb::Outcome::Failed.into();
+                end.error = Some(pb::TaskError {
                     message: "no".to_owned(),
                     ..Default::default()
                 });
             }
-            folded(&ask(&one, finish_with(id, ordinal, end)).await);
+            folded(&apply(&one, finish_with(id, ordinal, end)).await);
             if (n, ordinal) == (6, 2) {
                 break;
             }
@@ -46,27 +46,27 @@ async fn lived_in() -> (TestDatabase, Store) {
     }
     // Several make the same partitions at once: which of them counts must not depend on who shared a flush.
     for n in 7..=12 {
-        folded(&ask(&one, new_run(&one, &plan, run_id(n), "f")).await);
-        folded(&ask(&one, claim(run_id(n), 0, 1, 1)).await);
+        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        folded(&apply(&one, claim(run_id(n), 0, 1, 1)).await);
     }
     let ends = (7..=12).map(|n| {
         let mut end = finished(run_id(n), 0, 1);
-        end.outputs = vec![v1::Output {
+        end.outputs = vec![pb::Output {
             asset_key: "t/a0".to_owned(),
             ..Default::default()
         }];
-        ask(&one, finish_with(run_id(n), 0, end))
+        apply(&one, finish_with(run_id(n), 0, end))
     });
     futures::future::join_all(ends)
         .await
         .iter()
         .for_each(folded);
-    one.keeper.leave().await;
+    one.lease_keeper.leave().await;
     (database, one.store)
 }
 
-pub(super) fn finish_with(id: RunId, ordinal: u32, end: v1::TaskFinished) -> Ask {
-    Ask::Event(Arc::new(RunEvent {
+pub(super) fn finish_with(id: RunId, ordinal: u32, end: pb::TaskFinished) -> Command {
+    Command::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,
         event_id: event_id(),
@@ -145,5 +145,5 @@ async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
         "{refused}"
     );
     assert_eq!(states(&store, run_id(4)).await, before);
-    two.keeper.leave().await;
+    two.lease_keeper.leave().await;
 }

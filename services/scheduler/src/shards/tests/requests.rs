@@ -8,28 +8,28 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
 use servo_model::{Digest, EventType, RunId, RunKey, Service};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{NewEvent, Store, query};
 use uuid::Uuid;
 
 use super::{
-    ask, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id, states,
+    apply, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id, states,
     store,
 };
 use crate::core::Verdict;
-use crate::shards::{Ask, DoneAs, NoPlan, NotDone, RunPlan};
+use crate::shards::{Command, CommandOutcome, PlanFailure, PlanOutcome, SubmitError};
 
 /// RunRequested alone, as automation and backfills append it.
 async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -> Uuid {
     let key = RunKey::chosen(&format!("key-{id}")).unwrap();
     let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
-    let asked = v1::RunRequested {
+    let requested = pb::RunRequested {
         run_id: id.to_string(),
         run_key: key.to_string(),
         request_fingerprint: fingerprint.to_string(),
         generation: 1,
-        spec: Some(v1::RunSpec {
+        spec: Some(pb::RunSpec {
             selection: vec!["t/a0".to_owned()],
             ..Default::default()
         }),
@@ -45,10 +45,10 @@ async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -
         idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
         causation_id: None,
-        payload: v1::Event {
+        payload: pb::Event {
             version: 1,
             trace: None,
-            body: Some(Body::RunRequested(asked)),
+            body: Some(Body::RunRequested(requested)),
         }
         .encode_to_vec(),
     };
@@ -72,19 +72,19 @@ async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let before = states(&one.store, id).await;
-    let own = ask(&one, new_run(&one, &plan, id, "other")).await;
-    assert_eq!(own.verdict, DoneAs::Conflict);
+    let own = apply(&one, new_run(&one, &plan, id, "other")).await;
+    assert_eq!(own.outcome, CommandOutcome::Conflict);
     // The same request once more is on record already: the ledger has its key.
     let again = one
         .shards
         .submit(id.shard(), vec![new_run(&one, &plan, id, "other")])
         .await;
-    assert_eq!(again.unwrap_err(), NotDone::KeyTaken);
+    assert_eq!(again.unwrap_err(), SubmitError::KeyTaken);
     let foreign = append_request(&database, id, "a third").await;
     // Found out by the next append.
-    folded(&ask(&one, claim(id, 0, 1, 1)).await);
+    folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let run = Uuid::from_bytes(*id.as_bytes());
     assert_eq!(
         conflicts(&one.store).await,
@@ -106,7 +106,7 @@ async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_sha
         (waiting.run_id, waiting.spec.selection),
         (id, vec!["t/a0".to_owned()])
     );
-    one.keeper.leave().await;
+    one.lease_keeper.leave().await;
 
     let mut two = instance(&database, "two").await;
     let waiting = two.waiting.recv().await.unwrap();
@@ -122,20 +122,20 @@ async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_sha
         states(&two.store, id).await,
         (RunState::Pending.code(), vec![])
     );
-    let give = |made| {
-        Ask::Plan(Arc::new(RunPlan {
+    let give = |result| {
+        Command::Plan(Arc::new(PlanOutcome {
             tenant: "acme".to_owned(),
             run_id: id,
-            made,
+            result,
         }))
     };
-    folded(&ask(&two, give(Ok(new_plan(&two, &plan)))).await);
+    folded(&apply(&two, give(Ok(new_plan(&two, &plan)))).await);
     assert_eq!(
         states(&two.store, id).await,
         (RunState::Running.code(), vec![TaskState::Ready.code()])
     );
-    let again = ask(&two, give(Ok(new_plan(&two, &plan)))).await;
-    assert_eq!(again.verdict, DoneAs::Core(Verdict::Duplicate));
+    let again = apply(&two, give(Ok(new_plan(&two, &plan)))).await;
+    assert_eq!(again.outcome, CommandOutcome::Fold(Verdict::Duplicate));
     let row: Vec<(Option<String>, Option<String>)> = two
         .store
         .loops()
@@ -156,17 +156,17 @@ async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
     let id = run_id(2);
     append_request(&database, id, "f").await;
     let one = instance(&database, "one").await;
-    let failed = NoPlan {
+    let failed = PlanFailure {
         event_id: event_id(),
-        reason: v1::ErrorReason::SelectionEmpty,
+        reason: pb::ErrorReason::SelectionEmpty,
         message: "means no asset".to_owned(),
     };
-    let plan = RunPlan {
+    let plan = PlanOutcome {
         tenant: "acme".to_owned(),
         run_id: id,
-        made: Err(failed),
+        result: Err(failed),
     };
-    folded(&ask(&one, Ask::Plan(Arc::new(plan))).await);
+    folded(&apply(&one, Command::Plan(Arc::new(plan))).await);
     let row: Vec<(i16, Option<String>)> = one
         .store
         .loops()

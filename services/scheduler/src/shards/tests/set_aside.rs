@@ -22,8 +22,8 @@ async fn two_runs(database: &TestDatabase, one: &Instance) -> (RunId, RunId) {
     );
     assert_eq!(bad.shard(), good.shard());
     for id in [bad, good] {
-        folded(&ask(one, new_run(one, &plan, id, "f")).await);
-        folded(&ask(one, claim(id, 0, 1, 1)).await);
+        folded(&apply(one, new_run(one, &plan, id, "f")).await);
+        folded(&apply(one, claim(id, 0, 1, 1)).await);
     }
     (bad, good)
 }
@@ -50,27 +50,30 @@ async fn a_run_whose_event_cannot_be_read_is_set_aside_and_its_shard_goes_on() {
     let (bad, good) = two_runs(&database, &one).await;
     record(&database, bad, vec![0xff, 0xff]).await;
     record_finish(&database, good).await;
-    folded(&ask(&one, claim(good, 1, 1, 1)).await);
+    folded(&apply(&one, claim(good, 1, 1, 1)).await);
     assert_eq!(
         states(&one.store, good).await.1,
         [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
     );
-    let told = reason(&one.store, bad).await.unwrap();
-    assert!(told.contains("TaskFinished"), "{told}");
+    let message = reason(&one.store, bad).await.unwrap();
+    assert!(message.contains("TaskFinished"), "{message}");
     assert_eq!(reason(&one.store, good).await, None);
     // Its state is kept, whatever is asked of it, here and wherever its shard goes.
     assert_eq!(
-        ask(&one, claim(bad, 1, 1, 1)).await.verdict,
-        DoneAs::SetAside
+        apply(&one, claim(bad, 1, 1, 1)).await.outcome,
+        CommandOutcome::SetAside
     );
-    one.keeper.leave().await;
+    one.lease_keeper.leave().await;
     let two = instance(&database, "two").await;
-    assert_eq!(ask(&two, finish(bad, 0)).await.verdict, DoneAs::SetAside);
+    assert_eq!(
+        apply(&two, finish(bad, 0)).await.outcome,
+        CommandOutcome::SetAside
+    );
     assert_eq!(
         states(&two.store, bad).await.1,
         [TaskState::Queued, TaskState::Ready].map(TaskState::code)
     );
-    folded(&ask(&two, finish(good, 1)).await);
+    folded(&apply(&two, finish(good, 1)).await);
 }
 
 #[tokio::test]
@@ -79,7 +82,7 @@ async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_ba
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
     refuse_session(&database, "poison").await;
-    let poison = v1::TaskFinished {
+    let poison = pb::TaskFinished {
         session: "poison".to_owned(),
         ..finished(bad, 0, 1)
     };
@@ -87,7 +90,7 @@ async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_ba
     record(
         &database,
         bad,
-        v1::Event {
+        pb::Event {
             version: 1,
             trace: None,
             body,
@@ -96,7 +99,7 @@ async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_ba
     )
     .await;
     record_finish(&database, good).await;
-    folded(&ask(&one, claim(good, 1, 1, 1)).await);
+    folded(&apply(&one, claim(good, 1, 1, 1)).await);
     assert!(
         reason(&one.store, bad)
             .await
@@ -126,9 +129,9 @@ async fn a_lane_that_panics_loads_its_shards_anew() {
         .submit(good.shard(), vec![finish(good, 0)])
         .await
         .unwrap_err();
-    assert_eq!(lost, NotDone::NotHeld);
-    one.keeper.clone().run_once().await.unwrap();
-    folded(&ask(&one, finish(good, 0)).await);
+    assert_eq!(lost, SubmitError::NotHeld);
+    one.lease_keeper.clone().run_once().await.unwrap();
+    folded(&apply(&one, finish(good, 0)).await);
     // The dispatcher's stream is still there.
-    folded(&ask(&one, claim(good, 1, 1, 1)).await);
+    folded(&apply(&one, claim(good, 1, 1, 1)).await);
 }

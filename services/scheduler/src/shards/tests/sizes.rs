@@ -2,30 +2,30 @@
 
 use super::*;
 
-fn large_run(instance: &Instance, plan: &v1::Plan, id: RunId, keys: usize) -> Ask {
-    let Ask::Run(new) = new_run(instance, plan, id, "f") else {
+fn large_run(instance: &Instance, plan: &pb::Plan, id: RunId, keys: usize) -> Command {
+    let Command::Run(new) = new_run(instance, plan, id, "f") else {
         unreachable!()
     };
     let mut new = Arc::into_inner(new).unwrap();
-    let spec = v1::RunSpec {
+    let spec = pb::RunSpec {
         selection: (0..keys)
             .map(|n| format!("day=d:2026-01-01,customer=s:{n:010}"))
             .collect(),
         ..Default::default()
     };
-    new.asked.spec = Some(spec);
-    Ask::Run(Arc::new(new))
+    new.requested.spec = Some(spec);
+    Command::Run(Arc::new(new))
 }
 
-fn finish_saying(id: RunId, ordinal: u32, change: impl FnOnce(&mut v1::TaskFinished)) -> Ask {
-    let Ask::Event(event) = finish(id, ordinal) else {
+fn finish_saying(id: RunId, ordinal: u32, change: impl FnOnce(&mut pb::TaskFinished)) -> Command {
+    let Command::Event(event) = finish(id, ordinal) else {
         unreachable!()
     };
     let mut event = Arc::into_inner(event).unwrap();
-    let mut told = finished(id, ordinal, 1);
-    change(&mut told);
-    event.body = Body::TaskFinished(told);
-    Ask::Event(Arc::new(event))
+    let mut message = finished(id, ordinal, 1);
+    change(&mut message);
+    event.body = Body::TaskFinished(message);
+    Command::Event(Arc::new(event))
 }
 
 #[tokio::test]
@@ -33,10 +33,10 @@ async fn a_request_may_name_ten_thousand_partitions_and_not_a_hundred_thousand()
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
-    folded(&ask(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
-    let done = ask(&one, large_run(&one, &plan, run_id(2), 100_000)).await;
+    folded(&apply(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
+    let done = apply(&one, large_run(&one, &plan, run_id(2), 100_000)).await;
     assert!(
-        matches!(&done.verdict, DoneAs::TooLarge(why) if why.contains("1048576")),
+        matches!(&done.outcome, CommandOutcome::TooLarge(why) if why.contains("1048576")),
         "{done:?}"
     );
 }
@@ -47,25 +47,28 @@ async fn an_outcome_that_is_too_large_or_cannot_be_stored_keeps_nobody_else_from
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[], &[]]), run_id(3));
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     for ordinal in 0..3 {
-        folded(&ask(&one, claim(id, ordinal, 1, 1)).await);
+        folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
     }
-    let large = finish_saying(id, 0, |told| told.skip_reason = "x".repeat(70_000));
+    let large = finish_saying(id, 0, |message| message.skip_reason = "x".repeat(70_000));
     let done = one
         .shards
         .submit(id.shard(), vec![large, finish(id, 1)])
         .await
         .unwrap();
-    assert!(matches!(done[0].verdict, DoneAs::TooLarge(_)), "{done:?}");
+    assert!(
+        matches!(done[0].outcome, CommandOutcome::TooLarge(_)),
+        "{done:?}"
+    );
     folded(&done[1]);
     super::set_aside::refuse_session(&database, "poison").await;
-    let poison = finish_saying(id, 0, |told| told.session = "poison".to_owned());
+    let poison = finish_saying(id, 0, |message| message.session = "poison".to_owned());
     let (bad, good) = tokio::join!(
         one.shards.submit(id.shard(), vec![poison]),
         one.shards.submit(id.shard(), vec![finish(id, 2)])
     );
-    assert!(matches!(bad, Err(NotDone::Unavailable(_))), "{bad:?}");
+    assert!(matches!(bad, Err(SubmitError::Unavailable(_))), "{bad:?}");
     folded(&good.unwrap()[0]);
 }
 
@@ -113,15 +116,15 @@ async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_agai
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(4));
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let pause = |version| {
         let (run_id, requested_by) = (id.to_string(), None);
-        Ask::Event(Arc::new(RunEvent {
+        Command::Event(Arc::new(RunEvent {
             tenant: "acme".to_owned(),
             run_id: id,
             event_id: event_id(),
             idempotency_key: "control_by:r1".to_owned(),
-            body: Body::RunPaused(v1::RunPaused {
+            body: Body::RunPaused(pb::RunPaused {
                 run_id,
                 version,
                 requested_by,
@@ -129,7 +132,7 @@ async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_agai
             trace: None,
         }))
     };
-    let done = ask(&one, pause(1)).await;
+    let done = apply(&one, pause(1)).await;
     folded(&done);
     let reader = one.store.reader();
     let found = reader
@@ -153,8 +156,8 @@ async fn f23_after_a_start_of_postgres_a_ready_task_is_given_out_under_a_new_num
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));
     keep_plan(&database, &plan).await;
-    folded(&ask(&one, new_run(&one, &plan, id, "f")).await);
-    one.keeper.leave().await;
+    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    one.lease_keeper.leave().await;
     let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
         .await
         .unwrap();
@@ -163,7 +166,7 @@ async fn f23_after_a_start_of_postgres_a_ready_task_is_given_out_under_a_new_num
         .await
         .unwrap();
     let two = instance(&database, "two").await;
-    let refused = DoneAs::Core(Verdict::Refused(crate::core::Refusal::NotReady(1)));
-    assert_eq!(ask(&two, claim(id, 0, 1, 1)).await.verdict, refused);
-    folded(&ask(&two, claim(id, 0, 2, 1)).await);
+    let refused = CommandOutcome::Fold(Verdict::Refused(crate::core::Refusal::NotReady(1)));
+    assert_eq!(apply(&two, claim(id, 0, 1, 1)).await.outcome, refused);
+    folded(&apply(&two, claim(id, 0, 2, 1)).await);
 }

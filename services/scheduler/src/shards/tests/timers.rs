@@ -7,18 +7,18 @@ use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::states::TaskState;
 use servo_model::{EventType, RunId, Service, Stream};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 use uuid::Uuid;
 
-use super::by_hand::{ByHand, hold, leases};
+use super::manual_lane::{ManualLane, hold, leases};
 use super::{attempt_id, event_id, keep_plan, plan, record_finish, run_id, states, store};
-use crate::shards::{Ask, RunEvent};
+use crate::shards::{Command, RunEvent};
 
 /// So many tasks that wait for nothing, and these times for each of their attempts.
-fn loose(tasks: usize, timeouts: v1::Timeouts) -> v1::Plan {
+fn loose(tasks: usize, timeouts: pb::Timeouts) -> pb::Plan {
     let mut plan = plan(&vec![&[][..]; tasks]);
     plan.assets
         .iter_mut()
@@ -68,13 +68,13 @@ async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
     let (store, id) = (store(&database, Service::Scheduler), run_id(9));
     let plan = loose(
         2,
-        v1::Timeouts {
+        pb::Timeouts {
             dispatch_ack: millis(10),
             ..Default::default()
         },
     );
     keep_plan(&database, &plan).await;
-    let mut holder = ByHand::holding(&store, hold(&store, id.shard()).await).await;
+    let mut holder = ManualLane::holding(&store, hold(&store, id.shard()).await).await;
     holder.claimed(&plan, id).await;
     pass(&store, 20).await;
     // Both are due, and the outcome of the first lies behind the holder's watermark, unread.
@@ -102,7 +102,7 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     let (store, id) = (store(&database, Service::Scheduler), run_id(2));
     let plan = loose(
         DEAD,
-        v1::Timeouts {
+        pb::Timeouts {
             dispatch_ack: millis(10),
             ..Default::default()
         },
@@ -110,13 +110,13 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     keep_plan(&database, &plan).await;
     // One whose lease is over, and three that each believe to be its only heir.
     let first = hold(&store, id.shard()).await;
-    let mut stale = ByHand::holding(&store, first.clone()).await;
+    let mut stale = ManualLane::holding(&store, first.clone()).await;
     stale.claimed(&plan, id).await;
     leases(&store, "by hand").release(first).await.unwrap();
     let lease = hold(&store, id.shard()).await;
     let mut sweepers = vec![stale];
     for _ in 0..3 {
-        sweepers.push(ByHand::holding(&store, lease.clone()).await);
+        sweepers.push(ManualLane::holding(&store, lease.clone()).await);
     }
     pass(&store, 20).await;
     for _ in 0..3 {
@@ -148,16 +148,16 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     );
 }
 
-fn started(id: RunId, ordinal: u32) -> Ask {
+fn started(id: RunId, ordinal: u32) -> Command {
     let attempt_id = attempt_id(id, ordinal, 1).to_string();
-    Ask::Event(Arc::new(RunEvent {
+    Command::Event(Arc::new(RunEvent {
         tenant: "acme".to_owned(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("started:{attempt_id}"),
-        body: Body::TaskStarted(v1::TaskStarted {
+        body: Body::TaskStarted(pb::TaskStarted {
             run_id: id.to_string(),
-            task: Some(v1::TaskRef {
+            task: Some(pb::TaskRef {
                 ordinal,
                 map_index: None,
             }),
@@ -191,13 +191,13 @@ async fn f10_one_who_is_lost_is_found_behind_twenty_thousand_who_only_seem_so() 
     let (store, id) = (store(&database, Service::Scheduler), run_id(10));
     let plan = loose(
         ALIVE as usize + 1,
-        v1::Timeouts {
+        pb::Timeouts {
             heartbeat: millis(100),
             ..Default::default()
         },
     );
     keep_plan(&database, &plan).await;
-    let mut holder = ByHand::holding(&store, hold(&store, id.shard()).await).await;
+    let mut holder = ManualLane::holding(&store, hold(&store, id.shard()).await).await;
     holder.claimed(&plan, id).await;
     holder
         .fold((0..=ALIVE).map(|ordinal| started(id, ordinal)).collect())

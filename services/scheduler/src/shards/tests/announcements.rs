@@ -2,7 +2,7 @@
 
 use servo_local::TestDatabase;
 
-use super::{Told, ask, folded, instance, new_run, plan, run_id};
+use super::{SchedulerMessage, apply, folded, instance, new_run, plan, run_id};
 
 #[tokio::test]
 async fn a_plan_is_told_of_once_and_before_its_run() {
@@ -10,16 +10,16 @@ async fn a_plan_is_told_of_once_and_before_its_run() {
     let mut one = instance(&database, "one").await;
     let (small, large) = (plan(&[&[]]), plan(&[&[], &[0]]));
     for (n, plan) in [(1, &small), (2, &small), (3, &large)] {
-        folded(&ask(&one, new_run(&one, plan, run_id(n), "f")).await);
+        folded(&apply(&one, new_run(&one, plan, run_id(n), "f")).await);
     }
-    let mut told = Vec::new();
-    while let Ok(message) = one.told.try_recv() {
+    let mut received = Vec::new();
+    while let Ok(message) = one.message.try_recv() {
         match message.message.unwrap() {
-            Told::Ahead(ahead) => {
-                told.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))
+            SchedulerMessage::Ahead(ahead) => {
+                received.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))
             }
-            Told::Update(update) => {
-                told.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id)))
+            SchedulerMessage::Update(update) => {
+                received.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id)))
             }
             _ => {}
         }
@@ -32,5 +32,5 @@ async fn a_plan_is_told_of_once_and_before_its_run() {
         ("ahead", large.clone()),
         ("ready", large),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
 }

@@ -6,7 +6,7 @@ use servo_model::TaskKey;
 use servo_model::retry::RetryPolicy;
 
 #[derive(Debug)]
-pub struct Graph {
+pub struct Plan {
     pub plan_id: [u8; 32],
     pub deployment_id: Arc<str>,
     pub assets: Vec<AssetSettings>,
@@ -69,19 +69,19 @@ pub enum BadPlan {
     Field(String),
 }
 
-impl Graph {
+impl Plan {
     pub fn new(
         plan_id: [u8; 32],
         deployment_id: Arc<str>,
         assets: Vec<AssetSettings>,
         tasks: Vec<PlannedTask>,
-    ) -> Result<Graph, BadPlan> {
+    ) -> Result<Plan, BadPlan> {
         tasks
             .iter()
             .enumerate()
             .try_for_each(|(ordinal, task)| check(ordinal, task, assets.len()))?;
         let (waiters_from, waiters) = reverse(&tasks);
-        Ok(Graph {
+        Ok(Plan {
             plan_id,
             deployment_id,
             assets,

@@ -9,26 +9,26 @@ use servo_model::RunId;
 use crate::core::Run;
 
 /// With so many attempts under way at an instance somebody else will ask within moments.
-const CROWD: u32 = 16;
+const BATCHING_THRESHOLD: u32 = 16;
 /// A run with so many goes on with the others while one of them waits.
-const SEVERAL: u32 = 2;
+const LATENCY_BOUND_BELOW: u32 = 2;
 
 /// The attempts on all lanes of an instance. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Everybody(Arc<AtomicU32>);
+pub(super) struct InstanceAttempts(Arc<AtomicU32>);
 
 /// Those on one lane. Kept per run, because memory of a run comes and goes as a whole.
 #[derive(Debug, Default)]
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     by_run: HashMap<RunId, u32>,
-    everybody: Everybody,
+    instance_attempts: InstanceAttempts,
 }
 
-impl UnderWay {
-    pub(super) fn among(everybody: Everybody) -> UnderWay {
-        UnderWay {
+impl InFlight {
+    pub(super) fn among(instance_attempts: InstanceAttempts) -> InFlight {
+        InFlight {
             by_run: HashMap::new(),
-            everybody,
+            instance_attempts,
         }
     }
 
@@ -41,21 +41,21 @@ impl UnderWay {
         self.set(run, 0);
     }
 
-    pub(super) fn forget_shard(&mut self, shard: i16) {
+    pub(super) fn drop_shard(&mut self, shard: i16) {
         let all = self.by_run.keys().copied();
         let gone: Vec<RunId> = all.filter(|run| run.shard() == shard).collect();
         gone.into_iter().for_each(|run| self.forget(run));
     }
 
     /// Whether the run has nothing else to go on with meanwhile.
-    pub(super) fn is_hurried(&self, run: RunId) -> bool {
+    pub(super) fn is_latency_bound(&self, run: RunId) -> bool {
         self.by_run
             .get(&run)
-            .is_none_or(|attempts| *attempts < SEVERAL)
+            .is_none_or(|attempts| *attempts < LATENCY_BOUND_BELOW)
     }
 
-    pub(super) fn is_crowd(&self) -> bool {
-        self.everybody.0.load(Ordering::Relaxed) >= CROWD
+    pub(super) fn is_busy(&self) -> bool {
+        self.instance_attempts.0.load(Ordering::Relaxed) >= BATCHING_THRESHOLD
     }
 
     fn set(&mut self, run: RunId, attempts: u32) {
@@ -63,7 +63,7 @@ impl UnderWay {
             0 => self.by_run.remove(&run),
             _ => self.by_run.insert(run, attempts),
         };
-        let (all, before) = (&self.everybody.0, before.unwrap_or(0));
+        let (all, before) = (&self.instance_attempts.0, before.unwrap_or(0));
         match attempts >= before {
             true => all.fetch_add(attempts - before, Ordering::Relaxed),
             false => all.fetch_sub(before - attempts, Ordering::Relaxed),
@@ -78,52 +78,52 @@ mod tests {
 
     #[test]
     fn a_run_that_has_nothing_else_under_way_is_in_a_hurry() {
-        let mut under_way = UnderWay::default();
-        assert!(under_way.is_hurried(run_id(1)));
-        under_way.set(run_id(1), SEVERAL - 1);
-        assert!(under_way.is_hurried(run_id(1)));
-        under_way.set(run_id(1), SEVERAL);
-        assert!(!under_way.is_hurried(run_id(1)) && under_way.is_hurried(run_id(2)));
+        let mut in_flight = InFlight::default();
+        assert!(in_flight.is_latency_bound(run_id(1)));
+        in_flight.set(run_id(1), LATENCY_BOUND_BELOW - 1);
+        assert!(in_flight.is_latency_bound(run_id(1)));
+        in_flight.set(run_id(1), LATENCY_BOUND_BELOW);
+        assert!(!in_flight.is_latency_bound(run_id(1)) && in_flight.is_latency_bound(run_id(2)));
     }
 
     #[test]
     fn attempts_on_other_lanes_make_a_crowd_too() {
-        let everybody = Everybody::default();
+        let instance_attempts = InstanceAttempts::default();
         let (mut one, mut other) = (
-            UnderWay::among(everybody.clone()),
-            UnderWay::among(everybody),
+            InFlight::among(instance_attempts.clone()),
+            InFlight::among(instance_attempts),
         );
-        one.set(run_id(1), CROWD - 1);
+        one.set(run_id(1), BATCHING_THRESHOLD - 1);
         other.set(run_id(2), 1);
-        assert!(one.is_crowd() && other.is_crowd());
+        assert!(one.is_busy() && other.is_busy());
         one.forget(run_id(2));
-        assert!(other.is_crowd(), "what is another's is not forgotten");
+        assert!(other.is_busy(), "what is another's is not forgotten");
         other.forget(run_id(2));
-        assert!(!one.is_crowd() && !other.is_crowd());
+        assert!(!one.is_busy() && !other.is_busy());
     }
 
     #[test]
     fn attempts_of_all_runs_make_a_crowd_until_they_are_forgotten() {
-        let mut under_way = UnderWay::default();
+        let mut in_flight = InFlight::default();
         let (one, other) = (run_id(1), run_id(2));
-        under_way.set(one, CROWD - 1);
-        assert!(!under_way.is_crowd());
-        under_way.set(other, 2);
-        assert!(under_way.is_crowd());
-        under_way.set(other, 1);
-        assert!(under_way.is_crowd());
-        under_way.forget(other);
-        assert!(!under_way.is_crowd());
-        under_way.set(one, CROWD);
-        under_way.forget(other);
+        in_flight.set(one, BATCHING_THRESHOLD - 1);
+        assert!(!in_flight.is_busy());
+        in_flight.set(other, 2);
+        assert!(in_flight.is_busy());
+        in_flight.set(other, 1);
+        assert!(in_flight.is_busy());
+        in_flight.forget(other);
+        assert!(!in_flight.is_busy());
+        in_flight.set(one, BATCHING_THRESHOLD);
+        in_flight.forget(other);
         assert!(
-            under_way.is_crowd(),
+            in_flight.is_busy(),
             "what is not there is forgotten without harm"
         );
-        under_way.forget_shard(other.shard());
-        assert!(under_way.is_crowd());
-        under_way.forget_shard(one.shard());
-        assert!(!under_way.is_crowd());
-        assert!(under_way.by_run.is_empty());
+        in_flight.drop_shard(other.shard());
+        assert!(in_flight.is_busy());
+        in_flight.drop_shard(one.shard());
+        assert!(!in_flight.is_busy());
+        assert!(in_flight.by_run.is_empty());
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use servo_dispatcher::core::{Demand, PlanRef, Room, Shape, ShapedTask};
+use servo_dispatcher::core::{AdmissionPlan, AdmissionTask, Demand, PlanRef, Resources};
 use servo_model::retry::{Backoff, RetryPolicy};
-use servo_model::{AssetKey, AttemptId, Digest, DispatchId, Operation, RunId, TaskKey, TenantId};
-use servo_scheduler::core::{AssetSettings, Graph, PlannedTask, RunHeader, Slot, Time};
+use servo_model::{
+    AssetKey, AttemptId, Digest, DispatchId, Operation, RunId, TaskKey, TaskRef, TenantId,
+};
+use servo_scheduler::core::{AssetSettings, Plan, PlannedTask, RunHeader, Time};
 
 use crate::dice::Dice;
 use crate::{MS, SECOND};
@@ -16,69 +18,69 @@ pub const POOL: &str = "db";
 
 /// A run that somebody asks for: what it is to the scheduler and what it is to the dispatcher.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PlannedRun {
     pub header: RunHeader,
-    pub graph: Arc<Graph>,
-    pub plan: PlanRef,
-    pub shape: Arc<Shape>,
+    pub plan: Arc<Plan>,
+    pub plan_ref: PlanRef,
+    pub admission_plan: Arc<AdmissionPlan>,
     /// Requested by another service and planned afterwards, as a tick of a schedule is.
     pub requested_by_others: bool,
     /// There will be no plan.
     pub unplannable: bool,
 }
 
-impl Plan {
-    pub fn random(number: usize, tasks: u32, tenants: &[TenantId], dice: &mut Dice) -> Plan {
+impl PlannedRun {
+    pub fn random(number: usize, tasks: u32, tenants: &[TenantId], dice: &mut Dice) -> PlannedRun {
         let tenant = dice.pick(tenants).clone();
         let mut id = dice.bytes();
         id[15] = number as u8;
         let run_id = RunId::from_bytes(id);
         let plan_id = Digest::of(run_id.as_bytes());
-        let graph = Arc::new(graph(&plan_id, tasks, dice));
-        let plan = PlanRef {
+        let plan = Arc::new(plan(&plan_id, tasks, dice));
+        let planned = PlanRef {
             tenant: tenant.clone(),
             workspace: "prod".parse().expect("a name"),
             plan_id,
         };
         let others = dice.percent(20);
-        let shape = Arc::new(shape(&graph, &plan));
-        Plan {
+        let admission_plan = Arc::new(admission_plan(&plan, &planned));
+        PlannedRun {
             header: header(run_id, &tenant, dice),
-            graph,
             plan,
-            shape,
+            planned,
+            admission_plan,
             requested_by_others: others,
             unplannable: others && dice.percent(25),
         }
     }
 
     /// Another request under the same run key.
-    pub fn rival(&self) -> Plan {
-        let mut rival = self.clone();
-        rival.header.fingerprint = [2; 32];
-        rival
+    pub fn conflicting(&self) -> PlannedRun {
+        let mut conflicting = self.clone();
+        conflicting.header.fingerprint = [2; 32];
+        conflicting
     }
 
     pub fn run_id(&self) -> RunId {
         self.header.run_id
     }
 
-    pub fn attempt_id(&self, slot: Slot, attempt: u32) -> AttemptId {
-        let planned = &self.graph.task(slot.ordinal).key;
-        let key = slot
-            .item
+    pub fn attempt_id(&self, task_ref: TaskRef, attempt: u32) -> AttemptId {
+        let planned = &self.plan.task(task_ref.ordinal).key;
+        let key = task_ref
+            .map_index
             .map_or_else(|| planned.clone(), |item| planned.child(item));
         DispatchId::new(&self.run_id(), &key, attempt).attempt_id()
     }
 
     /// Whether this task travels by the push queue.
-    pub fn is_pushed(&self, slot: Slot) -> bool {
-        slot.ordinal % 5 == 3
+    pub fn is_pushed(&self, task_ref: TaskRef) -> bool {
+        task_ref.ordinal % 5 == 3
     }
 
     /// Whether somebody is mapped over this task, which then names items.
     pub fn is_mapped_over(&self, ordinal: u32) -> bool {
-        self.graph
+        self.plan
             .tasks
             .iter()
             .any(|task| task.mapped_over == Some(ordinal))
@@ -107,7 +109,7 @@ fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
     }
 }
 
-fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
+fn plan(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Plan {
     let mut planned: Vec<PlannedTask> = Vec::new();
     for ordinal in 0..tasks {
         let ups = if ordinal == 0 {
@@ -124,7 +126,7 @@ fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
             mapped_over.is_none() && upstream.iter().all(|up| planned[*up as usize].up_to_date);
         let up_to_date = current && dice.percent(12);
         if let Some(over) = mapped_over {
-            wake(&mut planned, over);
+            arm_wake_up(&mut planned, over);
         }
         planned.push(PlannedTask {
             key: TaskKey::new(
@@ -140,12 +142,11 @@ fn graph(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Graph {
         });
     }
     let assets = (0..tasks).map(|asset| settings(asset, dice)).collect();
-    Graph::new(*plan_id.as_bytes(), "d".into(), assets, planned)
-        .expect("built in topological order")
+    Plan::new(*plan_id.as_bytes(), "d".into(), assets, planned).expect("built in topological order")
 }
 
 /// The task must run, and hence everything that depends on it.
-fn wake(planned: &mut [PlannedTask], ordinal: u32) {
+fn arm_wake_up(planned: &mut [PlannedTask], ordinal: u32) {
     planned[ordinal as usize].up_to_date = false;
     for later in ordinal as usize + 1..planned.len() {
         let runs = planned[later]
@@ -183,24 +184,24 @@ fn settings(asset: u32, dice: &mut Dice) -> AssetSettings {
     }
 }
 
-fn shape(graph: &Graph, plan: &PlanRef) -> Shape {
+fn admission_plan(plan: &Plan, planned: &PlanRef) -> AdmissionPlan {
     let demand = |settings: &AssetSettings| Demand {
-        workspace: plan.workspace.clone(),
+        workspace: planned.workspace.clone(),
         pool: Some(settings.pool.clone()).filter(|pool| !pool.is_empty()),
         capabilities: BTreeSet::new(),
         handler: None,
-        room: Room::default(),
+        room: Resources::default(),
     };
-    Shape {
-        assets: graph
+    AdmissionPlan {
+        assets: plan
             .assets
             .iter()
             .map(|asset| (Arc::new(demand(asset)), asset.priority))
             .collect(),
-        tasks: graph
+        tasks: plan
             .tasks
             .iter()
-            .map(|task| ShapedTask {
+            .map(|task| AdmissionTask {
                 asset: task.asset,
                 key: task.key.clone(),
             })

@@ -1,33 +1,33 @@
 //! Plans from the planner, asked for together: while one call is under way the next gathers.
 
 use servo_mesh::{Error, Peer, Reason};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use tokio::sync::{mpsc, oneshot};
 
 /// What one call of the planner takes.
 const ORDERS_PER_CALL_MAX: usize = 256;
 
-type Reply = oneshot::Sender<Result<v1::StoredPlan, Error>>;
+type Reply = oneshot::Sender<Result<pb::StoredPlan, Error>>;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Planning {
-    orders: mpsc::UnboundedSender<(v1::PlanOrder, Reply)>,
+pub(crate) struct PlanBatcher {
+    orders: mpsc::UnboundedSender<(pb::PlanOrder, Reply)>,
 }
 
-impl Planning {
-    pub(crate) fn start(planner: Peer) -> Planning {
+impl PlanBatcher {
+    pub(crate) fn start(planner: Peer) -> PlanBatcher {
         let (orders, inbox) = mpsc::unbounded_channel();
         tokio::spawn(run(
             PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
             inbox,
         ));
-        Planning { orders }
+        PlanBatcher { orders }
     }
 
     /// A stored plan, or why there is none.
-    pub(crate) async fn plan(&self, order: v1::PlanOrder) -> Result<v1::StoredPlan, Error> {
+    pub(crate) async fn plan(&self, order: pb::PlanOrder) -> Result<pb::StoredPlan, Error> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
         self.orders.send((order, reply)).map_err(|_| stopping())?;
@@ -40,7 +40,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 async fn run(
     client: PlannerServiceClient<Peer>,
-    mut inbox: mpsc::UnboundedReceiver<(v1::PlanOrder, Reply)>,
+    mut inbox: mpsc::UnboundedReceiver<(pb::PlanOrder, Reply)>,
 ) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
@@ -53,7 +53,7 @@ async fn run(
         let (orders, replies): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
         let answer = client
             .clone()
-            .make_plans(v1::MakePlansRequest { orders })
+            .make_plans(pb::MakePlansRequest { orders })
             .await;
         match answer {
             Ok(answer) => answer_each(replies, answer.into_inner().results),
@@ -70,12 +70,12 @@ async fn run(
     }
 }
 
-fn answer_each(replies: Vec<Reply>, results: Vec<v1::PlanResult>) {
+fn answer_each(replies: Vec<Reply>, results: Vec<pb::PlanResult>) {
     let mut results = results.into_iter();
     for reply in replies {
         let answer = match results.next().and_then(|result| result.result) {
-            Some(v1::plan_result::Result::Plan(plan)) => Ok(plan),
-            Some(v1::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
+            Some(pb::plan_result::Result::Plan(plan)) => Ok(plan),
+            Some(pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
             None => Err(Error::new(
                 Reason::Internal,
                 "the planner answered fewer plans than were ordered",
@@ -85,7 +85,7 @@ fn answer_each(replies: Vec<Reply>, results: Vec<v1::PlanResult>) {
     }
 }
 
-fn refused(refusal: &v1::PlanRefusal) -> Error {
+fn refused(refusal: &pb::PlanRefusal) -> Error {
     let error = Error::new(refusal.reason(), refusal.message.clone());
     match refusal.field.is_empty() {
         true => error,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_mesh::{Instance, Peer};
 use servo_model::limits::MESSAGE_BYTES_MAX;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
@@ -16,33 +16,33 @@ pub(crate) const EVENTS_PER_CALL_MAX: usize = 256;
 const BYTES_PER_CALL_MAX: usize = MESSAGE_BYTES_MAX / 2;
 
 type Client = SchedulerServiceClient<Peer>;
-type Answer = Result<Vec<v1::AppliedEvent>, Status>;
+type Answer = Result<Vec<pb::AppliedEvent>, Status>;
 
 /// Asks of one caller as events, and how many answers they get.
-struct Passed {
-    events: Vec<v1::EventRecord>,
+struct ForwardedCommands {
+    events: Vec<pb::EventRecord>,
     answers: usize,
     reply: oneshot::Sender<Answer>,
 }
 
 /// The ways to other instances. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Passing {
-    ways: Arc<Mutex<HashMap<Arc<str>, mpsc::UnboundedSender<Passed>>>>,
+pub(crate) struct Forwarder {
+    ways: Arc<Mutex<HashMap<Arc<str>, mpsc::UnboundedSender<ForwardedCommands>>>>,
 }
 
-impl Passing {
+impl Forwarder {
     /// Answers for each of `answers` asks, in their order.
     pub(crate) async fn pass(
         &self,
         to: Instance,
-        events: Vec<v1::EventRecord>,
+        events: Vec<pb::EventRecord>,
         answers: usize,
     ) -> Answer {
         let (reply, answer) = oneshot::channel();
         let gone = || Status::unavailable("the way to the holder of the shard is closed");
         self.way(to)
-            .send(Passed {
+            .send(ForwardedCommands {
                 events,
                 answers,
                 reply,
@@ -51,7 +51,7 @@ impl Passing {
         answer.await.map_err(|_| gone())?
     }
 
-    fn way(&self, to: Instance) -> mpsc::UnboundedSender<Passed> {
+    fn way(&self, to: Instance) -> mpsc::UnboundedSender<ForwardedCommands> {
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || {
             let (way, inbox) = mpsc::unbounded_channel();
@@ -63,7 +63,7 @@ impl Passing {
 }
 
 /// A turn, not a delay: what is asked at the same time goes by one call, and nobody waits for an earlier one.
-async fn gather(client: Client, mut inbox: mpsc::UnboundedReceiver<Passed>) {
+async fn gather(client: Client, mut inbox: mpsc::UnboundedReceiver<ForwardedCommands>) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
         let mut call = Call::default();
@@ -80,18 +80,18 @@ async fn gather(client: Client, mut inbox: mpsc::UnboundedReceiver<Passed>) {
 
 #[derive(Default)]
 struct Call {
-    events: Vec<v1::EventRecord>,
+    events: Vec<pb::EventRecord>,
     bytes: usize,
     waiting: Vec<(usize, oneshot::Sender<Answer>)>,
 }
 
 impl Call {
-    fn has_room_for(&self, more: &Passed) -> bool {
+    fn has_room_for(&self, more: &ForwardedCommands) -> bool {
         self.events.len() + more.events.len() <= EVENTS_PER_CALL_MAX
             && self.bytes + weight(&more.events) <= BYTES_PER_CALL_MAX
     }
 
-    fn add(&mut self, passed: Passed) {
+    fn add(&mut self, passed: ForwardedCommands) {
         self.bytes += weight(&passed.events);
         self.events.extend(passed.events);
         self.waiting.push((passed.answers, passed.reply));
@@ -100,7 +100,7 @@ impl Call {
     fn send(self, client: &Client) {
         let mut client = client.clone();
         tokio::spawn(async move {
-            let request = v1::ApplyEventsRequest {
+            let request = pb::ApplyEventsRequest {
                 events: self.events,
                 ..Default::default()
             };
@@ -118,6 +118,6 @@ impl Call {
     }
 }
 
-fn weight(events: &[v1::EventRecord]) -> usize {
+fn weight(events: &[pb::EventRecord]) -> usize {
     events.iter().map(prost::Message::encoded_len).sum()
 }

@@ -4,30 +4,30 @@ use std::sync::Arc;
 
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TransitionReason};
-use servo_model::{Digest, RunId, RunKey};
-use servo_proto::v1;
+use servo_model::{Digest, RunId, RunKey, TaskRef};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::admission::GateId;
-use crate::core::{Counts, Excess, Graph, Refusal, Run, Slot, Time, Verdict};
+use super::admission::DispatcherStreamId;
+use crate::core::{Counts, Excess, Plan, Refusal, Run, Time, Verdict};
 
 /// Asks of one caller, all for one shard. Each is judged by itself; all are stored together.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct Submission {
     pub shard: i16,
-    pub asks: Vec<Ask>,
-    pub reply: oneshot::Sender<Result<Vec<Done>, NotDone>>,
+    pub commands: Vec<Command>,
+    pub reply: oneshot::Sender<Result<Vec<Applied>, SubmitError>>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Ask {
+pub(crate) enum Command {
     /// A run that may be new.
     Run(Arc<NewRun>),
     /// A plan for a run that waits for one.
-    Plan(Arc<RunPlan>),
+    Plan(Arc<PlanOutcome>),
     /// Something happened to a run.
     Event(Arc<RunEvent>),
     /// A dispatcher chose a task.
@@ -40,23 +40,23 @@ pub(crate) enum Ask {
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// The stream it came by.
-    pub gate: GateId,
+    pub stream: DispatcherStreamId,
     pub run_id: RunId,
     pub admission_shard: i16,
-    pub task: Slot,
+    pub task: TaskRef,
     pub event_id: Uuid,
-    pub claim: v1::Claim,
+    pub claim: pb::Claim,
 }
 
 /// An attempt that a queue took. Whose it is follows from the run.
 #[derive(Debug)]
 pub(crate) struct Enqueued {
     /// The stream it came by.
-    pub gate: GateId,
+    pub stream: DispatcherStreamId,
     pub run_id: RunId,
-    pub task: Slot,
+    pub task: TaskRef,
     pub event_id: Uuid,
-    pub entry: v1::DispatchEnqueued,
+    pub entry: pb::DispatchEnqueued,
 }
 
 /// A run to begin. With its plan, RunRequested and PlanCreated are appended together; without, the plan comes later.
@@ -69,9 +69,9 @@ pub(crate) struct NewRun {
     pub event_id: Uuid,
     pub key: RunKey,
     pub fingerprint: RequestFingerprint,
-    pub asked: v1::RunRequested,
+    pub requested: pb::RunRequested,
     pub plan: Option<NewPlan>,
-    pub trace: Option<v1::TraceContext>,
+    pub trace: Option<pb::TraceContext>,
 }
 
 /// A plan that the planner stored.
@@ -79,21 +79,21 @@ pub(crate) struct NewRun {
 pub(crate) struct NewPlan {
     pub event_id: Uuid,
     pub plan_fingerprint: String,
-    pub graph: Arc<Graph>,
+    pub plan: Arc<Plan>,
 }
 
 /// What became of planning a run that exists.
 #[derive(Debug)]
-pub(crate) struct RunPlan {
+pub(crate) struct PlanOutcome {
     pub tenant: String,
     pub run_id: RunId,
-    pub made: Result<NewPlan, NoPlan>,
+    pub result: Result<NewPlan, PlanFailure>,
 }
 
-impl RunPlan {
+impl PlanOutcome {
     pub(crate) fn event_id(&self) -> Uuid {
-        match &self.made {
-            Ok(made) => made.event_id,
+        match &self.result {
+            Ok(plan) => plan.event_id,
             Err(failed) => failed.event_id,
         }
     }
@@ -101,26 +101,26 @@ impl RunPlan {
 
 /// Why a run has no plan and never will.
 #[derive(Debug)]
-pub(crate) struct NoPlan {
+pub(crate) struct PlanFailure {
     pub event_id: Uuid,
-    pub reason: v1::ErrorReason,
+    pub reason: pb::ErrorReason,
     pub message: String,
 }
 
 /// A run that waits for its plan.
 #[derive(Debug, Clone)]
-pub(crate) struct Unplanned {
+pub(crate) struct UnplannedRun {
     pub run_id: RunId,
     pub tenant: String,
     pub workspace: String,
-    pub spec: v1::RunSpec,
+    pub spec: pb::RunSpec,
     /// The plan that was made when it was asked for.
-    pub plan: Option<MadePlan>,
+    pub requested_plan: Option<RequestedPlan>,
 }
 
 /// A plan that lies where the planner stored it.
 #[derive(Debug, Clone)]
-pub(crate) struct MadePlan {
+pub(crate) struct RequestedPlan {
     pub plan_id: Digest,
     pub fingerprint: String,
 }
@@ -133,7 +133,7 @@ pub(crate) struct RunEvent {
     pub event_id: Uuid,
     pub idempotency_key: String,
     pub body: Body,
-    pub trace: Option<v1::TraceContext>,
+    pub trace: Option<pb::TraceContext>,
 }
 
 /// The id of an event that is to be appended.
@@ -141,54 +141,54 @@ pub(crate) fn event_id() -> Uuid {
     Uuid::from_u128(Ulid::generate().into())
 }
 
-impl Ask {
+impl Command {
     pub(crate) fn run_id(&self) -> RunId {
         match self {
-            Ask::Run(run) => run.run_id,
-            Ask::Plan(plan) => plan.run_id,
-            Ask::Event(event) => event.run_id,
-            Ask::Claim(claim) => claim.run_id,
-            Ask::Enqueued(enqueued) => enqueued.run_id,
+            Command::Run(run) => run.run_id,
+            Command::Plan(plan) => plan.run_id,
+            Command::Event(event) => event.run_id,
+            Command::Claim(claim) => claim.run_id,
+            Command::Enqueued(enqueued) => enqueued.run_id,
         }
     }
 
     /// The event that records it.
     pub(crate) fn event_id(&self) -> Uuid {
         match self {
-            Ask::Run(run) => run.event_id,
-            Ask::Plan(plan) => plan.event_id(),
-            Ask::Event(event) => event.event_id,
-            Ask::Claim(claim) => claim.event_id,
-            Ask::Enqueued(enqueued) => enqueued.event_id,
+            Command::Run(run) => run.event_id,
+            Command::Plan(plan) => plan.event_id(),
+            Command::Event(event) => event.event_id,
+            Command::Claim(claim) => claim.event_id,
+            Command::Enqueued(enqueued) => enqueued.event_id,
         }
     }
 
     /// How many tasks it may begin, each a row.
     pub(crate) fn planned_tasks(&self) -> usize {
         let plan = match self {
-            Ask::Run(new) => new.plan.as_ref(),
-            Ask::Plan(plan) => plan.made.as_ref().ok(),
-            Ask::Event(_) | Ask::Claim(_) | Ask::Enqueued(_) => None,
+            Command::Run(new) => new.plan.as_ref(),
+            Command::Plan(plan) => plan.result.as_ref().ok(),
+            Command::Event(_) | Command::Claim(_) | Command::Enqueued(_) => None,
         };
-        plan.map_or(0, |plan| plan.graph.tasks.len())
+        plan.map_or(0, |plan| plan.plan.tasks.len())
     }
 
     /// Empty where only the run knows it.
     pub(crate) fn tenant(&self) -> &str {
         match self {
-            Ask::Run(run) => &run.tenant,
-            Ask::Plan(plan) => &plan.tenant,
-            Ask::Event(event) => &event.tenant,
-            Ask::Claim(claim) => &claim.claim.tenant,
-            Ask::Enqueued(_) => "",
+            Command::Run(run) => &run.tenant,
+            Command::Plan(plan) => &plan.tenant,
+            Command::Event(event) => &event.tenant,
+            Command::Claim(claim) => &claim.claim.tenant,
+            Command::Enqueued(_) => "",
         }
     }
 }
 
 /// What came of one ask, stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Done {
-    pub verdict: DoneAs,
+pub(crate) struct Applied {
+    pub outcome: CommandOutcome,
     /// The event that records it.
     pub event_id: Uuid,
     /// The run as it stands then.
@@ -196,8 +196,8 @@ pub(crate) struct Done {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum DoneAs {
-    Core(Verdict),
+pub(crate) enum CommandOutcome {
+    Fold(Verdict),
     /// The run exists by the same request.
     Exists,
     /// The run exists by another request; this one is on record as a conflict.
@@ -206,19 +206,19 @@ pub(crate) enum DoneAs {
     /// The lease under which the claim was made is not the newest that is known.
     StaleAdmission,
     /// The tenant has as many runs as it may.
-    Refused(Excess),
+    OverLimit(Excess),
     /// There is no place for the run yet; it waits.
-    NoRoom,
+    NoCapacity,
     /// An event of the run could not be folded; an operator must look at it.
     SetAside,
-    Bad(String),
+    Invalid(String),
     /// Larger than an event may be.
     TooLarge(String),
 }
 
-impl From<Refusal> for DoneAs {
-    fn from(refusal: Refusal) -> DoneAs {
-        DoneAs::Core(Verdict::Refused(refusal))
+impl From<Refusal> for CommandOutcome {
+    fn from(refusal: Refusal) -> CommandOutcome {
+        CommandOutcome::Fold(Verdict::Refused(refusal))
     }
 }
 
@@ -255,7 +255,7 @@ impl RunView {
 
 /// Why nothing came of it. Whatever was asked may be asked again: events are known by their ids and keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotDone {
+pub(crate) enum SubmitError {
     #[error("this instance does not hold the run's shard")]
     NotHeld,
     #[error("the ledger has another event under the same key")]

@@ -8,24 +8,26 @@ use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
 use servo_model::TenantId;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::LoopStore;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::core::{Limits, RunLimits};
-use crate::planning::Planning;
+use crate::plan_batcher::PlanBatcher;
+use crate::plans::Plans;
 use crate::shards::{
-    Ask, MadePlan, NewPlan, NoPlan, NotDone, Plans, RunPlan, Shards, Unplanned, event_id,
+    Command, NewPlan, PlanFailure, PlanOutcome, RequestedPlan, Shards, SubmitError, UnplannedRun,
+    event_id,
 };
 
 /// How many runs wait for the planner at once; it takes this many in one call.
 const PLANNED_AT_ONCE_MAX: usize = 256;
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// What it takes to have a run planned. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Desk {
-    pub(crate) planning: Planning,
+pub(crate) struct PlanRequester {
+    pub(crate) plan_batcher: PlanBatcher,
     pub(crate) plans: Plans,
     pub(crate) shards: Shards,
     pub(crate) loops: LoopStore,
@@ -33,92 +35,98 @@ pub(crate) struct Desk {
 }
 
 /// Runs until nobody can ask any more.
-pub(crate) async fn plan_runs(mut waiting: mpsc::UnboundedReceiver<Unplanned>, desk: Desk) {
-    let room = Arc::new(Semaphore::new(PLANNED_AT_ONCE_MAX));
+pub(crate) async fn plan_runs(
+    mut waiting: mpsc::UnboundedReceiver<UnplannedRun>,
+    requester: PlanRequester,
+) {
+    let permits = Arc::new(Semaphore::new(PLANNED_AT_ONCE_MAX));
     while let Some(run) = waiting.recv().await {
-        let Ok(place) = room.clone().acquire_owned().await else {
+        let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
-        let desk = desk.clone();
+        let requester = requester.clone();
         tokio::spawn(async move {
-            desk.plan(&run).await;
-            drop(place);
+            requester.plan(&run).await;
+            drop(permit);
         });
     }
 }
 
-impl Desk {
+impl PlanRequester {
     /// Ends when the run has its plan, or a reason why there is none, or belongs to another holder.
-    async fn plan(&self, run: &Unplanned) {
+    async fn plan(&self, run: &UnplannedRun) {
         loop {
-            let Some(made) = self.make(run).await else {
-                tokio::time::sleep(ASK_AGAIN).await;
+            let Some(result) = self.plan_for(run).await else {
+                tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             };
-            let plan = RunPlan {
+            let plan = PlanOutcome {
                 tenant: run.tenant.clone(),
                 run_id: run.run_id,
-                made,
+                result,
             };
             let told = self
                 .shards
-                .submit(run.run_id.shard(), vec![Ask::Plan(Arc::new(plan))])
+                .submit(run.run_id.shard(), vec![Command::Plan(Arc::new(plan))])
                 .await;
             match told {
-                Ok(_) | Err(NotDone::NotHeld | NotDone::Stopped | NotDone::KeyTaken) => return,
-                Err(NotDone::Unavailable(error)) => {
+                Ok(_)
+                | Err(SubmitError::NotHeld | SubmitError::Stopped | SubmitError::KeyTaken) => {
+                    return;
+                }
+                Err(SubmitError::Unavailable(error)) => {
                     tracing::warn!(error, run = %run.run_id, "a plan could not be stored yet");
-                    tokio::time::sleep(ASK_AGAIN).await;
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
     }
 
     /// Nothing when it is not known yet.
-    async fn make(&self, run: &Unplanned) -> Option<Result<NewPlan, NoPlan>> {
-        if let Some(made) = &run.plan {
-            return self.find(run, made).await;
+    async fn plan_for(&self, run: &UnplannedRun) -> Option<Result<NewPlan, PlanFailure>> {
+        if let Some(requested) = &run.requested_plan {
+            return self.find_requested(run, requested).await;
         }
         let limits = self.limits_of(&run.tenant);
-        if let Err(message) = limits.check_any() {
+        if let Err(message) = limits.check_runs_anything() {
             let (reason, message) = (Reason::QuotaExceeded, message.to_owned());
-            return Some(Err(NoPlan {
+            return Some(Err(PlanFailure {
                 event_id: event_id(),
                 reason,
                 message,
             }));
         }
-        let order = v1::PlanOrder {
+        let order = pb::PlanOrder {
             tenant: run.tenant.clone(),
             workspace: run.workspace.clone(),
             spec: Some(run.spec.clone()),
             max_tasks: limits.max_tasks_per_run,
             ..Default::default()
         };
-        let stored = match self.planning.plan(order).await {
+        let stored = match self.plan_batcher.plan(order).await {
             Ok(stored) => stored,
-            Err(error) if passes(&error) => {
+            Err(error) if is_temporary(&error) => {
                 tracing::warn!(%error, run = %run.run_id, "a run waits for its plan");
                 return None;
             }
             Err(error) => {
                 let (reason, message) = (error.reason(), error.to_string());
-                return Some(Err(NoPlan {
+                return Some(Err(PlanFailure {
                     event_id: event_id(),
                     reason,
                     message,
                 }));
             }
         };
-        let graph = self
+        let plan = self
             .plans
             .of_stored(&self.loops, &run.tenant, &run.workspace, &stored)
             .await;
-        match graph {
-            Ok(graph) => Some(Ok(NewPlan {
+        match plan {
+            Ok(plan) => Some(Ok(NewPlan {
                 event_id: event_id(),
                 plan_fingerprint: stored.plan_fingerprint,
-                graph,
+                plan,
             })),
             Err(error) => {
                 tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read; its run waits");
@@ -128,27 +136,31 @@ impl Desk {
     }
 
     /// What was planned when the run was asked for.
-    async fn find(&self, run: &Unplanned, made: &MadePlan) -> Option<Result<NewPlan, NoPlan>> {
-        let plan_id = *made.plan_id.as_bytes();
+    async fn find_requested(
+        &self,
+        run: &UnplannedRun,
+        requested: &RequestedPlan,
+    ) -> Option<Result<NewPlan, PlanFailure>> {
+        let plan_id = *requested.plan_id.as_bytes();
         match self
             .plans
             .find(&self.loops, &run.tenant, &run.workspace, plan_id)
             .await
         {
-            Ok(Some(graph)) => {
-                let plan_fingerprint = made.fingerprint.clone();
+            Ok(Some(plan)) => {
+                let plan_fingerprint = requested.fingerprint.clone();
                 Some(Ok(NewPlan {
                     event_id: event_id(),
                     plan_fingerprint,
-                    graph,
+                    plan,
                 }))
             }
             Ok(None) => {
                 let message = format!(
                     "plan {} is no longer stored; trigger the run again",
-                    made.plan_id
+                    requested.plan_id
                 );
-                Some(Err(NoPlan {
+                Some(Err(PlanFailure {
                     event_id: event_id(),
                     reason: Reason::PlanNotFound,
                     message,
@@ -170,7 +182,7 @@ impl Desk {
 }
 
 /// Whether it is the planner's trouble rather than the run's.
-fn passes(error: &Error) -> bool {
+fn is_temporary(error: &Error) -> bool {
     matches!(
         error.reason(),
         Reason::NotReady | Reason::Internal | Reason::DependencyUnavailable | Reason::Overloaded

@@ -7,31 +7,8 @@ use servo_model::states::{TaskState, TransitionReason};
 use super::Time;
 use super::event::Session;
 
-/// A task inside its run: its place in the plan and, for a mapped child, the number of its item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot {
-    pub ordinal: u32,
-    pub item: Option<u32>,
-}
-
-impl Slot {
-    pub const fn planned(ordinal: u32) -> Slot {
-        Slot {
-            ordinal,
-            item: None,
-        }
-    }
-
-    pub const fn child(ordinal: u32, item: u32) -> Slot {
-        Slot {
-            ordinal,
-            item: Some(item),
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct TaskRow {
     pub state: TaskState,
     pub reason: TransitionReason,
     /// Counts dispatches.
@@ -56,9 +33,9 @@ pub struct Cell {
     pub due_at: Option<Time>,
 }
 
-impl Cell {
-    pub const fn planned(at: Time) -> Cell {
-        Cell {
+impl TaskRow {
+    pub const fn planned(at: Time) -> TaskRow {
+        TaskRow {
             state: TaskState::Planned,
             reason: TransitionReason::CREATED,
             attempt: 0,
@@ -106,10 +83,10 @@ mod tests {
 
     #[test]
     fn f23_an_attempt_that_a_crash_may_have_erased_is_not_given_out_again() {
-        let ready = Cell {
+        let ready = TaskRow {
             state: TaskState::Ready,
             attempt: 2,
-            ..Cell::planned(1_000)
+            ..TaskRow::planned(1_000)
         };
         assert_eq!(ready.next_attempt(&[]), 3);
         assert_eq!(

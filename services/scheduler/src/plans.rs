@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use prost::Message;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_store::{LoopStore, StoreError, query};
 
-use crate::core::Graph;
+use crate::core::Plan;
 use crate::wire;
 
 /// How many plans are kept although no run follows them just now.
@@ -19,10 +19,10 @@ type PlanId = [u8; 32];
 
 /// Where a plan lies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct StoredPlan {
-    pub(super) plan_id: PlanId,
-    pub(super) tenant: String,
-    pub(super) workspace: String,
+pub(crate) struct PlanLocation {
+    pub(crate) plan_id: PlanId,
+    pub(crate) tenant: String,
+    pub(crate) workspace: String,
 }
 
 /// Why a plan that was just made cannot be followed.
@@ -39,18 +39,18 @@ pub(crate) enum PlanUnreadable {
 /// A plan lives as long as a run follows it, and a little longer if it was used lately. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plans {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Cache>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    graphs: HashMap<PlanId, Weak<Graph>>,
-    recent: Vec<Arc<Graph>>,
+struct Cache {
+    plans_by_run: HashMap<PlanId, Weak<Plan>>,
+    recent: Vec<Arc<Plan>>,
 }
 
 impl Plans {
     /// The graph of a plan that was just made, unless it is known.
-    pub(crate) fn learn(&self, plan: &v1::Plan) -> Result<Arc<Graph>, crate::core::BadPlan> {
+    pub(crate) fn learn(&self, plan: &pb::Plan) -> Result<Arc<Plan>, crate::core::BadPlan> {
         let plan_id = plan
             .plan_id
             .parse::<servo_model::Digest>()
@@ -59,13 +59,16 @@ impl Plans {
         if let Some(known) = plan_id.and_then(|plan_id| self.get(&plan_id)) {
             return Ok(known);
         }
-        let graph = Arc::new(wire::graph(plan)?);
-        self.keep(graph.clone());
-        Ok(graph)
+        let plan = Arc::new(wire::plan(plan)?);
+        self.keep(plan.clone());
+        Ok(plan)
     }
 
-    pub(crate) fn get(&self, plan_id: &PlanId) -> Option<Arc<Graph>> {
-        self.lock().graphs.get(plan_id).and_then(Weak::upgrade)
+    pub(crate) fn get(&self, plan_id: &PlanId) -> Option<Arc<Plan>> {
+        self.lock()
+            .plans_by_run
+            .get(plan_id)
+            .and_then(Weak::upgrade)
     }
 
     /// A plan of this tenant and workspace, wherever it is.
@@ -75,16 +78,16 @@ impl Plans {
         tenant: &str,
         workspace: &str,
         plan_id: PlanId,
-    ) -> Result<Option<Arc<Graph>>, StoreError> {
+    ) -> Result<Option<Arc<Plan>>, StoreError> {
         if let Some(known) = self.get(&plan_id) {
             return Ok(Some(known));
         }
-        let stored = StoredPlan {
+        let location = PlanLocation {
             plan_id,
             tenant: tenant.to_owned(),
             workspace: workspace.to_owned(),
         };
-        self.load(loops, vec![stored]).await?;
+        self.load(loops, vec![location]).await?;
         Ok(self.get(&plan_id))
     }
 
@@ -94,8 +97,8 @@ impl Plans {
         loops: &LoopStore,
         tenant: &str,
         workspace: &str,
-        stored: &v1::StoredPlan,
-    ) -> Result<Arc<Graph>, PlanUnreadable> {
+        stored: &pb::StoredPlan,
+    ) -> Result<Arc<Plan>, PlanUnreadable> {
         if let Some(plan) = &stored.plan {
             return Ok(self.learn(plan)?);
         }
@@ -115,29 +118,29 @@ impl Plans {
         tenant: &str,
         workspace: &str,
         plan_id: &servo_model::Digest,
-    ) -> Result<Option<v1::Plan>, StoreError> {
-        let select = query(include_str!("../store/plans.sql"))
+    ) -> Result<Option<pb::Plan>, StoreError> {
+        let select = query(include_str!("store/plans.sql"))
             .bind(vec![tenant])
             .bind(vec![workspace])
             .bind(vec![plan_id.as_bytes().as_slice()]);
         let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
         Ok(rows
             .first()
-            .and_then(|(plan,)| v1::Plan::decode(plan.as_slice()).ok()))
+            .and_then(|(plan,)| pb::Plan::decode(plan.as_slice()).ok()))
     }
 
     /// Reads the plans that are not known. One that is missing or broken is left out, and said.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         &self,
         loops: &LoopStore,
-        mut wanted: Vec<StoredPlan>,
+        mut wanted: Vec<PlanLocation>,
     ) -> Result<(), StoreError> {
         wanted.retain(|plan| self.get(&plan.plan_id).is_none());
         wanted.sort_unstable();
         wanted.dedup();
         // One by one would be a statement each, all at once may be a hundred megabytes.
         for some in wanted.chunks(PLANS_PER_READ_MAX) {
-            let select = query(include_str!("../store/plans.sql"))
+            let select = query(include_str!("store/plans.sql"))
                 .bind(
                     some.iter()
                         .map(|plan| plan.tenant.as_str())
@@ -156,7 +159,7 @@ impl Plans {
             let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
             for (plan,) in rows {
                 match decode(&plan) {
-                    Ok(graph) => self.keep(Arc::new(graph)),
+                    Ok(plan) => self.keep(Arc::new(plan)),
                     Err(error) => {
                         tracing::error!(error, "a stored plan cannot be read; its runs wait")
                     }
@@ -166,24 +169,26 @@ impl Plans {
         Ok(())
     }
 
-    fn keep(&self, graph: Arc<Graph>) {
+    fn keep(&self, plan: Arc<Plan>) {
         let mut known = self.lock();
-        known.graphs.insert(graph.plan_id, Arc::downgrade(&graph));
-        known.recent.push(graph);
+        known
+            .plans_by_run
+            .insert(plan.plan_id, Arc::downgrade(&plan));
+        known.recent.push(plan);
         if known.recent.len() > IDLE_PLANS_MAX {
             known.recent.remove(0);
-            known.graphs.retain(|_, graph| graph.strong_count() > 0);
+            known.plans_by_run.retain(|_, plan| plan.strong_count() > 0);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, Cache> {
         self.known
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-fn decode(plan: &[u8]) -> Result<Graph, String> {
-    let plan = v1::Plan::decode(plan).map_err(|error| error.to_string())?;
-    wire::graph(&plan).map_err(|error| format!("plan {}: {error}", plan.plan_id))
+fn decode(plan: &[u8]) -> Result<Plan, String> {
+    let plan = pb::Plan::decode(plan).map_err(|error| error.to_string())?;
+    wire::plan(&plan).map_err(|error| format!("plan {}: {error}", plan.plan_id))
 }

@@ -7,13 +7,13 @@ use servo_model::RunId;
 use servo_store::{LoopStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::store::{KnownRun, known_runs};
+use crate::store::{ExistingRun, find_runs};
 
 const LOOKS_PER_STATEMENT_MAX: usize = 512;
 
 /// A run by its id, and by the call that may have asked for it under another.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct RunQuery {
     pub tenant: String,
     pub workspace: String,
     pub run_id: RunId,
@@ -21,27 +21,27 @@ pub(crate) struct Wanted {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub by_id: Option<KnownRun>,
-    pub by_request: Option<KnownRun>,
+pub(crate) struct RunMatch {
+    pub by_id: Option<ExistingRun>,
+    pub by_request: Option<ExistingRun>,
 }
 
-type Reply = oneshot::Sender<Result<Found, Arc<StoreError>>>;
+type Reply = oneshot::Sender<Result<RunMatch, Arc<StoreError>>>;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct KnownRuns {
-    looks: mpsc::UnboundedSender<(Wanted, Reply)>,
+pub(crate) struct RunLookup {
+    looks: mpsc::UnboundedSender<(RunQuery, Reply)>,
 }
 
-impl KnownRuns {
-    pub(crate) fn start(loops: LoopStore) -> KnownRuns {
+impl RunLookup {
+    pub(crate) fn start(loops: LoopStore) -> RunLookup {
         let (looks, inbox) = mpsc::unbounded_channel();
         tokio::spawn(run(loops, inbox));
-        KnownRuns { looks }
+        RunLookup { looks }
     }
 
-    pub(crate) async fn find(&self, wanted: Wanted) -> Result<Found, Error> {
+    pub(crate) async fn find(&self, wanted: RunQuery) -> Result<RunMatch, Error> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
         self.looks.send((wanted, reply)).map_err(|_| stopping())?;
@@ -55,7 +55,7 @@ impl KnownRuns {
     }
 }
 
-async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Wanted, Reply)>) {
+async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(RunQuery, Reply)>) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
         let mut gathered = vec![first];
@@ -64,8 +64,8 @@ async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Wanted, Reply
         {
             gathered.push(more);
         }
-        let (wanted, replies): (Vec<Wanted>, Vec<Reply>) = gathered.into_iter().unzip();
-        match known_runs(&loops, &wanted).await {
+        let (wanted, replies): (Vec<RunQuery>, Vec<Reply>) = gathered.into_iter().unzip();
+        match find_runs(&loops, &wanted).await {
             Ok(found) => replies
                 .into_iter()
                 .zip(found)

@@ -10,21 +10,21 @@ use servo_model::{RunId, Stream, TenantId};
 use servo_store::{LoopTx, StoreError, Timestamp, query};
 use uuid::Uuid;
 
-use super::flush::Draft;
+use super::command::{Command, Submission, UnplannedRun};
+use super::flush::PendingFlush;
 use super::lane::Lane;
-use super::work::{Ask, Unplanned, Work};
-use crate::core::{Entry, InUse, RunLimits, Time, enter, take_place};
+use crate::core::{InUse, RunLimits, StartDecision, Time, decide_start, take_capacity};
 
 /// Runs of one lane that have no plan yet, by tenant and age: most of them wait for a place.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), Unplanned>>,
+pub(super) struct WaitingRuns {
+    runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), UnplannedRun>>,
     /// Those whose turn it is: their plan is on its way.
     called: HashSet<RunId>,
 }
 
-impl Waiting {
-    fn add(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
+impl WaitingRuns {
+    fn add(&mut self, tenant: TenantId, created_at: Time, run: UnplannedRun) {
         self.runs
             .entry(tenant)
             .or_default()
@@ -42,11 +42,11 @@ impl Waiting {
     }
 
     /// Its turn was not, after all: somebody else took the place.
-    pub(super) fn send_back(&mut self, run_id: RunId) {
+    pub(super) fn return_to_waiting(&mut self, run_id: RunId) {
         self.called.remove(&run_id);
     }
 
-    pub(super) fn forget_shard(&mut self, shard: i16) {
+    pub(super) fn drop_shard(&mut self, shard: i16) {
         self.called.retain(|run| run.shard() != shard);
         for runs in self.runs.values_mut() {
             runs.retain(|(_, run), _| run.shard() != shard);
@@ -55,7 +55,7 @@ impl Waiting {
     }
 
     /// Runs that may start now, each once.
-    fn call(&mut self, tenant: &TenantId, turns: Option<&HashSet<RunId>>) -> Vec<Unplanned> {
+    fn call(&mut self, tenant: &TenantId, turns: Option<&HashSet<RunId>>) -> Vec<UnplannedRun> {
         let runs = self.runs.get(tenant).into_iter().flat_map(BTreeMap::values);
         let due = runs.filter(|run| turns.is_none_or(|turns| turns.contains(&run.run_id)));
         due.filter(|run| self.called.insert(run.run_id))
@@ -80,10 +80,13 @@ impl Lane {
     }
 
     /// Counts for the tenants of these works that need it. For all others there is nothing to ask.
-    pub(super) async fn count_runs(&self, works: &[Work]) -> Result<Option<Counted>, StoreError> {
-        let starts = works
+    pub(super) async fn count_runs(
+        &self,
+        submissions: &[Submission],
+    ) -> Result<Option<Counted>, StoreError> {
+        let starts = submissions
             .iter()
-            .flat_map(|work| &work.asks)
+            .flat_map(|submission| &submission.commands)
             .filter_map(starting_tenant);
         let limited = |tenant: &str| -> Option<(TenantId, i64)> {
             let tenant: TenantId = tenant.parse().ok()?;
@@ -108,10 +111,10 @@ impl Lane {
         let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
         let in_use = rows
             .into_iter()
-            .filter_map(|(tenant, under_way, waiting, today, _)| {
+            .filter_map(|(tenant, concurrent, queued, today, _)| {
                 let in_use = InUse {
-                    under_way: number(under_way),
-                    waiting: number(waiting),
+                    concurrent: number(concurrent),
+                    queued: number(queued),
                     today: number(today),
                 };
                 Some((tenant.parse().ok()?, in_use))
@@ -124,34 +127,38 @@ impl Lane {
     }
 
     /// What becomes of a new run.
-    pub(super) fn enter(&self, tenant: &TenantId, draft: &mut Draft) -> Entry {
-        match (self.limits_of(tenant), draft.in_use.get_mut(tenant)) {
-            (None, _) => Entry::Waits,
-            (Some(limits), Some(in_use)) => enter(&limits, in_use),
+    pub(super) fn decide_start(
+        &self,
+        tenant: &TenantId,
+        pending: &mut PendingFlush,
+    ) -> StartDecision {
+        match (self.limits_of(tenant), pending.in_use.get_mut(tenant)) {
+            (None, _) => StartDecision::Wait,
+            (Some(limits), Some(in_use)) => decide_start(&limits, in_use),
             // The limit came after the count: with the next look it is known how many there are.
-            (Some(limits), None) if limits.counts() => Entry::Waits,
-            (Some(_), None) => Entry::Starts,
+            (Some(limits), None) if limits.counts() => StartDecision::Wait,
+            (Some(_), None) => StartDecision::Start,
         }
     }
 
     /// Whether a run that waits may start.
-    pub(super) fn may_start(&self, tenant: &TenantId, draft: &mut Draft) -> bool {
-        match (self.limits_of(tenant), draft.in_use.get_mut(tenant)) {
+    pub(super) fn may_start(&self, tenant: &TenantId, pending: &mut PendingFlush) -> bool {
+        match (self.limits_of(tenant), pending.in_use.get_mut(tenant)) {
             (None, _) => false,
-            (Some(limits), Some(in_use)) => take_place(&limits, in_use),
+            (Some(limits), Some(in_use)) => take_capacity(&limits, in_use),
             (Some(limits), None) => limits.max_concurrent_runs.is_none(),
         }
     }
 
     /// Has a run planned now, or when it is its turn.
-    pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: Unplanned) {
+    pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: UnplannedRun) {
         let free = self
             .limits_of(&tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_none());
         // Also what need not wait: a limit may come before its plan does.
         self.waiting.add(tenant, created_at, run.clone());
         if !free {
-            return self.room.wanted();
+            return self.run_capacity.wanted();
         }
         self.waiting.called.insert(run.run_id);
         // Nobody plans in a process that is stopping; the next holder finds the run.
@@ -159,28 +166,28 @@ impl Lane {
     }
 
     /// Somebody of a tenant with a limit has left.
-    pub(super) fn leave_place(&self, tenant: &TenantId) {
+    pub(super) fn release_capacity(&self, tenant: &TenantId) {
         if self
             .limits_of(tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_some())
         {
-            self.room.left();
+            self.run_capacity.left();
         }
     }
 
     /// Calls those whose turn it is.
-    pub(super) async fn let_in(&mut self) {
+    pub(super) async fn start_waiting_runs(&mut self) {
         if self.waiting.runs.is_empty() {
             return;
         }
-        self.room.wanted();
+        self.run_capacity.wanted();
         let tenants: Vec<TenantId> = self.waiting.runs.keys().cloned().collect();
         let known = tenants
             .iter()
             .filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
         let (limited, free): (Vec<_>, Vec<_>) =
             known.partition(|(_, limits)| limits.max_concurrent_runs.is_some());
-        let turns = match self.whose_turn(&limited).await {
+        let turns = match self.startable_runs(&limited).await {
             Ok(turns) => turns,
             Err(error) => return tracing::warn!(%error, "runs that wait could not be looked at"),
         };
@@ -196,7 +203,7 @@ impl Lane {
             .for_each(|run| drop(self.unplanned.send(run)));
     }
 
-    async fn whose_turn(
+    async fn startable_runs(
         &self,
         limited: &[(&TenantId, Arc<RunLimits>)],
     ) -> Result<HashSet<RunId>, StoreError> {
@@ -231,10 +238,10 @@ pub(crate) fn all_shards() -> Vec<i16> {
 }
 
 /// Whose run may start by this.
-fn starting_tenant(ask: &Ask) -> Option<&str> {
-    match ask {
-        Ask::Run(new) => Some(&new.tenant),
-        Ask::Plan(plan) if plan.made.is_ok() => Some(&plan.tenant),
+fn starting_tenant(command: &Command) -> Option<&str> {
+    match command {
+        Command::Run(new) => Some(&new.tenant),
+        Command::Plan(plan) if plan.result.is_ok() => Some(&plan.tenant),
         _ => None,
     }
 }

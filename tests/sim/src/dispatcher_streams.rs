@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 
 use servo_dispatcher::core::{
-    Ended, LiveTask, OfferedRun, OfferedTask, Snapshot, SourceId, Task, Update, Withdrawn,
+    Ended, ReadyRun, ReadyTask, Snapshot, SnapshotAttempt, SourceId, Update, Withdrawn,
 };
 use servo_model::states::TaskState;
-use servo_model::{TenantId, WorkerId};
-use servo_scheduler::core::{Cell, Changes, Run, Slot, Time};
+use servo_model::{TaskRef, TenantId, WorkerId};
+use servo_scheduler::core::{Changes, Run, TaskRow, Time};
 
 use crate::bugs::Bug;
 use crate::dispatcher::ToDispatcher;
 use crate::env::{Env, Message};
-use crate::plan::Plan;
+use crate::planned_run::PlannedRun;
 
 /// A dispatcher's stream.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct DispatcherStream {
     pub source: SourceId,
     pub dispatcher: usize,
     pub leases: BTreeMap<i16, u64>,
 }
 
 #[derive(Debug, Default)]
-pub struct Gates {
-    open: Vec<Gate>,
+pub struct DispatcherStreams {
+    open: Vec<DispatcherStream>,
     /// The newest epoch of each admission shard; older claims no longer count.
     epochs: BTreeMap<i16, u64>,
     updates: BTreeMap<(SourceId, i16), Update>,
@@ -32,14 +32,14 @@ pub struct Gates {
     pub seen: u32,
 }
 
-impl Gates {
+impl DispatcherStreams {
     /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch.
     pub fn admits(&self, source: SourceId, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
         let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
         let current = epoch >= newest
             && self
                 .holder(admission_shard)
-                .is_some_and(|gate| gate.source == source);
+                .is_some_and(|stream| stream.source == source);
         current || bug == Bug::ClaimNotChecked
     }
 
@@ -49,12 +49,13 @@ impl Gates {
         *newest = (*newest).max(epoch);
     }
 
-    pub fn open(&mut self, gate: Gate) {
-        gate.leases
+    pub fn open(&mut self, stream: DispatcherStream) {
+        stream
+            .leases
             .iter()
             .for_each(|(shard, epoch)| self.learn(*shard, *epoch));
-        self.close(gate.source);
-        self.open.push(gate);
+        self.close(stream.source);
+        self.open.push(stream);
         self.seen += 1;
     }
 
@@ -63,23 +64,23 @@ impl Gates {
     }
 
     pub fn sources(&self) -> Vec<SourceId> {
-        self.open.iter().map(|gate| gate.source).collect()
+        self.open.iter().map(|stream| stream.source).collect()
     }
 
     pub fn leases_of(&self, source: SourceId) -> impl Iterator<Item = (&i16, &u64)> {
         self.open
             .iter()
-            .filter(move |gate| gate.source == source)
-            .flat_map(|gate| &gate.leases)
+            .filter(move |stream| stream.source == source)
+            .flat_map(|stream| &stream.leases)
     }
 
     /// Notes what changed in a run, for the gate of its tenant.
-    pub fn tell(&mut self, run: &Run, changes: &Changes, plan: &Plan, starts: &[Time]) {
-        let Some(gate) = self.of(&run.header.tenant) else {
+    pub fn tell(&mut self, run: &Run, changes: &Changes, planned: &PlannedRun, starts: &[Time]) {
+        let Some(stream) = self.of(&run.header.tenant) else {
             return;
         };
         let shard = run.header.run_id.shard();
-        let key = (gate.source, shard);
+        let key = (stream.source, shard);
         let ready = if run.admits() {
             still_ready(run, &changes.ready)
         } else {
@@ -109,15 +110,15 @@ impl Gates {
             held: (*held_us / 1_000) as f64 / 1e3,
         };
         update.ended.extend(changes.ended.iter().map(ended));
-        let attempt = |slot: &Slot| {
-            run.cell(*slot)
-                .filter(|cell| cell.state.has_attempt())?
+        let attempt = |task_ref: &TaskRef| {
+            run.task_row(*task_ref)
+                .filter(|task_row| task_row.state.has_attempt())?
                 .attempt_id
         };
         update
             .cancelled
             .extend(changes.cancelled.iter().filter_map(attempt));
-        update.ready.extend(ready_run(run, &ready, plan, starts));
+        update.ready.extend(ready_run(run, &ready, planned, starts));
     }
 
     /// Sends what was noted.
@@ -134,27 +135,33 @@ impl Gates {
     }
 
     pub fn is_of(&self, source: SourceId, tenant: &TenantId) -> bool {
-        self.of(tenant).is_some_and(|gate| gate.source == source)
+        self.of(tenant)
+            .is_some_and(|stream| stream.source == source)
     }
 
-    fn of(&self, tenant: &TenantId) -> Option<&Gate> {
+    fn of(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
         self.holder(tenant.admission_shard())
     }
 
     /// The newest holder, should an older one still be connected.
-    fn holder(&self, admission_shard: i16) -> Option<&Gate> {
+    fn holder(&self, admission_shard: i16) -> Option<&DispatcherStream> {
         let holders = self
             .open
             .iter()
-            .filter(|gate| gate.leases.contains_key(&admission_shard));
-        holders.max_by_key(|gate| (gate.leases[&admission_shard], gate.source))
+            .filter(|stream| stream.leases.contains_key(&admission_shard));
+        holders.max_by_key(|stream| (stream.leases[&admission_shard], stream.source))
     }
 
-    pub fn send_to(&self, source: SourceId, told: ToDispatcher, env: &mut Env) {
-        let Some(gate) = self.open.iter().find(|gate| gate.source == source) else {
+    pub fn send_to(&self, source: SourceId, message: ToDispatcher, env: &mut Env) {
+        let Some(stream) = self.open.iter().find(|stream| stream.source == source) else {
             return;
         };
-        env.on_wire(source.0, 0, 0, Message::Dispatcher(gate.dispatcher, told));
+        env.on_wire(
+            source.0,
+            0,
+            0,
+            Message::Dispatcher(stream.dispatcher, message),
+        );
     }
 }
 
@@ -173,85 +180,81 @@ pub fn snapshot<'a>(
         ..Snapshot::default()
     };
     for run in runs {
-        let Some(plan) = env.plans.get(&run.header.run_id) else {
+        let Some(planned) = env.planned_runs.get(&run.header.run_id) else {
             continue;
         };
         let ready = run
-            .cells()
-            .filter(|(_, cell)| cell.state == TaskState::Ready)
-            .map(|(slot, _)| slot);
-        let ready: Vec<Slot> = ready.collect();
+            .task_rows()
+            .filter(|(_, task_row)| task_row.state == TaskState::Ready)
+            .map(|(task_ref, _)| task_ref);
+        let ready: Vec<TaskRef> = ready.collect();
         whole.live.extend(
-            run.cells()
-                .filter_map(|(slot, cell)| live(run, slot, cell, plan)),
+            run.task_rows()
+                .filter_map(|(task_ref, task_row)| live(run, task_ref, task_row, planned)),
         );
         if run.admits() {
             whole
                 .ready
-                .extend(ready_run(run, &ready, plan, &env.ledger.starts));
+                .extend(ready_run(run, &ready, planned, &env.ledger.starts));
         }
     }
     whole
 }
 
-fn still_ready(run: &Run, slots: &[Slot]) -> Vec<Slot> {
-    let is_ready = |slot: &Slot| {
-        run.cell(*slot)
-            .is_some_and(|cell| cell.state == TaskState::Ready)
+fn still_ready(run: &Run, task_refs: &[TaskRef]) -> Vec<TaskRef> {
+    let is_ready = |task_ref: &TaskRef| {
+        run.task_row(*task_ref)
+            .is_some_and(|task_row| task_row.state == TaskState::Ready)
     };
-    let mut ready: Vec<Slot> = slots.iter().copied().filter(is_ready).collect();
+    let mut ready: Vec<TaskRef> = task_refs.iter().copied().filter(is_ready).collect();
     ready.sort_unstable();
     ready.dedup();
     ready
 }
 
-fn ready_run(run: &Run, slots: &[Slot], plan: &Plan, starts: &[Time]) -> Option<OfferedRun> {
-    let task = |slot: &Slot| {
-        let cell = run.cell(*slot)?;
-        Some(OfferedTask {
-            task: task_of(*slot),
-            attempt: cell.next_attempt(starts),
-            failures: cell.failures,
-            since: cell.ready_at.unwrap_or(0) as f64 / 1e6,
+fn ready_run(
+    run: &Run,
+    task_refs: &[TaskRef],
+    planned: &PlannedRun,
+    starts: &[Time],
+) -> Option<ReadyRun> {
+    let task = |task_ref: &TaskRef| {
+        let task_row = run.task_row(*task_ref)?;
+        Some(ReadyTask {
+            task: *task_ref,
+            attempt: task_row.next_attempt(starts),
+            failures: task_row.failures,
+            since: task_row.ready_at.unwrap_or(0) as f64 / 1e6,
             item_json: String::new(),
         })
     };
-    (!slots.is_empty()).then(|| OfferedRun {
+    (!task_refs.is_empty()).then(|| ReadyRun {
         run: run.header.run_id,
-        plan: plan.plan.clone(),
+        planned: planned.plan_ref.clone(),
         backfill: run.header.backfill,
         trace: Default::default(),
-        tasks: slots.iter().filter_map(task).collect(),
+        tasks: task_refs.iter().filter_map(task).collect(),
     })
 }
 
-fn live(run: &Run, slot: Slot, cell: &Cell, plan: &Plan) -> Option<LiveTask> {
-    cell.state.has_attempt().then_some(())?;
-    Some(LiveTask {
-        attempt_id: cell.attempt_id?,
+fn live(
+    run: &Run,
+    task_ref: TaskRef,
+    task_row: &TaskRow,
+    planned: &PlannedRun,
+) -> Option<SnapshotAttempt> {
+    task_row.state.has_attempt().then_some(())?;
+    Some(SnapshotAttempt {
+        attempt_id: task_row.attempt_id?,
         run: run.header.run_id,
-        plan: plan.plan.clone(),
-        task: task_of(slot),
-        attempt: cell.attempt,
-        worker: cell.worker.map(WorkerId::from_bytes),
-        since: cell.claimed_at.unwrap_or(0) as f64 / 1e6,
-        cancelling: cell.cancelling,
+        planned: planned.plan_ref.clone(),
+        task: task_ref,
+        attempt: task_row.attempt,
+        worker: task_row.worker.map(WorkerId::from_bytes),
+        since: task_row.claimed_at.unwrap_or(0) as f64 / 1e6,
+        cancelling: task_row.cancelling,
         backfill: run.header.backfill,
         pushed: false,
         waiting: None,
     })
-}
-
-pub fn task_of(slot: Slot) -> Task {
-    Task {
-        ordinal: slot.ordinal,
-        map_index: slot.item,
-    }
-}
-
-pub fn slot_of(task: Task) -> Slot {
-    Slot {
-        ordinal: task.ordinal,
-        item: task.map_index,
-    }
 }

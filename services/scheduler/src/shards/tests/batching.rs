@@ -7,28 +7,28 @@ use servo_model::{RunId, Service};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::super::Done;
-use super::by_hand::{ByHand, hold};
+use super::super::Applied;
+use super::manual_lane::{ManualLane, hold};
 use super::{finish, folded, keep_plan, plan, store};
-use crate::shards::NotDone;
+use crate::shards::SubmitError;
+use crate::shards::command::Submission;
 use crate::shards::lane::Message;
-use crate::shards::work::Work;
 
 const LARGE: RunId = RunId::from_bytes([9; 16]);
 const SMALL: RunId = RunId::from_bytes([3; 16]);
 /// So many attempts are one.
-const CROWD: usize = 16;
+const BATCHING_THRESHOLD: usize = 16;
 /// Long enough for a lane that waits for nobody to have begun its flush.
 const LATER: Duration = Duration::from_millis(20);
 
-type Answer = oneshot::Receiver<Result<Vec<Done>, NotDone>>;
+type Answer = oneshot::Receiver<Result<Vec<Applied>, SubmitError>>;
 
 fn finishing(id: RunId, ordinal: u32) -> (Message, Answer) {
     let (reply, answer) = oneshot::channel();
     (
-        Message::Work(Work {
+        Message::Submission(Submission {
             shard: id.shard(),
-            asks: vec![finish(id, ordinal)],
+            commands: vec![finish(id, ordinal)],
             reply,
         }),
         answer,
@@ -36,24 +36,25 @@ fn finishing(id: RunId, ordinal: u32) -> (Message, Answer) {
 }
 
 /// A lane that holds the shards of two runs, all of whose tasks are claimed.
-async fn lane(large: usize, small: usize) -> (TestDatabase, ByHand) {
+async fn lane(large: usize, small: usize) -> (TestDatabase, ManualLane) {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let mut hand = ByHand::holding(&store, hold(&store, LARGE.shard()).await).await;
-    hand.lane
-        .take_or_fail(hold(&store, SMALL.shard()).await)
+    let mut manual = ManualLane::holding(&store, hold(&store, LARGE.shard()).await).await;
+    manual
+        .lane
+        .try_load_shard(hold(&store, SMALL.shard()).await)
         .await
         .unwrap();
     for (id, tasks) in [(LARGE, large), (SMALL, small)] {
         let plan = plan(&vec![&[][..]; tasks]);
         keep_plan(&database, &plan).await;
-        hand.claimed(&plan, id).await;
+        manual.claimed(&plan, id).await;
     }
-    (database, hand)
+    (database, manual)
 }
 
 /// Whether a lane that is asked to finish a task of a run still waits when a task of the large one comes.
-async fn waits(hand: &mut ByHand, id: RunId) -> bool {
+async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
     let (inbox, mut messages) = mpsc::unbounded_channel();
     let ((first, of_first), (second, of_second)) = (finishing(id, 0), finishing(LARGE, 1));
     tokio::spawn(async move {
@@ -62,12 +63,12 @@ async fn waits(hand: &mut ByHand, id: RunId) -> bool {
         let _ = inbox.send(second);
     });
     // However slow the machine is, it would be in time.
-    hand.lane.flushed = Some(Instant::now() + Duration::from_secs(60));
-    hand.lane.handle(first, &mut messages).await;
+    manual.lane.flushed = Some(Instant::now() + Duration::from_secs(60));
+    manual.lane.handle(first, &mut messages).await;
     let left = messages.recv().await;
     let waited = left.is_none();
     if let Some(second) = left {
-        hand.lane.handle(second, &mut messages).await;
+        manual.lane.handle(second, &mut messages).await;
     }
     for answer in [of_first, of_second] {
         answer.await.unwrap().unwrap().iter().for_each(folded);
@@ -77,18 +78,18 @@ async fn waits(hand: &mut ByHand, id: RunId) -> bool {
 
 #[tokio::test]
 async fn in_a_crowd_a_flush_waits_for_company() {
-    let (_database, mut hand) = lane(CROWD - 2, 2).await;
-    assert!(waits(&mut hand, LARGE).await);
+    let (_database, mut manual) = lane(BATCHING_THRESHOLD - 2, 2).await;
+    assert!(waits(&mut manual, LARGE).await);
 }
 
 #[tokio::test]
 async fn a_run_with_nothing_else_under_way_does_not_wait_in_a_crowd() {
-    let (_database, mut hand) = lane(CROWD, 1).await;
-    assert!(!waits(&mut hand, SMALL).await);
+    let (_database, mut manual) = lane(BATCHING_THRESHOLD, 1).await;
+    assert!(!waits(&mut manual, SMALL).await);
 }
 
 #[tokio::test]
 async fn nobody_waits_without_a_crowd() {
-    let (_database, mut hand) = lane(CROWD - 3, 2).await;
-    assert!(!waits(&mut hand, LARGE).await);
+    let (_database, mut manual) = lane(BATCHING_THRESHOLD - 3, 2).await;
+    assert!(!waits(&mut manual, LARGE).await);
 }

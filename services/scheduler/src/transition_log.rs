@@ -54,16 +54,16 @@ fn finalized(run: &Run) {
 }
 
 fn log_task(run: &Run, change: &TaskChange) {
-    let Some(graph) = &run.graph else { return };
-    let (header, key) = (&run.header, wire::task_key(graph, change.slot));
+    let Some(plan) = &run.plan else { return };
+    let (header, key) = (&run.header, wire::task_key(plan, change.task_ref));
     let (trace_id, span_id) = trace(&header.traceparent);
     debug!(
         tenant_id = %header.tenant,
         workspace_id = %header.workspace,
         run_id = %header.run_id,
         task_id = %key.id(),
-        asset_key = &*graph.settings(change.slot.ordinal).asset_key,
-        partition_key = &*graph.task(change.slot.ordinal).partition_key,
+        asset_key = &*plan.settings(change.task_ref.ordinal).asset_key,
+        partition_key = &*plan.task(change.task_ref.ordinal).partition_key,
         attempt = change.attempt,
         from_state = change.from.name(),
         to_state = change.to.name(),

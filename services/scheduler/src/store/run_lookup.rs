@@ -2,21 +2,21 @@
 
 use servo_model::states::RunState;
 use servo_model::{Digest, RunId};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
 
-use crate::known::{Found, Wanted};
+use crate::run_lookup::{RunMatch, RunQuery};
 use crate::wire;
 
 /// A run that exists, as far as a new request under its key must know it.
 #[derive(Debug)]
-pub(crate) struct KnownRun {
+pub(crate) struct ExistingRun {
     pub run_id: RunId,
     pub run_number: i64,
     pub state: RunState,
-    pub asked: v1::RunRequested,
+    pub requested: pb::RunRequested,
     /// The event that asked for it.
     pub event_id: Uuid,
     pub plan_id: Option<Digest>,
@@ -36,10 +36,10 @@ type Row = (
 );
 
 /// Answers in the order of the wishes, with one statement.
-pub(crate) async fn known_runs(
+pub(crate) async fn find_runs(
     loops: &LoopStore,
-    wanted: &[Wanted],
-) -> Result<Vec<Found>, StoreError> {
+    wanted: &[RunQuery],
+) -> Result<Vec<RunMatch>, StoreError> {
     let ids = wanted
         .iter()
         .map(|run| Uuid::from_bytes(*run.run_id.as_bytes()));
@@ -64,7 +64,7 @@ pub(crate) async fn known_runs(
                 .collect::<Vec<_>>(),
         );
     let rows: Vec<Row> = loops.all(select).await?;
-    let mut found: Vec<Found> = wanted.iter().map(|_| Found::default()).collect();
+    let mut found: Vec<RunMatch> = wanted.iter().map(|_| RunMatch::default()).collect();
     for row in rows {
         let place = usize::try_from(row.0 - 1)
             .ok()
@@ -85,15 +85,15 @@ pub(crate) async fn known_runs(
 /// A row that another version wrote is as good as unknown here; its shard's holder refuses a second one.
 fn known(
     (_, _, run_id, run_number, state, request, event_id, plan_id, deployment_id): Row,
-) -> Option<KnownRun> {
-    let Ok((Body::RunRequested(asked), _)) = wire::body_of(&request) else {
+) -> Option<ExistingRun> {
+    let Ok((Body::RunRequested(requested), _)) = wire::body_of(&request) else {
         return None;
     };
-    Some(KnownRun {
+    Some(ExistingRun {
         run_id: RunId::from_bytes(run_id.into_bytes()),
         run_number,
         state: RunState::from_code(state)?,
-        asked,
+        requested,
         event_id,
         plan_id: plan_id
             .and_then(|id| <[u8; 32]>::try_from(id).ok())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use servo_mesh::{Doorbell, SHARES_MOVE_WITHIN};
+use servo_mesh::{Doorbell, REBALANCE_DELAY};
 use servo_model::Stream;
 use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
 use tokio::sync::Mutex;
@@ -14,7 +14,7 @@ use super::lane::Message;
 
 /// The instances that live, each with a row it renews.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct LeaseKeeper {
     leases: Leases,
     loops: LoopStore,
     shards: Shards,
@@ -24,7 +24,7 @@ pub(crate) struct Keeper {
     ttl: Duration,
     store: Store,
     held: Arc<Mutex<Held>>,
-    bell: Doorbell,
+    doorbell: Doorbell,
 }
 
 #[derive(Debug)]
@@ -35,15 +35,15 @@ struct Held {
     instances: (usize, Instant),
 }
 
-impl Keeper {
+impl LeaseKeeper {
     pub(crate) fn new(
         store: &Store,
         shards: Shards,
         holder: &str,
         address: &str,
         ttl: LeaseTtl,
-    ) -> Keeper {
-        Keeper {
+    ) -> LeaseKeeper {
+        LeaseKeeper {
             leases: Leases::new(store, Stream::Execution, holder, address, ttl),
             loops: store.loops().clone(),
             shards,
@@ -56,20 +56,20 @@ impl Keeper {
                 generation: store.generation(),
                 instances: (0, Instant::now()),
             })),
-            bell: Doorbell::new(),
+            doorbell: Doorbell::new(),
         }
     }
 
     /// Rings while shards change hands.
-    pub(crate) fn bell(&self) -> &Doorbell {
-        &self.bell
+    pub(crate) fn doorbell(&self) -> &Doorbell {
+        &self.doorbell
     }
 
     /// One round: say that we live, renew, share out. Answers how many shards changed hands.
     pub(crate) async fn run_once(self) -> Result<usize, StoreError> {
-        let instances = self.note_instance().await?;
+        let instances = self.register_instance().await?;
         let mut held = self.held.lock().await;
-        self.start_anew(&mut held).await;
+        self.release_after_reconnect(&mut held).await;
         if held.instances.0 != instances {
             held.instances = (instances, Instant::now());
         }
@@ -92,7 +92,7 @@ impl Keeper {
         let taken = self.take(held, share).await?;
         // The others are about to give back what is above their share.
         if held.len() < share && changed.elapsed() < self.ttl {
-            self.bell.ring_in(SHARES_MOVE_WITHIN);
+            self.doorbell.ring_in(REBALANCE_DELAY);
         }
         self.shards
             .metrics
@@ -104,7 +104,7 @@ impl Keeper {
 
     /// What was acquired over a connection that is gone is worth nothing: it is given back, to be taken again under a
     /// new epoch with everything read anew.
-    async fn start_anew(&self, held: &mut Held) {
+    async fn release_after_reconnect(&self, held: &mut Held) {
         let generation = self.store.generation();
         if std::mem::replace(&mut held.generation, generation) == generation {
             return;
@@ -132,7 +132,7 @@ impl Keeper {
             .await;
     }
 
-    async fn note_instance(&self) -> Result<usize, StoreError> {
+    async fn register_instance(&self) -> Result<usize, StoreError> {
         let note = query(include_str!("../store/note_instance.sql"))
             .bind(&*self.holder)
             .bind(&*self.address)

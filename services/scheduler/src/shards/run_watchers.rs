@@ -9,17 +9,17 @@ use tokio::sync::watch;
 
 /// Shared by the lanes and whoever watches. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bells {
+pub(crate) struct RunWatchers {
     /// So that lanes pass by without a lock while nobody listens.
     listened: Arc<AtomicUsize>,
     runs: Arc<Mutex<HashMap<RunId, watch::Sender<()>>>>,
 }
 
-impl Bells {
+impl RunWatchers {
     /// Rings whenever this instance has folded something of the run; bells of ended watches are taken down.
     pub(crate) fn listen(&self, run: RunId) -> watch::Receiver<()> {
         let mut runs = self.lock();
-        runs.retain(|_, bell| bell.receiver_count() > 0);
+        runs.retain(|_, doorbell| doorbell.receiver_count() > 0);
         let listener = runs
             .entry(run)
             .or_insert_with(|| watch::Sender::new(()))
@@ -33,8 +33,8 @@ impl Bells {
             return;
         }
         let runs = self.lock();
-        for bell in changed.filter_map(|run| runs.get(run)) {
-            bell.send_replace(());
+        for doorbell in changed.filter_map(|run| runs.get(run)) {
+            doorbell.send_replace(());
         }
     }
 
@@ -51,29 +51,29 @@ mod tests {
 
     #[tokio::test]
     async fn only_those_who_listen_to_the_run_hear_it() {
-        let (bells, run, other) = (
-            Bells::default(),
+        let (run_watchers, run, other) = (
+            RunWatchers::default(),
             RunId::from_bytes([1; 16]),
             RunId::from_bytes([2; 16]),
         );
-        bells.ring([run].iter());
-        let mut heard = bells.listen(run);
+        run_watchers.ring([run].iter());
+        let mut heard = run_watchers.listen(run);
         assert!(
             !heard.has_changed().unwrap(),
             "what rang before is not heard"
         );
-        bells.ring([other].iter());
+        run_watchers.ring([other].iter());
         assert!(!heard.has_changed().unwrap());
-        bells.ring([other, run].iter());
+        run_watchers.ring([other, run].iter());
         heard.changed().await.unwrap();
         assert!(!heard.has_changed().unwrap());
     }
 
     #[test]
     fn a_bell_that_nobody_hears_is_taken_down() {
-        let bells = Bells::default();
-        drop(bells.listen(RunId::from_bytes([1; 16])));
-        drop(bells.listen(RunId::from_bytes([2; 16])));
-        assert_eq!(bells.lock().len(), 1);
+        let run_watchers = RunWatchers::default();
+        drop(run_watchers.listen(RunId::from_bytes([1; 16])));
+        drop(run_watchers.listen(RunId::from_bytes([2; 16])));
+        assert_eq!(run_watchers.lock().len(), 1);
     }
 }

@@ -18,12 +18,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Room {
+pub(super) struct RunCapacity {
     left: Arc<Notify>,
     wanted: Arc<Notify>,
 }
 
-impl Room {
+impl RunCapacity {
     /// Rings and listens for these lanes, as long as they live.
     pub(super) fn start(&self, store: &Store, lanes: &[mpsc::UnboundedSender<Message>]) {
         let lanes = lanes.iter().map(mpsc::UnboundedSender::downgrade).collect();
@@ -95,6 +95,9 @@ async fn heard(listener: &mut Option<Listener>) -> Result<(), String> {
 
 /// Answers whether anybody is there to be told.
 fn tell(lanes: &[mpsc::WeakUnboundedSender<Message>]) -> bool {
-    let told = lanes.iter().filter_map(mpsc::WeakUnboundedSender::upgrade);
-    told.filter(|lane| lane.send(Message::Room).is_ok()).count() > 0
+    let message = lanes.iter().filter_map(mpsc::WeakUnboundedSender::upgrade);
+    message
+        .filter(|lane| lane.send(Message::RunCapacity).is_ok())
+        .count()
+        > 0
 }
