@@ -1,4 +1,4 @@
-//! The name of an asset: `namespace/name` wherever machines compare, `namespace.name` wherever people read.
+//! The name of an asset: `namespace/name` for machines, `namespace.name` for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 use crate::limits::NAME_BYTES_MAX;
 use crate::text::excerpt;
 
-/// `Display` is the form for people; [`AssetKey::canonical`] is the one to store, hash and compare.
+/// `Display` is the form for people; [`AssetKey::canonical`] is the form to store, hash and
+/// compare.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssetKey {
     namespace: String,
@@ -89,7 +90,8 @@ pub enum AssetKeyError {
     NameTaken { given: String, name: String },
 }
 
-/// Gives each YAML name its asset name, `-` becoming `_`. `taken` holds the names that the namespace already has.
+/// Maps each YAML name to its asset name by replacing `-` with `_`. `taken` holds the names that
+/// the namespace already has.
 pub fn asset_names<'a>(
     yaml_names: impl IntoIterator<Item = &'a str>,
     taken: &BTreeSet<String>,
@@ -108,28 +110,30 @@ pub fn asset_names<'a>(
     Ok(names)
 }
 
-// Two different YAML names never meet, because `_` is not allowed in them.
+// Two different YAML names never collide, because `_` is not allowed in them.
 fn asset_name(given: &str) -> Result<String, AssetKeyError> {
     let name = given.replace('-', "_");
-    match !given.contains('_') && is_name(&name) {
-        true => Ok(name),
-        false => Err(AssetKeyError::BadYamlName {
+    if !given.contains('_') && is_name(&name) {
+        Ok(name)
+    } else {
+        Err(AssetKeyError::BadYamlName {
             given: excerpt(given),
-        }),
+        })
     }
 }
 
 fn check_name(part: &'static str, given: &str) -> Result<(), AssetKeyError> {
-    match is_name(given) {
-        true => Ok(()),
-        false => Err(AssetKeyError::BadName {
+    if is_name(given) {
+        Ok(())
+    } else {
+        Err(AssetKeyError::BadName {
             part,
             given: excerpt(given),
-        }),
+        })
     }
 }
 
-/// What parts of asset keys and partition dimensions may be called.
+/// Whether the text is valid as a part of an asset key or as the name of a partition dimension.
 pub(crate) fn is_name(text: &str) -> bool {
     let inner = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_');
     text.len() <= NAME_BYTES_MAX
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_has_another_form() {
+    fn other_spellings_are_rejected() {
         for text in [
             "raw",
             "raw.events",

@@ -1,12 +1,12 @@
-//! The names of side effects: one per dispatch and one per timer, so that doing it twice is doing it once.
+//! The ids of side effects: one per dispatch and one per timer, which makes each effect idempotent.
 //!
-//! The readable id stands in rows and logs. Queues allow fewer characters, and spread better over hashed names:
-//! there the effect is called by its [`QueueId`], stored beside the readable one.
+//! Rows and logs hold the readable id. Queues allow fewer characters and spread hashed names
+//! better, so a queue knows the effect by its [`QueueId`], which is stored next to the readable id.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::hash::{Digest, Head};
+use crate::hash::{Base32Prefix, Digest};
 use crate::ids::{AttemptId, IdError, RunId};
 use crate::task_key::TaskKey;
 use crate::text::written_as_text;
@@ -39,15 +39,15 @@ impl fmt::Display for DispatchId {
     }
 }
 
-/// What a timer is for, when it concerns one attempt of a task.
+/// The purpose of a timer that concerns one attempt of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskTimer {
     /// The next attempt may start.
     Retry,
-    /// Nobody picked the dispatch up.
+    /// No worker has started the attempt in time.
     DispatchAck,
     Heartbeat,
-    /// The attempt ran for as long as its asset allows.
+    /// The attempt has run for as long as its asset allows.
     Execution,
 }
 
@@ -62,8 +62,8 @@ impl TaskTimer {
     }
 }
 
-/// `timer:{kind}:{run}:{task_key}:{attempt}:{epoch}`, or `timer:run:{run}:{epoch}` for a run's duration.
-/// `epoch` is the second it is due.
+/// `timer:{kind}:{run}:{task_key}:{attempt}:{epoch}`, or `timer:run:{run}:{epoch}` for a run's
+/// duration. `epoch` is the Unix second at which the timer is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId(String);
 
@@ -113,14 +113,14 @@ impl QueueKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId {
     kind: QueueKind,
-    hash: Head,
+    hash: Base32Prefix,
 }
 
 impl QueueId {
     pub fn of(kind: QueueKind, internal_id: &str) -> QueueId {
         QueueId {
             kind,
-            hash: Digest::of(internal_id).head(),
+            hash: Digest::of(internal_id).base32_prefix(),
         }
     }
 
@@ -144,7 +144,7 @@ impl FromStr for QueueId {
             .find_map(|kind| {
                 Some(QueueId {
                     kind,
-                    hash: Head::parse(text.strip_prefix(kind.prefix())?)?,
+                    hash: Base32Prefix::parse(text.strip_prefix(kind.prefix())?)?,
                 })
             })
             .ok_or_else(|| {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_ids_keep_their_kind() {
+    fn queue_ids_round_trip_with_their_kind() {
         let dispatch = DispatchId::new(&run(), &task(), 1);
         let queued = dispatch.queue_id();
         assert_eq!(queued.to_string().parse(), Ok(queued));
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(first, DispatchId::new(&run(), &task(), 1).attempt_id());
         assert_ne!(first, DispatchId::new(&run(), &task(), 2).attempt_id());
         assert_eq!(first.to_string().parse(), Ok(first));
-        // sha256 of the dispatch id, cut to 16 bytes: computed with coreutils' sha256sum.
+        // sha256 of the dispatch id, truncated to 16 bytes: computed with coreutils' sha256sum.
         assert_eq!(
             data_encoding::HEXLOWER.encode(first.as_bytes()),
             "c4afa175143d437e1d5b71ebd3d5bbab"

@@ -1,28 +1,29 @@
-//! How a task's end travels along its edges.
+//! How the final state of a task propagates along its edges.
 //!
-//! An edge's resolution is its upstream's final state, so it cannot be counted twice. What a task becomes is a
-//! function of how its upstreams ended, never of the order in which the news arrived.
+//! An edge's resolution is its upstream's final state, so it cannot be counted twice. The next
+//! state of a task depends on how its upstreams ended, never on the order in which the events
+//! arrived.
 
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::states::{TaskCause, TaskState, TransitionReason};
 
-closed_list! {
+coded_enum! {
     EdgeResolution {
         /// Satisfies the dependency.
         Success = 1, "SUCCESS";
-        /// Skips what depends on it.
+        /// Skips downstream tasks.
         Failed = 2, "FAILED";
-        /// Skips what depends on it.
+        /// Skips downstream tasks.
         Skipped = 3, "SKIPPED";
-        /// Cancels what depends on it.
+        /// Cancels downstream tasks.
         Cancelled = 4, "CANCELLED";
-        /// It succeeded, but left nothing to read: skips what depends on it.
+        /// The upstream succeeded without a readable output: skips downstream tasks.
         Withheld = 5, "WITHHELD";
     }
 }
 
 impl EdgeResolution {
-    /// From the upstream's state and the reason for it; `None` while it has not ended.
+    /// Derived from the upstream's state and its reason; `None` while it has not ended.
     pub const fn of(upstream: TaskState, reason: TransitionReason) -> Option<EdgeResolution> {
         match (upstream, reason) {
             (TaskState::Succeeded, TransitionReason::OutputWithheld) => {
@@ -37,10 +38,10 @@ impl EdgeResolution {
     }
 }
 
-/// How a set of tasks stands: the upstreams of one, or the children of a mapped one. Kept as counts, so that one
-/// end costs the same for a join of ten thousand as for a chain.
+/// How many tasks of a set are open and how the others ended. The set is the upstreams of a task or
+/// the children of a mapped task. Counts make each update O(1), even for a join of ten thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct ResolutionCounts {
     open: u32,
     failed: u32,
     skipped: u32,
@@ -48,10 +49,10 @@ pub struct Tally {
     withheld: u32,
 }
 
-impl Tally {
-    /// All of them still open.
-    pub const fn of(tasks: u32) -> Tally {
-        Tally {
+impl ResolutionCounts {
+    /// All tasks are open.
+    pub const fn of(tasks: u32) -> ResolutionCounts {
+        ResolutionCounts {
             open: tasks,
             failed: 0,
             skipped: 0,
@@ -60,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// One that was open has ended.
+    /// Records that one open task has ended.
     pub fn resolve(&mut self, resolution: EdgeResolution) {
         self.open = self.open.saturating_sub(1);
         match resolution {
@@ -72,40 +73,42 @@ impl Tally {
         }
     }
 
-    /// What a blocked task does about its upstreams; `None` means to wait.
+    /// The cause for a blocked task that follows from its upstreams; `None` means that it waits.
     ///
-    /// A failed or skipped upstream decides at once, because nothing the others do can outweigh it. A cancelled
-    /// one decides when all have ended: a failure after it would weigh more. So does one without a readable output,
-    /// which weighs least.
+    /// A failed or skipped upstream decides at once, because no other result can override it. A
+    /// cancelled upstream decides only when all have ended, because a later failure would override
+    /// it. The same holds for an upstream without a readable output, which has the lowest
+    /// precedence.
     pub const fn as_upstreams(&self) -> Option<TaskCause> {
         match self {
-            Tally { failed: 1.., .. } | Tally { skipped: 1.., .. } => {
+            ResolutionCounts { failed: 1.., .. } | ResolutionCounts { skipped: 1.., .. } => {
                 Some(TaskCause::UpstreamNotSucceeded)
             }
-            Tally { open: 1.., .. } => None,
-            Tally { cancelled: 1.., .. } => Some(TaskCause::UpstreamCancelled),
-            Tally { withheld: 1.., .. } => Some(TaskCause::UpstreamQuarantined),
+            ResolutionCounts { open: 1.., .. } => None,
+            ResolutionCounts { cancelled: 1.., .. } => Some(TaskCause::UpstreamCancelled),
+            ResolutionCounts { withheld: 1.., .. } => Some(TaskCause::UpstreamQuarantined),
             _ => Some(TaskCause::UpstreamsSucceeded),
         }
     }
 
-    /// What a mapped task does about its children; `None` means to wait. It waits for all of them.
+    /// The cause for a mapped task that follows from its children; `None` until all of them have
+    /// ended.
     pub const fn as_children(&self) -> Option<TaskCause> {
         match self {
-            Tally { open: 1.., .. } => None,
-            Tally { failed: 1.., .. } => Some(TaskCause::ChildFailed),
-            Tally { cancelled: 1.., .. } => Some(TaskCause::ChildCancelled),
-            Tally { skipped: 1.., .. } => Some(TaskCause::ChildSkipped),
-            Tally { withheld: 1.., .. } => Some(TaskCause::ChildWithheld),
+            ResolutionCounts { open: 1.., .. } => None,
+            ResolutionCounts { failed: 1.., .. } => Some(TaskCause::ChildFailed),
+            ResolutionCounts { cancelled: 1.., .. } => Some(TaskCause::ChildCancelled),
+            ResolutionCounts { skipped: 1.., .. } => Some(TaskCause::ChildSkipped),
+            ResolutionCounts { withheld: 1.., .. } => Some(TaskCause::ChildWithheld),
             _ => Some(TaskCause::ChildrenSucceeded),
         }
     }
 }
 
-/// From ends as they are, when a run is loaded; `None` for a task that has not ended.
-impl FromIterator<Option<EdgeResolution>> for Tally {
-    fn from_iter<T: IntoIterator<Item = Option<EdgeResolution>>>(ends: T) -> Tally {
-        let mut tally = Tally::default();
+/// Counts resolutions when a run is loaded; `None` is a task that has not ended.
+impl FromIterator<Option<EdgeResolution>> for ResolutionCounts {
+    fn from_iter<T: IntoIterator<Item = Option<EdgeResolution>>>(ends: T) -> ResolutionCounts {
+        let mut tally = ResolutionCounts::default();
         for end in ends {
             tally.open += 1;
             if let Some(resolution) = end {
@@ -129,14 +132,14 @@ mod tests {
 
     fn check(upstreams: &[Option<EdgeResolution>], expected: Option<TaskCause>) {
         assert_eq!(
-            Tally::from_iter(upstreams.iter().copied()).as_upstreams(),
+            ResolutionCounts::from_iter(upstreams.iter().copied()).as_upstreams(),
             expected,
             "{upstreams:?}"
         );
     }
 
     #[test]
-    fn the_end_of_upstreams_decides() {
+    fn cause_follows_from_upstream_resolutions() {
         check(&[], Some(TaskCause::UpstreamsSucceeded));
         check(
             &[Some(Success), Some(Success)],
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_counts_by_what_it_left_to_read() {
+    fn success_without_readable_output_is_withheld() {
         use crate::states::TransitionReason as Reason;
         let of = |reason| EdgeResolution::of(TaskState::Succeeded, reason);
         assert_eq!(of(Reason::ExecutionSucceeded), Some(Success));
@@ -186,9 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_task_waits_for_all_children() {
-        let children =
-            |ends: &[Option<EdgeResolution>]| Tally::from_iter(ends.iter().copied()).as_children();
+    fn mapped_task_waits_for_all_children() {
+        let children = |ends: &[Option<EdgeResolution>]| {
+            ResolutionCounts::from_iter(ends.iter().copied()).as_children()
+        };
         assert_eq!(children(&[]), Some(TaskCause::ChildrenSucceeded));
         assert_eq!(children(&[Some(Failed), OPEN]), None);
         assert_eq!(
@@ -209,9 +213,9 @@ mod tests {
         );
     }
 
-    /// Where a blocked task ends up when the news arrives in this order.
+    /// The final state of a blocked task when the resolutions arrive in this order.
     fn settle(ends: &[EdgeResolution]) -> TaskState {
-        let mut tally = Tally::of(u32::try_from(ends.len()).unwrap());
+        let mut tally = ResolutionCounts::of(u32::try_from(ends.len()).unwrap());
         let mut state = TaskState::Blocked;
         for end in ends {
             tally.resolve(*end);
@@ -225,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_news_does_not_matter(
+        fn order_of_resolutions_does_not_matter(
             ends in prop::collection::vec(prop::sample::select(EdgeResolution::ALL), 1..6),
             seed in any::<prop::sample::Index>(),
         ) {
@@ -237,12 +241,12 @@ mod tests {
         }
 
         #[test]
-        fn counting_up_equals_counting_anew(
+        fn incremental_counts_equal_recounting(
             ends in prop::collection::vec(prop::sample::select(EdgeResolution::ALL), 0..6),
         ) {
-            let mut tally = Tally::of(u32::try_from(ends.len()).unwrap());
+            let mut tally = ResolutionCounts::of(u32::try_from(ends.len()).unwrap());
             ends.iter().for_each(|end| tally.resolve(*end));
-            prop_assert_eq!(tally, ends.into_iter().map(Some).collect::<Tally>());
+            prop_assert_eq!(tally, ends.into_iter().map(Some).collect::<ResolutionCounts>());
         }
     }
 }

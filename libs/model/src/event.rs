@@ -1,12 +1,13 @@
-//! The closed list of ledger events: which stream each belongs to, and which services may append it.
+//! The list of ledger events: the stream of each, and the services that may append it.
 //!
-//! The number of a type is the field number of its body in `servo.v1.Event`, and what the ledger stores.
-//! Grants (`ledger.writers`), docs and the proto check are all derived from [`EventType::ALL`].
+//! The number of a type is the field number of its body in `servo.v1.Event`, and it is the number
+//! that the ledger stores. Grants (`ledger.writers`), docs and the proto check are derived from
+//! [`EventType::ALL`].
 
 use crate::limits::{EVENT_BYTES_MAX, RUN_REQUEST_BYTES_MAX};
 use crate::service::Service;
 
-/// An independent order of events. Positions are dense per (stream, shard).
+/// An independent sequence of events. Positions are dense per (stream, shard).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i16)]
 pub enum Stream {
@@ -59,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// The service whose instances lease this stream's shards and fold its events.
+    /// The service whose instances lease the shards of this stream and fold its events.
     pub const fn owner(self) -> Service {
         match self {
             Stream::Execution => Service::Scheduler,
@@ -74,7 +75,8 @@ impl Stream {
 
 macro_rules! event_types {
     ($($name:ident = $code:literal, $stream:ident, [$($writer:ident),+];)+) => {
-        /// What happened. The discriminant is the field number of the body in `servo.v1.Event`.
+        /// The type of an event. The discriminant is the field number of the body in
+        /// `servo.v1.Event`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(i16)]
         pub enum EventType { $($name = $code),+ }
@@ -91,7 +93,7 @@ macro_rules! event_types {
                 match self { $(EventType::$name => Stream::$stream),+ }
             }
 
-            /// The services that may append it; the ledger refuses everybody else.
+            /// The services that may append it; the ledger rejects all others.
             pub const fn writers(self) -> &'static [Service] {
                 match self { $(EventType::$name => &[$(Service::$writer),+]),+ }
             }
@@ -103,11 +105,12 @@ event_types! {
     RunRequested = 20, Execution, [Scheduler, Automation, Backfill];
     PlanCreated = 21, Execution, [Scheduler];
     PlanFailed = 22, Execution, [Scheduler];
-    // The dispatcher chooses; the shard's owner appends and folds what it chose in one statement.
+    // The dispatcher chooses a task; the shard's holder appends and folds the claim in one
+    // statement.
     DispatchRequested = 23, Execution, [Scheduler];
     DispatchEnqueued = 24, Execution, [Scheduler];
-    // The shard's owner appends what the callback forwards to it; the callback appends by itself
-    // when no owner answers.
+    // The callback forwards these to the shard's holder, which appends them; the callback appends
+    // them itself when no holder responds.
     TaskStarted = 25, Execution, [Callback, Scheduler];
     TaskFinished = 26, Execution, [Callback, Scheduler];
     TimerFired = 27, Execution, [Scheduler];

@@ -1,6 +1,7 @@
 //! Dependency graphs with one order: topological, ties broken by key.
 //!
-//! Nothing here depends on the order in which nodes or edges were given, and nothing recurses.
+//! The result does not depend on the order in which nodes or edges are given, and no function
+//! recurses.
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +20,12 @@ pub struct Graph<K> {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError<K: Display> {
-    #[error("`{0}` stands twice; keep one")]
+    #[error("`{0}` appears twice; keep one")]
     Duplicate(K),
     #[error("`{node}` depends on `{upstream}`, which is not there; add it or drop the dependency")]
     UnknownUpstream { node: K, upstream: K },
     /// The first node is repeated at the end; each one is upstream of the next.
-    #[error("the dependencies run in a circle: {}; drop one of them", path(.0))]
+    #[error("the dependencies form a cycle: {}; drop one of them", path(.0))]
     Cycle(Vec<K>),
 }
 
@@ -42,7 +43,7 @@ impl<K: Display + Clone> GraphError<&K> {
 }
 
 impl<K: Ord + Hash + Clone + Display> Graph<K> {
-    /// Each node with the keys it depends on. A dependency named twice counts once.
+    /// Takes each node with the keys it depends on. A dependency that is named twice counts once.
     pub fn new(nodes: impl IntoIterator<Item = (K, Vec<K>)>) -> Result<Graph<K>, GraphError<K>> {
         let mut nodes: Vec<(K, Vec<K>)> = nodes.into_iter().collect();
         nodes.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -66,7 +67,8 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
         &self.upstream
     }
 
-    /// All nodes, each behind everything it depends on; of those that could come next, the smallest key does.
+    /// All nodes, each after everything it depends on. Among the nodes that could come next, the
+    /// one with the smallest key comes first.
     pub fn order(&self) -> Result<Vec<u32>, GraphError<K>> {
         let downstream = self.downstream();
         let mut waiting: Vec<usize> = self.upstream.iter().map(Vec::len).collect();
@@ -101,7 +103,8 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
         downstream
     }
 
-    /// Every node that still waits has an upstream that still waits, so walking up must come round.
+    /// Finds a cycle: every waiting node has an upstream that also waits, so walking upstream must
+    /// return to a node that was already visited.
     fn cycle(&self, waiting: &[usize]) -> GraphError<K> {
         let waits = |node: &u32| waiting[*node as usize] > 0;
         let mut seen_at: Vec<Option<usize>> = vec![None; waiting.len()];
@@ -115,10 +118,11 @@ impl<K: Ord + Hash + Clone + Display> Graph<K> {
             walk.push(node);
             next = self.upstream[node as usize].iter().copied().find(waits);
         }
-        unreachable!("a node waits only for a node that waits")
+        unreachable!("a waiting node has a waiting upstream")
     }
 
-    /// Turns a walk against the edges into a path along them, from the smallest key back to it.
+    /// Turns a walk against the edges into a path along them, starting and ending at the smallest
+    /// key.
     fn closed_path(&self, walk: &[u32]) -> Vec<K> {
         let mut path: Vec<u32> = walk.iter().rev().copied().collect();
         let smallest = (0..path.len())

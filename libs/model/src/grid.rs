@@ -1,8 +1,9 @@
-//! Periods of equal grain in a time zone: what a time dimension is cut into.
+//! A time dimension as a grid of periods of equal grain in a time zone.
 //!
-//! A period is a place, counted from the grid's first one; its value in keys is a date or, for hours, a UTC instant.
-//! Days, weeks and months begin at local midnight, so a day may have 23 or 25 hours; hours follow each other evenly.
-//! Zone rules are those compiled in, so that every process counts alike.
+//! A period is identified by its place, counted from the first period of the grid; its value in
+//! keys is a date or, for hours, a UTC instant. Days, weeks and months begin at local midnight, so
+//! a day may have 23 or 25 hours; hours are always 60 minutes long. The time zone rules are
+//! compiled in, so that every process counts alike.
 
 #[cfg(test)]
 mod tests;
@@ -14,14 +15,14 @@ use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Span, Timestamp};
 
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::partition::{PartitionValue, ValueKind};
 use crate::text::excerpt;
 
 const HOUR_SECONDS: i64 = 3600;
 const WEEK_DAYS: i64 = 7;
 
-closed_list! {
+coded_enum! {
     /// The length of a period.
     Grain {
         /// Keys are UTC instants.
@@ -50,7 +51,7 @@ enum First {
     Date(Date),
 }
 
-/// A grid that cannot be, by the field that is wrong.
+/// An invalid grid, with the field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {sentence}")]
 pub struct GridError {
@@ -58,19 +59,19 @@ pub struct GridError {
     pub sentence: String,
 }
 
-/// Why a value is none of a grid's periods.
+/// Why a value is not a period of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridMismatch {
-    /// Of another type, or between two beginnings.
+    /// The value has another type, or lies between two beginnings.
     NotABeginning,
     BeforeStart,
     AfterEnd,
-    /// The zone skipped that day.
-    NeverWas,
+    /// The time zone skipped that day.
+    SkippedByZone,
 }
 
 impl TimeGrid {
-    /// An empty zone is UTC, an empty `end` none.
+    /// An empty zone means UTC; an empty `end` means that the grid does not end.
     pub fn new(grain: Grain, zone: &str, start: &str, end: &str) -> Result<TimeGrid, GridError> {
         let zone = find_zone(zone).map_err(|sentence| GridError {
             field: "time_zone",
@@ -99,7 +100,7 @@ impl TimeGrid {
         self.grain
     }
 
-    /// What its keys hold.
+    /// The type of the values in its keys.
     pub fn kind(&self) -> ValueKind {
         match self.grain {
             Grain::Hour => ValueKind::Instant,
@@ -107,8 +108,9 @@ impl TimeGrid {
         }
     }
 
-    /// Whether a period of one is a period of the other, wherever they begin and end.
-    pub fn is_in_step_with(&self, other: &TimeGrid) -> bool {
+    /// Whether a period of one grid is always a period of the other, wherever the two begin and
+    /// end.
+    pub fn has_same_periods_as(&self, other: &TimeGrid) -> bool {
         let first = other.value(0);
         let zones_agree = self.grain == Grain::Hour || self.zone == other.zone;
         self.grain == other.grain
@@ -140,30 +142,30 @@ impl TimeGrid {
         if self.count.is_some_and(|count| place >= count) {
             return Err(GridMismatch::AfterEnd);
         }
-        if self.is_real(place) {
+        if self.exists_in_zone(place) {
             Ok(place)
         } else {
-            Err(GridMismatch::NeverWas)
+            Err(GridMismatch::SkippedByZone)
         }
     }
 
-    /// From its beginning to the next one's.
+    /// The period from its beginning to the beginning of the next one.
     pub fn span(&self, place: i64) -> Option<Range<Timestamp>> {
         Some(self.beginning(place)?..self.beginning(place.checked_add(1)?)?)
     }
 
-    /// False for a day that its zone skipped.
-    pub fn is_real(&self, place: i64) -> bool {
+    /// False for a day that the time zone skipped.
+    pub fn exists_in_zone(&self, place: i64) -> bool {
         self.span(place).is_some_and(|span| span.start < span.end)
     }
 
-    /// The places of the periods that are over at `now`.
-    pub fn over(&self, now: Timestamp) -> Range<i64> {
+    /// The places of the periods that have ended at `now`.
+    pub fn ended(&self, now: Timestamp) -> Range<i64> {
         let under_way = self.place_at(now).max(0);
         0..self.count.map_or(under_way, |count| under_way.min(count))
     }
 
-    /// The places of the periods that share time with `span`, beyond the grid's ends too.
+    /// The places of the periods that overlap `span`, including places outside the grid.
     pub fn overlapping(&self, span: &Range<Timestamp>) -> Range<i64> {
         let last = span
             .end
@@ -172,13 +174,13 @@ impl TimeGrid {
         self.place_at(span.start)..self.place_at(last) + 1
     }
 
-    /// Cuts places off that the grid does not have.
-    pub fn clip(&self, places: Range<i64>) -> Range<i64> {
+    /// Limits the range to the places that the grid has.
+    pub fn clamp(&self, places: Range<i64>) -> Range<i64> {
         let end = self.count.map_or(places.end, |count| places.end.min(count));
         places.start.max(0)..end
     }
 
-    /// The place of the period in which an instant lies.
+    /// The place of the period that contains an instant.
     fn place_at(&self, at: Timestamp) -> i64 {
         match self.first {
             First::Instant(first) => {
@@ -227,7 +229,7 @@ impl TimeGrid {
         first.checked_add(span.ok()?).ok()
     }
 
-    /// How many whole periods lie between the first one and a date, rounded down.
+    /// The number of whole periods between the first one and a date, rounded down.
     fn places_between(&self, first: Date, date: Date) -> i64 {
         let days = || date.duration_since(first).as_hours() / 24;
         match self.grain {
@@ -251,16 +253,15 @@ impl TimeGrid {
             }
             _ => 0,
         };
-        match count > 0 {
-            true => Ok(count),
-            false => {
-                Err("lies at or before the start; write a later one or leave it out".to_owned())
-            }
+        if count > 0 {
+            Ok(count)
+        } else {
+            Err("lies at or before the start; write a later one or leave it out".to_owned())
         }
     }
 }
 
-/// A zone by its IANA name, from the rules compiled in; empty is UTC.
+/// Finds a time zone by its IANA name in the compiled rules; an empty name is UTC.
 pub fn find_zone(name: &str) -> Result<TimeZone, String> {
     static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
     if name.is_empty() {
@@ -272,7 +273,7 @@ pub fn find_zone(name: &str) -> Result<TimeZone, String> {
         .filter(|zone| zone.iana_name() == Some(name));
     zone.ok_or_else(|| {
         format!(
-            "`{}` is no IANA time zone; write one such as `Europe/Berlin` or `UTC`",
+            "`{}` is not an IANA time zone; write one such as `Europe/Berlin` or `UTC`",
             excerpt(name)
         )
     })

@@ -1,4 +1,4 @@
-//! The hashes that identities are made of, and the lower-case base32 they are written in.
+//! The hashes that ids are made of, and the lower-case base32 they are written in.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::ids::IdError;
 use crate::text::written_as_text;
 
-/// Characters of 16 bytes in base32. A longer hash is cut to the same length.
+/// The length of 16 bytes in base32. Longer hashes are truncated to it.
 const BASE32_CHARS: usize = 26;
 
 /// A sha256, printed as 64 lower-case hexadecimal digits.
@@ -30,13 +30,13 @@ impl Digest {
         &self.0
     }
 
-    /// The first half: what an id of 16 bytes is made of.
+    /// The first half, used for ids of 16 bytes.
     pub(crate) fn first_half(&self) -> [u8; 16] {
         *self.0.first_chunk().expect("32 bytes have a first half")
     }
 
-    pub(crate) fn head(&self) -> Head {
-        Head(
+    pub(crate) fn base32_prefix(&self) -> Base32Prefix {
+        Base32Prefix(
             *base32(&self.0)
                 .as_bytes()
                 .first_chunk()
@@ -67,18 +67,23 @@ impl FromStr for Digest {
 
 written_as_text!(Digest);
 
-/// The first 26 base32 characters of a digest, kept as characters: they hold two bits more than 16 bytes.
+/// The first 26 base32 characters of a digest. Stored as characters, because they hold two bits
+/// more than 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Head([u8; BASE32_CHARS]);
+pub(crate) struct Base32Prefix([u8; BASE32_CHARS]);
 
-impl Head {
-    pub(crate) fn parse(text: &str) -> Option<Head> {
+impl Base32Prefix {
+    pub(crate) fn parse(text: &str) -> Option<Base32Prefix> {
         let chars: [u8; BASE32_CHARS] = text.as_bytes().try_into().ok()?;
-        chars.iter().copied().all(is_base32).then_some(Head(chars))
+        chars
+            .iter()
+            .copied()
+            .all(is_base32)
+            .then_some(Base32Prefix(chars))
     }
 }
 
-impl fmt::Display for Head {
+impl fmt::Display for Base32Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()
@@ -97,8 +102,8 @@ pub(crate) fn base32(bytes: &[u8]) -> String {
     BASE32_NOPAD.encode(bytes).to_ascii_lowercase()
 }
 
-/// The 16 bytes that print as exactly this text. Upper case and stray bits behind the last byte are refused,
-/// so that no two texts name the same id.
+/// The 16 bytes that print as exactly this text. Upper case and unused bits after the last byte are
+/// rejected, so that no two texts name the same id.
 pub(crate) fn base32_id(text: &str) -> Option<[u8; 16]> {
     if text.len() != BASE32_CHARS || !text.bytes().all(is_base32) {
         return None;
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_read_back() {
+    fn digests_round_trip() {
         let digest = Digest::of("x");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         for text in [

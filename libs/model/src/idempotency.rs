@@ -1,7 +1,7 @@
-//! The keys under which the ledger takes each event once. One function per kind of event, from what identifies it.
+//! The idempotency keys of ledger events, one function per kind of event.
 //!
-//! A key is unique per tenant and workspace. Appending another body under the same key is reported as a conflict,
-//! which is how two writers of the same version find out.
+//! A key is unique per tenant and workspace. Appending a different body under the same key is
+//! reported as a conflict, which is how two writers of the same version detect each other.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ impl IdempotencyKey {
         &self.0
     }
 
-    /// RunRequested. The fingerprint is part of it, so that another request under the same run key reaches the
-    /// fold and is recorded as a conflict there.
+    /// RunRequested. The key contains the fingerprint, so that a different request under the same
+    /// run key reaches the fold, which records the conflict.
     pub fn run_requested(key: &RunKey, request: &RequestFingerprint) -> IdempotencyKey {
         IdempotencyKey(format!("runreq:{key}:{request}"))
     }
@@ -55,13 +55,14 @@ impl IdempotencyKey {
         IdempotencyKey(format!("fired:{timer}"))
     }
 
-    /// RunCancelRequested, RunPaused, RunResumed and TaskForceCancelled share the run's versions, so that of two
-    /// that meet only one is taken.
+    /// RunCancelRequested, RunPaused, RunResumed and TaskForceCancelled share the run's versions,
+    /// so that only one of two concurrent events is accepted.
     pub fn run_control(run: &RunId, version: u64) -> IdempotencyKey {
         IdempotencyKey(format!("control:{run}:{version}"))
     }
 
-    /// The same of a call that names itself, so that a repeat of it is found; the fold keeps the versions apart.
+    /// The same events for a call with a request id, so that a repeated call is found; the fold
+    /// checks the versions.
     pub fn run_control_by(request_id: &str) -> IdempotencyKey {
         IdempotencyKey(format!("control_by:{request_id}"))
     }
@@ -84,7 +85,7 @@ impl IdempotencyKey {
         IdempotencyKey(format!("sched_tick:{schedule}:{epoch}"))
     }
 
-    /// ScheduleTicked by hand, outside the schedule's times.
+    /// ScheduleTicked by a manual trigger, outside the schedule's times.
     pub fn schedule_ticked_manually(schedule: &ScheduleId, request_id: &str) -> IdempotencyKey {
         IdempotencyKey(format!("sched_tick:{schedule}:manual:{request_id}"))
     }
@@ -98,7 +99,7 @@ impl IdempotencyKey {
         IdempotencyKey(format!("sensor_eval:{sensor}:msg:{message_id}"))
     }
 
-    /// SensorEvaluated for a poll; the cursor enters as a hash, because it may be long.
+    /// SensorEvaluated for a poll. The cursor is hashed, because it may be long.
     pub fn sensor_poll(sensor: &SensorId, epoch: u64, cursor_before: &str) -> IdempotencyKey {
         IdempotencyKey(format!(
             "sensor_eval:{sensor}:poll:{epoch}:{}",
@@ -126,12 +127,12 @@ impl IdempotencyKey {
         IdempotencyKey(format!("dynamic_partitions:{set}:{version}"))
     }
 
-    /// QuotaChanged; the subject is what the version counts, such as a tenant's limits or one pool.
+    /// QuotaChanged; the subject is the versioned object, such as a tenant's limits or one pool.
     pub fn quota_changed(subject: &str, version: u64) -> IdempotencyKey {
         IdempotencyKey(format!("quota:{subject}:{version}"))
     }
 
-    /// QuarantineResolved; a materialisation is named by its attempt.
+    /// QuarantineResolved; a materialization is identified by its attempt.
     pub fn quarantine_resolved(materialization: &AttemptId, version: u64) -> IdempotencyKey {
         IdempotencyKey(format!("quarantine:{materialization}:{version}"))
     }
@@ -154,7 +155,8 @@ mod tests {
     const ULID: &str = "00000000000000000000000000";
     const RUN: &str = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    /// The key of an event whose ids are all zero. A new event type does not compile until it has one.
+    /// The key of an event whose ids are all zero. A new event type does not compile until it has a
+    /// key.
     fn key_of(event: EventType) -> IdempotencyKey {
         let (run, attempt) = (RunId::from_bytes([0; 16]), AttemptId::from_bytes([0; 16]));
         let request = RequestFingerprint::from_digest(Digest::from_bytes([0; 32]));

@@ -1,8 +1,9 @@
-//! Ids are types: each prints with what it is, and parses only its own canonical text.
+//! Ids are types: each prints with its kind, and parses only its own canonical text.
 //!
-//! Three families. Slugs ([`TenantId`], [`WorkspaceId`]) are chosen by people. ULIDs ([`EventId`] and its
-//! siblings) are made from a time and random bytes that the caller brings. The rest is derived by hash from
-//! what it names ([`RunId`], [`TaskId`], [`AttemptId`]), so that everybody arrives at the same id.
+//! There are three families. Slugs ([`TenantId`], [`WorkspaceId`]) are chosen by people. ULIDs
+//! ([`EventId`] and others) are made from a time and random bytes that the caller passes in. The
+//! rest ([`RunId`], [`TaskId`], [`AttemptId`]) are hashes of what they identify, so that every
+//! process derives the same id.
 
 mod attempt;
 mod run;
@@ -21,7 +22,7 @@ pub use ulids::{BackfillId, DeploymentId, EventId, ScheduleId, SensorId, WorkerI
 
 use crate::text::excerpt;
 
-/// A text that is not an id of the wanted kind, with the rule it broke.
+/// A text that is not an id of the expected kind, with the rule that it violates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a {kind}: {rule}")]
 pub struct IdError {

@@ -1,8 +1,9 @@
 //! Canonical JSON: one spelling per value, for everything that is hashed or signed.
 //!
-//! Keys are sorted by code point, there is no white space, and numbers are integers from `i64::MIN` to
-//! `u64::MAX`. A float in any spelling, a repeated key, a lone surrogate and nesting beyond
-//! [`JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX) are errors, because two languages would disagree about them.
+//! Keys are sorted by code point, there is no white space, and numbers are integers from `i64::MIN`
+//! to `u64::MAX`. A float in any spelling, a repeated key, a lone surrogate and nesting beyond
+//! [`JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX) are errors, because two languages would
+//! disagree about them.
 //!
 //! ```
 //! # use servo_model::json::Json;
@@ -26,7 +27,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use error::{Fault, JsonError, Place};
+pub use error::{Fault, JsonError, Location};
 
 /// A value that has a canonical form. `Display` writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,7 +42,8 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads JSON text. White space and any order of keys are fine; what has no canonical form is not.
+    /// Parses JSON text. White space and the order of keys do not matter; a value without a
+    /// canonical form is an error.
     pub fn parse(text: &str) -> Result<Json, JsonError> {
         parse::parse(text)
     }

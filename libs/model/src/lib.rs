@@ -1,17 +1,20 @@
-//! The values everybody speaks about: ids, canonical forms, graph, plan, states, retry delays.
+//! The values that services share: ids, canonical forms, graph, plan, states, retry delays.
 //!
-//! Pure: no IO, no clock, no randomness, no prost. What stands here is spoken by more than one service.
+//! Pure: no IO, no clock, no randomness, no prost. A type is defined here when more than one
+//! service uses it.
 //!
-//! - Names: [`ids`], [`asset`], [`partition`], [`task_key`], [`run_key`], [`dispatch_id`]. Each has one written form
-//!   and parses no other.
-//! - What assets are cut into and how cuts correspond: [`grid`], [`partitioning`], [`mapping`]; which assets are meant:
-//!   [`selection`].
-//! - What is hashed or signed: [`json`], [`request`], [`plan`], [`presign`], [`idempotency`].
-//! - What moves: [`states`], [`edges`], [`retry`], over the order of [`graph`].
-//! - The closed lists: [`service`], [`event`], the [`limits`] of everything, and what holds [`per_tenant`].
+//! - Names: [`ids`], [`asset`], [`partition`], [`task_key`], [`run_key`], [`dispatch_id`]. Each has
+//!   one text form and parses no other.
+//! - Partitions of assets and the mappings between them: [`grid`], [`partitioning`], [`mapping`];
+//!   the selection of assets: [`selection`].
+//! - Content that is hashed or signed: [`json`], [`request`], [`plan`], [`presign`],
+//!   [`idempotency`].
+//! - State and its changes: [`states`], [`edges`], [`retry`], in the order of [`graph`].
+//! - Fixed lists: [`service`], [`event`], [`limits`]; settings that differ by tenant:
+//!   [`per_tenant`].
 
 pub mod asset;
-pub mod closed;
+pub mod coded_enum;
 pub mod dispatch_id;
 pub mod edges;
 pub mod event;

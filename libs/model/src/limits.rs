@@ -1,6 +1,7 @@
-//! Every limit by name. Unit and qualifier come last; the compiler checks how they relate.
+//! All limits, by name. Unit and qualifier come last; the compiler checks how they relate.
 //!
-//! Limits that several services must agree on stand here; a pace or a pool size is configuration.
+//! Limits that several services must agree on are defined here; intervals and pool sizes are
+//! configuration.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 pub const TASKS_PER_RUN_MAX: usize = 50_000;
 pub const EDGES_PER_PLAN_MAX: usize = 500_000;
 pub const MAPPED_ITEMS_PER_TASK_MAX: usize = 10_000;
-/// What the checks of one attempt may find.
+/// The check results of one attempt.
 pub const CHECKS_PER_ATTEMPT_MAX: usize = 1_000;
 
 /// Partitions that all inputs of a plan name together.
@@ -19,12 +20,13 @@ pub const ASSETS_PER_MANIFEST_MAX: usize = 10_000;
 pub const STATIC_VALUES_MAX: usize = 10_000;
 /// Values of one dimension, or keys of one list, that one call may name.
 pub const PARTITION_KEYS_PER_CALL_MAX: usize = 10_000;
-/// Periods of one dimension that one call may count.
+/// The periods of one dimension that one call may count.
 pub const PARTITION_VALUES_MAX: i64 = 1_000_000;
-/// How far a window may be moved, in upstream periods.
+/// How far a window may be shifted, in upstream periods.
 pub const WINDOW_PERIODS_MAX: i64 = 100_000;
 pub const CONFIG_BYTES_MAX: usize = 64 * KIB;
-/// Of asset, handler and run together: they travel in one envelope, with everything else that stands there.
+/// The configuration of asset, handler and run together, because they share one envelope with
+/// everything else in it.
 pub const CONFIGS_PER_TASK_BYTES_MAX: usize = 48 * KIB;
 pub const PLAN_ORDERS_PER_CALL_MAX: usize = 256;
 
@@ -34,17 +36,17 @@ pub const EVENTS_PER_BATCH_MAX: usize = 512;
 pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;
 /// The encoded body of an event; the ledger's table holds the same limit.
 pub const EVENT_BYTES_MAX: usize = 64 * KIB;
-/// The same of a RunRequested, which names partitions one by one.
+/// The same for RunRequested, which lists partitions one by one.
 pub const RUN_REQUEST_BYTES_MAX: usize = MIB;
-/// What somebody says about a call of theirs.
+/// The comment that a caller gives with a call.
 pub const COMMENT_BYTES_MAX: usize = 4 * KIB;
-/// A signed envelope, all in all.
+/// A signed envelope in total.
 pub const ENVELOPE_BYTES_MAX: usize = 64 * KIB;
-/// Larger resolved inputs go into a blob that the envelope names.
+/// Larger resolved inputs are stored in a blob that the envelope refers to.
 pub const ENVELOPE_INPUT_BYTES_MAX: usize = 48 * KIB;
-/// A manifest above this is handed over by URI.
+/// A larger manifest is passed by URI.
 pub const MANIFEST_INLINE_BYTES_MAX: usize = MIB;
-/// One gRPC message. A sender of many small things cuts by bytes as well as by count.
+/// One gRPC message. A sender of many small items limits its messages by bytes as well as by count.
 pub const MESSAGE_BYTES_MAX: usize = 4 * MIB;
 
 // Pages of lists.
@@ -61,24 +63,24 @@ pub const PARTITION_KEY_BYTES_MAX: usize = 1024;
 pub const RUN_KEY_BYTES_MAX: usize = 512;
 pub const KEY_ID_BYTES_MAX: usize = 32;
 pub const PRESIGNED_BYTES_MAX: usize = 1024;
-/// Secrets that ids and signatures are keyed with.
+/// For the secrets of ids and signatures.
 pub const SECRET_BYTES_MIN: usize = 32;
 pub const JSON_DEPTH_MAX: usize = 64;
 
-// Times that more than one service counts with. Assets and configuration may choose others for the first three.
+// Durations that more than one service uses. Assets and configuration can override the first three.
 pub const DISPATCH_ACK_TIMEOUT: Duration = Duration::from_secs(30);
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// How far clocks may differ before a signature counts as expired, unless configuration says otherwise.
+/// How far clocks may differ before a signature counts as expired, unless configured otherwise.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
-/// The longest time that a manifest may name: longer than any work takes; it keeps sums of times within their types.
+/// The longest duration that a manifest may declare: longer than any task takes, and short enough
+/// that sums of durations do not overflow.
 pub const MANIFEST_TIME_MAX: Duration = Duration::from_secs(366 * 24 * HOUR_SECONDS);
-/// How long after its deadline an attempt may still deliver an outcome that it had to keep.
+/// How long after its deadline an attempt may still deliver an outcome that its worker had to
+/// store.
 pub const FINISH_SIGNATURE_GRACE: Duration = Duration::from_secs(24 * HOUR_SECONDS);
 pub const REQUEST_IDEMPOTENCY_TTL: Duration = Duration::from_secs(24 * HOUR_SECONDS);
 pub const EVENT_IDEMPOTENCY_TTL: Duration = Duration::from_secs(7 * 24 * HOUR_SECONDS);
-/// A plan that no retained run names goes after this.
-pub const UNUSED_PLAN_TTL: Duration = Duration::from_secs(30 * 24 * HOUR_SECONDS);
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -114,7 +116,7 @@ const _: () = assert!(
 );
 const _: () = assert!(
     2 * HEARTBEAT_INTERVAL.as_secs() < HEARTBEAT_TIMEOUT.as_secs(),
-    "one lost beat loses nobody"
+    "one lost heartbeat does not time an attempt out"
 );
 const _: () = assert!(CLOCK_SKEW_MAX.as_secs() < HEARTBEAT_TIMEOUT.as_secs());
 const _: () = assert!(REQUEST_IDEMPOTENCY_TTL.as_secs() <= EVENT_IDEMPOTENCY_TTL.as_secs());

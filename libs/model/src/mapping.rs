@@ -1,10 +1,11 @@
 //! Which partitions of an upstream asset one partition of a downstream asset reads.
 //!
-//! Without a rule for it, an upstream dimension follows the downstream one of the same name and type; times follow
-//! the only other time; anything else is read whole.
+//! An upstream dimension without a rule follows the downstream dimension of the same name and type.
+//! A time dimension otherwise follows the only time dimension downstream. All other dimensions are
+//! read whole.
 
 mod axes;
-mod wanted;
+mod declared;
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 pub use axes::Axis;
-pub use wanted::{MappingFault, Wanted, WantedRule};
+pub use declared::{DeclaredRule, MappingFault, MappingRule};
 
 use crate::grid::TimeGrid;
 use crate::limits::INPUT_KEYS_PER_PLAN_MAX;
@@ -26,7 +27,7 @@ pub struct Mapping {
     rules: Vec<Rule>,
 }
 
-/// `down` is the place of a dimension in the downstream cut.
+/// `down` is the index of a dimension in the downstream partitioning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
     Same {
@@ -46,19 +47,20 @@ enum Rule {
 }
 
 impl Mapping {
-    /// Checks the rules that were asked for and fills in the rest. `down` is `None` for an asset in one piece.
+    /// Checks the declared rules and fills in the defaults. `down` is `None` for an asset without
+    /// partitions.
     pub fn new(
         up: &Partitioning,
         down: Option<&Partitioning>,
-        wanted: &[WantedRule],
+        declared: &[DeclaredRule],
     ) -> Result<Mapping, Vec<MappingFault>> {
-        wanted::resolve(up, down, wanted).map(|rules| Mapping { rules })
+        declared::resolve(up, down, declared).map(|rules| Mapping { rules })
     }
 
-    /// Whether every partition of the downstream asset goes with one of the upstream asset, by the definitions alone: it
-    /// may not exist.
+    /// Whether every downstream partition reads exactly one upstream partition. Judged by the
+    /// definitions alone: that partition may not exist.
     pub fn is_one_to_one(&self, up: &Partitioning, down: Option<&Partitioning>) -> bool {
-        let decider =
+        let driver =
             |place: usize| down.map(|partitioning| &partitioning.dimensions()[place].values);
         self.rules
             .iter()
@@ -69,9 +71,9 @@ impl Mapping {
                     down,
                     start: 0,
                     end: 0,
-                } => match (&dimension.values, decider(*down)) {
+                } => match (&dimension.values, driver(*down)) {
                     (Values::Time(upstream), Some(Values::Time(own))) => {
-                        upstream.is_in_step_with(own)
+                        upstream.has_same_periods_as(own)
                     }
                     _ => false,
                 },
@@ -79,7 +81,8 @@ impl Mapping {
             })
     }
 
-    /// What one partition of the downstream asset reads. Values that the upstream cut does not have are left out.
+    /// The upstream partitions that one downstream partition reads, without values that the
+    /// upstream partitioning does not have.
     pub fn upstream(
         &self,
         up: &Partitioning,
@@ -93,7 +96,7 @@ impl Mapping {
         product(up, lists)
     }
 
-    /// The partitions of the downstream asset that read this one; `None` when every one does.
+    /// The downstream partitions that read this partition; `None` when all of them do.
     pub fn downstream(
         &self,
         up: &Partitioning,
@@ -140,31 +143,31 @@ impl Rule {
         down: Option<(&Partitioning, &PartitionKey)>,
         moment: &Moment,
     ) -> Result<Vec<PartitionValue>, PartitioningError> {
-        let decider = |place: usize| {
+        let driver = |place: usize| {
             let (partitioning, key) = down?;
-            let decider = &partitioning.dimensions()[place];
-            Some((decider, key.get(&decider.name)?))
+            let driver = &partitioning.dimensions()[place];
+            Some((driver, key.get(&driver.name)?))
         };
         match self {
             Rule::All => dimension.existing(moment),
             Rule::Latest(count) => dimension.newest(*count, moment),
             Rule::Same { down } => {
-                let value = decider(*down).map(|(_, value)| value.clone());
+                let value = driver(*down).map(|(_, value)| value.clone());
                 Ok(value
                     .filter(|value| dimension.has(value, moment))
                     .into_iter()
                     .collect())
             }
             Rule::Window { down, start, end } => {
-                let (Values::Time(grid), Some((decider, value))) =
-                    (&dimension.values, decider(*down))
+                let (Values::Time(grid), Some((driver, value))) =
+                    (&dimension.values, driver(*down))
                 else {
                     return Ok(Vec::new());
                 };
-                dimension.periods(grid, window(grid, decider, value, *start, *end))
+                dimension.periods(grid, window(grid, driver, value, *start, *end))
             }
             Rule::Table { down, entries } => {
-                let listed = decider(*down).and_then(|(_, value)| entries.get(value));
+                let listed = driver(*down).and_then(|(_, value)| entries.get(value));
                 let known = listed
                     .into_iter()
                     .flatten()
@@ -174,7 +177,8 @@ impl Rule {
         }
     }
 
-    /// The downstream dimension that decides, and its values that may read `value`; none when all do.
+    /// The downstream dimension that drives this rule, and those of its values that may read
+    /// `value`; `None` when all of them do.
     fn readers(
         &self,
         dimension: &Dimension,
@@ -214,22 +218,23 @@ impl Rule {
 /// The upstream places that a downstream period reads.
 fn window(
     up: &TimeGrid,
-    decider: &Dimension,
+    driver: &Dimension,
     value: &PartitionValue,
     start: i64,
     end: i64,
 ) -> Range<i64> {
-    let Values::Time(down) = &decider.values else {
+    let Values::Time(down) = &driver.values else {
         return 0..0;
     };
     let span = down.place(value).ok().and_then(|place| down.span(place));
     let Some(span) = span else { return 0..0 };
     let overlap = up.overlapping(&span);
-    let moved = up.clip(overlap.start.saturating_add(start)..overlap.end.saturating_add(end));
+    let moved = up.clamp(overlap.start.saturating_add(start)..overlap.end.saturating_add(end));
     if moved.start < moved.end { moved } else { 0..0 }
 }
 
-/// The downstream periods whose window holds an upstream one: those near it, tried one by one.
+/// The downstream periods whose window contains an upstream period: tries the periods near it one
+/// by one.
 fn window_readers(
     up: &TimeGrid,
     reader: &Dimension,
@@ -246,13 +251,13 @@ fn window_readers(
         return Ok(Vec::new());
     };
     let near = down.overlapping(&(first.start..last.end));
-    let candidates = reader.periods(down, down.clip(near))?;
+    let candidates = reader.periods(down, down.clamp(near))?;
     let reads =
         |candidate: &PartitionValue| window(up, reader, candidate, start, end).contains(&place);
     Ok(candidates.into_iter().filter(reads).collect())
 }
 
-/// Counted before it is made: a small manifest can mean a hundred million keys.
+/// Counts the keys before creating them, because a small manifest can produce a hundred million.
 fn product(
     partitioning: &Partitioning,
     lists: Vec<Vec<PartitionValue>>,

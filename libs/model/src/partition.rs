@@ -1,7 +1,7 @@
 //! The only identity of a partition: typed dimensions, written `name=tag:value` and joined by `,`.
 //!
-//! One partition has one text. Parsing accepts that text and no other, so that a key from a URL, a worker or a
-//! row can be compared byte by byte.
+//! One partition has one text. Parsing accepts that text and no other, so that a key from a URL, a
+//! worker or a row can be compared byte by byte.
 
 mod error;
 mod percent;
@@ -21,12 +21,14 @@ use crate::asset::is_name;
 use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTES_MAX};
 use crate::text::{excerpt, written_as_text};
 
-/// The dimension that numbers the children of a mapped task. It belongs to task keys, never to a partition.
+/// The dimension that numbers the children of a mapped task. It occurs in task keys only, never in
+/// a partition key.
 pub(crate) const MAP_DIMENSION: &str = "_map";
 
 pub(crate) type Dimensions = BTreeMap<String, PartitionValue>;
 
-/// Sorts by value (numbers and dates in their natural order), unlike its text.
+/// Sorts by value (numbers and dates in their natural order), which differs from the order of the
+/// texts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionKey(Dimensions);
 
@@ -56,7 +58,7 @@ impl PartitionKey {
         self.0.get(dimension)
     }
 
-    /// What holds for the dimensions together; each by itself has been checked.
+    /// Checks the dimensions together; each dimension was checked before.
     pub(crate) fn from_dimensions(
         dimensions: Dimensions,
     ) -> Result<PartitionKey, PartitionKeyError> {
@@ -141,8 +143,9 @@ fn check_order(before: &Dimensions, name: &str) -> Result<(), PartitionKeyError>
 }
 
 fn checked_name(name: &str) -> Result<String, PartitionKeyError> {
-    match is_name(name) {
-        true => Ok(name.to_owned()),
-        false => Err(PartitionKeyError::BadName(excerpt(name))),
+    if is_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err(PartitionKeyError::BadName(excerpt(name)))
     }
 }

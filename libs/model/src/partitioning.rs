@@ -1,6 +1,7 @@
-//! How an asset is cut into partitions: the product of typed dimensions.
+//! How an asset is divided into partitions: the product of typed dimensions.
 //!
-//! What a cut says never changes; what exists of it depends on the [`Moment`]: periods end, sets grow and shrink.
+//! The definition never changes. The partitions that exist depend on the [`Moment`]: periods end,
+//! and dynamic sets grow and shrink.
 
 mod numbering;
 mod product;
@@ -21,7 +22,7 @@ use crate::grid::{GridMismatch, TimeGrid};
 use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_VALUES_MAX};
 use crate::partition::{MAP_DIMENSION, PartitionKey, PartitionValue, ValueKind};
 
-/// Its dimensions, sorted by name; at least one.
+/// At least one dimension, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitioning {
     dimensions: Vec<Dimension>,
@@ -37,50 +38,50 @@ pub struct Dimension {
 pub enum Values {
     Time(TimeGrid),
     Fixed(ValueList),
-    /// Strings, added and removed while the deployment stands.
+    /// Strings, added and removed while the deployment is active.
     Dynamic {
         set: String,
     },
 }
 
-/// Values in their order, each once, quick to look up.
+/// Distinct values in their order, with a fast lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ValueList {
     values: Vec<PartitionValue>,
     known: HashSet<PartitionValue>,
 }
 
-/// What partitions depend on besides their definition.
+/// The inputs, besides the definition, that determine which partitions exist.
 #[derive(Debug, Clone, Default)]
 pub struct Moment {
     pub now: Timestamp,
-    /// By the name of the set; one that is not here is empty.
+    /// By the name of the set; a set that is missing here is empty.
     pub sets: BTreeMap<String, ValueList>,
 }
 
-/// Some values of one dimension, as a caller names them: one by one, or from the first to the last.
+/// Some values of one dimension, as a caller selects them: one by one, or as a range.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueSelection<'a> {
     Values(&'a [String]),
-    /// Both included; an empty text leaves that side open.
+    /// Both bounds are included; an empty text leaves that side open.
     Between(&'a str, &'a str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartitioningError {
-    /// It does not fit the definition.
+    /// The key or selection does not fit the definition.
     #[error("{0}")]
     Invalid(String),
-    /// It fits, and lies before the start, after the end or in the future.
+    /// It fits, but lies before the start, after the end or in the future.
     #[error("{0}")]
     OutOfRange(String),
-    /// It means more partitions than anything may name at once.
+    /// It selects more partitions than one call may name.
     #[error("{0}")]
     TooMany(String),
 }
 
 impl Partitioning {
-    /// The order of dimensions makes no difference.
+    /// The order of the dimensions makes no difference.
     pub fn new(mut dimensions: Vec<Dimension>) -> Result<Partitioning, PartitioningError> {
         dimensions.sort_by(|a, b| a.name.cmp(&b.name));
         if dimensions.is_empty() || dimensions.len() > PARTITION_DIMENSIONS_MAX {
@@ -94,7 +95,7 @@ impl Partitioning {
             .find(|pair| pair[0].name == pair[1].name)
         {
             return Err(PartitioningError::Invalid(format!(
-                "the dimension `{}` stands twice; keep one",
+                "the dimension `{}` appears twice; keep one",
                 pair[0].name
             )));
         }
@@ -111,14 +112,14 @@ impl Partitioning {
             .ok()
     }
 
-    /// Whether the key names exactly these dimensions, whatever its values.
-    pub fn has_shape_of(&self, key: &PartitionKey) -> bool {
+    /// Whether the key names exactly these dimensions, whatever their values are.
+    pub fn has_dimensions_of(&self, key: &PartitionKey) -> bool {
         self.names().eq(key.dimensions().map(|(name, _)| name))
     }
 
-    /// That the key names one partition that exists.
+    /// Fails unless the key names one partition that exists.
     pub fn check(&self, key: &PartitionKey, moment: &Moment) -> Result<(), PartitioningError> {
-        if !self.has_shape_of(key) {
+        if !self.has_dimensions_of(key) {
             let names: Vec<&str> = self.names().collect();
             return Err(PartitioningError::Invalid(format!(
                 "`{key}` does not name the dimensions {}, each once",
@@ -132,10 +133,10 @@ impl Partitioning {
             .try_for_each(|(dimension, value)| dimension.check(value, moment))
     }
 
-    /// How many partitions exist. A day that its zone skipped is counted too.
+    /// The number of partitions that exist. It includes days that the time zone skipped.
     pub fn count(&self, moment: &Moment) -> u64 {
         let count = |dimension: &Dimension| match &dimension.values {
-            Values::Time(grid) => u64::try_from(grid.over(moment.now).end).unwrap_or(0),
+            Values::Time(grid) => u64::try_from(grid.ended(moment.now).end).unwrap_or(0),
             Values::Fixed(list) => list.values.len() as u64,
             Values::Dynamic { set } => moment
                 .sets
@@ -167,13 +168,14 @@ impl Partitioning {
         })
     }
 
-    /// The product of stretches; a dimension without one takes all it has.
+    /// The product of the selected values; a dimension without a selection contributes all its
+    /// values.
     pub fn slices(
         &self,
-        stretches: &[(&str, ValueSelection<'_>)],
+        selections: &[(&str, ValueSelection<'_>)],
         moment: &Moment,
     ) -> Result<Product, PartitioningError> {
-        for (at, (name, _)) in stretches.iter().enumerate() {
+        for (at, (name, _)) in selections.iter().enumerate() {
             if self.position(name).is_none() {
                 let names: Vec<&str> = self.names().collect();
                 return Err(PartitioningError::Invalid(format!(
@@ -181,17 +183,17 @@ impl Partitioning {
                     names.join(", ")
                 )));
             }
-            if stretches[..at].iter().any(|(before, _)| before == name) {
+            if selections[..at].iter().any(|(before, _)| before == name) {
                 return Err(PartitioningError::Invalid(format!(
-                    "the dimension `{name}` stands twice; keep one"
+                    "the dimension `{name}` appears twice; keep one"
                 )));
             }
         }
         self.product(|dimension| {
-            let stretch = stretches.iter().find(|(name, _)| *name == dimension.name);
-            stretch.map_or_else(
+            let selection = selections.iter().find(|(name, _)| *name == dimension.name);
+            selection.map_or_else(
                 || dimension.existing(moment),
-                |(_, stretch)| dimension.stretch(*stretch, moment),
+                |(_, selection)| dimension.select(*selection, moment),
             )
         })
     }
@@ -216,13 +218,17 @@ impl Partitioning {
 
 impl Dimension {
     pub fn new(name: &str, values: Values) -> Result<Dimension, PartitioningError> {
-        match is_name(name) && name != MAP_DIMENSION {
-            true => Ok(Dimension { name: name.to_owned(), values }),
-            false => Err(PartitioningError::Invalid(
-                "is no dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and not \
+        if is_name(name) && name != MAP_DIMENSION {
+            Ok(Dimension {
+                name: name.to_owned(),
+                values,
+            })
+        } else {
+            Err(PartitioningError::Invalid(
+                "is not a dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and not \
                  `_map`"
                     .to_owned(),
-            )),
+            ))
         }
     }
 
@@ -238,7 +244,7 @@ impl Dimension {
         }
     }
 
-    /// Whether the definition has this value, be it over yet or not.
+    /// Whether the definition has this value, even if its period has not ended yet.
     pub fn has(&self, value: &PartitionValue, moment: &Moment) -> bool {
         match &self.values {
             Values::Time(grid) => grid.place(value).is_ok(),
@@ -250,7 +256,7 @@ impl Dimension {
         }
     }
 
-    /// That the value exists now.
+    /// Fails unless the value exists now.
     pub fn check(&self, value: &PartitionValue, moment: &Moment) -> Result<(), PartitioningError> {
         match &self.values {
             Values::Time(grid) => self.place(grid, value, moment).map(drop),
@@ -270,7 +276,7 @@ impl Dimension {
     /// Every value that exists, oldest first.
     pub fn existing(&self, moment: &Moment) -> Result<Vec<PartitionValue>, PartitioningError> {
         match &self.values {
-            Values::Time(grid) => self.periods(grid, grid.over(moment.now)),
+            Values::Time(grid) => self.periods(grid, grid.ended(moment.now)),
             Values::Fixed(list) => Ok(list.values.clone()),
             Values::Dynamic { set } => Ok(moment
                 .sets
@@ -279,7 +285,7 @@ impl Dimension {
         }
     }
 
-    /// The last of those that exist.
+    /// The last `count` values that exist.
     pub fn newest(
         &self,
         count: u32,
@@ -287,10 +293,12 @@ impl Dimension {
     ) -> Result<Vec<PartitionValue>, PartitioningError> {
         let count = count as usize;
         if let Values::Time(grid) = &self.values {
-            let over = grid.over(moment.now);
-            // Twice as many, since a zone may have skipped a day among them.
+            let ended = grid.ended(moment.now);
+            // Looks at twice as many periods, because the time zone may have skipped a day among
+            // them.
             let reach = i64::try_from(count.saturating_mul(2)).unwrap_or(i64::MAX);
-            let mut values = self.periods(grid, over.end.saturating_sub(reach).max(0)..over.end)?;
+            let mut values =
+                self.periods(grid, ended.end.saturating_sub(reach).max(0)..ended.end)?;
             return Ok(values.split_off(values.len().saturating_sub(count)));
         }
         let mut values = self.existing(moment)?;
@@ -312,21 +320,21 @@ impl Dimension {
             )));
         }
         Ok(places
-            .filter(|place| grid.is_real(*place))
+            .filter(|place| grid.exists_in_zone(*place))
             .filter_map(|place| grid.value(place))
             .collect())
     }
 
-    fn stretch(
+    fn select(
         &self,
-        stretch: ValueSelection<'_>,
+        selection: ValueSelection<'_>,
         moment: &Moment,
     ) -> Result<Vec<PartitionValue>, PartitioningError> {
-        match stretch {
+        match selection {
             ValueSelection::Values(texts) => {
                 let mut values: Vec<_> = texts
                     .iter()
-                    .map(|text| self.known(text, moment))
+                    .map(|text| self.parse_existing(text, moment))
                     .collect::<Result<_, _>>()?;
                 let mut seen = HashSet::new();
                 values.retain(|value| seen.insert(value.clone()));
@@ -342,9 +350,12 @@ impl Dimension {
         end: &str,
         moment: &Moment,
     ) -> Result<Vec<PartitionValue>, PartitioningError> {
-        let bound = |text: &str| match text.is_empty() {
-            true => Ok(None),
-            false => self.known(text, moment).map(Some),
+        let bound = |text: &str| {
+            if text.is_empty() {
+                Ok(None)
+            } else {
+                self.parse_existing(text, moment).map(Some)
+            }
         };
         let (first, last) = (bound(start)?, bound(end)?);
         let values = match &self.values {
@@ -353,7 +364,7 @@ impl Dimension {
                 let first = first.and_then(place).unwrap_or(0);
                 let after = last
                     .and_then(place)
-                    .map_or(grid.over(moment.now).end, |last| last + 1);
+                    .map_or(grid.ended(moment.now).end, |last| last + 1);
                 self.periods(grid, first..after)?
             }
             Values::Fixed(_) | Values::Dynamic { .. } => {
@@ -367,18 +378,23 @@ impl Dimension {
                     .unwrap_or_default()
             }
         };
-        // Both ends exist, so nothing between them means that they stand the wrong way round.
-        match values.is_empty() && !start.is_empty() {
-            true => Err(PartitioningError::Invalid(format!(
+        // Both bounds exist, so an empty result means that they are in the wrong order.
+        if values.is_empty() && !start.is_empty() {
+            Err(PartitioningError::Invalid(format!(
                 "`{}` goes from {start} back to {end}; swap them",
                 self.name
-            ))),
-            false => Ok(values),
+            )))
+        } else {
+            Ok(values)
         }
     }
 
-    /// A value as people write it, that exists.
-    fn known(&self, text: &str, moment: &Moment) -> Result<PartitionValue, PartitioningError> {
+    /// Parses a value as users write it and checks that it exists.
+    fn parse_existing(
+        &self,
+        text: &str,
+        moment: &Moment,
+    ) -> Result<PartitionValue, PartitioningError> {
         let value = PartitionValue::from_text(self.kind(), text).map_err(|fault| {
             PartitioningError::Invalid(format!("the value of `{}` is refused: {fault}", self.name))
         })?;
@@ -392,7 +408,7 @@ impl Dimension {
         moment: &Moment,
     ) -> Result<i64, PartitioningError> {
         let name = &self.name;
-        let place = grid.place(value).map_err(|misfit| match misfit {
+        let place = grid.place(value).map_err(|mismatch| match mismatch {
             GridMismatch::NotABeginning => PartitioningError::Invalid(format!(
                 "`{name}={value}` is not the beginning of a period of grain {}",
                 grid.grain()
@@ -403,21 +419,22 @@ impl Dimension {
             GridMismatch::AfterEnd => PartitioningError::OutOfRange(format!(
                 "`{name}={value}` lies after the last partition"
             )),
-            GridMismatch::NeverWas => PartitioningError::OutOfRange(format!(
+            GridMismatch::SkippedByZone => PartitioningError::OutOfRange(format!(
                 "`{name}={value}` is a day that its zone skipped"
             )),
         })?;
-        match place < grid.over(moment.now).end {
-            true => Ok(place),
-            false => Err(PartitioningError::OutOfRange(format!(
+        if place < grid.ended(moment.now).end {
+            Ok(place)
+        } else {
+            Err(PartitioningError::OutOfRange(format!(
                 "`{name}={value}` is not over yet; a period exists once it has ended"
-            ))),
+            )))
         }
     }
 }
 
 impl ValueList {
-    /// A value that comes again is left out.
+    /// Drops repeated values.
     pub fn new(values: impl IntoIterator<Item = PartitionValue>) -> ValueList {
         let mut known = HashSet::new();
         let values = values

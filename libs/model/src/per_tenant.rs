@@ -1,15 +1,16 @@
-//! What an authority says about every tenant: some by name, the rest alike.
+//! A setting with values for some tenants and a default for all others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::TenantId;
 
-/// Until the authority has answered nothing is known, and whoever asks must not guess.
+/// `known` is false until the source of the values has responded; until then callers must not
+/// assume any value.
 #[derive(Debug)]
 pub struct PerTenant<T> {
     pub known: bool,
-    /// For tenants that are not named.
+    /// The value for tenants that are not listed.
     pub others: Arc<T>,
     pub tenants: BTreeMap<TenantId, Arc<T>>,
 }
@@ -35,7 +36,7 @@ impl<T: Default> Default for PerTenant<T> {
 }
 
 impl<T: Default> PerTenant<T> {
-    /// Nobody is named, and nothing special holds.
+    /// A known setting without exceptions: the default value for all tenants.
     pub fn none() -> PerTenant<T> {
         PerTenant {
             known: true,
@@ -45,7 +46,7 @@ impl<T: Default> PerTenant<T> {
 }
 
 impl<T> PerTenant<T> {
-    /// What holds for the tenant once it is known.
+    /// The value of the tenant. Meaningful only if `known`.
     pub fn of(&self, tenant: &TenantId) -> &Arc<T> {
         self.tenants.get(tenant).unwrap_or(&self.others)
     }
@@ -56,15 +57,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_not_named_is_one_of_the_others() {
+    fn tenants_that_are_not_listed_get_the_default() {
         let (acme, other): (TenantId, TenantId) =
             ("acme".parse().unwrap(), "other".parse().unwrap());
-        let said = PerTenant {
+        let limits = PerTenant {
             tenants: [(acme.clone(), Arc::new(7))].into(),
             ..PerTenant::none()
         };
         assert_eq!(
-            (**said.of(&acme), **said.of(&other), said.known),
+            (**limits.of(&acme), **limits.of(&other), limits.known),
             (7, 0, true)
         );
         assert!(!PerTenant::<u8>::default().known);

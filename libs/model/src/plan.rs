@@ -1,8 +1,9 @@
-//! A plan: what a run will do, as a value. Made once, checked once, named by its content.
+//! A plan: the tasks of a run as a value. It is made once, checked once and identified by its
+//! content.
 //!
-//! Two names. The **plan id** hashes everything, so that a stored plan is found by it. The **fingerprint** hashes
-//! only the shape (tasks, edges, priorities, resources), for telling whether two plans do the same; it is never
-//! a key.
+//! A plan has two hashes. The **plan id** covers everything; a stored plan is found by it. The
+//! **fingerprint** covers only the shape (tasks, edges, priorities, resources) and tells whether
+//! two plans do the same work; it is never used as a key.
 
 mod shape;
 
@@ -26,21 +27,24 @@ use crate::text::written_as_text;
 
 const FINGERPRINT_PREFIX: &str = "v1:sha256:";
 
-/// A task's place in its plan: topological order, ties by key. Hot rows name the task by it.
+/// The number of a task in its plan: topological order, ties broken by key. Frequently written rows
+/// refer to the task by it.
 pub type Ordinal = u32;
 
-/// One task. `Link` says how others are named: by [`TaskKey`] on the way in, by [`Ordinal`] in a [`Plan`].
+/// One task. `Link` is how it refers to other tasks: by [`TaskKey`] in the input, by [`Ordinal`] in
+/// a [`Plan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTask<Link> {
     pub key: TaskKey,
-    /// In a plan ascending, each once.
+    /// In a [`Plan`] ascending and without repeats.
     pub upstream: Vec<Link>,
     /// The upstream whose result names the items that this task is mapped over.
     pub map_over: Option<Link>,
     pub priority: i32,
     pub resources: Resources,
     pub retry: RetryPolicy,
-    /// What else the deployment says about the task. It counts for the plan id and means nothing here.
+    /// Further settings of the deployment. They are part of the plan id and are not interpreted
+    /// here.
     pub settings: BTreeMap<String, Json>,
 }
 
@@ -51,14 +55,15 @@ pub struct Resources {
     pub timeout_ms: u64,
 }
 
-/// Whose plan it is, and what holds for all of its tasks.
+/// The owner of the plan and the settings that apply to all its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanHeader {
     pub tenant: TenantId,
     pub workspace: WorkspaceId,
     /// The digest of the deployment that the plan was made from.
     pub deployment: Digest,
-    /// What else shapes the run, such as its configuration or the outputs it takes over from an earlier run.
+    /// Further settings of the run, such as its configuration or the outputs it reuses from an
+    /// earlier run.
     pub settings: BTreeMap<String, Json>,
 }
 
@@ -78,8 +83,8 @@ impl Plan {
         check_mapping(&tasks)?;
         let links = Links::between(&tasks).map_err(GraphError::cloned)?;
         let tasks = links.apply(tasks);
-        let id = PlanId(Digest::of(shape::whole(&header, &tasks)?));
-        let fingerprint = PlanFingerprint(Digest::of(shape::normalised(&header, &tasks)?));
+        let id = PlanId(Digest::of(shape::full_json(&header, &tasks)?));
+        let fingerprint = PlanFingerprint(Digest::of(shape::shape_json(&header, &tasks)?));
         Ok(Plan {
             header,
             tasks,
@@ -100,7 +105,7 @@ impl Plan {
         &self.header
     }
 
-    /// By ordinal: every task stands behind its upstreams.
+    /// By ordinal: every task comes after its upstreams.
     pub fn tasks(&self) -> &[PlanTask<Ordinal>] {
         &self.tasks
     }
@@ -132,7 +137,7 @@ impl FromStr for PlanId {
 
 written_as_text!(PlanId);
 
-/// Printed `v1:sha256:…`; the version counts changes of what goes into it.
+/// Printed as `v1:sha256:…`; the version changes when the hashed content is defined differently.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanFingerprint(Digest);
 
@@ -203,7 +208,7 @@ fn check_mapping(tasks: &[PlanTask<TaskKey>]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// How the tasks, sorted by key, are named by ordinal.
+/// The references between tasks, sorted by key, converted to ordinals.
 struct Links {
     ordinals: Vec<Ordinal>,
     upstream: Vec<Vec<Ordinal>>,

@@ -1,8 +1,9 @@
-//! Presigned callbacks: a path, until when it counts, and a signature over both, verified without a database.
+//! Presigned callbacks: a path, its expiry and a signature over both, verified without a database.
 //!
-//! What is signed is `v1\nMETHOD\npath\nexpires\nkid`; what travels is `path?expires=…&kid=…&sig=…`, in a URL or in
-//! the gRPC metadata `servo-presigned`. Only that spelling is accepted. Keys rotate by `kid`: a ring signs with
-//! one key and still accepts the others.
+//! The signed text is `v1\nMETHOD\npath\nexpires\nkid`. The presigned path is
+//! `path?expires=…&kid=…&sig=…`, in a URL or in the gRPC metadata `servo-presigned`. Only that
+//! spelling is accepted. Keys rotate by `kid`: a ring signs with one key and still accepts the
+//! others.
 
 mod callback;
 mod grace;
@@ -23,7 +24,7 @@ use crate::hash::hmac_sha256;
 use crate::limits::{KEY_ID_BYTES_MAX, PRESIGNED_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::text::excerpt;
 
-/// One named secret. It signs callbacks and nothing else.
+/// A named secret that signs callbacks and nothing else.
 #[derive(Clone)]
 pub struct SigningKey {
     kid: String,
@@ -54,18 +55,18 @@ impl SigningKey {
     }
 }
 
-/// Shows its name only.
+/// Shows the key id only, never the secret.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({})", self.kid)
     }
 }
 
-/// The keys that count now: the first one signs, all of them verify.
+/// The valid keys: the first one signs, all of them verify.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     keys: Vec<SigningKey>,
-    /// How far the clock of whoever signed may be ahead of ours.
+    /// How far the signer's clock may be ahead of this one.
     clock_skew: Duration,
 }
 
@@ -87,16 +88,16 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// Clocks may differ by this much, instead of the usual minute.
+    /// Replaces the default clock skew of one minute.
     #[must_use]
-    pub fn tolerating(self, grace: SignatureGrace) -> KeyRing {
+    pub fn with_grace(self, grace: SignatureGrace) -> KeyRing {
         KeyRing {
             clock_skew: grace.get(),
             ..self
         }
     }
 
-    /// `expires` is a second since 1970.
+    /// `expires` is a Unix time in seconds.
     pub fn sign(&self, method: &str, path: &str, expires: i64) -> Result<String, CannotSign> {
         let signed = self.signed(method, path, expires);
         let fits = is_method(method)
@@ -107,12 +108,12 @@ impl KeyRing {
             .ok_or_else(|| CannotSign(excerpt(path)))
     }
 
-    /// Signs a worker's call; every verb has a signature of its own.
+    /// Signs the path of a worker's call; every verb has its own signature.
     pub fn sign_callback(&self, path: &CallbackPath, expires: i64) -> String {
         self.signed(CallbackPath::METHOD, &path.to_string(), expires.max(0))
     }
 
-    /// The path that was signed, if it was, and if `now` is not past its time.
+    /// Returns the signed path if its signature is valid and it has not expired at `now`.
     pub fn verify<'a>(
         &self,
         method: &str,
@@ -126,14 +127,14 @@ impl KeyRing {
         Ok(verified)
     }
 
-    /// Which worker's call was signed.
+    /// Returns the worker's call that was signed.
     pub fn verify_callback(&self, presigned: &str, now: i64) -> Result<CallbackPath, PresignError> {
         self.verify(CallbackPath::METHOD, presigned, now)?
             .callback()
     }
 
-    /// Which worker's call was signed, however long ago it expired. Alone it admits nobody: whoever shows it must show
-    /// something that still counts, too.
+    /// Returns the worker's call that was signed, even if it has expired. This is not sufficient
+    /// for access: the caller must also present a signature that is still valid.
     pub fn verify_expired_callback(&self, presigned: &str) -> Result<CallbackPath, PresignError> {
         self.verify_at_any_time(CallbackPath::METHOD, presigned)?
             .callback()
@@ -179,12 +180,13 @@ impl Verified<'_> {
     }
 }
 
-/// Why a presigned path is refused. Nothing in it tells a forger how close he came.
+/// Why a presigned path is rejected. The variants give a forger no hint about how close an attempt
+/// was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PresignError {
     #[error("the presigned path is malformed; send it exactly as it was received")]
     Malformed,
-    #[error("the presigned path names a key that is not known (any more); ask for a new one")]
+    #[error("the presigned path names an unknown or retired key; request a new path")]
     UnknownKey,
     #[error(
         "the signature does not belong to this method and path; send them exactly as they were received"
@@ -205,7 +207,7 @@ pub enum KeyError {
     BadKid(String),
     #[error("the key `{kid}` has {bytes} bytes; use at least {SECRET_BYTES_MIN} random bytes")]
     TooShort { kid: String, bytes: usize },
-    #[error("the key id `{0}` stands twice; give every key its own")]
+    #[error("the key id `{0}` appears twice; give every key its own")]
     RepeatedKid(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a run request asks for, reduced to what shapes the run. Two requests under one run key are the same
+//! The parts of a run request that determine the run. Two requests under one run key are the same
 //! request exactly when their fingerprints are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,15 @@ use crate::json::{JsonError, to_canonical};
 use crate::partition::PartitionKey;
 use crate::text::written_as_text;
 
-/// Sets and maps, because the order in which a user names things means nothing.
+/// Sets and maps, because the order in which a user lists things does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RequestShape {
     /// Selection expressions as given, such as `+raw.events`.
     pub selection: BTreeSet<String>,
     pub partitions: BTreeSet<PartitionKey>,
     pub labels: BTreeMap<String, String>,
-    /// The digest of the configuration's bytes: users may write floats there.
+    /// The digest of the configuration's bytes rather than canonical JSON, because users may write
+    /// floats.
     pub config_sha256: Option<Digest>,
 }
 
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_may_hold_what_has_no_canonical_form() {
+    fn configuration_may_contain_values_without_a_canonical_form() {
         let (one, other) = (
             shape(&[], Some("rate: 0.5")),
             shape(&[], Some("rate: 0.50")),

@@ -1,25 +1,25 @@
-//! When a failed attempt is followed by another, and how long after.
+//! Whether a failed attempt is retried, and after what delay.
 //!
-//! Whole milliseconds throughout, and the jitter comes from the attempt's id: everybody who folds the same event
-//! arrives at the same due time.
+//! All durations are whole milliseconds and the jitter is derived from the attempt id, so every
+//! instance that folds the same event computes the same due time.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::ids::AttemptId;
 
-closed_list! {
-    /// Whose fault a failure is, which decides whether trying again can help.
+coded_enum! {
+    /// The kind of a failure, which determines whether a retry can help.
     ErrorCategory {
-        /// The network, a rate limit, a service that is away for a moment.
+        /// The network, a rate limit, or a service that is briefly unavailable.
         Transient = 1, "TRANSIENT";
-        /// The worker died, ran out of memory or disk, or stopped beating.
+        /// The worker died, ran out of memory or disk, or stopped sending heartbeats.
         Infrastructure = 2, "INFRASTRUCTURE";
         /// The attempt ran longer than its asset allows.
         Timeout = 3, "TIMEOUT";
-        /// User code raised.
+        /// User code raised an exception.
         UserCode = 4, "USER_CODE";
         /// An input is missing or has another shape than declared.
         Input = 5, "INPUT";
@@ -37,8 +37,8 @@ impl ErrorCategory {
     }
 }
 
-closed_list! {
-    /// How the delay grows with the failures.
+coded_enum! {
+    /// How the delay grows with the number of failures.
     Backoff {
         /// Doubles each time.
         Exponential = 1, "EXPONENTIAL";
@@ -53,10 +53,11 @@ closed_list! {
 pub struct RetryPolicy {
     pub backoff: Backoff,
     pub initial_delay_ms: u64,
-    /// Failures that end the task. Dispatches that nobody picked up and interruptions are no failures.
+    /// The number of failures after which the task fails. Unacknowledged dispatches and
+    /// interruptions are not failures.
     pub max_attempts: u32,
     pub max_delay_ms: u64,
-    /// The categories that are tried again.
+    /// The categories that are retried.
     pub retry_on: BTreeSet<ErrorCategory>,
 }
 
@@ -76,7 +77,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Milliseconds to wait after the failure that makes it `failures` in all, or `None` when the task has failed.
+    /// Milliseconds to wait after the failure number `failures`, or `None` when the task has
+    /// failed.
     pub fn after_failure(
         &self,
         failures: u32,
@@ -87,15 +89,16 @@ impl RetryPolicy {
         again.then(|| self.delay_ms(failures, attempt))
     }
 
-    /// Between half and all of [`RetryPolicy::full_delay_ms`], spread by the attempt's id so that tasks that
-    /// failed together do not come back together.
+    /// Between half and all of [`RetryPolicy::full_delay_ms`]. The attempt id determines the
+    /// jitter, so that tasks that failed together do not retry together.
     pub fn delay_ms(&self, failures: u32, attempt: &AttemptId) -> u64 {
         let full = self.full_delay_ms(failures);
         let least = full - full / 2;
         least + scaled(full / 2, attempt)
     }
 
-    /// The delay before jitter. It never shrinks with more failures and never exceeds `max_delay_ms`.
+    /// The delay before jitter. It never shrinks with more failures and never exceeds
+    /// `max_delay_ms`.
     pub fn full_delay_ms(&self, failures: u32) -> u64 {
         let earlier = failures.saturating_sub(1);
         let factor = match self.backoff {
@@ -109,7 +112,7 @@ impl RetryPolicy {
     }
 }
 
-/// A share of `range`, the same for the same attempt; a larger range never gives less.
+/// A fraction of `range` that is fixed per attempt; a larger range never gives less.
 fn scaled(range: u64, attempt: &AttemptId) -> u64 {
     let share = u64::from_be_bytes(*attempt.as_bytes().first_chunk().expect("16 bytes have 8"));
     let scaled = (u128::from(range) * u128::from(share)) >> 64;
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_grow_as_they_are_called() {
+    fn delays_follow_the_backoff() {
         assert_eq!(
             delays(Backoff::Exponential),
             [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
@@ -151,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn jitter_reaches_from_half_to_all() {
+    fn jitter_is_between_half_and_full_delay() {
         let delay =
             |byte| policy(Backoff::Constant).delay_ms(1, &AttemptId::from_bytes([byte; 16]));
         assert_eq!((delay(0), delay(0x80), delay(0xff)), (500, 750, 999));
     }
 
     #[test]
-    fn failures_end_by_count_or_category() {
+    fn failures_end_the_task_by_count_or_category() {
         let policy = RetryPolicy {
             max_attempts: 2,
             ..policy(Backoff::Constant)
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asset_may_retry_what_is_not_retried_by_default() {
+    fn asset_may_retry_other_categories() {
         let mut policy = policy(Backoff::Constant);
         policy.retry_on.insert(ErrorCategory::UserCode);
         let attempt = AttemptId::from_bytes([0; 16]);

@@ -1,7 +1,9 @@
-//! A run's key: what asked for it. The same key finds the same run; a repeat is a new generation of the key.
+//! A run's key: the caller's name for a run. The same key finds the same run; a repeat is a new
+//! generation of the key.
 //!
-//! A terminal run never reopens. A retry, a forced repeat or a reuse after the key's lifetime is generation
-//! n > 1, a new run with the key `{key}#{n}`. The shard of generation 1 decides which generations there are.
+//! A terminal run never reopens. A retry, a forced repeat or a reuse after the key's lifetime is
+//! generation n > 1: a new run with the key `{key}#{n}`. Each generation has its own run id and is
+//! decided on the shard of that id (ADR 8).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +12,7 @@ use crate::ids::{BackfillId, ScheduleId, SensorId};
 use crate::limits::{RUN_KEY_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::text::{excerpt, written_as_text};
 
-/// Key spaces that belong to Servo itself; see the constructors of [`RunKey`].
+/// Key prefixes that are reserved for Servo; see the constructors of [`RunKey`].
 const RESERVED_PREFIXES: [&str; 4] = ["manual:", "sched:", "sensor:", "backfill:"];
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,8 +22,8 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// A key that a user chose. The key spaces of schedules, sensors, backfills and manual runs are refused, so
-    /// that nobody can take the place of their runs.
+    /// A key that a user chose. The reserved prefixes of schedules, sensors, backfills and manual
+    /// runs are rejected, so that a user's key cannot collide with their runs.
     pub fn chosen(text: &str) -> Result<RunKey, RunKeyError> {
         if let Some(prefix) = RESERVED_PREFIXES
             .into_iter()
@@ -35,7 +37,7 @@ impl RunKey {
         RunKey::first_of(text.to_owned())
     }
 
-    /// A run without a key of its own is its request.
+    /// The key of a run without a chosen key: derived from its request id.
     pub fn manual(request_id: &str) -> Result<RunKey, RunKeyError> {
         RunKey::first_of(format!("manual:{request_id}"))
     }
@@ -48,17 +50,17 @@ impl RunKey {
         }
     }
 
-    /// The run that a pushed message asks for.
+    /// The run that a pushed message requests.
     pub fn sensor_message(sensor: SensorId, message_id: &str) -> Result<RunKey, RunKeyError> {
         RunKey::first_of(format!("sensor:{sensor}:msg:{message_id}"))
     }
 
-    /// A run that a sensor's poll asks for under a key of its own.
+    /// A run that a sensor's poll requests under its own key.
     pub fn sensor_request(sensor: SensorId, key: &str) -> Result<RunKey, RunKeyError> {
         RunKey::first_of(format!("sensor:{sensor}:key:{key}"))
     }
 
-    /// The run that carries a sensor's poll.
+    /// The run that executes a sensor's poll.
     pub fn sensor_poll(sensor: SensorId, epoch: u64) -> RunKey {
         RunKey {
             base: format!("sensor:{sensor}:poll:{epoch}"),
@@ -78,7 +80,7 @@ impl RunKey {
         self.generation
     }
 
-    /// Generation 1 of this key: the one whose run's shard decides about all of them.
+    /// Generation 1 of this key, from which the later generations are found.
     pub fn first(&self) -> RunKey {
         RunKey {
             base: self.base.clone(),
@@ -86,7 +88,7 @@ impl RunKey {
         }
     }
 
-    /// The key of a repeat of this run; `None` after four billion of them.
+    /// The key of the next generation; `None` after four billion of them.
     pub fn next(&self) -> Option<RunKey> {
         Some(RunKey {
             base: self.base.clone(),
@@ -94,7 +96,7 @@ impl RunKey {
         })
     }
 
-    /// Another generation of this key; generation 0 is the first too.
+    /// Another generation of this key; 0 counts as 1.
     #[must_use]
     pub fn in_generation(&self, generation: u32) -> RunKey {
         RunKey {
@@ -132,7 +134,7 @@ impl fmt::Display for RunKey {
     }
 }
 
-/// Reads any stored key, reserved ones and generations included.
+/// Parses any stored key, including reserved prefixes and generations.
 impl FromStr for RunKey {
     type Err = RunKeyError;
 
@@ -154,16 +156,17 @@ impl FromStr for RunKey {
 
 written_as_text!(RunKey);
 
-/// A tenant's secret that run ids are keyed with. It never rotates and signs nothing else.
+/// A tenant's secret for deriving run ids. It is never rotated and signs nothing else.
 #[derive(Clone)]
 pub struct RunIdSecret(Vec<u8>);
 
 impl RunIdSecret {
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<RunIdSecret, SecretTooShort> {
         let bytes = bytes.into();
-        match bytes.len() >= SECRET_BYTES_MIN {
-            true => Ok(RunIdSecret(bytes)),
-            false => Err(SecretTooShort(bytes.len())),
+        if bytes.len() >= SECRET_BYTES_MIN {
+            Ok(RunIdSecret(bytes))
+        } else {
+            Err(SecretTooShort(bytes.len()))
         }
     }
 
@@ -172,7 +175,7 @@ impl RunIdSecret {
     }
 }
 
-/// Says nothing about its content.
+/// Hides the secret.
 impl fmt::Debug for RunIdSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RunIdSecret(…)")
@@ -289,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(base in "[a-z:#é ]{1,8}", repeats in 0u32..4) {
+        fn text_form_round_trips(base in "[a-z:#é ]{1,8}", repeats in 0u32..4) {
             if let Ok(key) = RunKey::chosen(&base) {
                 let key = (0..repeats).fold(key, |key, _| key.next().unwrap());
                 prop_assert_eq!(key.to_string().parse(), Ok(key));

@@ -1,6 +1,8 @@
-//! Which assets are meant: `ns/a`, `+ns/a`, `ns/a+`, `2+ns/a`, `ns/a+1`, `tag:x`, `tag:k=v`, `ns.*`, `*`.
+//! Selection of assets: `ns/a`, `+ns/a`, `ns/a+`, `2+ns/a`, `ns/a+1`, `tag:x`, `tag:k=v`, `ns.*`,
+//! `*`.
 //!
-//! Several expressions mean their union; `-` before one takes its assets away, wherever it stands.
+//! Several expressions select their union; `-` before an expression excludes its assets, at any
+//! position.
 
 #[cfg(test)]
 mod tests;
@@ -11,8 +13,8 @@ use std::str::FromStr;
 use crate::asset::{AssetKey, is_name};
 use crate::text::excerpt;
 
-/// As far as there is.
-const EVERYTHING: u32 = u32::MAX;
+/// No limit on the distance.
+const UNLIMITED_STEPS: u32 = u32::MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
@@ -22,7 +24,7 @@ pub struct Selection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     excludes: bool,
-    /// Steps to go along with what it found.
+    /// Steps to follow upstream and downstream from the assets that `base` selects.
     upstream: u32,
     downstream: u32,
     base: Base,
@@ -36,7 +38,7 @@ enum Base {
     All,
 }
 
-/// A graph of assets as selections see it. Assets are numbered by the order of their keys.
+/// The graph of assets as selections see it. Assets are numbered by the order of their keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Assets<'a> {
     pub keys: &'a [AssetKey],
@@ -45,7 +47,7 @@ pub struct Assets<'a> {
     pub downstream: &'a [Vec<u32>],
 }
 
-/// What is wrong with the expression at `index`.
+/// The fault of the expression at `index`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}")]
 pub struct SelectionError {
@@ -56,12 +58,12 @@ pub struct SelectionError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionFault {
     #[error(
-        "`{0}` is no selection: write ns/name, tag:x or ns.*, with + or n+ around it for neighbours and - before it to leave it out"
+        "`{0}` is not a selection: write ns/name, tag:x or ns.*, with + or n+ around it for neighbours and - before it to leave it out"
     )]
     Shape(String),
     #[error("the deployment has no asset `{}`", .0.canonical())]
     UnknownAsset(AssetKey),
-    #[error("only says what to leave out; add what to take, such as `*`")]
+    #[error("only excludes assets; add what to select, such as `*`")]
     OnlyExclusions,
 }
 
@@ -90,7 +92,7 @@ impl Selection {
         self.terms.is_empty()
     }
 
-    /// The assets that are named by their keys, each with the place of its expression.
+    /// The assets that are selected by key, each with the index of its expression.
     pub fn named(&self) -> impl Iterator<Item = (usize, &AssetKey)> {
         self.terms
             .iter()
@@ -101,10 +103,11 @@ impl Selection {
             })
     }
 
-    /// The numbers of the selected assets, ascending. An asset that is named must be there, even to be left out.
+    /// The numbers of the selected assets, ascending. An asset that is named must exist, even if it
+    /// is excluded.
     pub fn of(&self, assets: &Assets<'_>) -> Result<Vec<u32>, SelectionError> {
         let mut chosen = vec![false; assets.keys.len()];
-        // Exclusions last, so that the order of expressions means nothing.
+        // Applies exclusions last, so that the order of the expressions does not matter.
         for excludes in [false, true] {
             for (index, term) in self
                 .terms
@@ -133,8 +136,8 @@ impl Selection {
 impl Term {
     fn of(&self, assets: &Assets<'_>) -> Result<Vec<bool>, SelectionFault> {
         let base = self.base.of(assets)?;
-        let mut found = spread(&base, assets.upstream, self.upstream);
-        let below = spread(&base, assets.downstream, self.downstream);
+        let mut found = within_steps(&base, assets.upstream, self.upstream);
+        let below = within_steps(&base, assets.downstream, self.downstream);
         found
             .iter_mut()
             .zip(below)
@@ -169,8 +172,9 @@ impl Base {
     }
 }
 
-/// What is reached within so many steps, the beginning included. Level by level, so that depth costs no stack.
-fn spread(base: &[bool], neighbours: &[Vec<u32>], steps: u32) -> Vec<bool> {
+/// The nodes within `steps` steps, including the start. Works level by level, so that deep graphs
+/// do not need a deep stack.
+fn within_steps(base: &[bool], neighbours: &[Vec<u32>], steps: u32) -> Vec<bool> {
     let mut found = base.to_vec();
     let mut edge: Vec<usize> = (0..base.len()).filter(|at| base[*at]).collect();
     let mut left = steps;
@@ -201,13 +205,13 @@ fn parse_term(text: &str) -> Option<Term> {
     let (excludes, text) = text
         .strip_prefix('-')
         .map_or((false, text), |rest| (true, rest));
-    // A tag may hold any character in its value, so nothing is read behind it.
+    // A tag's value may contain any character, so nothing is parsed after it.
     if let Some(at) = text.find("tag:") {
         let upstream = text[..at]
             .strip_suffix('+')
             .map_or(at.eq(&0).then_some(0), steps)?;
         let (rest, downstream) = match text[at + 4..].strip_suffix('+') {
-            Some(rest) => (rest, EVERYTHING),
+            Some(rest) => (rest, UNLIMITED_STEPS),
             None => (&text[at + 4..], 0),
         };
         return Some(Term {
@@ -235,14 +239,15 @@ fn parse_term(text: &str) -> Option<Term> {
     })
 }
 
-/// An empty count means as far as there is.
+/// An empty count means no limit.
 fn steps(count: &str) -> Option<u32> {
-    match count.is_empty() {
-        true => Some(EVERYTHING),
-        false => count
+    if count.is_empty() {
+        Some(UNLIMITED_STEPS)
+    } else {
+        count
             .bytes()
             .all(|byte| byte.is_ascii_digit())
-            .then(|| count.parse().ok())?,
+            .then(|| count.parse().ok())?
     }
 }
 

@@ -1,4 +1,4 @@
-//! The nine services of the mesh, and what is fixed about each: its name, its identity and its port.
+//! The nine services of the mesh with their fixed names, identities and ports.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,8 @@ pub const TRUST_DOMAIN: &str = "spiffe://servo/";
 /// Metrics are served on the service's port plus this.
 pub const METRICS_PORT_OFFSET: u16 = 100;
 
-/// What is open to clients without a certificate is served on the service's port plus this.
+/// Endpoints that are open to clients without a certificate are served on the service's port plus
+/// this.
 pub const HTTP_PORT_OFFSET: u16 = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +74,7 @@ impl Service {
         format!("{TRUST_DOMAIN}{}", self.name())
     }
 
-    /// Whether it keeps rows of its own. The console is a client like any other.
+    /// Whether it has its own tables. The console has none: it is a client like any other.
     pub const fn has_store(self) -> bool {
         !matches!(self, Service::Console)
     }

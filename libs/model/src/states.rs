@@ -1,8 +1,10 @@
-//! The state machines, as data: which cause leads from which state to which, and the reason it leaves behind.
+//! The state machines as data: which cause leads from which state to which, and the recorded
+//! reason.
 //!
-//! The tables are closed. A cause without a row for the present state changes nothing, which is how terminal
-//! states absorb and how late, repeated and overtaken events are harmless. Folds look transitions up here,
-//! `docs/states.md` is generated from here, and the tests check what every table must promise.
+//! The tables are complete. A cause without a row for the current state changes nothing; that makes
+//! terminal states final, and late, repeated and overtaken events harmless. Folds look transitions
+//! up here, `docs/states.md` is generated from here, and tests check the properties that every
+//! table must have.
 
 mod backfill;
 mod materialization;
@@ -18,15 +20,15 @@ pub use reason::TransitionReason;
 pub use run::{RunCause, RunState};
 pub use task::{TaskCause, TaskState};
 
-use crate::closed::Listed;
+use crate::coded_enum::DocumentedEnum;
 use crate::event::EventType;
 
-/// A state that knows its machine.
-pub trait Machine: Listed {
-    /// What happened, told apart as far as the next state depends on it.
-    type Cause: Listed;
-    /// Why, as rows and people see it. For small machines that is the cause itself.
-    type Reason: Listed;
+/// A state with its transition table.
+pub trait Machine: DocumentedEnum {
+    /// The event that happened, as finely as the next state depends on it.
+    type Cause: DocumentedEnum;
+    /// The recorded reason, as rows and people see it. In the small machines the cause itself.
+    type Reason: DocumentedEnum;
 
     const NAME: &'static str;
     const INITIAL: Self;
@@ -34,7 +36,8 @@ pub trait Machine: Listed {
 
     fn is_terminal(self) -> bool;
 
-    /// The ledger events that may bring this cause; none when it follows from other states or stays in a service.
+    /// The ledger events that may carry this cause; empty when it follows from other states or
+    /// never leaves a service.
     fn events(cause: Self::Cause) -> &'static [EventType];
 
     /// The next state and the reason for it, or `None` when the cause changes nothing here.
@@ -69,7 +72,7 @@ macro_rules! transitions {
 }
 use transitions;
 
-/// A list of causes, each with the ledger events that may bring it.
+/// Defines a list of causes, each with the ledger events that may carry it.
 macro_rules! causes {
     ($(#[$attr:meta])* $list:ident { $($(#[doc = $about:literal])+ $item:ident <- [$($event:ident),*];)+ }) => {
         $(#[$attr])*
@@ -84,10 +87,10 @@ macro_rules! causes {
             }
         }
 
-        impl crate::closed::Listed for $list {
-            const ITEMS: &'static [$list] = $list::ALL;
+        impl crate::coded_enum::DocumentedEnum for $list {
+            const VARIANTS: &'static [$list] = $list::ALL;
 
-            fn about(self) -> &'static str {
+            fn description(self) -> &'static str {
                 match self { $($list::$item => concat!($($about),+)),+ }.trim()
             }
         }

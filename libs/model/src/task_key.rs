@@ -1,7 +1,7 @@
-//! What a task does to what: `namespace/name[partition]:operation`.
+//! The key of a task: `namespace/name[partition]:operation`.
 //!
-//! The key is the task's identity within a run and across runs. It carries nothing generated, so that plans made
-//! twice are the same plan.
+//! The key identifies the task within a run and across runs. It contains nothing generated, so that
+//! planning twice gives the same plan.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -18,7 +18,7 @@ use crate::text::{excerpt, written_as_text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Makes the asset's data.
+    /// Produces the asset's data.
     Materialize,
     /// Runs the asset's checks.
     Check,
@@ -26,13 +26,14 @@ pub enum Operation {
     Evaluate,
 }
 
-/// Equality, order and hash are those of its text. Shared, because a plan names a key on every edge.
+/// Equality, order and hash are those of the text. The content is shared, because a plan repeats a
+/// key on every edge.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskKey(Arc<Parts>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parts {
-    // First, because comparing it decides about the others as well.
+    // Declared first, because comparing the text decides the whole comparison.
     text: String,
     asset: AssetKey,
     partition: Option<PartitionKey>,
@@ -68,7 +69,7 @@ impl TaskKey {
         self.0.partition.as_ref()
     }
 
-    /// Which item of a mapped task this is.
+    /// The index of the item, if the task is a child of a mapped task.
     pub fn map_index(&self) -> Option<u32> {
         self.0.map_index
     }
@@ -102,8 +103,8 @@ impl TaskKey {
     }
 }
 
-/// What a mapped child made of a partition: its dimensions and the reserved one that numbers the child. No partition key,
-/// for it names a part of one.
+/// The partition text of a mapped child: the partition's dimensions and the reserved dimension that
+/// numbers the child. It is not a partition key, because it names a part of a partition.
 pub fn child_partition(partition: Option<&PartitionKey>, index: u32) -> String {
     dimensions(partition, Some(index))
 }
@@ -126,7 +127,7 @@ fn dimensions(partition: Option<&PartitionKey>, map_index: Option<u32>) -> Strin
         )
     }));
     let mut text = String::new();
-    write_dimensions(&mut text, &dimensions).expect("a string takes everything");
+    write_dimensions(&mut text, &dimensions).expect("writing to a string cannot fail");
     text
 }
 
@@ -167,9 +168,10 @@ fn parse_brackets(text: &str) -> Result<(Option<PartitionKey>, Option<u32>), Tas
         }
         Some(_) => return Err(TaskKeyError::MapIndex),
     };
-    let partition = match dimensions.is_empty() {
-        true => None,
-        false => Some(PartitionKey::from_dimensions(dimensions)?),
+    let partition = if dimensions.is_empty() {
+        None
+    } else {
+        Some(PartitionKey::from_dimensions(dimensions)?)
     };
     Ok((partition, map_index))
 }
@@ -239,7 +241,7 @@ mod tests {
     use crate::partition::tests::any_partition;
 
     #[test]
-    fn children_carry_their_number_among_the_dimensions() {
+    fn child_keys_contain_the_map_index() {
         let parent: TaskKey = "raw/files[_a=b:true,day=d:2025-01-01]:check"
             .parse()
             .unwrap();
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_texts() {
+    fn invalid_texts_are_rejected() {
         assert_eq!(
             "raw/events:backfill".parse::<TaskKey>(),
             Err(TaskKeyError::BackfillReserved)
@@ -288,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(
+        fn text_form_round_trips(
             partition in prop::option::of(any_partition()),
             index in prop::option::of(any::<u32>()),
             operation in prop::sample::select(&[Operation::Materialize, Operation::Check, Operation::Evaluate][..]),
@@ -299,7 +301,7 @@ mod tests {
         }
 
         #[test]
-        fn order_is_that_of_the_text(a in "[a-c1_]{1,2}", b in "[a-c1_]{1,2}") {
+        fn order_equals_text_order(a in "[a-c1_]{1,2}", b in "[a-c1_]{1,2}") {
             let key = |name: &str| format!("ns/_{name}:check").parse::<TaskKey>().unwrap();
             let (a, b) = (key(&a), key(&b));
             prop_assert_eq!(a.cmp(&b), a.as_str().cmp(b.as_str()));

@@ -1,6 +1,6 @@
-//! Types with one written form: they debug, serialise and deserialise as that text, by the same rule.
+//! Types with one text form: `Debug` and serde use that text.
 
-/// Debugs and serialises by `Display`, deserialises by `FromStr`.
+/// Implements `Debug` and `Serialize` with `Display`, and `Deserialize` with `FromStr`.
 macro_rules! written_as_text {
     ($name:ty) => {
         impl std::fmt::Debug for $name {
@@ -26,7 +26,7 @@ macro_rules! written_as_text {
 }
 pub(crate) use written_as_text;
 
-/// What an error repeats of the text it refuses: enough to find it, never a page.
+/// Shortens rejected input for an error message: long enough to find it, never a page.
 pub(crate) fn excerpt(text: &str) -> String {
     const CHARS_MAX: usize = 64;
     if text.chars().count() <= CHARS_MAX {

@@ -1,4 +1,5 @@
-//! What every parser promises for any text: it does not panic, and what it reads it writes back as it was.
+//! Properties that every parser has for any text: it does not panic, and it writes back exactly the
+//! text it parsed.
 
 #![cfg(test)]
 
@@ -50,7 +51,7 @@ fn check(text: &str) {
     assert!(ring.verify("POST", text, 0).is_err());
 }
 
-/// Valid texts to be damaged: random ones rarely get past the first character.
+/// Valid texts to be damaged, because random texts rarely get past the first character.
 const SEEDS: [&str; 10] = [
     "run_44t4hsnmma47salboo3udjhgfm",
     "task_osww2k5u26uknjcnn6capov3ky",
@@ -85,7 +86,7 @@ fn damaged() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn the_seeds_are_valid_somewhere() {
+fn every_seed_is_valid_for_some_parser() {
     SEEDS.into_iter().for_each(check);
     assert!(SEEDS[0].parse::<RunId>().is_ok() && SEEDS[1].parse::<TaskId>().is_ok());
     assert!(SEEDS[2].parse::<AttemptId>().is_ok() && SEEDS[3].parse::<QueueId>().is_ok());
@@ -96,7 +97,7 @@ fn the_seeds_are_valid_somewhere() {
     );
 }
 
-/// Cheap enough to try more than others do, unless somebody says how many.
+/// These cases are cheap, so more are tried than by default, unless the environment sets a number.
 fn many() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),

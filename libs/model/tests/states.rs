@@ -1,11 +1,11 @@
-//! What every state machine must promise, and the arrows that the design draws.
+//! Properties of every state machine, and the transitions of the design.
 
 #![cfg(test)]
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 
-use servo_model::closed::Listed;
+use servo_model::coded_enum::DocumentedEnum;
 use servo_model::edges::EdgeResolution;
 use servo_model::retry::{Backoff, ErrorCategory};
 use servo_model::states::{
@@ -14,7 +14,7 @@ use servo_model::states::{
 };
 
 #[test]
-fn every_table_keeps_its_promises() {
+fn every_table_is_valid() {
     check_machine::<TaskState>();
     check_machine::<RunState>();
     check_machine::<BackfillState>();
@@ -23,10 +23,10 @@ fn every_table_keeps_its_promises() {
 }
 
 fn check_machine<S: Machine>() {
-    no_two_rows_answer_the_same_question::<S>();
-    terminal_states_absorb_and_only_they::<S>();
-    every_state_is_reached_and_can_end::<S>();
-    for cause in S::Cause::ITEMS {
+    transitions_are_unambiguous::<S>();
+    only_terminal_states_absorb::<S>();
+    every_state_is_reachable_and_can_end::<S>();
+    for cause in S::Cause::VARIANTS {
         assert!(
             S::TABLE.iter().any(|row| row.cause == *cause),
             "{}: nothing follows from {cause}",
@@ -35,7 +35,7 @@ fn check_machine<S: Machine>() {
     }
 }
 
-fn no_two_rows_answer_the_same_question<S: Machine>() {
+fn transitions_are_unambiguous<S: Machine>() {
     for (index, row) in S::TABLE.iter().enumerate() {
         let twin = S::TABLE[..index]
             .iter()
@@ -45,18 +45,18 @@ fn no_two_rows_answer_the_same_question<S: Machine>() {
     }
 }
 
-fn terminal_states_absorb_and_only_they<S: Machine>() {
-    for state in S::ITEMS {
-        let moves = S::Cause::ITEMS
+fn only_terminal_states_absorb<S: Machine>() {
+    for state in S::VARIANTS {
+        let moves = S::Cause::VARIANTS
             .iter()
             .any(|cause| state.on(*cause).is_some());
         assert_eq!(moves, !state.is_terminal(), "{}: {state}", S::NAME);
     }
 }
 
-fn every_state_is_reached_and_can_end<S: Machine>() {
+fn every_state_is_reachable_and_can_end<S: Machine>() {
     let from_start = reached_from(S::INITIAL);
-    for state in S::ITEMS {
+    for state in S::VARIANTS {
         assert!(
             from_start.contains(state),
             "{}: {state} is never reached",
@@ -86,7 +86,7 @@ fn reached_from<S: Machine>(start: S) -> Vec<S> {
 }
 
 #[test]
-fn every_reason_is_given_somewhere() {
+fn every_reason_is_used() {
     let given = |reason: TransitionReason| {
         TaskState::TABLE.iter().any(|row| row.reason == reason)
             || RunState::TABLE.iter().any(|row| row.reason == reason)
@@ -100,7 +100,7 @@ fn every_reason_is_given_somewhere() {
     }
 }
 
-/// `A|B -> C|D` stands for all four arrows.
+/// `A|B -> C|D` means all four transitions.
 fn arrows<S: Machine + Ord + std::str::FromStr<Err: Debug>>(drawn: &str) -> BTreeSet<(S, S)> {
     let states = |side: &str| -> Vec<S> {
         side.split('|')
@@ -179,21 +179,22 @@ fn the_smaller_machines_move_as_designed() {
 }
 
 #[test]
-fn a_cancel_waits_only_for_attempts() {
+fn cancel_waits_only_for_attempts() {
     for &state in TaskState::ALL.iter().filter(|state| !state.is_terminal()) {
         let (next, reason) = state.on(TaskCause::RunCancelled).unwrap();
-        match state.has_attempt() {
-            true => assert_eq!((next, reason), (state, TransitionReason::CancelRequested)),
-            false => assert_eq!(
+        if state.has_attempt() {
+            assert_eq!((next, reason), (state, TransitionReason::CancelRequested))
+        } else {
+            assert_eq!(
                 (next, reason),
                 (TaskState::Cancelled, TransitionReason::RunCancelled)
-            ),
+            )
         }
     }
 }
 
 #[test]
-fn whatever_a_cancelling_attempt_reports_it_ends_cancelled() {
+fn cancelling_attempt_ends_cancelled_whatever_it_reports() {
     let reports = [
         TaskCause::CancelConfirmed,
         TaskCause::CancelUnanswered,
@@ -211,7 +212,7 @@ fn whatever_a_cancelling_attempt_reports_it_ends_cancelled() {
 }
 
 #[test]
-fn a_run_that_ran_out_of_time_says_so() {
+fn timed_out_run_ends_as_timed_out() {
     let (stopping, _) = RunState::Running.on(RunCause::DurationPassed).unwrap();
     assert_eq!(
         stopping.on(RunCause::TimeoutCompleted).unwrap().0,
@@ -250,11 +251,11 @@ macro_rules! check_list {
     ($($list:ident),+) => {
         $({
             let names: HashSet<&str> = $list::ALL.iter().map(|item| item.name()).collect();
-            assert_eq!(names.len(), $list::ALL.len(), "a name of {} stands twice", stringify!($list));
+            assert_eq!(names.len(), $list::ALL.len(), "a name of {} appears twice", stringify!($list));
             for &item in $list::ALL {
                 assert_eq!(item.to_string().parse::<$list>(), Ok(item));
                 assert_eq!($list::from_code(item.code()), Some(item));
-                assert!(item.code() > 0, "0 is what a message holds when nobody set it");
+                assert!(item.code() > 0, "0 is the value of an unset proto field");
                 assert!(item.name().bytes().all(|b| b.is_ascii_uppercase() || b == b'_'), "{item}");
             }
             assert_eq!($list::from_code(0), None);
@@ -265,7 +266,7 @@ macro_rules! check_list {
 }
 
 #[test]
-fn names_and_numbers_are_one_to_one() {
+fn names_and_numbers_are_unique() {
     check_list!(
         TaskState,
         RunState,

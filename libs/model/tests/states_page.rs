@@ -1,4 +1,4 @@
-//! Keeps `docs/states.md` equal to the tables. `SERVO_BLESS=1` writes it anew.
+//! Keeps `docs/states.md` equal to the tables. `SERVO_BLESS=1` rewrites it.
 
 #![cfg(test)]
 
@@ -7,14 +7,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use servo_model::closed::Listed;
+use servo_model::coded_enum::DocumentedEnum;
 use servo_model::states::{
     BackfillState, Machine, MaterializationState, QueueEntryState, RunState, TaskState, Transition,
     TransitionReason,
 };
 
 #[test]
-fn the_page_shows_the_tables() {
+fn states_page_matches_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");
     if std::env::var_os("SERVO_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -33,7 +33,7 @@ const HEAD: &str = "\
 <!-- Generated from libs/model/src/states by `SERVO_BLESS=1 cargo test -p servo-model`; do not edit. -->
 
 Every change of state is a row below: in this state, for this cause, to that state, with that reason. A cause
-without a row changes nothing; terminal states have no rows. The events are those of the ledger that may bring the
+without a row changes nothing; terminal states have no rows. The events are those of the ledger that may carry the
 cause. Where a machine is small, its causes are its reasons.
 ";
 
@@ -57,20 +57,25 @@ fn page() -> String {
 fn machine<S: Machine>(page: &mut String) {
     write!(page, "\n## {}\n\n", S::NAME).unwrap();
     diagram::<S>(page);
-    list(page, ["state", "terminal"], S::ITEMS, |state| {
+    list(page, ["state", "terminal"], S::VARIANTS, |state| {
         if state.is_terminal() { "yes" } else { "" }.to_owned()
     });
     page.push('\n');
     transitions::<S>(page);
     page.push('\n');
     let events = |cause| joined(S::events(cause).iter().map(|event| event.name()));
-    list(page, ["cause", "events"], S::Cause::ITEMS, events);
+    list(page, ["cause", "events"], S::Cause::VARIANTS, events);
 }
 
 /// One arrow per pair of states; the table has the causes.
 fn diagram<S: Machine>(page: &mut String) {
     let mut arrows: BTreeMap<(usize, usize), (S, S)> = BTreeMap::new();
-    let place = |state: S| S::ITEMS.iter().position(|other| *other == state).unwrap();
+    let place = |state: S| {
+        S::VARIANTS
+            .iter()
+            .position(|other| *other == state)
+            .unwrap()
+    };
     for row in S::TABLE {
         arrows.insert((place(row.from), place(row.to)), (row.from, row.to));
     }
@@ -83,13 +88,13 @@ fn diagram<S: Machine>(page: &mut String) {
     for (from, to) in arrows.values() {
         writeln!(page, "    {from} --> {to}").unwrap();
     }
-    for state in S::ITEMS.iter().filter(|state| state.is_terminal()) {
+    for state in S::VARIANTS.iter().filter(|state| state.is_terminal()) {
         writeln!(page, "    {state} --> [*]").unwrap();
     }
     page.push_str("```\n\n");
 }
 
-/// Neighbouring rows that differ only in where they start share a line.
+/// Adjacent rows that differ only in their start state share a line.
 fn transitions<S: Machine>(page: &mut String) {
     page.push_str("| from | cause | to | reason |\n|---|---|---|---|\n");
     let alike = |a: &Transition<S>, b: &Transition<S>| {
@@ -106,7 +111,12 @@ fn transitions<S: Machine>(page: &mut String) {
     }
 }
 
-fn list<T: Listed>(page: &mut String, head: [&str; 2], items: &[T], note: impl Fn(T) -> String) {
+fn list<T: DocumentedEnum>(
+    page: &mut String,
+    head: [&str; 2],
+    items: &[T],
+    note: impl Fn(T) -> String,
+) {
     write!(
         page,
         "| {} | {} | meaning |\n|---|---|---|\n",
@@ -114,7 +124,13 @@ fn list<T: Listed>(page: &mut String, head: [&str; 2], items: &[T], note: impl F
     )
     .unwrap();
     for item in items {
-        writeln!(page, "| {item} | {} | {} |", note(*item), item.about()).unwrap();
+        writeln!(
+            page,
+            "| {item} | {} | {} |",
+            note(*item),
+            item.description()
+        )
+        .unwrap();
     }
 }
 

@@ -16,7 +16,7 @@ use servo_model::{
     AssetKey, Digest, PartitionKey, PartitionValue, RunId, RunIdSecret, RunKey, TaskKey,
 };
 
-/// The vectors under one heading, of which there must be some.
+/// The vectors under one heading; fails if there are none.
 fn vectors(heading: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/vectors.json");
     let all: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();

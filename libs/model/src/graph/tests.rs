@@ -51,8 +51,8 @@ fn order_is_topological_with_ties_by_key() {
 }
 
 #[test]
-fn cycles_show_their_whole_path() {
-    let circle = |path: &str| format!("the dependencies run in a circle: {path}; drop one of them");
+fn cycles_show_the_complete_path() {
+    let circle = |path: &str| format!("the dependencies form a cycle: {path}; drop one of them");
     check("a -> a", &circle("a -> a"));
     check("b -> c, c -> a, a -> b", &circle("a -> b -> c -> a"));
     check(
@@ -62,7 +62,7 @@ fn cycles_show_their_whole_path() {
 }
 
 #[test]
-fn broken_graphs_are_refused() {
+fn invalid_graphs_are_rejected() {
     let refused = Graph::new([("a", vec!["z", "y"])]).unwrap_err();
     assert_eq!(
         refused,
@@ -77,7 +77,7 @@ fn broken_graphs_are_refused() {
 }
 
 #[test]
-fn large_graphs_neither_recurse_nor_stall() {
+fn large_graphs_are_ordered_quickly_without_recursion() {
     const NODES: u32 = 50_000;
     let wide = (0..NODES).map(|n| {
         (
@@ -135,7 +135,7 @@ proptest! {
                 prop_assert_eq!(path.first(), path.last());
                 prop_assert!(path.len() > 1);
                 for step in path.windows(2) {
-                    prop_assert!(edges.contains(&(step[0], step[1])), "{:?} is no edge", step);
+                    prop_assert!(edges.contains(&(step[0], step[1])), "{:?} is not an edge", step);
                 }
                 let inner: BTreeSet<u8> = path[1..].iter().copied().collect();
                 prop_assert_eq!(inner.len(), path.len() - 1, "no node twice");
@@ -145,13 +145,13 @@ proptest! {
     }
 
     #[test]
-    fn a_cycle_is_found_whenever_there_is_one(edges in any_edges()) {
+    fn every_cycle_is_found(edges in any_edges()) {
         let graph = shuffled_graph(&edges, &(0..12).collect::<Vec<u8>>());
         prop_assert_eq!(graph.order().is_err(), has_cycle(&edges));
     }
 }
 
-/// By transitive closure: slow and obvious.
+/// Computes the transitive closure: slow but obviously correct.
 fn has_cycle(edges: &BTreeSet<(u8, u8)>) -> bool {
     let mut reach = edges.clone();
     loop {

@@ -24,24 +24,24 @@ fn hours_of(zone: &str, day: &str) -> i64 {
 }
 
 #[test]
-fn days_have_as_many_hours_as_their_clocks_say() {
+fn days_have_23_to_25_hours_at_clock_changes() {
     assert_eq!(hours_of("Europe/Berlin", "2026-03-28"), 24);
     assert_eq!(hours_of("Europe/Berlin", "2026-03-29"), 23);
     assert_eq!(hours_of("Europe/Berlin", "2026-10-25"), 25);
     assert_eq!(hours_of("America/New_York", "2026-03-08"), 23);
     assert_eq!(hours_of("America/New_York", "2026-11-01"), 25);
-    // Midnight itself is left out or comes twice.
+    // Midnight itself is skipped or occurs twice.
     assert_eq!(hours_of("America/Sao_Paulo", "2018-11-04"), 23);
     assert_eq!(hours_of("America/Havana", "2026-11-01"), 25);
 }
 
 #[test]
-fn a_day_that_the_zone_skipped_is_no_period() {
+fn day_skipped_by_the_zone_is_not_a_period() {
     let days = grid(Grain::Day, "Pacific/Apia", "2011-12-28", "2012-01-02");
     let missing = days.place(&date("2011-12-30"));
-    assert_eq!(missing, Err(GridMismatch::NeverWas));
+    assert_eq!(missing, Err(GridMismatch::SkippedByZone));
     let real = (0..days.count().unwrap())
-        .filter(|place| days.is_real(*place))
+        .filter(|place| days.exists_in_zone(*place))
         .count();
     assert_eq!(real, 4);
 }
@@ -64,19 +64,19 @@ fn weeks_begin_on_the_first_ones_weekday_and_months_on_the_first() {
 }
 
 #[test]
-fn a_period_is_over_when_the_next_one_begins() {
+fn period_ends_when_the_next_one_begins() {
     let days = grid(Grain::Day, "Europe/Berlin", "2026-01-01", "2026-01-04");
-    assert_eq!(days.over(at("2025-06-01T00:00:00Z")), 0..0);
-    assert_eq!(days.over(at("2026-01-01T22:59:59.999Z")), 0..0);
-    assert_eq!(days.over(at("2026-01-01T23:00:00Z")), 0..1);
-    assert_eq!(days.over(at("2030-01-01T00:00:00Z")), 0..3);
+    assert_eq!(days.ended(at("2025-06-01T00:00:00Z")), 0..0);
+    assert_eq!(days.ended(at("2026-01-01T22:59:59.999Z")), 0..0);
+    assert_eq!(days.ended(at("2026-01-01T23:00:00Z")), 0..1);
+    assert_eq!(days.ended(at("2030-01-01T00:00:00Z")), 0..3);
     let hours = grid(Grain::Hour, "", "2026-01-01T00:30:00Z", "");
-    assert_eq!(hours.over(at("2026-01-01T02:29:59.5Z")), 0..1);
-    assert_eq!(hours.over(at("2026-01-01T00:29:59.5Z")), 0..0);
+    assert_eq!(hours.ended(at("2026-01-01T02:29:59.5Z")), 0..1);
+    assert_eq!(hours.ended(at("2026-01-01T00:29:59.5Z")), 0..0);
 }
 
 #[test]
-fn an_end_cuts_off_what_begins_at_or_after_it() {
+fn end_excludes_periods_that_begin_at_or_after_it() {
     let count = |grain, start, end| grid(grain, "", start, end).count();
     assert_eq!(count(Grain::Day, "2026-01-01", "2026-01-02"), Some(1));
     assert_eq!(count(Grain::Week, "2026-01-01", "2026-01-08"), Some(1));
@@ -89,7 +89,7 @@ fn an_end_cuts_off_what_begins_at_or_after_it() {
 }
 
 #[test]
-fn broken_grids_say_which_field_is_wrong() {
+fn invalid_grids_name_the_wrong_field() {
     let check = |grain, zone, start, end, field: &str| {
         assert_eq!(
             TimeGrid::new(grain, zone, start, end).unwrap_err().field,
@@ -108,7 +108,7 @@ fn broken_grids_say_which_field_is_wrong() {
 
 proptest! {
     #[test]
-    fn places_and_values_go_round(
+    fn places_and_values_round_trip(
         grain in prop::sample::select(Grain::ALL),
         zone in prop::sample::select(vec!["UTC", "Europe/Berlin", "America/Havana", "Asia/Kolkata", "Australia/Lord_Howe"]),
         place in 0i64..20_000,
@@ -119,6 +119,6 @@ proptest! {
         let span = grid.span(place).unwrap();
         prop_assert_eq!(grid.overlapping(&span), place..place + 1);
         prop_assert_eq!(grid.span(place + 1).unwrap().start, span.end);
-        prop_assert_eq!(grid.over(span.end), 0..place + 1);
+        prop_assert_eq!(grid.ended(span.end), 0..place + 1);
     }
 }

@@ -1,4 +1,5 @@
-//! An attempt's id: derived from its dispatch, so that everybody who knows the dispatch knows it.
+//! An attempt's id: derived from its dispatch, so that every process that knows the dispatch knows
+//! the id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +11,10 @@ use crate::dispatch_id::DispatchId;
 use crate::hash::Digest;
 use crate::text::written_as_text;
 
-/// Names one attempt of one task, and the materialisation it may leave behind.
+/// Identifies one attempt of one task, and the materialization that it may produce.
 ///
-/// It is the first 16 bytes of the dispatch id's sha256, written like a ULID. It does not sort by time.
+/// It is the first 16 bytes of the dispatch id's sha256, written like a ULID. It does not sort by
+/// time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId([u8; 16]);
 

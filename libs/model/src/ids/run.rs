@@ -17,7 +17,7 @@ const RULE: &str = "write `run_` and 26 characters of a-z and 2-7";
 pub struct RunId([u8; 16]);
 
 impl RunId {
-    /// The tenant's secret keeps others from computing ids of runs they may not know.
+    /// The tenant's secret prevents others from computing the ids of runs that they may not know.
     pub fn derive(
         secret: &RunIdSecret,
         tenant: &TenantId,

@@ -16,7 +16,7 @@ const _: () = assert!(SLUG_BYTES_MAX == 63, "the rule's text names the limit");
 macro_rules! slug_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
-        // Shared text, because every event and row carries a clone.
+        // The text is shared, because every event and row holds a clone.
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
 
@@ -30,10 +30,7 @@ macro_rules! slug_id {
             type Err = IdError;
 
             fn from_str(text: &str) -> Result<Self, IdError> {
-                match is_slug(text) {
-                    true => Ok($name(text.into())),
-                    false => Err(IdError::new($kind, text, RULE)),
-                }
+                if is_slug(text) { Ok($name(text.into())) } else { Err(IdError::new($kind, text, RULE)) }
             }
         }
 
@@ -48,12 +45,12 @@ macro_rules! slug_id {
 }
 
 slug_id!(
-    /// A customer: the wall that no row, call or page crosses.
+    /// A customer. No row, call or page crosses the boundary between two tenants.
     TenantId,
     "tenant name"
 );
 slug_id!(
-    /// One of a tenant's spaces, such as `prod`.
+    /// One of a tenant's workspaces, such as `prod`.
     WorkspaceId,
     "workspace name"
 );
@@ -65,7 +62,7 @@ impl TenantId {
     }
 }
 
-// A DNS label: it stands in paths, host names, object names and certificates as it is.
+// A DNS label, because it is used verbatim in paths, host names, object names and certificates.
 fn is_slug(text: &str) -> bool {
     let inner = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-');
     text.len() <= SLUG_BYTES_MAX

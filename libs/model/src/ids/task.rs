@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::IdError;
-use crate::hash::{Digest, Head};
+use crate::hash::{Base32Prefix, Digest};
 use crate::task_key::TaskKey;
 use crate::text::written_as_text;
 
@@ -12,11 +12,11 @@ const PREFIX: &str = "task_";
 const RULE: &str = "write `task_` and 26 characters of a-z and 2-7";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(Head);
+pub struct TaskId(Base32Prefix);
 
 impl TaskId {
     pub fn of(key: &TaskKey) -> TaskId {
-        TaskId(Digest::of(key.as_str()).head())
+        TaskId(Digest::of(key.as_str()).base32_prefix())
     }
 }
 
@@ -31,7 +31,7 @@ impl FromStr for TaskId {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         text.strip_prefix(PREFIX)
-            .and_then(Head::parse)
+            .and_then(Base32Prefix::parse)
             .map(TaskId)
             .ok_or_else(|| IdError::new("task id", text, RULE))
     }

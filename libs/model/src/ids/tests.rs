@@ -4,7 +4,7 @@ use super::*;
 use crate::limits::SLUG_BYTES_MAX;
 
 #[test]
-fn ids_refuse_each_other() {
+fn ids_of_another_kind_are_rejected() {
     let run = RunId::from_bytes([7; 16]).to_string();
     assert!(run.starts_with("run_"));
     assert!(run.parse::<TaskId>().is_err());
@@ -41,14 +41,15 @@ fn slugs_are_dns_labels() {
 }
 
 #[test]
-fn refusals_repeat_only_the_head_of_a_long_text() {
+fn errors_shorten_long_input() {
     let refused = "X".repeat(10_000).parse::<TenantId>().unwrap_err();
     assert!(refused.to_string().len() < 250);
 }
 
 #[test]
 fn ulids_follow_the_published_example() {
-    // 01ARZ3NDEKTSV4RRFFQ69G5FAV is the example of the ULID specification; its time part is 1469922850259 ms.
+    // 01ARZ3NDEKTSV4RRFFQ69G5FAV is the example of the ULID specification; its time part is
+    // 1469922850259 ms.
     let id: EventId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
     assert_eq!(id.millis(), 1_469_922_850_259);
     let random = *id.as_bytes().last_chunk().unwrap();
@@ -99,7 +100,7 @@ fn tenants_spread_over_the_admission_shards() {
 
 proptest! {
     #[test]
-    fn ids_read_back(bytes: [u8; 16], millis in 0u64..1 << 48, random: [u8; 10]) {
+    fn ids_round_trip(bytes: [u8; 16], millis in 0u64..1 << 48, random: [u8; 10]) {
         let run = RunId::from_bytes(bytes);
         prop_assert_eq!(run.to_string().parse(), Ok(run));
         let attempt = AttemptId::from_bytes(bytes);
@@ -116,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn ids_pass_through_serde(bytes: [u8; 16]) {
+    fn ids_round_trip_through_serde(bytes: [u8; 16]) {
         let run = RunId::from_bytes(bytes);
         let text = serde_json::to_string(&run).unwrap();
         prop_assert_eq!(&text, &format!("\"{run}\""));

@@ -1,4 +1,4 @@
-//! Ids that sort by the time they were made. Stored as uuid: the same 16 bytes.
+//! Ids that sort by creation time. They are stored as uuid: the same 16 bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,8 @@ macro_rules! ulid_id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// Time and chance come from the caller; `millis` counts from 1970 and keeps its lowest 48 bits.
+            /// The caller supplies time and randomness; `millis` is a Unix time, truncated to its
+            /// lowest 48 bits.
             pub fn new(millis: u64, random: [u8; 10]) -> $name {
                 let mut chance = [0; 16];
                 chance[6..].copy_from_slice(&random);
@@ -33,7 +34,7 @@ macro_rules! ulid_id {
                 &self.0
             }
 
-            /// When it was made, in milliseconds since 1970.
+            /// The creation time in milliseconds since 1970.
             pub fn millis(&self) -> u64 {
                 Ulid::from_bytes(self.0).timestamp_ms()
             }
@@ -71,12 +72,13 @@ ulid_id!(ScheduleId, "schedule id");
 ulid_id!(SensorId, "sensor id");
 ulid_id!(BackfillId, "backfill id");
 ulid_id!(
-    /// One worker process, from its registration until it leaves.
+    /// One worker process, from its registration to its end.
     WorkerId,
     "worker id"
 );
 
-/// Only the canonical spelling: Crockford's alphabet also reads lower case, which would give an id many names.
+/// Accepts only the canonical spelling, because Crockford's alphabet also allows lower case, which
+/// would give an id several names.
 pub(super) fn parse(text: &str) -> Option<[u8; 16]> {
     let ulid = Ulid::from_string(text).ok()?;
     (ulid.to_string() == text).then(|| ulid.to_bytes())

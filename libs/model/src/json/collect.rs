@@ -1,4 +1,4 @@
-//! Arrays and objects, written piece by piece as serde brings them.
+//! Arrays and objects, written element by element as serde delivers them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -46,7 +46,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Members are written as they come and put in order at the end, if they did not come in order.
+/// Writes members in the order of arrival and sorts them at the end if that order was wrong.
 pub(super) struct Members<'a> {
     out: &'a mut String,
     depth: usize,
@@ -58,7 +58,7 @@ pub(super) struct Members<'a> {
 
 struct Member {
     key: Cow<'static, str>,
-    /// Where `"key":value` stands, counted from the object's start.
+    /// The range of `"key":value`, counted from the start of the object.
     written: Range<usize>,
 }
 

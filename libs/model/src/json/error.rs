@@ -5,17 +5,17 @@ use std::fmt;
 use crate::limits::JSON_DEPTH_MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {fault}")]
+#[error("{location}: {fault}")]
 pub struct JsonError {
-    pub place: Place,
+    pub location: Location,
     pub fault: Fault,
 }
 
-/// Where a fault is: in a text by byte, in a value by path.
+/// The location of a fault: a byte of a text, or a path in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     Byte(usize),
-    /// The way from the root, such as `.tasks[3].priority`; empty for the root itself.
+    /// The path from the root, such as `.tasks[3].priority`; empty for the root itself.
     Path(String),
 }
 
@@ -33,7 +33,7 @@ pub enum Fault {
     IntegerRange,
     #[error("numbers have no leading zeros")]
     LeadingZero,
-    #[error("the key {0:?} stands twice in one object; keep one")]
+    #[error("the key {0:?} appears twice in one object; keep one")]
     RepeatedKey(String),
     #[error("an object's keys are strings")]
     KeyNotText,
@@ -58,14 +58,14 @@ pub enum Fault {
 impl JsonError {
     pub(super) fn at_byte(at: usize, fault: Fault) -> JsonError {
         JsonError {
-            place: Place::Byte(at),
+            location: Location::Byte(at),
             fault,
         }
     }
 
-    /// Names one more step on the way to the fault, from the inside out.
+    /// Prepends one step to the path of the fault.
     pub(super) fn inside(mut self, step: impl fmt::Display) -> JsonError {
-        if let Place::Path(path) = &mut self.place {
+        if let Location::Path(path) = &mut self.location {
             *path = format!("{step}{path}");
         }
         self
@@ -75,18 +75,18 @@ impl JsonError {
 impl From<Fault> for JsonError {
     fn from(fault: Fault) -> JsonError {
         JsonError {
-            place: Place::Path(String::new()),
+            location: Location::Path(String::new()),
             fault,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Byte(at) => write!(f, "at byte {at}"),
-            Place::Path(path) if path.is_empty() => f.write_str("at the root"),
-            Place::Path(path) => write!(f, "at {path}"),
+            Location::Byte(at) => write!(f, "at byte {at}"),
+            Location::Path(path) if path.is_empty() => f.write_str("at the root"),
+            Location::Path(path) => write!(f, "at {path}"),
         }
     }
 }

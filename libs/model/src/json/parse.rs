@@ -1,4 +1,5 @@
-//! A strict reader. serde_json would let floats, repeated keys and `-0` through, or change with a feature flag.
+//! A strict parser. `serde_json` is not used because it accepts floats, repeated keys and `-0`, and
+//! because its behaviour changes with feature flags.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(super) fn parse(text: &str) -> Result<Json, JsonError> {
     }
 }
 
-/// A text and how far it is read; `at` always stands before a character, never inside one.
+/// A text and the position of the parser in it; `at` is always on a character boundary.
 pub(super) struct Reader<'a> {
     text: &'a str,
     pub(super) at: usize,
@@ -94,7 +95,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether a comma promises one more, or the bracket closes.
+    /// Returns true after a comma (another item follows) and false after the closing bracket.
     fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, JsonError> {
         if self.take(b',') {
             return Ok(true);
@@ -126,7 +127,7 @@ impl Reader<'_> {
             .map_err(|fault| JsonError::at_byte(start, fault))
     }
 
-    /// Skips white space and takes this byte if it comes next.
+    /// Skips white space and consumes this byte if it comes next.
     fn take(&mut self, byte: u8) -> bool {
         self.skip_space();
         let found = self.peek() == Some(byte);

@@ -1,6 +1,6 @@
-//! Writes any serde value in its canonical form, with the same refusals as the reader.
+//! Writes any serde value in its canonical form and rejects the same values as the parser.
 //!
-//! Going through `serde_json` would turn a NaN into null and keep the last of two equal keys.
+//! `serde_json` is not used because it turns NaN into null and keeps the last of two equal keys.
 
 use std::fmt::{self, Write};
 
@@ -26,7 +26,7 @@ impl ser::Error for JsonError {
     }
 }
 
-/// Writes one value at the end of `out`. `depth` counts the arrays and objects around it.
+/// Appends one value to `out`. `depth` is the number of enclosing arrays and objects.
 pub(super) struct Writer<'a> {
     pub(super) out: &'a mut String,
     pub(super) depth: usize,
@@ -49,7 +49,7 @@ impl<'a> Writer<'a> {
         write!(self.out, "{value}").map_err(ser::Error::custom)
     }
 
-    /// Opens a bracket; what stands inside is one deeper.
+    /// Opens a bracket and returns a writer for its content, one level deeper.
     fn open(self, bracket: &str) -> Result<Writer<'a>, JsonError> {
         if self.depth >= JSON_DEPTH_MAX {
             return Err(Fault::TooDeep.into());
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Begins `{"Variant":`, which is how an enum's content is told apart.
+    /// Begins `{"Variant":`, the externally tagged form of an enum variant.
     fn variant(self, variant: &str) -> Result<Writer<'a>, JsonError> {
         let inner = self.open("{")?;
         Writer {

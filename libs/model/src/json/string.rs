@@ -1,10 +1,10 @@
-//! Reading one string: escapes, surrogate pairs, and nothing that is not a character.
+//! Parses one string: escapes, surrogate pairs and plain characters.
 
 use super::parse::Reader;
 use super::{Fault, JsonError};
 
 impl Reader<'_> {
-    /// Reads from the opening quote to behind the closing one.
+    /// Parses from the opening quote to the closing one.
     pub(super) fn string(&mut self) -> Result<String, JsonError> {
         self.at += 1;
         let mut text = String::new();

@@ -17,7 +17,7 @@ fn check_refused(text: &str, place: usize, fault: Fault) {
     assert_eq!(
         Json::parse(text),
         Err(JsonError {
-            place: Place::Byte(place),
+            location: Location::Byte(place),
             fault
         }),
         "{text}"
@@ -35,7 +35,7 @@ fn writes_one_spelling() {
 }
 
 #[test]
-fn says_where_and_why() {
+fn errors_give_location_and_reason() {
     check_refused("[1, 2.5]", 4, Fault::Float);
     check_refused("1E3", 0, Fault::Float);
     check_refused("[-0]", 1, Fault::NegativeZero);
@@ -118,7 +118,7 @@ fn says_where_and_why() {
 }
 
 #[test]
-fn nests_to_the_limit_and_no_deeper() {
+fn nesting_is_limited() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     check(&nested(64), &nested(64));
     check_refused(&nested(65), 64, Fault::TooDeep);
@@ -150,7 +150,7 @@ fn writes_serde_values() {
 }
 
 #[test]
-fn refuses_serde_values_by_path() {
+fn errors_name_the_path_in_a_serde_value() {
     let check = |refused: Result<String, JsonError>, sentence: &str| {
         assert_eq!(refused.unwrap_err().to_string(), sentence);
     };
@@ -173,7 +173,7 @@ fn refuses_serde_values_by_path() {
 }
 
 #[test]
-fn refuses_equal_keys_and_depth_from_serde_too() {
+fn repeated_keys_and_depth_are_rejected_in_serde_values() {
     struct Twice;
     impl Serialize for Twice {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -208,7 +208,7 @@ fn any_json() -> impl Strategy<Value = Json> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(value in any_json()) {
+    fn text_form_round_trips(value in any_json()) {
         prop_assert_eq!(Json::parse(&value.to_string()), Ok(value.clone()));
         prop_assert_eq!(to_canonical(&value), Ok(value.to_string()));
     }
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_read_that_serde_json_refuses(text in r#"[\[\]{}",:\\/ud8c0-9eE+.tfnrulas \-]{0,24}"#) {
+    fn everything_the_parser_accepts_serde_json_accepts(text in r#"[\[\]{}",:\\/ud8c0-9eE+.tfnrulas \-]{0,24}"#) {
         if Json::parse(&text).is_ok() {
             prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
         }

@@ -1,4 +1,4 @@
-//! The one way a value is written.
+//! Writes a value in its canonical form.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -73,7 +73,7 @@ fn write_escape(f: &mut impl Write, byte: u8) -> fmt::Result {
     }
 }
 
-/// So that a JSON value can be a field of something larger that is taken over by serde.
+/// Lets a JSON value be a field of a larger value that is serialized with serde.
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

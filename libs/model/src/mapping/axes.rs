@@ -1,5 +1,5 @@
-//! What all partitions of a downstream asset read, dimension by dimension instead of key by key: a million partitions
-//! may have a thousand values per dimension.
+//! The reads of all partitions of a downstream asset, per dimension instead of per key, because a
+//! million partitions may have only a thousand values per dimension.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,17 @@ use crate::partitioning::{Dimension, Moment, Partitioning, PartitioningError};
 /// How one upstream dimension is read. Places count the values that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Axis {
-    /// The value at the same place of this downstream dimension, which is cut alike.
+    /// Reads the value at the same place as this downstream dimension, which has the same values.
     Same(usize),
-    /// By the place of the value of this downstream dimension.
+    /// Reads these places, given by the place of the value of this downstream dimension.
     By(usize, Vec<Vec<u64>>),
-    /// Every partition reads these.
+    /// Every partition reads these places.
     Fixed(Vec<u64>),
 }
 
 impl Mapping {
-    /// One per upstream dimension, in their order. `down` is `None` for an asset in one piece.
+    /// One axis per upstream dimension, in their order. `down` is `None` for an asset without
+    /// partitions.
     pub fn axes(
         &self,
         up: &Partitioning,
@@ -40,14 +41,14 @@ impl Rule {
         down: Option<&Partitioning>,
         moment: &Moment,
     ) -> Result<Axis, PartitioningError> {
-        let decider = match self {
+        let driver = match self {
             Rule::All | Rule::Latest(_) => None,
             Rule::Same { down } | Rule::Window { down, .. } | Rule::Table { down, .. } => {
                 Some(*down)
             }
         };
-        let decider = decider.and_then(|place| Some((place, down?)));
-        if let (Rule::Same { .. }, Some((place, partitioning))) = (self, decider)
+        let driver = driver.and_then(|place| Some((place, down?)));
+        if let (Rule::Same { .. }, Some((place, partitioning))) = (self, driver)
             && partitioning.dimensions()[place].values == up.values
         {
             return Ok(Axis::Same(place));
@@ -62,7 +63,7 @@ impl Rule {
             places.sort_unstable();
             places
         };
-        let Some((place, partitioning)) = decider else {
+        let Some((place, partitioning)) = driver else {
             return Ok(Axis::Fixed(places(self.read(up, None, moment)?)));
         };
         let dimension = &partitioning.dimensions()[place];

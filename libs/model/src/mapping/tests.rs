@@ -6,17 +6,22 @@ use crate::partitioning::tests::{fixed, moment, partitioning, time};
 
 const NOW: &str = "2027-01-01T00:00:00Z";
 
-fn rule(upstream: &str, downstream: &str, rule: Wanted) -> WantedRule {
-    WantedRule {
+fn rule(upstream: &str, downstream: &str, rule: MappingRule) -> DeclaredRule {
+    DeclaredRule {
         upstream: upstream.to_owned(),
         downstream: downstream.to_owned(),
         rule,
     }
 }
 
-/// What `key` reads, as texts.
-fn reads(up: &Partitioning, down: &Partitioning, wanted: &[WantedRule], key: &str) -> Vec<String> {
-    let mapping = Mapping::new(up, Some(down), wanted).unwrap();
+/// The keys that `key` reads, as texts.
+fn reads(
+    up: &Partitioning,
+    down: &Partitioning,
+    declared: &[DeclaredRule],
+    key: &str,
+) -> Vec<String> {
+    let mapping = Mapping::new(up, Some(down), declared).unwrap();
     let keys = mapping
         .upstream(up, Some((down, &key.parse().unwrap())), &moment(NOW))
         .unwrap();
@@ -32,7 +37,7 @@ fn days(zone: &str) -> Partitioning {
 }
 
 #[test]
-fn times_of_different_grain_correspond_where_they_overlap() {
+fn periods_of_different_grain_map_by_overlap() {
     let long = reads(&hours(), &days("Europe/Berlin"), &[], "day=d:2026-10-25");
     assert_eq!(long.len(), 25);
     assert_eq!(
@@ -52,14 +57,14 @@ fn times_of_different_grain_correspond_where_they_overlap() {
 }
 
 #[test]
-fn one_goes_with_one_by_the_definitions_alone() {
-    let one_to_one = |up: &Partitioning, down: Option<&Partitioning>, wanted: &[WantedRule]| {
-        Mapping::new(up, down, wanted)
+fn one_to_one_is_judged_by_definitions_alone() {
+    let one_to_one = |up: &Partitioning, down: Option<&Partitioning>, declared: &[DeclaredRule]| {
+        Mapping::new(up, down, declared)
             .unwrap()
             .is_one_to_one(up, down)
     };
     let of = |name, grain, zone, start| partitioning(vec![time(name, grain, zone, start)]);
-    let window = |start, end| [rule("day", "day", Wanted::Window { start, end })];
+    let window = |start, end| [rule("day", "day", MappingRule::Window { start, end })];
     let later = of("day", Grain::Day, "", "2026-02-01");
     assert!(one_to_one(&days(""), Some(&later), &[]));
     assert!(one_to_one(&later, Some(&days("")), &window(0, 0)));
@@ -91,8 +96,12 @@ fn one_goes_with_one_by_the_definitions_alone() {
 }
 
 #[test]
-fn windows_move_and_widen() {
-    let week_before = [rule("day", "day", Wanted::Window { start: -6, end: 0 })];
+fn windows_shift_and_extend() {
+    let week_before = [rule(
+        "day",
+        "day",
+        MappingRule::Window { start: -6, end: 0 },
+    )];
     let read = reads(&days(""), &days(""), &week_before, "day=d:2026-01-10");
     assert_eq!(
         (read.len(), read[0].as_str(), read[6].as_str()),
@@ -102,12 +111,16 @@ fn windows_move_and_widen() {
         reads(&days(""), &days(""), &week_before, "day=d:2026-01-02").len(),
         2
     );
-    let yesterday = [rule("day", "day", Wanted::Window { start: -1, end: -1 })];
+    let yesterday = [rule(
+        "day",
+        "day",
+        MappingRule::Window { start: -1, end: -1 },
+    )];
     assert_eq!(
         reads(&days(""), &days(""), &yesterday, "day=d:2026-01-02"),
         ["day=d:2026-01-01"]
     );
-    let inverted = [rule("day", "day", Wanted::Window { start: 3, end: 0 })];
+    let inverted = [rule("day", "day", MappingRule::Window { start: 3, end: 0 })];
     assert_eq!(
         reads(&days(""), &days(""), &inverted, "day=d:2026-01-02"),
         [""; 0]
@@ -115,20 +128,20 @@ fn windows_move_and_widen() {
 }
 
 #[test]
-fn the_other_rules() {
+fn identity_table_and_latest_rules() {
     let (regions, zones) = (
         partitioning(vec![fixed("region", &["eu", "us"])]),
         partitioning(vec![fixed("zone", &["e1", "e2", "u1"])]),
     );
     assert_eq!(reads(&zones, &regions, &[], "region=s:eu").len(), 3);
-    let table = Wanted::Table(vec![("eu".into(), vec!["e1".into(), "e2".into()])]);
+    let table = MappingRule::Table(vec![("eu".into(), vec!["e1".into(), "e2".into()])]);
     let table = [rule("zone", "region", table)];
     assert_eq!(
         reads(&zones, &regions, &table, "region=s:eu"),
         ["zone=s:e1", "zone=s:e2"]
     );
     assert_eq!(reads(&zones, &regions, &table, "region=s:us"), [""; 0]);
-    let latest = [rule("day", "", Wanted::Latest(2))];
+    let latest = [rule("day", "", MappingRule::Latest(2))];
     assert_eq!(
         reads(&days(""), &regions, &latest, "region=s:eu"),
         ["day=d:2026-12-30", "day=d:2026-12-31"]
@@ -153,23 +166,23 @@ fn the_other_rules() {
 }
 
 #[test]
-fn every_wrong_rule_is_told() {
-    let wanted = [
-        rule("moon", "day", Wanted::Identity),
-        rule("day", "moon", Wanted::Identity),
-        rule("day", "region", Wanted::Window { start: 0, end: 0 }),
-        rule("day", "region", Wanted::Identity),
-        rule("day", "day", Wanted::Latest(1)),
-        rule("day", "", Wanted::Latest(0)),
+fn every_invalid_rule_is_reported() {
+    let declared = [
+        rule("moon", "day", MappingRule::Identity),
+        rule("day", "moon", MappingRule::Identity),
+        rule("day", "region", MappingRule::Window { start: 0, end: 0 }),
+        rule("day", "region", MappingRule::Identity),
+        rule("day", "day", MappingRule::Latest(1)),
+        rule("day", "", MappingRule::Latest(0)),
         rule(
             "day",
             "region",
-            Wanted::Table(vec![("mars".into(), vec![])]),
+            MappingRule::Table(vec![("mars".into(), vec![])]),
         ),
         rule(
             "day",
             "day",
-            Wanted::Window {
+            MappingRule::Window {
                 start: i32::MIN,
                 end: 0,
             },
@@ -179,8 +192,8 @@ fn every_wrong_rule_is_told() {
         time("day", Grain::Day, "", "2026-01-01"),
         fixed("region", &["eu"]),
     ]);
-    let faults = Mapping::new(&days(""), Some(&down), &wanted).unwrap_err();
-    let told: Vec<(usize, &str)> = faults
+    let faults = Mapping::new(&days(""), Some(&down), &declared).unwrap_err();
+    let error: Vec<(usize, &str)> = faults
         .iter()
         .map(|fault| (fault.index, fault.field))
         .collect();
@@ -194,7 +207,7 @@ fn every_wrong_rule_is_told() {
         (6, "table"),
         (7, "window"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(error, expected);
 }
 
 fn grid_of(grain: Grain, zone: &str) -> Partitioning {
@@ -207,17 +220,18 @@ fn grid_of(grain: Grain, zone: &str) -> Partitioning {
 }
 
 proptest! {
-    /// Down to what reads it and back up again must find the key, for every grain, zone and window.
+    /// Going to the readers of a key and back upstream must find the key, for every grain, zone and
+    /// window.
     #[test]
-    fn readers_are_exactly_those_that_read(
+    fn downstream_is_the_inverse_of_upstream(
         grains in (prop::sample::select(Grain::ALL), prop::sample::select(Grain::ALL)),
         zones in (prop::sample::select(vec!["UTC", "Europe/Berlin"]), prop::sample::select(vec!["UTC", "America/Havana"])),
         window in (-3i32..3, -3i32..3),
         place in 0i64..200,
     ) {
         let (up, down) = (grid_of(grains.0, zones.0), grid_of(grains.1, zones.1));
-        let wanted = [rule("t", "t", Wanted::Window { start: window.0, end: window.1 })];
-        let mapping = Mapping::new(&up, Some(&down), &wanted).unwrap();
+        let declared = [rule("t", "t", MappingRule::Window { start: window.0, end: window.1 })];
+        let mapping = Mapping::new(&up, Some(&down), &declared).unwrap();
         let now = moment("2046-01-01T00:00:00Z");
         let Values::Time(grid) = &up.dimensions()[0].values else { unreachable!() };
         let key = PartitionKey::new([("t".to_owned(), grid.value(place).unwrap())]).unwrap();
@@ -226,7 +240,7 @@ proptest! {
         for reader in &readers {
             prop_assert!(reads(reader), "{} does not read {}", reader, key);
         }
-        // Nobody else does, among the periods of the same years.
+        // No other period of the same years reads it.
         let Values::Time(down_grid) = &down.dimensions()[0].values else { unreachable!() };
         let span = grid.span(place).unwrap();
         let near = down_grid.overlapping(&span);
@@ -237,14 +251,14 @@ proptest! {
     }
 }
 
-/// What the axes say that each downstream partition reads, as texts.
+/// The keys that each downstream partition reads according to the axes, as texts.
 fn reads_by_axes(
     up: &Partitioning,
     down: &Partitioning,
-    wanted: &[WantedRule],
+    declared: &[DeclaredRule],
 ) -> Vec<Vec<String>> {
     let at = moment(NOW);
-    let axes = Mapping::new(up, Some(down), wanted)
+    let axes = Mapping::new(up, Some(down), declared)
         .unwrap()
         .axes(up, Some(down), &at)
         .unwrap();
@@ -277,7 +291,7 @@ fn reads_by_axes(
 }
 
 #[test]
-fn axes_say_what_every_single_key_says() {
+fn axes_agree_with_single_keys() {
     let january = |name: &str| {
         let grid = TimeGrid::new(Grain::Day, "", "2026-01-01", "2026-02-01").unwrap();
         Dimension::new(name, Values::Time(grid)).unwrap()
@@ -287,8 +301,12 @@ fn axes_say_what_every_single_key_says() {
         fixed("region", &["us", "asia", "eu"]),
     );
     let up = partitioning(vec![january("day"), eu_us.clone()]);
-    let week_before = vec![rule("day", "day", Wanted::Window { start: -6, end: 0 })];
-    let table = Wanted::Table(vec![("eu".into(), vec!["eu".into(), "us".into()])]);
+    let week_before = vec![rule(
+        "day",
+        "day",
+        MappingRule::Window { start: -6, end: 0 },
+    )];
+    let table = MappingRule::Table(vec![("eu".into(), vec!["eu".into(), "us".into()])]);
     let cases = [
         (partitioning(vec![january("day"), eu_us.clone()]), vec![]),
         (
@@ -301,15 +319,19 @@ fn axes_say_what_every_single_key_says() {
         ),
         (
             partitioning(vec![three]),
-            vec![rule("day", "", Wanted::Latest(2))],
+            vec![rule("day", "", MappingRule::Latest(2))],
         ),
     ];
-    for (down, wanted) in cases {
+    for (down, declared) in cases {
         let keys = down.all(&moment(NOW)).unwrap();
         let one_by_one: Vec<Vec<String>> = keys
             .keys()
-            .map(|key| reads(&up, &down, &wanted, &key.unwrap().to_string()))
+            .map(|key| reads(&up, &down, &declared, &key.unwrap().to_string()))
             .collect();
-        assert_eq!(reads_by_axes(&up, &down, &wanted), one_by_one, "{wanted:?}");
+        assert_eq!(
+            reads_by_axes(&up, &down, &declared),
+            one_by_one,
+            "{declared:?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Why a partition key is refused.
+//! Why a partition key is rejected.
 
 use crate::limits::{NAME_BYTES_MAX, PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTES_MAX};
 
@@ -15,7 +15,7 @@ pub enum PartitionKeyError {
     BadName(String),
     #[error("the dimension name `_map` is reserved for mapped tasks; choose another")]
     Reserved,
-    #[error("the dimension `{0}` stands twice; keep one")]
+    #[error("the dimension `{0}` appears twice; keep one")]
     Repeated(String),
     #[error("dimensions are sorted by name: write `{second}` before `{first}`")]
     Unsorted { first: String, second: String },

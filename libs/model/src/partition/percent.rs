@@ -1,4 +1,5 @@
-//! Percent-encoding with one spelling per text: everything outside `A-Za-z0-9-._~` as upper-case `%XX`.
+//! Percent-encoding with one spelling per text: everything outside `A-Za-z0-9-._~` as upper-case
+//! `%XX`.
 
 use std::fmt;
 
@@ -6,9 +7,10 @@ use data_encoding::HEXUPPER;
 
 pub(super) fn write_encoded(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for byte in text.bytes() {
-        match is_plain(byte) {
-            true => write!(f, "{}", char::from(byte))?,
-            false => write!(f, "%{byte:02X}")?,
+        if is_plain(byte) {
+            write!(f, "{}", char::from(byte))?
+        } else {
+            write!(f, "%{byte:02X}")?
         }
     }
     Ok(())

@@ -59,7 +59,7 @@ fn reads_only_the_canonical_text() {
 }
 
 #[test]
-fn says_what_is_wrong() {
+fn errors_name_the_fault() {
     let sentence = |text: &str| text.parse::<PartitionKey>().unwrap_err().to_string();
     assert_eq!(
         sentence("b=i:1,a=i:2"),
@@ -67,7 +67,7 @@ fn says_what_is_wrong() {
     );
     assert_eq!(
         sentence("a=i:1,a=i:2"),
-        "the dimension `a` stands twice; keep one"
+        "the dimension `a` appears twice; keep one"
     );
     assert_eq!(
         sentence("_map=i:1"),
@@ -80,7 +80,7 @@ fn says_what_is_wrong() {
 }
 
 #[test]
-fn values_without_a_text_are_refused_when_built() {
+fn values_without_a_text_form_are_rejected() {
     let half_second = Timestamp::new(0, 500_000_000).unwrap();
     assert!(key("a", PartitionValue::Instant(half_second)).is_err());
     assert!(key("a", PartitionValue::Instant(Timestamp::MIN)).is_err());
@@ -130,12 +130,12 @@ pub(crate) fn any_partition() -> impl Strategy<Value = PartitionKey> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(key in any_partition()) {
+    fn text_form_round_trips(key in any_partition()) {
         prop_assert_eq!(key.to_string().parse(), Ok(key));
     }
 
     #[test]
-    fn what_is_read_was_canonical(text in "[ab]=[sidbt]:[-+0-9A-Fa-f%TZ:.~,=]{0,12}") {
+    fn parser_accepts_only_canonical_text(text in "[ab]=[sidbt]:[-+0-9A-Fa-f%TZ:.~,=]{0,12}") {
         if let Ok(key) = text.parse::<PartitionKey>() {
             prop_assert_eq!(key.to_string(), text);
         }

@@ -8,10 +8,10 @@ use jiff::tz::Offset;
 
 use super::ValueFault;
 use super::percent;
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::text::excerpt;
 
-closed_list! {
+coded_enum! {
     /// The type of a value: its tag in keys.
     ValueKind {
         /// Tag `s`.
@@ -32,14 +32,15 @@ pub enum PartitionValue {
     Text(String),
     Integer(i64),
     Bool(bool),
-    /// From year 0001 on, the first that every language's calendar has.
+    /// From year 0001 on, because some calendar libraries have no earlier year.
     Date(Date),
-    /// In whole seconds: a fraction could be spelled in many ways.
+    /// In whole seconds, because a fraction could be spelled in many ways.
     Instant(Timestamp),
 }
 
 impl PartitionValue {
-    /// Reads a value without its tag, as people and manifests write it: strings stand as they are.
+    /// Parses a value without its tag, as people and manifests write it. Strings are not
+    /// percent-encoded there.
     pub fn from_text(kind: ValueKind, text: &str) -> Result<PartitionValue, ValueFault> {
         match kind {
             ValueKind::Text => Ok(PartitionValue::Text(text.to_owned())),
@@ -60,7 +61,7 @@ impl PartitionValue {
         }
     }
 
-    /// Parses what stands on both sides of the first `:`.
+    /// Parses the text on both sides of the first `:`.
     pub(super) fn parse(tag: &str, text: &str) -> Result<PartitionValue, ValueFault> {
         let (value, fault): (Option<PartitionValue>, fn(String) -> ValueFault) = match tag {
             "s" => (
@@ -90,7 +91,7 @@ impl PartitionValue {
             .ok_or_else(|| fault(excerpt(text)))
     }
 
-    /// The types can hold more than the text can say.
+    /// Rejects values that the Rust types can hold but the text form cannot express.
     pub(super) fn check(&self) -> Result<(), ValueFault> {
         match self {
             PartitionValue::Date(date) if date.year() < 1 => {
@@ -103,7 +104,8 @@ impl PartitionValue {
         }
     }
 
-    // The parsers above also read `+1`, `20250101` or another offset than UTC.
+    // Rejects other spellings, because the parsers above also accept `+1`, `20250101` and offsets
+    // other than UTC.
     fn is_written(&self, tag: &str, text: &str) -> bool {
         self.to_string().split_once(':') == Some((tag, text))
     }

@@ -1,13 +1,13 @@
-//! From the text of a key to its place in the order of a product, without reading its values.
+//! Finds the place of a key in a product from its text, without parsing its values.
 
 use std::collections::HashMap;
 
 use super::Product;
 
-/// For looking up many keys.
+/// An index for looking up many keys.
 #[derive(Debug)]
 pub struct Numbering {
-    /// Per dimension, how each value stands in keys, and its place.
+    /// Per dimension: the text of each value as it appears in keys, and its place.
     dimensions: Vec<HashMap<String, u64>>,
 }
 
@@ -29,7 +29,7 @@ impl Numbering {
         }
     }
 
-    /// `None` for a key that is none of the product's.
+    /// `None` for a key that does not belong to the product.
     pub fn place(&self, key: &str) -> Option<u64> {
         let mut parts = key.split(',');
         let mut place = 0;

@@ -1,4 +1,4 @@
-//! Every combination of some values per dimension, counted and named without being written out.
+//! Every combination of some values per dimension, counted and indexed without being materialized.
 
 use super::{Numbering, Partitioning};
 use crate::partition::{PartitionKey, PartitionKeyError, PartitionValue};
@@ -15,7 +15,7 @@ impl Product {
         Product { names, lists }
     }
 
-    /// Lists in the order of the cut's dimensions.
+    /// `lists` is in the order of the partitioning's dimensions.
     pub(crate) fn of(partitioning: &Partitioning, lists: Vec<Vec<PartitionValue>>) -> Product {
         Product::new(partitioning.names().map(str::to_owned).collect(), lists)
     }

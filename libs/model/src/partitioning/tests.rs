@@ -40,7 +40,7 @@ fn texts(product: &Product) -> Vec<String> {
 }
 
 #[test]
-fn a_cut_is_the_product_of_what_exists() {
+fn partitioning_is_the_product_of_existing_values() {
     let all = daily().all(&moment("2026-01-03T00:00:00Z")).unwrap();
     assert_eq!(
         texts(&all),
@@ -68,7 +68,7 @@ fn a_cut_is_the_product_of_what_exists() {
 }
 
 #[test]
-fn slices_narrow_single_dimensions() {
+fn slices_restrict_single_dimensions() {
     let now = moment("2026-02-01T00:00:00Z");
     let eu = ["eu".to_owned()];
     let slices = daily().slices(
@@ -110,7 +110,7 @@ fn slices_narrow_single_dimensions() {
 }
 
 #[test]
-fn keys_are_checked_against_definition_and_moment() {
+fn keys_are_checked_against_definition_and_time() {
     let now = moment("2026-01-03T00:00:00Z");
     let check = |key: &str| daily().check(&key.parse().unwrap(), &now);
     assert_eq!(check("day=d:2026-01-02,region=s:eu"), Ok(()));
@@ -137,7 +137,7 @@ fn keys_are_checked_against_definition_and_moment() {
 }
 
 #[test]
-fn dynamic_values_keep_the_order_in_which_they_came() {
+fn dynamic_values_keep_insertion_order() {
     let partitioning = partitioning(vec![
         Dimension::new(
             "t",
@@ -154,7 +154,7 @@ fn dynamic_values_keep_the_order_in_which_they_came() {
 }
 
 #[test]
-fn cuts_that_cannot_be_are_refused() {
+fn invalid_partitionings_are_rejected() {
     assert!(Partitioning::new(Vec::new()).is_err());
     assert!(Partitioning::new(vec![fixed("a", &["x"]), fixed("a", &["y"])]).is_err());
     assert!(Dimension::new("_map", Values::Dynamic { set: "s".into() }).is_err());
@@ -167,7 +167,7 @@ fn cuts_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn every_key_is_found_at_its_place() {
+fn numbering_finds_the_place_of_every_key() {
     let all = daily().all(&moment("2026-01-04T00:00:00Z")).unwrap();
     let numbering = all.numbering();
     let places: Vec<Option<u64>> = texts(&all).iter().map(|key| numbering.place(key)).collect();

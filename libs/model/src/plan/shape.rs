@@ -1,4 +1,4 @@
-//! What the two hashes of a plan see, as canonical JSON.
+//! The canonical JSON that the two hashes of a plan cover.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::task_key::TaskKey;
 
 const SPEC_VERSION: u8 = 1;
 
-/// The plan's shape, for its fingerprint.
-pub(super) fn normalised(
+/// The shape of the plan, hashed for its fingerprint.
+pub(super) fn shape_json(
     header: &PlanHeader,
     tasks: &[PlanTask<Ordinal>],
 ) -> Result<String, JsonError> {
-    to_canonical(&Normalised {
+    to_canonical(&PlanShape {
         spec_version: SPEC_VERSION,
         tenant_id: &header.tenant,
         workspace_id: &header.workspace,
@@ -29,9 +29,12 @@ pub(super) fn normalised(
     })
 }
 
-/// The plan with everything in it, for its id.
-pub(super) fn whole(header: &PlanHeader, tasks: &[PlanTask<Ordinal>]) -> Result<String, JsonError> {
-    to_canonical(&Whole {
+/// The whole plan, hashed for its id.
+pub(super) fn full_json(
+    header: &PlanHeader,
+    tasks: &[PlanTask<Ordinal>],
+) -> Result<String, JsonError> {
+    to_canonical(&FullPlan {
         spec_version: SPEC_VERSION,
         tenant_id: &header.tenant,
         workspace_id: &header.workspace,
@@ -39,15 +42,15 @@ pub(super) fn whole(header: &PlanHeader, tasks: &[PlanTask<Ordinal>]) -> Result<
         settings: &header.settings,
         tasks: by_key(tasks)
             .into_iter()
-            .map(|task| whole_task(tasks, task))
+            .map(|task| full_task(tasks, task))
             .collect(),
     })
 }
 
-// Fields stand in the order of canonical JSON, which spares putting megabytes in order.
+// The fields are declared in the order of canonical JSON, so that megabytes need not be sorted.
 
 #[derive(Serialize)]
-struct Normalised<'a> {
+struct PlanShape<'a> {
     spec_version: u8,
     tasks: Vec<TaskShape<'a>>,
     tenant_id: &'a TenantId,
@@ -63,17 +66,17 @@ struct TaskShape<'a> {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct FullPlan<'a> {
     deployment_sha256: &'a Digest,
     settings: &'a BTreeMap<String, Json>,
     spec_version: u8,
-    tasks: Vec<WholeTask<'a>>,
+    tasks: Vec<FullTask<'a>>,
     tenant_id: &'a TenantId,
     workspace_id: &'a WorkspaceId,
 }
 
 #[derive(Serialize)]
-struct WholeTask<'a> {
+struct FullTask<'a> {
     map_over: Option<&'a TaskKey>,
     priority: i32,
     resources: Resources,
@@ -98,8 +101,8 @@ fn task_shape<'a>(tasks: &'a [PlanTask<Ordinal>], task: &'a PlanTask<Ordinal>) -
     }
 }
 
-fn whole_task<'a>(tasks: &'a [PlanTask<Ordinal>], task: &'a PlanTask<Ordinal>) -> WholeTask<'a> {
-    WholeTask {
+fn full_task<'a>(tasks: &'a [PlanTask<Ordinal>], task: &'a PlanTask<Ordinal>) -> FullTask<'a> {
+    FullTask {
         task_key: &task.key,
         upstream_keys: upstream_keys(tasks, task),
         map_over: task.map_over.map(|ordinal| key_of(tasks, ordinal)),

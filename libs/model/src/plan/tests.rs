@@ -40,7 +40,7 @@ fn refusal(tasks: Vec<PlanTask<TaskKey>>) -> String {
 }
 
 #[test]
-fn tasks_stand_behind_their_upstreams() {
+fn tasks_come_after_their_upstreams() {
     let mapped = PlanTask {
         map_over: Some(key("z")),
         ..task("a", &["b", "z", "b"])
@@ -62,7 +62,7 @@ fn tasks_stand_behind_their_upstreams() {
 }
 
 #[test]
-fn broken_plans_are_refused() {
+fn invalid_plans_are_rejected() {
     assert_eq!(
         refusal(vec![task("a", &["gone"])]),
         "the plan's tasks do not fit together: `raw/a:materialize` depends on `raw/gone:materialize`, which is not \
@@ -70,11 +70,11 @@ fn broken_plans_are_refused() {
     );
     assert_eq!(
         refusal(vec![task("a", &[]), task("a", &[])]),
-        "the plan's tasks do not fit together: `raw/a:materialize` stands twice; keep one"
+        "the plan's tasks do not fit together: `raw/a:materialize` appears twice; keep one"
     );
     assert_eq!(
         refusal(vec![task("a", &["b"]), task("b", &["a"])]),
-        "the plan's tasks do not fit together: the dependencies run in a circle: raw/a:materialize -> \
+        "the plan's tasks do not fit together: the dependencies form a cycle: raw/a:materialize -> \
          raw/b:materialize -> raw/a:materialize; drop one of them"
     );
     assert_eq!(
@@ -100,7 +100,7 @@ fn broken_plans_are_refused() {
 }
 
 #[test]
-fn plans_have_a_limit() {
+fn plan_size_is_limited() {
     let tasks: Vec<_> = (0..=TASKS_PER_RUN_MAX)
         .map(|n| task(&format!("t{n}"), &[]))
         .collect();
@@ -120,7 +120,7 @@ fn plans_have_a_limit() {
 type Change = fn(&mut PlanHeader, &mut PlanTask<TaskKey>);
 
 #[test]
-fn the_id_sees_everything_and_the_fingerprint_the_shape() {
+fn plan_id_covers_everything_and_fingerprint_only_the_shape() {
     let base = plan(vec![task("a", &["b"]), task("b", &[])]);
     let changes: [(&str, bool, Change); 9] = [
         ("tenant", true, |header, _| {
@@ -156,7 +156,7 @@ fn the_id_sees_everything_and_the_fingerprint_the_shape() {
 
 proptest! {
     #[test]
-    fn order_of_giving_does_not_matter(
+    fn input_order_does_not_matter(
         edges in prop::collection::btree_set((0usize..8, 0usize..8), 0..16),
         order in Just((0usize..8).collect::<Vec<_>>()).prop_shuffle(),
     ) {

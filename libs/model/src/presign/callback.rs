@@ -17,11 +17,11 @@ pub struct CallbackPath {
 }
 
 impl CallbackPath {
-    /// Every call of a worker is a POST; gRPC is one too.
+    /// Every callback is a POST, gRPC calls included.
     pub const METHOD: &'static str = "POST";
 }
 
-/// What a worker says about its attempt.
+/// The kind of report that a worker sends about its attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallbackVerb {
     Start,

@@ -1,16 +1,16 @@
-//! How much longer than needed signatures live.
+//! How much longer than needed signatures are valid.
 
 use std::time::Duration;
 
 use crate::limits::{CLOCK_SKEW_MAX, HEARTBEAT_TIMEOUT};
 
-/// How late a worker may be, and how far clocks may differ, before a signature counts as expired. Whoever signs and
-/// whoever verifies have the same.
+/// How late a worker may be, and how far clocks may differ, before a signature counts as expired.
+/// The signing and the verifying service must use the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureGrace(Duration);
 
 impl SignatureGrace {
-    /// More would let signatures outlive by far what they are for.
+    /// A longer grace would keep signatures valid long after their attempts have ended.
     pub const MAX: Duration = HEARTBEAT_TIMEOUT;
 
     pub fn new(grace: Duration) -> Result<SignatureGrace, GraceTooLong> {
@@ -25,9 +25,9 @@ impl SignatureGrace {
         self.0
     }
 
-    /// How long a signature for beats or logs lives: until the worker would count as lost, a grace for a beat that is
-    /// late, and another for clocks that differ. Each beat renews it.
-    pub fn beat_life(self, heartbeat_timeout: Duration) -> Duration {
+    /// How long a signature for heartbeats or logs is valid: the heartbeat timeout, one grace for a
+    /// late heartbeat, and another for clock skew. Each heartbeat renews the signature.
+    pub fn heartbeat_signature_ttl(self, heartbeat_timeout: Duration) -> Duration {
         heartbeat_timeout.saturating_add(2 * self.0)
     }
 }
@@ -39,7 +39,7 @@ impl Default for SignatureGrace {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is {0:?}, so signatures would outlive what they are for; set {max:?} or less", max = SignatureGrace::MAX)]
+#[error("is {0:?}, which would keep signatures valid for too long; set {max:?} or less", max = SignatureGrace::MAX)]
 pub struct GraceTooLong(pub Duration);
 
 const _: () = assert!(CLOCK_SKEW_MAX.as_secs() <= SignatureGrace::MAX.as_secs());

@@ -24,7 +24,7 @@ fn callback(verb: CallbackVerb) -> CallbackPath {
 }
 
 #[test]
-fn what_was_signed_verifies() {
+fn signed_paths_verify() {
     for verb in CallbackVerb::ALL {
         let presigned = ring().sign_callback(&callback(verb), EXPIRES);
         assert_eq!(
@@ -35,7 +35,7 @@ fn what_was_signed_verifies() {
 }
 
 #[test]
-fn f15_every_changed_byte_is_refused() {
+fn f15_every_changed_byte_is_rejected() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Finished), EXPIRES);
     let mut tried = 0;
     for at in 0..presigned.len() {
@@ -51,7 +51,7 @@ fn f15_every_changed_byte_is_refused() {
 }
 
 #[test]
-fn every_cut_and_every_addition_is_refused() {
+fn truncated_and_extended_paths_are_rejected() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
     for at in 0..presigned.len() {
         assert!(ring().verify("POST", &presigned[..at], EXPIRES).is_err());
@@ -72,7 +72,7 @@ fn every_cut_and_every_addition_is_refused() {
 }
 
 #[test]
-fn f15_a_signature_serves_one_method_and_one_path() {
+fn f15_signature_is_valid_for_one_method_and_path() {
     let start = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     assert_eq!(
         ring().verify("PUT", &start, EXPIRES),
@@ -110,7 +110,7 @@ fn keys_rotate() {
 }
 
 #[test]
-fn clocks_may_differ_by_a_minute() {
+fn clock_skew_of_a_minute_is_tolerated() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
     for now in [i64::MIN, 0, EXPIRES, EXPIRES + 60] {
         assert!(ring().verify_callback(&presigned, now).is_ok(), "{now}");
@@ -125,7 +125,7 @@ fn clocks_may_differ_by_a_minute() {
 }
 
 #[test]
-fn a_signed_path_that_is_no_callback_is_refused() {
+fn signed_path_that_is_not_a_callback_is_rejected() {
     let other = ring().sign("POST", "/v1/tenants/acme", EXPIRES).unwrap();
     assert!(ring().verify("POST", &other, EXPIRES).is_ok());
     assert_eq!(
@@ -159,7 +159,7 @@ fn only_unambiguous_paths_are_signed() {
 }
 
 #[test]
-fn keys_are_long_named_and_silent() {
+fn keys_have_a_minimum_length_a_name_and_hidden_secrets() {
     assert!(matches!(
         SigningKey::new("k1", [0; 31]),
         Err(KeyError::TooShort { bytes: 31, .. })
@@ -182,7 +182,7 @@ fn keys_are_long_named_and_silent() {
 
 proptest! {
     #[test]
-    fn callback_paths_read_back(run: [u8; 16], attempt: [u8; 16], verb in prop::sample::select(&CallbackVerb::ALL[..])) {
+    fn callback_paths_round_trip(run: [u8; 16], attempt: [u8; 16], verb in prop::sample::select(&CallbackVerb::ALL[..])) {
         let path = CallbackPath {
             run: RunId::from_bytes(run),
             attempt: AttemptId::from_bytes(attempt),
@@ -192,13 +192,13 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_refused(noise in "[/a-z0-9?&=_-]{0,40}", now: i64) {
+    fn random_text_is_rejected(noise in "[/a-z0-9?&=_-]{0,40}", now: i64) {
         prop_assert!(ring().verify("POST", &noise, now).is_err());
     }
 }
 
 #[test]
-fn f31_a_signature_tolerates_clocks_that_differ_and_no_more() {
+fn f31_signature_tolerates_clock_skew_up_to_the_limit() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Start), EXPIRES);
     let skew = i64::try_from(SignatureGrace::default().get().as_secs()).unwrap();
     for off in [-3_600, -45, 0, 45, skew] {
@@ -214,10 +214,10 @@ fn f31_a_signature_tolerates_clocks_that_differ_and_no_more() {
 }
 
 #[test]
-fn a_ring_tolerates_what_it_was_told_to() {
+fn key_ring_tolerates_the_configured_skew() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Logs), EXPIRES);
     for (seconds, off, good) in [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)] {
-        let ring = ring().tolerating(SignatureGrace::new(Duration::from_secs(seconds)).unwrap());
+        let ring = ring().with_grace(SignatureGrace::new(Duration::from_secs(seconds)).unwrap());
         assert_eq!(
             ring.verify_callback(&presigned, EXPIRES + off).is_ok(),
             good,
@@ -227,7 +227,7 @@ fn a_ring_tolerates_what_it_was_told_to() {
 }
 
 #[test]
-fn f15_of_what_expired_every_changed_byte_is_refused_too() {
+fn f15_every_changed_byte_of_an_expired_path_is_rejected() {
     let presigned = ring().sign_callback(&callback(CallbackVerb::Heartbeat), EXPIRES);
     assert_eq!(
         ring().verify_expired_callback(&presigned),
@@ -242,22 +242,22 @@ fn f15_of_what_expired_every_changed_byte_is_refused_too() {
 }
 
 #[test]
-fn a_grace_has_an_end() {
+fn grace_is_limited() {
     assert_eq!(SignatureGrace::default().get(), Duration::from_secs(60));
     assert!(SignatureGrace::new(SignatureGrace::MAX).is_ok());
-    let told = SignatureGrace::new(SignatureGrace::MAX + Duration::from_secs(1))
+    let error = SignatureGrace::new(SignatureGrace::MAX + Duration::from_secs(1))
         .unwrap_err()
         .to_string();
     assert_eq!(
-        told,
-        "is 301s, so signatures would outlive what they are for; set 300s or less"
+        error,
+        "is 301s, which would keep signatures valid for too long; set 300s or less"
     );
     assert_eq!(
-        SignatureGrace::default().beat_life(Duration::from_secs(7)),
+        SignatureGrace::default().heartbeat_signature_ttl(Duration::from_secs(7)),
         Duration::from_secs(127)
     );
     assert_eq!(
-        SignatureGrace::default().beat_life(Duration::MAX),
+        SignatureGrace::default().heartbeat_signature_ttl(Duration::MAX),
         Duration::MAX
     );
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// a -> b -> c -> d, x/e alone; b has the tag team=core, c the tag hot.
+/// a -> b -> c -> d, x/e unconnected; b has the tag team=core, c the tag hot.
 struct World {
     keys: Vec<AssetKey>,
     tags: Vec<BTreeMap<String, String>>,
@@ -80,7 +80,7 @@ fn every_kind_of_expression() {
 }
 
 #[test]
-fn wrong_expressions_are_told_by_their_place() {
+fn invalid_expressions_are_reported_by_index() {
     let check = |expressions: &[&str], index: usize, part: &str| {
         let error = World::new().select(expressions).unwrap_err();
         assert_eq!(error.index, index, "{error}");
@@ -88,7 +88,7 @@ fn wrong_expressions_are_told_by_their_place() {
     };
     check(&["n/a", "n/z"], 1, "has no asset `n/z`");
     check(&["-n/z", "n/a"], 0, "has no asset `n/z`");
-    check(&["-n/a"], 0, "only says what to leave out");
+    check(&["-n/a"], 0, "only excludes assets");
     for shape in [
         "",
         "a",
@@ -102,13 +102,13 @@ fn wrong_expressions_are_told_by_their_place() {
         "99999999999+n/a",
         "atag:x",
     ] {
-        check(&["n/a", shape], 1, "is no selection");
+        check(&["n/a", shape], 1, "is not a selection");
     }
 }
 
 proptest! {
     #[test]
-    fn the_order_of_expressions_means_nothing(
+    fn order_of_expressions_does_not_matter(
         expressions in prop::collection::vec(
             prop::sample::select(vec!["n/a", "+n/c", "tag:hot", "-n/b", "x.*", "-1+n/d", "n/b+"]), 1..6,
         ),

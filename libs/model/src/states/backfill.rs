@@ -1,16 +1,16 @@
-//! A backfill: a run per chunk, and a version with every change.
+//! A backfill: one run per chunk, and a new version with every change.
 
 use super::{Machine, Transition, transitions};
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::event::EventType;
 
-closed_list! {
+coded_enum! {
     BackfillState {
-        /// Accepted; no chunk is cut yet.
+        /// Accepted; no chunk has been created yet.
         Pending = 1, "PENDING";
-        /// Cuts chunks and waits for their runs.
+        /// Creates chunks and waits for their runs.
         Running = 2, "RUNNING";
-        /// Cuts no chunk; runs under way go on, and their failures do not fail it.
+        /// Creates no chunks; runs in progress continue, and their failures do not fail it.
         Paused = 3, "PAUSED";
         /// Every chunk ended and not too much failed.
         Succeeded = 4, "SUCCEEDED";
@@ -21,20 +21,20 @@ closed_list! {
     }
 }
 
-closed_list! {
+coded_enum! {
     /// Why a backfill changed its state.
     BackfillReason {
-        /// Its first chunk was cut.
+        /// Its first chunk was created.
         Started = 1, "STARTED";
         /// Every chunk ended and not too much failed.
         AllChunksEnded = 2, "ALL_CHUNKS_ENDED";
         /// A failure threshold was passed.
         ThresholdPassed = 3, "THRESHOLD_PASSED";
-        /// Somebody paused it.
+        /// A user paused it.
         Paused = 4, "PAUSED";
-        /// Somebody resumed it.
+        /// A user resumed it.
         Resumed = 5, "RESUMED";
-        /// Somebody cancelled it.
+        /// A user cancelled it.
         Cancelled = 6, "CANCELLED";
         /// Its chunks cannot be planned.
         PlanFailed = 7, "PLAN_FAILED";
@@ -52,7 +52,8 @@ impl Machine for BackfillState {
         [Running] Paused => Paused, Paused;
         [Paused] Resumed => Running, Resumed;
         [Running, Paused] AllChunksEnded => Succeeded, AllChunksEnded;
-        // Not while paused: whoever paused it may be mending what failed. Resuming asks again.
+        // Not while paused, because the user who paused it may be repairing what failed. The
+        // threshold is checked again on resume.
         [Running] ThresholdPassed => Failed, ThresholdPassed;
         [Pending, Running] PlanFailed => Failed, PlanFailed;
         [Pending, Running, Paused] Cancelled => Cancelled, Cancelled;

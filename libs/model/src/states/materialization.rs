@@ -1,25 +1,26 @@
 //! The output of an attempt, from its first file to the version that readers get.
 
 use super::{Machine, Transition, transitions};
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::event::EventType;
 
-closed_list! {
+coded_enum! {
     MaterializationState {
-        /// Files are being written; nothing is promised.
+        /// Files are being written; nothing is guaranteed.
         Staged = 1, "STAGED";
-        /// The commit marker exists. The output of an attempt that came too late stays here.
+        /// The commit marker exists. The output of an attempt that finished too late stays in this
+        /// state.
         Committed = 2, "COMMITTED";
         /// Readers may get this version.
         Promoted = 3, "PROMOTED";
-        /// A blocking check failed; readers keep the version before it until somebody decides.
+        /// A blocking check failed; readers keep the previous version until a user decides.
         Quarantined = 4, "QUARANTINED";
-        /// Somebody decided against it.
+        /// A user rejected it.
         Rejected = 5, "REJECTED";
     }
 }
 
-closed_list! {
+coded_enum! {
     /// Why an output changed its state.
     MaterializationReason {
         /// The callback service found the commit marker.
@@ -28,9 +29,9 @@ closed_list! {
         AttemptSucceeded = 2, "ATTEMPT_SUCCEEDED";
         /// The attempt succeeded, but a blocking check did not pass.
         CheckFailed = 3, "CHECK_FAILED";
-        /// Somebody looked at it and found it good.
+        /// A user reviewed it and approved it.
         Approved = 4, "APPROVED";
-        /// Somebody looked at it and found it bad.
+        /// A user reviewed it and rejected it.
         Rejected = 5, "REJECTED";
     }
 }
@@ -39,7 +40,7 @@ impl Machine for MaterializationState {
     type Cause = MaterializationReason;
     type Reason = MaterializationReason;
 
-    const NAME: &'static str = "Materialisation";
+    const NAME: &'static str = "Materialization";
     const INITIAL: MaterializationState = MaterializationState::Staged;
     const TABLE: &'static [Transition<MaterializationState>] = transitions! {
         MaterializationState, MaterializationReason, MaterializationReason:

@@ -1,14 +1,15 @@
-//! An envelope on its way through the push queue. The dispatcher's own rows; no ledger event is folded into them.
+//! An envelope on its way through the push queue. These rows belong to the dispatcher; no ledger
+//! event is folded into them.
 
 use super::{Machine, Transition, transitions};
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::event::EventType;
 
-closed_list! {
+coded_enum! {
     QueueEntryState {
-        /// Written down; the queue has not accepted it yet.
+        /// Recorded; the queue has not accepted it yet.
         Pending = 1, "PENDING";
-        /// The queue has it.
+        /// The queue has accepted it.
         Created = 2, "CREATED";
         /// A worker started the attempt.
         Acked = 3, "ACKED";
@@ -19,7 +20,7 @@ closed_list! {
     }
 }
 
-closed_list! {
+coded_enum! {
     /// Why an entry changed its state.
     QueueEntryReason {
         /// The queue accepted it, now or on an earlier try.
@@ -28,7 +29,7 @@ closed_list! {
         Started = 2, "STARTED";
         /// The queue refused it or gave up.
         DeliveryFailed = 3, "DELIVERY_FAILED";
-        /// The attempt is being cancelled, or another one took its place.
+        /// The attempt is being cancelled, or another one replaced it.
         Dropped = 4, "DROPPED";
     }
 }
@@ -42,7 +43,7 @@ impl Machine for QueueEntryState {
     const TABLE: &'static [Transition<QueueEntryState>] = transitions! {
         QueueEntryState, QueueEntryReason, QueueEntryReason:
         [Pending] Accepted => Created, Accepted;
-        // From PENDING as well: the worker may be quicker than the queue's answer.
+        // From PENDING as well, because the worker may start before the queue's response arrives.
         [Pending, Created] Started => Acked, Started;
         [Pending, Created] DeliveryFailed => Failed, DeliveryFailed;
         [Pending, Created] Dropped => Cancelled, Dropped;

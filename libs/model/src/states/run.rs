@@ -1,18 +1,18 @@
 //! A run. A terminal run never reopens.
 
 use super::{Machine, Transition, TransitionReason, causes, transitions};
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::event::EventType;
 
-closed_list! {
+coded_enum! {
     RunState {
-        /// Accepted; waits for its plan or for a place under max_concurrent_runs.
+        /// Accepted; waits for its plan or for capacity under max_concurrent_runs.
         Pending = 1, "PENDING";
-        /// Its tasks move.
+        /// Its tasks are being executed.
         Running = 2, "RUNNING";
-        /// Starts nothing new; what runs goes on.
+        /// Starts nothing new; attempts in flight continue.
         Paused = 3, "PAUSED";
-        /// Being stopped; waits for the attempts under way.
+        /// Being cancelled; waits for the attempts in flight.
         Cancelling = 4, "CANCELLING";
         /// Every task succeeded, or was skipped without a failure.
         Succeeded = 5, "SUCCEEDED";
@@ -20,27 +20,28 @@ closed_list! {
         Failed = 6, "FAILED";
         /// Stopped on request.
         Cancelled = 7, "CANCELLED";
-        /// Lasted longer than it may.
+        /// Exceeded its maximum duration.
         TimedOut = 8, "TIMED_OUT";
     }
 }
 
 causes! {
-    /// What happened to a run. How its tasks ended is judged when nothing more can move.
+    /// An event in the life of a run. The final state of its tasks is judged when no task can make
+    /// progress.
     RunCause {
-        /// The plan is there and the run may begin.
+        /// The plan exists and the run may begin.
         Started <- [PlanCreated];
         /// The planner refused the request.
         PlanFailed <- [PlanFailed];
-        /// Somebody paused it.
+        /// A user paused it.
         PauseRequested <- [RunPaused];
-        /// Somebody resumed it.
+        /// A user resumed it.
         ResumeRequested <- [RunResumed];
-        /// Somebody cancelled it.
+        /// A user cancelled it.
         CancelledByUser <- [RunCancelRequested];
         /// Servo cancelled it.
         CancelledBySystem <- [RunCancelRequested];
-        /// The longest allowed duration passed.
+        /// The maximum duration has passed.
         DurationPassed <- [TimerFired];
         /// Every task ended, and none failed or was cancelled.
         TasksSucceeded <- [PlanCreated, TaskFinished];
@@ -48,9 +49,9 @@ causes! {
         TasksFailed <- [TaskFinished, TimerFired, TaskForceCancelled];
         /// Every task ended, none failed and one was cancelled.
         TasksCancelled <- [TaskFinished, TaskForceCancelled];
-        /// Everything has stopped after a cancel.
+        /// Every attempt has stopped after a cancel.
         CancelCompleted <- [RunCancelRequested, TaskFinished, TimerFired, TaskForceCancelled];
-        /// Everything has stopped after the duration passed.
+        /// Every attempt has stopped after the maximum duration passed.
         TimeoutCompleted <- [TimerFired, TaskFinished, TaskForceCancelled];
     }
 }
@@ -67,7 +68,7 @@ impl Machine for RunState {
         [Running] PauseRequested => Paused, Paused;
         [Paused] ResumeRequested => Running, Resumed;
 
-        // Nothing is under way yet, so there is nothing to wait for.
+        // No attempt is in flight yet, so there is nothing to wait for.
         [Pending] CancelledByUser => Cancelled, UserCancelled;
         [Pending] CancelledBySystem => Cancelled, SystemCancelled;
         [Pending] DurationPassed => TimedOut, RunTimedOut;
@@ -77,7 +78,7 @@ impl Machine for RunState {
         [Cancelling] CancelCompleted => Cancelled, RunCancelled;
         [Cancelling] TimeoutCompleted => TimedOut, RunTimedOut;
 
-        // A paused run ends as well when what was under way was all there was.
+        // A paused run also ends when the attempts in flight were its last ones.
         [Running, Paused] TasksSucceeded => Succeeded, AllTasksSucceeded;
         [Running, Paused] TasksFailed => Failed, TasksFailed;
         [Running, Paused] TasksCancelled => Cancelled, TasksCancelled;

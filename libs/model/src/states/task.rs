@@ -1,30 +1,30 @@
 //! A task within its run.
 
 use super::{Machine, Transition, TransitionReason, causes, transitions};
-use crate::closed::closed_list;
+use crate::coded_enum::coded_enum;
 use crate::event::EventType;
 
-closed_list! {
+coded_enum! {
     TaskState {
-        /// The plan holds it; the run has not begun.
+        /// Part of the plan; the run has not begun.
         Planned = 1, "PLANNED";
         /// Waits for its upstreams, or for the children it was mapped into.
         Blocked = 2, "BLOCKED";
-        /// May run; waits for admission.
+        /// Can run; waits for admission.
         Ready = 3, "READY";
         /// Claimed by the dispatcher: its attempt is active.
         Queued = 4, "QUEUED";
-        /// The push queue took it.
+        /// The push queue accepted its envelope.
         Dispatched = 5, "DISPATCHED";
         /// User code runs.
         Running = 6, "RUNNING";
-        /// Waits for the time of its next attempt.
+        /// Waits until its next attempt is due.
         RetryWait = 7, "RETRY_WAIT";
-        /// Ended well.
+        /// Ended successfully.
         Succeeded = 8, "SUCCEEDED";
-        /// Ended badly, no try left.
+        /// Ended unsuccessfully, no retry left.
         Failed = 9, "FAILED";
-        /// Did not do its work, because of its upstreams or because user code said so.
+        /// Did not do its work, because of its upstreams or because user code decided so.
         Skipped = 10, "SKIPPED";
         /// Stopped on request.
         Cancelled = 11, "CANCELLED";
@@ -32,12 +32,13 @@ closed_list! {
 }
 
 causes! {
-    /// What happened to a task. Events of an attempt count only while it is the task's active one; whether a
-    /// retry is left, and whether the attempt is being cancelled, is decided before the cause is named.
+    /// An event in the life of a task. Events of an attempt count only while it is the task's
+    /// active attempt. The fold decides whether a retry is left and whether the attempt is being
+    /// cancelled before it chooses the cause.
     TaskCause {
         /// The run begins.
         RunStarted <- [PlanCreated];
-        /// The task it is mapped over succeeded and named an item: a child is made.
+        /// The task it is mapped over succeeded and listed an item: a child is created.
         ItemMapped <- [TaskFinished];
         /// The last upstream succeeded, or there is none.
         UpstreamsSucceeded <- [PlanCreated, TaskFinished];
@@ -45,13 +46,14 @@ causes! {
         UpstreamNotSucceeded <- [TaskFinished, TimerFired];
         /// All upstreams ended, one was cancelled, none failed or was skipped.
         UpstreamCancelled <- [TaskFinished, TaskForceCancelled];
-        /// All upstreams succeeded, one of them only with a quarantined output and no good version before it.
+        /// All upstreams succeeded, at least one of them with a quarantined output and no good
+        /// version before it.
         UpstreamQuarantined <- [TaskFinished];
         /// All upstreams succeeded and the output is newer than everything it is made from.
         UpToDate <- [PlanCreated, TaskFinished];
-        /// All children ended well, or there was no item.
+        /// All children succeeded, or there was no item.
         ChildrenSucceeded <- [TaskFinished];
-        /// All children ended well, one of them with nothing that can be read.
+        /// All children succeeded, at least one of them without a readable output.
         ChildWithheld <- [TaskFinished];
         /// All children ended and one failed.
         ChildFailed <- [TaskFinished, TimerFired];
@@ -59,17 +61,18 @@ causes! {
         ChildSkipped <- [TaskFinished];
         /// All children ended, none failed and one was cancelled.
         ChildCancelled <- [TaskFinished, TaskForceCancelled];
-        /// The dispatcher took it for a worker or the queue.
+        /// The dispatcher claimed it for a worker or the queue.
         Claimed <- [DispatchRequested];
         /// The push queue accepted the envelope.
         Enqueued <- [DispatchEnqueued];
         /// User code began.
         Started <- [TaskStarted];
-        /// User code ended well; readers get its output, or keep an earlier one while it is quarantined.
+        /// User code succeeded; readers get its output, or keep an earlier one while it is
+        /// quarantined.
         Succeeded <- [TaskFinished];
-        /// User code ended well; its output is quarantined and there is no good version before it.
+        /// User code succeeded; its output is quarantined and there is no good version before it.
         SucceededWithheld <- [TaskFinished];
-        /// User code says that there is nothing to do.
+        /// User code reported that there is nothing to do.
         SkippedItself <- [TaskFinished];
         /// The attempt failed and another one is allowed.
         FailedWithRetry <- [TaskFinished];
@@ -77,31 +80,33 @@ causes! {
         FailedForGood <- [TaskFinished];
         /// A blocking check failed and there is no quarantine.
         CheckFailed <- [TaskFinished];
-        /// The worker had to leave and gave the attempt back.
+        /// The worker had to stop and gave the attempt back.
         Interrupted <- [TaskFinished];
         /// The execution timeout passed and another attempt is allowed.
         TimedOutWithRetry <- [TimerFired, TaskFinished];
         /// The execution timeout passed and no other attempt is allowed.
         TimedOutForGood <- [TimerFired, TaskFinished];
-        /// The worker went silent and another attempt is allowed.
+        /// The worker stopped sending heartbeats and another attempt is allowed.
         LostWithRetry <- [TimerFired];
-        /// The worker went silent and no other attempt is allowed.
+        /// The worker stopped sending heartbeats and no other attempt is allowed.
         LostForGood <- [TimerFired];
-        /// The ack deadline passed without a start: a new attempt number, no failure.
+        /// The ack deadline passed without a start: the task gets a new attempt number, and no
+        /// failure is counted.
         NotPickedUp <- [TimerFired];
-        /// The time of the next attempt has come.
+        /// The next attempt is due.
         RetryDue <- [TimerFired];
-        /// The run is cancelled. What has an attempt keeps it as cancelling.
+        /// The run is cancelled. A task with an attempt in flight keeps it as cancelling.
         RunCancelled <- [RunCancelRequested];
-        /// The run lasted too long. What has an attempt keeps it as cancelling.
+        /// The run exceeded its maximum duration. A task with an attempt in flight keeps it as
+        /// cancelling.
         RunTimedOut <- [TimerFired];
-        /// The cancelling attempt says that it has stopped.
+        /// The cancelling attempt reported that it has stopped.
         CancelConfirmed <- [TaskFinished];
-        /// The cancelling attempt let its ack, heartbeat or execution deadline pass.
+        /// The cancelling attempt missed its ack, heartbeat or execution deadline.
         CancelUnanswered <- [TimerFired];
-        /// The cancelling attempt ended with a result all the same.
+        /// The cancelling attempt reported a result instead of stopping.
         FinishedAfterCancel <- [TaskFinished];
-        /// Somebody ended an attempt that has not beaten for long.
+        /// A user ended an attempt that has sent no heartbeat for a long time.
         ForceCancelled <- [TaskForceCancelled];
     }
 }
@@ -120,7 +125,7 @@ impl Machine for TaskState {
         [Blocked] UpstreamNotSucceeded => Skipped, UpstreamNotSucceeded;
         [Blocked] UpstreamCancelled => Cancelled, UpstreamCancelled;
         [Blocked] UpstreamQuarantined => Skipped, UpstreamQuarantined;
-        // Not SKIPPED: that would skip what depends on it, which may well have work to do.
+        // Not SKIPPED, because that would also skip downstream tasks, which may have work to do.
         [Blocked] UpToDate => Succeeded, UpToDate;
         [Blocked] ChildrenSucceeded => Succeeded, ChildrenEnded;
         [Blocked] ChildWithheld => Succeeded, OutputWithheld;
@@ -131,10 +136,11 @@ impl Machine for TaskState {
         [Ready] Claimed => Queued, EnqueuedForDispatch;
         [Queued] Enqueued => Dispatched, DispatchedToWorker;
         [Queued, Dispatched] NotPickedUp => Ready, DispatchAckTimeout;
-        // From QUEUED as well: the worker may be quicker than the news about the queue.
+        // From QUEUED as well, because the worker may start before the queue's acceptance is
+        // folded.
         [Queued, Dispatched] Started => Running, ExecutionStarted;
 
-        // And a finish may be quicker than the news about its start.
+        // The outcome may also arrive before the start.
         [Queued, Dispatched, Running] Succeeded => Succeeded, ExecutionSucceeded;
         [Queued, Dispatched, Running] SucceededWithheld => Succeeded, OutputWithheld;
         [Queued, Dispatched, Running] SkippedItself => Skipped, SkippedByUserCode;
@@ -153,7 +159,7 @@ impl Machine for TaskState {
         [Dispatched] RunCancelled => Dispatched, CancelRequested;
         [Running] RunCancelled => Running, CancelRequested;
         [Planned, Blocked, Ready] RunTimedOut => Cancelled, RunTimedOut;
-        // It has failed before, and the next attempt will not come.
+        // The task has failed before, and its next attempt will not happen.
         [RetryWait] RunTimedOut => Failed, RunTimedOut;
         [Queued] RunTimedOut => Queued, CancelRequested;
         [Dispatched] RunTimedOut => Dispatched, CancelRequested;
@@ -178,7 +184,7 @@ impl Machine for TaskState {
 }
 
 impl TaskState {
-    /// Whether an attempt is active: claimed, and not yet ended.
+    /// Whether an attempt is active: claimed and not ended.
     pub const fn has_attempt(self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! Closed lists: enums with a small number for rows and a name for people, both fixed for good.
+//! Enums with a stable number for rows and a stable name for people.
 
-/// What a text is not, and what it could have been.
+/// A text that is not a name of the enum, with the names that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a {list}; it is one of {}", .names.join(", "))]
 pub struct UnknownName {
@@ -9,17 +9,18 @@ pub struct UnknownName {
     pub names: Vec<&'static str>,
 }
 
-/// A list whose items can be enumerated and explain themselves, for generated pages and tests over all of them.
-pub trait Listed: Copy + Eq + std::fmt::Display + std::fmt::Debug + 'static {
-    const ITEMS: &'static [Self];
+/// An enum whose variants can be enumerated and described, for generated pages and for tests over
+/// all variants.
+pub trait DocumentedEnum: Copy + Eq + std::fmt::Display + std::fmt::Debug + 'static {
+    const VARIANTS: &'static [Self];
 
-    /// What it means, in a sentence.
-    fn about(self) -> &'static str;
+    /// Its meaning, in one sentence.
+    fn description(self) -> &'static str;
 }
 
-/// Writes the enum and everything that follows from its list: `ALL`, `code`, `from_code`, `name`, [`Listed`],
-/// `Display`, `FromStr`, serde.
-macro_rules! closed_list {
+/// Defines the enum and everything that follows from the list of its variants: `ALL`, `code`,
+/// `from_code`, `name`, [`DocumentedEnum`], `Display`, `FromStr`, serde.
+macro_rules! coded_enum {
     (
         $(#[$attr:meta])*
         $list:ident { $($(#[doc = $about:literal])+ $item:ident = $code:literal, $name:literal;)+ }
@@ -32,7 +33,7 @@ macro_rules! closed_list {
         impl $list {
             pub const ALL: &'static [$list] = &[$($list::$item),+];
 
-            /// The number that rows and messages hold.
+            /// The number that is stored in rows and messages.
             pub const fn code(self) -> i16 {
                 self as i16
             }
@@ -46,10 +47,10 @@ macro_rules! closed_list {
             }
         }
 
-        impl $crate::closed::Listed for $list {
-            const ITEMS: &'static [$list] = $list::ALL;
+        impl $crate::coded_enum::DocumentedEnum for $list {
+            const VARIANTS: &'static [$list] = $list::ALL;
 
-            fn about(self) -> &'static str {
+            fn description(self) -> &'static str {
                 match self { $($list::$item => concat!($($about),+)),+ }.trim()
             }
         }
@@ -61,11 +62,11 @@ macro_rules! closed_list {
         }
 
         impl std::str::FromStr for $list {
-            type Err = $crate::closed::UnknownName;
+            type Err = $crate::coded_enum::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 $list::ALL.iter().copied().find(|item| item.name() == text).ok_or_else(|| {
-                    $crate::closed::UnknownName {
+                    $crate::coded_enum::UnknownName {
                         list: stringify!($list),
                         given: $crate::text::excerpt(text),
                         names: $list::ALL.iter().map(|item| item.name()).collect(),
@@ -77,4 +78,4 @@ macro_rules! closed_list {
         $crate::text::written_as_text!($list);
     };
 }
-pub(crate) use closed_list;
+pub(crate) use coded_enum;

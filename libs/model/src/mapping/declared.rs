@@ -1,4 +1,4 @@
-//! Rules as a manifest asks for them, and what is wrong with them.
+//! Mapping rules as a manifest declares them, and their validation.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,18 @@ use crate::partition::PartitionValue;
 use crate::partitioning::{Dimension, Partitioning, Values};
 use crate::text::excerpt;
 
-/// A rule for one upstream dimension.
+/// The declared rule for one upstream dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedRule {
+pub struct DeclaredRule {
     pub upstream: String,
-    /// The downstream dimension that decides; empty for [`Wanted::All`] and [`Wanted::Latest`].
+    /// The downstream dimension that drives the rule; empty for [`MappingRule::All`] and
+    /// [`MappingRule::Latest`].
     pub downstream: String,
-    pub rule: Wanted,
+    pub rule: MappingRule,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum MappingRule {
     Identity,
     /// Offsets in upstream periods.
     Window {
@@ -31,7 +32,7 @@ pub enum Wanted {
     Table(Vec<(String, Vec<String>)>),
 }
 
-/// What is wrong with the rule at `index`, in which field.
+/// The field of the rule at `index` that is wrong, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappingFault {
     pub index: usize,
@@ -44,11 +45,11 @@ type Wrong = (&'static str, String);
 pub(super) fn resolve(
     up: &Partitioning,
     down: Option<&Partitioning>,
-    wanted: &[WantedRule],
+    declared: &[DeclaredRule],
 ) -> Result<Vec<Rule>, Vec<MappingFault>> {
     let mut rules: Vec<Option<Rule>> = vec![None; up.dimensions().len()];
     let mut faults = Vec::new();
-    for (index, rule) in wanted.iter().enumerate() {
+    for (index, rule) in declared.iter().enumerate() {
         match place_rule(up, down, rule, &rules) {
             Ok((place, rule)) => rules[place] = Some(rule),
             Err((field, sentence)) => faults.push(MappingFault {
@@ -62,7 +63,7 @@ pub(super) fn resolve(
         return Err(faults);
     }
     let fill = |(rule, dimension): (Option<Rule>, &Dimension)| {
-        rule.unwrap_or_else(|| usual(up, dimension, down))
+        rule.unwrap_or_else(|| default_rule(up, dimension, down))
     };
     Ok(rules.into_iter().zip(up.dimensions()).map(fill).collect())
 }
@@ -70,7 +71,7 @@ pub(super) fn resolve(
 fn place_rule(
     up: &Partitioning,
     down: Option<&Partitioning>,
-    wanted: &WantedRule,
+    declared: &DeclaredRule,
     taken: &[Option<Rule>],
 ) -> Result<(usize, Rule), Wrong> {
     let unknown = || {
@@ -78,48 +79,51 @@ fn place_rule(
             "upstream",
             format!(
                 "the upstream asset has no dimension `{}`",
-                excerpt(&wanted.upstream)
+                excerpt(&declared.upstream)
             ),
         )
     };
-    let place = up.position(&wanted.upstream).ok_or_else(unknown)?;
+    let place = up.position(&declared.upstream).ok_or_else(unknown)?;
     if taken[place].is_some() {
         return Err((
             "upstream",
             format!(
                 "the dimension `{}` has a rule already; keep one",
-                wanted.upstream
+                declared.upstream
             ),
         ));
     }
     let dimension = &up.dimensions()[place];
-    let undecided = || match wanted.downstream.is_empty() {
-        true => Ok(()),
-        false => Err((
-            "downstream",
-            "nothing downstream decides here; leave it empty".to_owned(),
-        )),
+    let no_driver = || {
+        if declared.downstream.is_empty() {
+            Ok(())
+        } else {
+            Err((
+                "downstream",
+                "nothing downstream decides here; leave it empty".to_owned(),
+            ))
+        }
     };
-    let rule = match &wanted.rule {
-        Wanted::All => undecided().map(|()| Rule::All)?,
-        Wanted::Latest(0) => return Err(("latest", "is 0; write at least 1".to_owned())),
-        Wanted::Latest(count) => undecided().map(|()| Rule::Latest(*count))?,
-        Wanted::Identity => same(dimension, decider(down, &wanted.downstream)?)?,
-        Wanted::Window { start, end } => window(
+    let rule = match &declared.rule {
+        MappingRule::All => no_driver().map(|()| Rule::All)?,
+        MappingRule::Latest(0) => return Err(("latest", "is 0; write at least 1".to_owned())),
+        MappingRule::Latest(count) => no_driver().map(|()| Rule::Latest(*count))?,
+        MappingRule::Identity => same(dimension, driver(down, &declared.downstream)?)?,
+        MappingRule::Window { start, end } => window(
             dimension,
-            decider(down, &wanted.downstream)?,
+            driver(down, &declared.downstream)?,
             (*start).into(),
             (*end).into(),
         )?,
-        Wanted::Table(lines) => table(lines, dimension, decider(down, &wanted.downstream)?)?,
+        MappingRule::Table(lines) => table(lines, dimension, driver(down, &declared.downstream)?)?,
     };
     Ok((place, rule))
 }
 
-/// The downstream dimension that decides, and its place.
-type Decider<'a> = (usize, &'a Dimension);
+/// The downstream dimension that drives a rule, and its index.
+type Driver<'a> = (usize, &'a Dimension);
 
-fn decider<'a>(down: Option<&'a Partitioning>, name: &str) -> Result<Decider<'a>, Wrong> {
+fn driver<'a>(down: Option<&'a Partitioning>, name: &str) -> Result<Driver<'a>, Wrong> {
     let found = down.and_then(|partitioning| {
         partitioning
             .position(name)
@@ -133,24 +137,25 @@ fn decider<'a>(down: Option<&'a Partitioning>, name: &str) -> Result<Decider<'a>
     })
 }
 
-fn same(dimension: &Dimension, (down, decider): Decider<'_>) -> Result<Rule, Wrong> {
-    match decider.kind() == dimension.kind() {
-        true => Ok(Rule::Same { down }),
-        false => Err((
+fn same(dimension: &Dimension, (down, driver): Driver<'_>) -> Result<Rule, Wrong> {
+    if driver.kind() == dimension.kind() {
+        Ok(Rule::Same { down })
+    } else {
+        Err((
             "identity",
             "the two dimensions have values of different types; use a table".to_owned(),
-        )),
+        ))
     }
 }
 
 fn window(
     dimension: &Dimension,
-    (down, decider): Decider<'_>,
+    (down, driver): Driver<'_>,
     start: i64,
     end: i64,
 ) -> Result<Rule, Wrong> {
     let is_time = |dimension: &Dimension| matches!(dimension.values, Values::Time(_));
-    if !is_time(dimension) || !is_time(decider) {
+    if !is_time(dimension) || !is_time(driver) {
         return Err((
             "window",
             "a window lies between two dimensions of time".to_owned(),
@@ -168,11 +173,11 @@ fn window(
 fn table(
     lines: &[(String, Vec<String>)],
     dimension: &Dimension,
-    (down, decider): Decider<'_>,
+    (down, driver): Driver<'_>,
 ) -> Result<Rule, Wrong> {
     let mut entries = HashMap::new();
     for (downstream, upstream) in lines {
-        let key = table_value(decider, downstream)?;
+        let key = table_value(driver, downstream)?;
         let values: Result<Vec<_>, Wrong> = upstream
             .iter()
             .map(|text| table_value(dimension, text))
@@ -180,7 +185,10 @@ fn table(
         if entries.insert(key, values?).is_some() {
             return Err((
                 "table",
-                format!("the value `{}` stands twice; keep one", excerpt(downstream)),
+                format!(
+                    "the value `{}` appears twice; keep one",
+                    excerpt(downstream)
+                ),
             ));
         }
     }
@@ -203,8 +211,8 @@ fn table_value(dimension: &Dimension, text: &str) -> Result<PartitionValue, Wron
     }
 }
 
-/// What holds for an upstream dimension that no rule names.
-fn usual(up: &Partitioning, dimension: &Dimension, down: Option<&Partitioning>) -> Rule {
+/// The rule of an upstream dimension for which none is declared.
+fn default_rule(up: &Partitioning, dimension: &Dimension, down: Option<&Partitioning>) -> Rule {
     let Some(down) = down else { return Rule::All };
     let namesake = down.position(&dimension.name);
     if !matches!(dimension.values, Values::Time(_)) {
@@ -213,7 +221,7 @@ fn usual(up: &Partitioning, dimension: &Dimension, down: Option<&Partitioning>) 
     }
     let named =
         namesake.filter(|place| matches!(down.dimensions()[*place].values, Values::Time(_)));
-    let only = || only_time(up).and_then(|_| only_time(down));
+    let only = || single_time_dimension(up).and_then(|_| single_time_dimension(down));
     named.or_else(only).map_or(Rule::All, |down| Rule::Window {
         down,
         start: 0,
@@ -221,7 +229,7 @@ fn usual(up: &Partitioning, dimension: &Dimension, down: Option<&Partitioning>) 
     })
 }
 
-fn only_time(partitioning: &Partitioning) -> Option<usize> {
+fn single_time_dimension(partitioning: &Partitioning) -> Option<usize> {
     let of_time =
         |place: &usize| matches!(partitioning.dimensions()[*place].values, Values::Time(_));
     let mut times = (0..partitioning.dimensions().len()).filter(of_time);
