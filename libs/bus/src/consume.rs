@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use crate::port::{BusError, EventBus, Message, Subscription, Verdict};
 
-/// When the bus does not answer.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// The delay after the bus returned an error.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Digests messages until it is dropped. What is under way then comes again, to whoever reads next.
-pub async fn consume<B, F, Fut>(bus: &B, subscription: &Subscription, mut digest: F)
+/// Handles messages until the future is dropped. Messages in progress are then delivered again to
+/// the next consumer.
+pub async fn consume<B, F, Fut>(bus: &B, subscription: &Subscription, mut handle: F)
 where
     B: EventBus,
     F: FnMut(Message) -> Fut,
     Fut: Future<Output = Result<(), String>>,
 {
     loop {
-        if let Err(error) = pass(bus, subscription, &mut digest).await {
-            tracing::warn!(subscription = subscription.name, %error, "the bus is tried again");
-            tokio::time::sleep(AGAIN_AFTER).await;
+        if let Err(error) = pass(bus, subscription, &mut handle).await {
+            tracing::warn!(subscription = subscription.name, %error, "failed to consume from the bus; retrying");
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 }
@@ -26,7 +27,7 @@ where
 async fn pass<B, F, Fut>(
     bus: &B,
     subscription: &Subscription,
-    digest: &mut F,
+    handle: &mut F,
 ) -> Result<(), BusError>
 where
     B: EventBus,
@@ -36,7 +37,7 @@ where
     let batch = bus.receive(subscription).await?;
     let mut verdicts = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
-        verdicts.push(match digest(message.clone()).await {
+        verdicts.push(match handle(message.clone()).await {
             Ok(()) => Verdict::Ack,
             Err(why) => Verdict::Nack(why),
         });

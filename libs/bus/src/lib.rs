@@ -1,14 +1,15 @@
-//! The event bus: what happened to runs, told to whoever follows from afar.
+//! The event bus: publishes changes of runs to other services.
 //!
-//! [`EventBus`] is the port, shaped after Pub/Sub: topics, subscriptions, an ordering key, attributes as CloudEvents,
-//! at least once. [`PostgresBus`] is the adapter without further parts: messages are rows that the folding statement
-//! writes, cursors stand beside them. [`consume`] repeats receive, digest, settle.
+//! [`EventBus`] is the interface, modelled after Pub/Sub: topics, subscriptions, an ordering key,
+//! CloudEvents attributes, at-least-once delivery. [`PostgresBus`] implements it without further
+//! infrastructure: messages are rows that the flush statement writes, and cursors are rows as well.
+//! [`consume`] repeats receive, handle, settle.
 //!
-//! A message that cannot be digested is tried again with growing delays while the others flow; after
-//! [`TRIES_MAX`](core::TRIES_MAX) tries it is set aside until somebody replays it.
+//! A message whose handler fails is retried with growing delays while other messages are delivered;
+//! after [`TRIES_MAX`](core::TRIES_MAX) tries it is set aside until an operator replays it.
 //!
-//! **Stays absent:** correctness that rests on the order of messages, or on their coming soon: whoever listens also looks
-//! by itself.
+//! **Stays absent:** correctness that depends on the order or the timeliness of messages. Every
+//! consumer also reads the source of truth on its own.
 
 mod consume;
 pub mod core;
@@ -19,4 +20,4 @@ pub use consume::consume;
 pub use port::{
     Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version,
 };
-pub use postgres::{Listeners, PostgresBus, expire, replay, ring};
+pub use postgres::{BusDoorbell, PostgresBus, expire, replay, ring};

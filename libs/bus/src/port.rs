@@ -1,11 +1,11 @@
-//! What a bus must do, whichever it is.
+//! The interface of a bus.
 
 use std::future::Future;
 
 use servo_store::{StoreError, Timestamp};
 use uuid::Uuid;
 
-/// What is spoken about.
+/// A subject that messages are published about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// `servo.v1.RunChanged`, keyed by run.
@@ -31,7 +31,7 @@ impl Topic {
         }
     }
 
-    /// The type of its messages, in the words of CloudEvents.
+    /// The type of its messages as a CloudEvents attribute.
     pub const fn message_type(self) -> &'static str {
         match self {
             Topic::Runs => "servo.v1.RunChanged",
@@ -39,15 +39,15 @@ impl Topic {
     }
 }
 
-/// Who reads a topic: all consumers of one subscription share its messages.
+/// A reader of a topic: all consumers of one subscription share its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subscription {
-    /// `quota.usage`: the service that reads, and what for.
+    /// The service that reads and its purpose, such as `quota.usage`.
     pub name: String,
     pub topic: Topic,
 }
 
-/// Where a message stands among those of its shard. For one key a greater version is a later message.
+/// The position of a message in its shard. For one key, a greater version is a later message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     pub shard: i16,
@@ -64,16 +64,16 @@ pub struct Message {
     pub tenant: String,
     pub workspace: String,
     pub published_at: Timestamp,
-    /// Counts tries that failed.
+    /// The number of failed tries.
     pub tries: u32,
     pub payload: Vec<u8>,
 }
 
-/// The attributes of a message, by their names in CloudEvents.
+/// The attributes of a message, by their CloudEvents names.
 pub type Attributes = [(&'static str, String); 7];
 
 impl Message {
-    /// The same for every time the message comes.
+    /// The same for every delivery of the message.
     pub fn id(&self) -> String {
         let Version {
             shard,
@@ -99,15 +99,15 @@ impl Message {
     }
 }
 
-/// What a consumer made of a message.
+/// The result of handling a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Ack,
-    /// Not digested, and why; it comes again.
+    /// Handling failed for this reason; the message is delivered again.
     Nack(String),
 }
 
-/// Messages that this consumer alone works on, for a while.
+/// Messages that this consumer holds exclusively until its lease ends.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub messages: Vec<Message>,
@@ -117,22 +117,32 @@ pub struct Batch {
 pub enum BusError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the subscription `{0}` is refused: begin it with the name of the service that reads")]
+    #[error(
+        "the subscription `{0}` is rejected: begin its name with the name of the reading service"
+    )]
     BadSubscription(String),
 }
 
-/// A bus that gives every message of a topic to every subscription at least once.
+/// A bus that delivers every message of a topic to every subscription at least once.
 pub trait EventBus: Send + Sync {
-    /// Makes the subscription, which gets what is published from now on. A repeat changes nothing.
-    fn subscribe(&self, to: &Subscription) -> impl Future<Output = Result<(), BusError>> + Send;
+    /// Creates the subscription, which receives messages published from now on. Repeating the call
+    /// changes nothing.
+    fn subscribe(
+        &self,
+        subscription: &Subscription,
+    ) -> impl Future<Output = Result<(), BusError>> + Send;
 
-    /// Waits until there is something, or until it is time to look again; then a batch may be empty.
-    fn receive(&self, of: &Subscription) -> impl Future<Output = Result<Batch, BusError>> + Send;
+    /// Waits for messages or for the next poll; the batch may be empty.
+    fn receive(
+        &self,
+        subscription: &Subscription,
+    ) -> impl Future<Output = Result<Batch, BusError>> + Send;
 
-    /// Says what became of a batch, one verdict for each message. What is not settled comes again.
+    /// Reports the results of a batch, one verdict per message. Messages that are not settled are
+    /// delivered again.
     fn settle(
         &self,
-        of: &Subscription,
+        subscription: &Subscription,
         batch: Batch,
         verdicts: Vec<Verdict>,
     ) -> impl Future<Output = Result<(), BusError>> + Send;

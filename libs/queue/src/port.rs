@@ -1,4 +1,4 @@
-//! What a queue does for whoever hands it work.
+//! The interface of a queue.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use servo_store::{StoreError, Timestamp};
 
 use crate::core::Retry;
 
-/// A queue of tasks.
 pub trait TaskQueue: Send + Sync + 'static {
-    /// Takes tasks, and answers for each in order. A name that the queue knows, waiting or gone for less than an hour,
-    /// is a success that changes nothing: who did not hear the answer asks again. All are taken, or none.
+    /// Adds tasks and returns one result for each, in order. A name that the queue still knows is a
+    /// success that changes nothing, so a caller that missed the response can repeat the call.
+    /// Either all tasks are added or none.
     fn create(
         &self,
         tasks: &[NewTask],
     ) -> impl Future<Output = Result<Vec<Created>, QueueError>> + Send;
 
-    /// Drops tasks that nobody has taken; answers how many. Their names stay known. A push that is under way ends by
-    /// itself and is not repeated.
+    /// Drops tasks that no target has accepted, and returns their number. Their names stay known. A
+    /// push in flight completes and is not repeated.
     fn delete(
         &self,
         queue: &str,
         names: &[String],
     ) -> impl Future<Output = Result<u64, QueueError>> + Send;
 
-    /// Stops pushing, or goes on. Tasks are taken all the same.
+    /// Pauses or resumes pushing. Tasks can be added in both cases.
     fn pause(
         &self,
         queue: &str,
@@ -33,18 +33,17 @@ pub trait TaskQueue: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
-/// Work for a queue.
+/// A task for a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     pub queue: Arc<str>,
-    /// Known to the queue until an hour after its end.
+    /// Known to the queue until an hour after the task's end.
     pub name: String,
-    /// Whose it is.
     pub tenant: String,
-    /// Where it is pushed to.
+    /// The address that the task is pushed to.
     pub url: String,
     pub body: Bytes,
-    /// Not pushed before; at once without.
+    /// The earliest time of the first push; `None` means immediately.
     pub not_before: Option<Timestamp>,
 }
 
@@ -54,19 +53,19 @@ pub enum Created {
     AlreadyExists,
 }
 
-/// How a queue pushes.
+/// The limits and the retry policy of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueSettings {
     pub name: Arc<str>,
-    /// Pushes in a second, of all pushers together.
+    /// Pushes per second, over all pushers.
     pub max_per_second: f64,
-    /// Pushes under way, of all pushers together.
+    /// Concurrent pushes, over all pushers.
     pub max_concurrent: u32,
     pub retry: Retry,
 }
 
 impl QueueSettings {
-    /// With the rate of one queue of Cloud Tasks.
+    /// Uses the default rate of a Cloud Tasks queue.
     pub fn new(name: impl Into<Arc<str>>) -> QueueSettings {
         QueueSettings {
             name: name.into(),
@@ -76,7 +75,7 @@ impl QueueSettings {
         }
     }
 
-    /// What may be pushed at once after a quiet time.
+    /// The number of pushes allowed at once after an idle time.
     pub(crate) fn burst(&self) -> f64 {
         self.max_per_second.max(1.0)
     }

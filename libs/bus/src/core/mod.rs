@@ -1,7 +1,8 @@
-//! Decisions of the bus: when a message is tried again, how far a cursor goes, what is new to a consumer.
+//! Decisions of the bus: when a message is retried, how far a cursor advances, and which messages
+//! are newer than those seen.
 
 mod inbox;
 mod settle;
 
 pub use inbox::Inbox;
-pub use settle::{Parked, Settled, TRIES_MAX, settle};
+pub use settle::{FailedMessage, Settled, TRIES_MAX, settle};

@@ -1,44 +1,45 @@
-//! What verdicts mean for a subscription's cursors and for the messages that were not digested.
+//! The effect of verdicts on a subscription's cursors and on failed messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::port::{Message, Verdict, Version};
 
-/// After so many tries a message is set aside.
+/// A message is set aside after this many tries.
 pub const TRIES_MAX: u32 = 5;
 const DELAY_FIRST: Duration = Duration::from_millis(200);
 const DELAY_FACTOR: u32 = 4;
 
-/// A message that was not digested.
+/// A message whose handler failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parked {
+pub struct FailedMessage {
     pub version: Version,
-    /// This try included.
+    /// Includes this try.
     pub tries: u32,
     pub error: String,
-    /// Until the next try; none when it was the last.
+    /// The delay until the next try; `None` after the last one.
     pub delay: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Where each shard's cursor stands now.
+    /// The new cursor of each shard.
     pub cursors: Vec<Version>,
-    /// Digested at a later try.
-    pub digested: Vec<Version>,
-    pub parked: Vec<Parked>,
+    /// Messages that succeeded on a retry.
+    pub retried: Vec<Version>,
+    pub failed: Vec<FailedMessage>,
 }
 
-/// A cursor passes what was not digested too: that is kept aside, so that one message holds up nobody.
+/// Cursors also pass failed messages, which are stored separately, so that one message does not
+/// block the others.
 pub fn settle(messages: &[Message], verdicts: &[Verdict]) -> Settled {
     let (mut settled, mut cursors) = (Settled::default(), BTreeMap::new());
     for (message, verdict) in messages.iter().zip(verdicts) {
         let version = message.version;
         match verdict {
-            Verdict::Ack if message.tries > 0 => settled.digested.push(version),
+            Verdict::Ack if message.tries > 0 => settled.retried.push(version),
             Verdict::Ack => {}
-            Verdict::Nack(error) => settled.parked.push(park(message, error)),
+            Verdict::Nack(error) => settled.failed.push(failed_message(message, error)),
         }
         if message.tries == 0 {
             let furthest: &mut Version = cursors.entry(version.shard).or_insert(version);
@@ -49,10 +50,10 @@ pub fn settle(messages: &[Message], verdicts: &[Verdict]) -> Settled {
     settled
 }
 
-fn park(message: &Message, error: &str) -> Parked {
+fn failed_message(message: &Message, error: &str) -> FailedMessage {
     let tries = message.tries + 1;
     let delay = (tries < TRIES_MAX).then(|| DELAY_FIRST * DELAY_FACTOR.pow(tries - 1));
-    Parked {
+    FailedMessage {
         version: message.version,
         tries,
         error: error.to_owned(),
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_message_holds_up_nobody() {
+    fn failed_message_does_not_block_others() {
         let messages = [
             message(1, 4, 0),
             message(1, 5, 0),
@@ -96,17 +97,17 @@ mod tests {
         let bad = Verdict::Nack("no".into());
         let settled = settle(&messages, &[Verdict::Ack, bad, Verdict::Ack, Verdict::Ack]);
         assert_eq!(settled.cursors, [messages[2].version, messages[3].version]);
-        assert_eq!(settled.parked.len(), 1);
-        let parked = &settled.parked[0];
-        assert_eq!((parked.version, parked.tries), (messages[1].version, 1));
-        assert!(parked.delay.is_some());
+        assert_eq!(settled.failed.len(), 1);
+        let failed = &settled.failed[0];
+        assert_eq!((failed.version, failed.tries), (messages[1].version, 1));
+        assert!(failed.delay.is_some());
     }
 
     #[test]
-    fn delays_grow_until_it_is_set_aside() {
+    fn delays_grow_until_the_message_is_set_aside() {
         let delays: Vec<Option<Duration>> = (0..TRIES_MAX)
             .map(|tries| {
-                settle(&[message(0, 1, tries)], &[Verdict::Nack("no".into())]).parked[0].delay
+                settle(&[message(0, 1, tries)], &[Verdict::Nack("no".into())]).failed[0].delay
             })
             .collect();
         assert!(
@@ -119,9 +120,9 @@ mod tests {
         assert_eq!(delays.last(), Some(&None), "the fifth try is the last");
         let later = settle(&[message(0, 1, 3)], &[Verdict::Ack]);
         assert_eq!(
-            (later.digested.len(), later.cursors.len()),
+            (later.retried.len(), later.cursors.len()),
             (1, 0),
-            "its cursor has passed it long since"
+            "its cursor has passed it already"
         );
     }
 }

@@ -1,6 +1,6 @@
-//! The bus in Postgres: rows and cursors, and a doorbell so that nobody polls.
+//! The bus in Postgres: messages and cursors are rows, and a doorbell avoids frequent polling.
 
-mod listeners;
+mod doorbell;
 mod statements;
 
 use std::sync::Arc;
@@ -10,70 +10,85 @@ use servo_store::{Listener, Store, StoreError, Timestamp};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-pub use listeners::Listeners;
+pub use doorbell::BusDoorbell;
 pub use statements::{expire, replay, ring};
 
 use crate::core;
 use crate::port::{Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version};
 
-/// What consumers listen on; the topic's name is what they hear.
+/// The channel that consumers listen on; the payload is the name of the topic.
 pub(crate) const CHANNEL: &str = "servo_bus";
-/// How often a consumer looks without having heard anything.
-const SWEEP: Duration = Duration::from_secs(30);
+/// How often a consumer polls without having received a notification.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a batch belongs to its consumer.
 const LEASE: Duration = Duration::from_secs(30);
-/// Of one shard, and of those that are tried again.
+/// The limit per shard, and for the messages that are due for another try.
 const MESSAGES_PER_CLAIM: i32 = 64;
 
-/// One consumer. Subscriptions that it reads share its doorbell.
+/// One consumer. The subscriptions that it reads share its doorbell.
 pub struct PostgresBus {
     store: Store,
-    /// Names this process among the consumers of a subscription.
+    /// Identifies this process among the consumers of a subscription.
     holder: Arc<str>,
-    sweep: Duration,
+    poll_interval: Duration,
     lease: Duration,
-    bell: Mutex<Option<Listener>>,
+    doorbell: Mutex<Option<Listener>>,
 }
 
 impl PostgresBus {
     pub fn new(store: &Store, holder: &str) -> PostgresBus {
-        let bell = Mutex::new(None);
+        let doorbell = Mutex::new(None);
         PostgresBus {
             store: store.clone(),
             holder: holder.into(),
-            sweep: SWEEP,
+            poll_interval: POLL_INTERVAL,
             lease: LEASE,
-            bell,
+            doorbell,
         }
     }
 
-    /// With another pace, for tests: how often it looks by itself, and how long a dead consumer's messages wait.
+    /// Changes the poll interval and the lease, for tests.
     #[must_use]
-    pub fn at_pace(self, sweep: Duration, lease: Duration) -> PostgresBus {
+    pub fn with_intervals(self, poll_interval: Duration, lease: Duration) -> PostgresBus {
         PostgresBus {
-            sweep,
+            poll_interval,
             lease,
             ..self
         }
     }
 
-    async fn claim(&self, of: &Subscription) -> Result<Batch, StoreError> {
+    async fn claim(&self, subscription: &Subscription) -> Result<Batch, StoreError> {
         let loops = self.store.loops();
-        let rows =
-            statements::claim(loops, of, &self.holder, self.lease, MESSAGES_PER_CLAIM).await?;
+        let rows = statements::claim(
+            loops,
+            subscription,
+            &self.holder,
+            self.lease,
+            MESSAGES_PER_CLAIM,
+        )
+        .await?;
         Ok(Batch {
-            messages: rows.into_iter().map(|row| message(of.topic, row)).collect(),
+            messages: rows
+                .into_iter()
+                .map(|row| message(subscription.topic, row))
+                .collect(),
         })
     }
 
-    /// Until the bell rings, a message is to be tried again, or it is time to look.
-    async fn wait(&self, of: &Subscription, bell: &mut Option<Listener>) -> Result<(), StoreError> {
-        let due = statements::next_due(self.store.loops(), of).await?;
-        let pause = due.map_or(self.sweep, |due| due.min(self.sweep));
-        let Some(listener) = bell else { return Ok(()) };
+    /// Waits for the doorbell, for the next due message, or for the poll interval.
+    async fn wait(
+        &self,
+        subscription: &Subscription,
+        doorbell: &mut Option<Listener>,
+    ) -> Result<(), StoreError> {
+        let due = statements::next_due(self.store.loops(), subscription).await?;
+        let pause = due.map_or(self.poll_interval, |due| due.min(self.poll_interval));
+        let Some(listener) = doorbell else {
+            return Ok(());
+        };
         match tokio::time::timeout(pause, listener.heard()).await {
             Ok(Err(error)) => {
-                *bell = None;
+                *doorbell = None;
                 Err(error)
             }
             Ok(Ok(())) | Err(_) => Ok(()),
@@ -82,31 +97,31 @@ impl PostgresBus {
 }
 
 impl EventBus for PostgresBus {
-    async fn subscribe(&self, to: &Subscription) -> Result<(), BusError> {
+    async fn subscribe(&self, subscription: &Subscription) -> Result<(), BusError> {
         let service = self.store.service().name();
-        if to.name.split('.').next() != Some(service) {
-            return Err(BusError::BadSubscription(to.name.clone()));
+        if subscription.name.split('.').next() != Some(service) {
+            return Err(BusError::BadSubscription(subscription.name.clone()));
         }
-        Ok(statements::subscribe(self.store.loops(), to).await?)
+        Ok(statements::subscribe(self.store.loops(), subscription).await?)
     }
 
-    async fn receive(&self, of: &Subscription) -> Result<Batch, BusError> {
-        let mut bell = self.bell.lock().await;
-        // Listening first: what is published while we look is heard afterwards.
-        if bell.is_none() {
-            *bell = Some(self.store.listen(CHANNEL).await?);
+    async fn receive(&self, subscription: &Subscription) -> Result<Batch, BusError> {
+        let mut doorbell = self.doorbell.lock().await;
+        // Listens before claiming, so that messages published in between ring the doorbell.
+        if doorbell.is_none() {
+            *doorbell = Some(self.store.listen(CHANNEL).await?);
         }
-        let batch = self.claim(of).await?;
+        let batch = self.claim(subscription).await?;
         if !batch.messages.is_empty() {
             return Ok(batch);
         }
-        self.wait(of, &mut bell).await?;
-        Ok(self.claim(of).await?)
+        self.wait(subscription, &mut doorbell).await?;
+        Ok(self.claim(subscription).await?)
     }
 
     async fn settle(
         &self,
-        of: &Subscription,
+        subscription: &Subscription,
         batch: Batch,
         verdicts: Vec<Verdict>,
     ) -> Result<(), BusError> {
@@ -114,7 +129,7 @@ impl EventBus for PostgresBus {
             return Ok(());
         }
         let settled = core::settle(&batch.messages, &verdicts);
-        Ok(statements::settle(self.store.loops(), of, &self.holder, &settled).await?)
+        Ok(statements::settle(self.store.loops(), subscription, &self.holder, &settled).await?)
     }
 }
 

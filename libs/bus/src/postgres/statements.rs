@@ -9,43 +9,46 @@ use super::Row;
 use crate::core::Settled;
 use crate::port::{Subscription, Topic, Version};
 
-pub(super) async fn subscribe(loops: &LoopStore, to: &Subscription) -> Result<(), StoreError> {
+pub(super) async fn subscribe(
+    loops: &LoopStore,
+    subscription: &Subscription,
+) -> Result<(), StoreError> {
     let subscribe = query(include_str!("sql/subscribe.sql"))
-        .bind(&to.name)
-        .bind(to.topic.code())
+        .bind(&subscription.name)
+        .bind(subscription.topic.code())
         .bind(Stream::Execution.shards());
     loops.execute(subscribe).await.map(drop)
 }
 
 pub(super) async fn claim(
     loops: &LoopStore,
-    of: &Subscription,
+    subscription: &Subscription,
     holder: &str,
     lease: Duration,
-    at_most: i32,
+    limit: i32,
 ) -> Result<Vec<Row>, StoreError> {
     let claim = query(include_str!("sql/claim.sql"))
-        .bind(&of.name)
-        .bind(of.topic.code())
+        .bind(&subscription.name)
+        .bind(subscription.topic.code())
         .bind(holder)
         .bind(lease.as_secs_f64())
-        .bind(at_most);
+        .bind(limit);
     loops.all(claim).await
 }
 
 pub(super) async fn settle(
     loops: &LoopStore,
-    of: &Subscription,
+    subscription: &Subscription,
     holder: &str,
     settled: &Settled,
 ) -> Result<(), StoreError> {
-    let parked = &settled.parked;
-    let versions: Vec<Version> = parked.iter().map(|parked| parked.version).collect();
+    let failed = &settled.failed;
+    let versions: Vec<Version> = failed.iter().map(|failed| failed.version).collect();
     let mut settle = query(include_str!("sql/settle.sql"))
-        .bind(&of.name)
-        .bind(of.topic.code())
+        .bind(&subscription.name)
+        .bind(subscription.topic.code())
         .bind(holder);
-    for versions in [&settled.cursors, &settled.digested, &versions] {
+    for versions in [&settled.cursors, &settled.retried, &versions] {
         settle = settle
             .bind(
                 versions
@@ -68,34 +71,34 @@ pub(super) async fn settle(
     }
     let settle = settle
         .bind(
-            parked
+            failed
                 .iter()
-                .map(|parked| parked.tries.cast_signed())
+                .map(|failed| failed.tries.cast_signed())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            parked
+            failed
                 .iter()
-                .map(|parked| parked.error.as_str())
+                .map(|failed| failed.error.as_str())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            parked
+            failed
                 .iter()
-                .map(|parked| parked.delay.map(|delay| delay.as_secs_f64()))
+                .map(|failed| failed.delay.map(|delay| delay.as_secs_f64()))
                 .collect::<Vec<_>>(),
         );
     loops.execute(settle).await.map(drop)
 }
 
-/// How long until a message is to be tried again.
+/// The time until a message is due for its next try.
 pub(super) async fn next_due(
     loops: &LoopStore,
-    of: &Subscription,
+    subscription: &Subscription,
 ) -> Result<Option<Duration>, StoreError> {
     let select = query(include_str!("sql/next_due.sql"))
-        .bind(&of.name)
-        .bind(of.topic.code());
+        .bind(&subscription.name)
+        .bind(subscription.topic.code());
     let rows: Vec<(Option<f64>,)> = loops.all(select).await?;
     Ok(rows
         .into_iter()
@@ -103,13 +106,13 @@ pub(super) async fn next_due(
         .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))))
 }
 
-pub(super) async fn is_listened_to(loops: &LoopStore, topic: Topic) -> Result<bool, StoreError> {
-    let select = query(include_str!("sql/is_listened_to.sql")).bind(topic.code());
+pub(super) async fn has_subscribers(loops: &LoopStore, topic: Topic) -> Result<bool, StoreError> {
+    let select = query(include_str!("sql/has_subscribers.sql")).bind(topic.code());
     let rows: Vec<(bool,)> = loops.all(select).await?;
-    Ok(rows.first().is_some_and(|(listened,)| *listened))
+    Ok(rows.first().is_some_and(|(found,)| *found))
 }
 
-/// Wakes whoever waits for messages.
+/// Wakes the consumers that wait for messages of the topic.
 pub async fn ring(loops: &LoopStore, topic: Topic) -> Result<(), StoreError> {
     loops
         .execute(
@@ -121,11 +124,16 @@ pub async fn ring(loops: &LoopStore, topic: Topic) -> Result<(), StoreError> {
         .map(drop)
 }
 
-/// Gives a message that was set aside to its consumer once more. Whether there is one. Whoever commits it rings.
-pub async fn replay(tx: &mut Tx, of: &Subscription, version: Version) -> Result<bool, StoreError> {
+/// Makes a message that was set aside due again; returns false if there is no such
+/// message. The caller rings the doorbell after the commit.
+pub async fn replay(
+    tx: &mut Tx,
+    subscription: &Subscription,
+    version: Version,
+) -> Result<bool, StoreError> {
     let replay = query(include_str!("sql/replay.sql"))
-        .bind(&of.name)
-        .bind(of.topic.code())
+        .bind(&subscription.name)
+        .bind(subscription.topic.code())
         .bind(version.shard)
         .bind(version.position)
         .bind(version.place);
@@ -133,17 +141,17 @@ pub async fn replay(tx: &mut Tx, of: &Subscription, version: Version) -> Result<
     Ok(found)
 }
 
-/// Deletes a batch of messages that are old and that every subscription has passed. How many there were.
+/// Deletes a batch of old messages that every subscription has passed, and returns their number.
 pub async fn expire(
     loops: &LoopStore,
     topic: Topic,
     older_than: Duration,
-    at_most: i32,
+    limit: i32,
 ) -> Result<u64, StoreError> {
     let expire = query(include_str!("sql/expire.sql"))
         .bind(topic.code())
         .bind(older_than.as_secs_f64())
-        .bind(at_most);
+        .bind(limit);
     let rows: Vec<(i64,)> = loops.all(expire).await?;
     Ok(rows.first().map_or(0, |(gone,)| gone.unsigned_abs()))
 }

@@ -1,4 +1,5 @@
-//! The bus in a real Postgres: nothing is passed over, garbage holds up nobody, the death of a consumer loses nothing.
+//! The bus on a real Postgres: no message is skipped, a bad message does not block others, and the
+//! death of a consumer loses nothing.
 
 #![cfg(test)]
 
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use servo_bus::{
-    Batch, EventBus, Listeners, Message, PostgresBus, Subscription, Topic, Verdict, Version,
+    Batch, BusDoorbell, EventBus, Message, PostgresBus, Subscription, Topic, Verdict, Version,
     consume, expire, replay,
 };
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
@@ -34,11 +35,12 @@ fn subscription() -> Subscription {
 }
 
 fn bus(store: &Store, holder: &str) -> PostgresBus {
-    PostgresBus::new(store, holder).at_pace(Duration::from_millis(50), Duration::from_secs(1))
+    PostgresBus::new(store, holder)
+        .with_intervals(Duration::from_millis(50), Duration::from_secs(1))
 }
 
-/// Publishes as a fold does: an event is appended, which locks its shard, and its position is the message's. The commit
-/// comes after `delay`.
+/// Publishes as a fold does: appends an event, which locks its shard and gives the message its
+/// position, and commits after `delay`.
 async fn publish(store: &Store, shard: i16, payloads: &[Vec<u8>], delay: Duration) -> i64 {
     let mut tx = store.loops().begin().await.unwrap();
     let id = Uuid::from_u128(ulid::Ulid::generate().into());
@@ -74,12 +76,12 @@ async fn publish_all(store: &Store, payloads: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-/// Consumes in the background into a list, refusing what begins with `bad`.
+/// Consumes in the background into a list; the handler fails for payloads that begin with `bad`.
 fn reading(store: &Store, holder: &str) -> (Arc<Mutex<Vec<Message>>>, tokio::task::JoinHandle<()>) {
     let (bus, read) = (bus(store, holder), Arc::new(Mutex::new(Vec::new())));
     let kept = read.clone();
     let task = tokio::spawn(async move {
-        let digest = |message: Message| {
+        let handle = |message: Message| {
             let good = !message.payload.starts_with(b"bad");
             if good {
                 kept.lock().unwrap().push(message);
@@ -92,7 +94,7 @@ fn reading(store: &Store, holder: &str) -> (Arc<Mutex<Vec<Message>>>, tokio::tas
                 }
             }
         };
-        consume(&bus, &subscription(), digest).await;
+        consume(&bus, &subscription(), handle).await;
     });
     (read, task)
 }
@@ -105,7 +107,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     };
     tokio::time::timeout(Duration::from_secs(60), waiting)
         .await
-        .unwrap_or_else(|_| panic!("never: {what}"));
+        .unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
 async fn poison(loops: &LoopStore) -> Vec<(i64, i32, String)> {
@@ -147,7 +149,7 @@ impl World {
 }
 
 const WRITERS: usize = 64;
-/// Messages of one transaction.
+/// The number of messages per transaction.
 const MESSAGES: usize = 20;
 
 /// A million messages in `make chaos`, a hundredth of that in `make test`.
@@ -160,7 +162,7 @@ fn transactions_per_writer() -> usize {
     usize::div_ceil(messages, WRITERS * MESSAGES)
 }
 
-/// Writers that hold their transactions open need a cluster of their own.
+/// Writers that hold their transactions open need their own cluster.
 async fn own_cluster() -> (Postgres, TempDir, DatabaseConfig) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cluster");
@@ -179,7 +181,7 @@ async fn own_cluster() -> (Postgres, TempDir, DatabaseConfig) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f22_no_message_is_passed_over_whatever_commits_late() {
+async fn f22_no_message_is_skipped_when_commits_are_late() {
     let (_postgres, _dir, config) = own_cluster().await;
     let scheduler = Store::connect(Service::Scheduler, &config).unwrap();
     let quota = Store::connect(
@@ -216,7 +218,7 @@ async fn f22_no_message_is_passed_over_whatever_commits_late() {
     for task in tasks {
         published.extend(task.await.unwrap());
     }
-    until("all are read", async || {
+    until("all messages are read", async || {
         read.lock().unwrap().len() >= published.len()
     })
     .await;
@@ -232,24 +234,24 @@ async fn f22_no_message_is_passed_over_whatever_commits_late() {
     assert_eq!(
         seen.len(),
         published.len(),
-        "while nobody dies each comes once"
+        "without crashes each message is delivered once"
     );
     assert!(seen == published);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
+async fn f27_bad_message_is_set_aside_after_five_tries_and_others_are_delivered() {
     let world = World::start().await;
     let good = (0..99).map(|n| format!("good {n}").into_bytes());
     publish_all(&world.scheduler, good.clone().take(50)).await;
     publish_all(&world.scheduler, std::iter::once(b"bad".to_vec())).await;
     publish_all(&world.scheduler, good.skip(50)).await;
     let (read, reader) = reading(&world.quota, "reader");
-    until("what is good flows", async || {
+    until("the good messages are delivered", async || {
         read.lock().unwrap().len() == 99
     })
     .await;
-    until("garbage is set aside", async || {
+    until("the bad message is set aside", async || {
         !poison(world.scheduler.loops()).await.is_empty()
     })
     .await;
@@ -257,22 +259,22 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
     assert_eq!(aside.len(), 1);
     assert_eq!((aside[0].1, aside[0].2.as_str()), (5, "it is garbage"));
     reader.abort();
-    // Once its consumer is mended, a replay gives it again.
+    // A replay delivers it again, for example after the consumer was fixed.
     let version = Version {
         shard: SHARD,
         position: aside[0].0,
         place: 0,
     };
     assert!(world.replay(version).await);
-    let mended = bus(&world.quota, "mended");
+    let fixed = bus(&world.quota, "fixed");
     let batch = loop {
-        let batch = mended.receive(&subscription()).await.unwrap();
+        let batch = fixed.receive(&subscription()).await.unwrap();
         if !batch.messages.is_empty() {
             break batch;
         }
     };
     assert_eq!(batch.messages[0].payload, b"bad");
-    mended
+    fixed
         .settle(&subscription(), batch, vec![Verdict::Ack])
         .await
         .unwrap();
@@ -286,7 +288,7 @@ async fn f27_garbage_is_set_aside_after_five_tries_and_the_rest_flows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_that_dies_loses_nothing() {
+async fn dead_consumer_loses_no_messages() {
     let world = World::start().await;
     publish_all(&world.scheduler, (0..10_u8).map(|n| vec![n])).await;
     let dying = bus(&world.quota, "dying");
@@ -300,7 +302,7 @@ async fn a_consumer_that_dies_loses_nothing() {
             .unwrap()
             .messages
             .is_empty(),
-        "they belong to the first"
+        "they belong to the first consumer"
     );
     drop(dying);
     let again: Batch = loop {
@@ -333,7 +335,7 @@ async fn a_consumer_that_dies_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f26_a_late_verdict_of_a_lost_lease_changes_nothing() {
+async fn f26_late_verdict_after_a_lost_lease_changes_nothing() {
     let world = World::start().await;
     publish_all(&world.scheduler, (0..3_u8).map(|n| vec![n])).await;
     let slow = bus(&world.quota, "slow");
@@ -356,16 +358,16 @@ async fn f26_a_late_verdict_of_a_lost_lease_changes_nothing() {
         .all(query("SELECT count(*) FROM bus.parked"))
         .await
         .unwrap();
-    assert_eq!(parked, [(0,)], "they belong to another by now");
+    assert_eq!(parked, [(0,)], "they belong to another consumer by now");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ring_wakes_a_consumer_that_would_sleep_for_long() {
+async fn doorbell_wakes_a_sleeping_consumer() {
     let world = World::start().await;
     let sleeper = PostgresBus::new(&world.quota, "sleeper")
-        .at_pace(Duration::from_secs(3_600), Duration::from_secs(60));
-    let listeners = Listeners::start(world.scheduler.loops().clone(), Topic::Runs);
-    listeners.look(world.scheduler.loops()).await.unwrap();
+        .with_intervals(Duration::from_secs(3_600), Duration::from_secs(60));
+    let doorbell = BusDoorbell::start(world.scheduler.loops().clone(), Topic::Runs);
+    doorbell.refresh(world.scheduler.loops()).await.unwrap();
     let received = tokio::spawn(async move {
         loop {
             let batch = sleeper.receive(&subscription()).await.unwrap();
@@ -375,8 +377,8 @@ async fn a_ring_wakes_a_consumer_that_would_sleep_for_long() {
         }
     });
     publish_all(&world.scheduler, std::iter::once(b"news".to_vec())).await;
-    until("it is heard", async || {
-        listeners.tell();
+    until("the message is received", async || {
+        doorbell.ring();
         received.is_finished()
     })
     .await;
@@ -388,7 +390,7 @@ async fn a_ring_wakes_a_consumer_that_would_sleep_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_own_subscription_is_read_and_old_messages_go_when_all_have_passed_them() {
+async fn foreign_subscriptions_are_rejected_and_consumed_messages_expire() {
     let world = World::start().await;
     let foreign = Subscription {
         name: "backfill.x".to_owned(),
@@ -398,7 +400,7 @@ async fn only_the_own_subscription_is_read_and_old_messages_go_when_all_have_pas
     let select = query("SELECT bus.subscribe('backfill.x', 1::smallint, 64::smallint)");
     assert!(
         world.quota.loops().execute(select).await.is_err(),
-        "Postgres refuses it too"
+        "Postgres rejects it too"
     );
     publish_all(&world.scheduler, (0..10_u8).map(|n| vec![n])).await;
     let loops = world.scheduler.loops();
@@ -407,7 +409,7 @@ async fn only_the_own_subscription_is_read_and_old_messages_go_when_all_have_pas
             .await
             .unwrap(),
         0,
-        "nobody has read them"
+        "no subscription has read them"
     );
     let reader = bus(&world.quota, "reader");
     let batch = reader.receive(&subscription()).await.unwrap();
@@ -421,7 +423,7 @@ async fn only_the_own_subscription_is_read_and_old_messages_go_when_all_have_pas
             .await
             .unwrap(),
         0,
-        "they are young"
+        "they are too new"
     );
     assert_eq!(
         expire(loops, Topic::Runs, Duration::ZERO, 6).await.unwrap(),

@@ -1,13 +1,13 @@
-//! What a task may look like; the bounds are those of Cloud Tasks.
+//! Validation of tasks; the limits are those of Cloud Tasks.
 
 use crate::port::NewTask;
 
 const NAME_BYTES_MAX: usize = 500;
 const BODY_BYTES_MAX: usize = 100_000;
-/// How long a target's address may be.
+/// The maximum length of a target's address.
 pub const URL_BYTES_MAX: usize = 2_083;
 
-/// The field that is wrong, and what is wrong with it.
+/// Returns the field that is wrong and why.
 pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
     let named = task
         .name

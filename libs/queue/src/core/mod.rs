@@ -1,10 +1,10 @@
-//! Decisions of the queue: what a task may look like, when the next try is, when to look again.
+//! Decisions of the queue: which tasks are valid, when a push is retried, when to poll again.
 
 mod check;
-mod pace;
+mod polling;
 mod retry;
 
 pub use check::URL_BYTES_MAX;
 pub(crate) use check::check;
-pub(crate) use pace::{Looked, next_look};
-pub use retry::{Retry, delay_of};
+pub(crate) use polling::{QueueStatus, next_poll};
+pub use retry::{Retry, retry_delay};

@@ -1,11 +1,11 @@
-//! When a push that was not taken is tried again.
+//! When a push that was not accepted is retried.
 
 use std::time::Duration;
 
-/// How a queue repeats pushes.
+/// The retry policy of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Pushes after which a task has failed.
+    /// The number of pushes after which a task fails.
     pub max_attempts: u32,
     pub min_backoff: Duration,
     pub max_backoff: Duration,
@@ -21,10 +21,10 @@ impl Default for Retry {
     }
 }
 
-/// How long to wait after the push number `tries` was not taken; `None` once the task has failed. It doubles from try
-/// to try; between half and all of it is waited, as the task's name decides, so that tasks which failed together do
-/// not come back together.
-pub fn delay_of(retry: &Retry, name: &str, tries: u32) -> Option<Duration> {
+/// The delay after push number `tries` failed; `None` once the task has failed. The delay doubles
+/// with every try; the actual delay is between half and all of it, derived from the task's name, so
+/// that tasks that failed together do not retry together.
+pub fn retry_delay(retry: &Retry, name: &str, tries: u32) -> Option<Duration> {
     if tries >= retry.max_attempts {
         return None;
     }
@@ -51,7 +51,7 @@ mod tests {
     };
 
     fn check(tries: u32, most: Option<u64>) {
-        let delay = delay_of(&RETRY, "d_a", tries);
+        let delay = retry_delay(&RETRY, "d_a", tries);
         assert_eq!(delay.is_some(), most.is_some(), "after try {tries}");
         if let (Some(delay), Some(most)) = (delay, most.map(Duration::from_secs)) {
             assert!(
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn tasks_that_failed_together_come_back_apart() {
         let delays: std::collections::BTreeSet<_> = (0..100)
-            .map(|n| delay_of(&RETRY, &format!("d_{n}"), 3).unwrap())
+            .map(|n| retry_delay(&RETRY, &format!("d_{n}"), 3).unwrap())
             .collect();
         assert!(delays.len() > 90);
     }

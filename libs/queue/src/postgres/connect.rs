@@ -1,4 +1,4 @@
-//! Connections to targets, in the clear or by TLS.
+//! Connections to targets, plain or TLS.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Makes the TLS settings of a new connection; asked each time, because certificates are replaced.
+/// Builds the TLS settings of a new connection. Called for every connection, because certificates
+/// are rotated.
 #[derive(Clone)]
 pub struct ClientTls(Arc<dyn Fn() -> Result<ClientConfig, rustls::Error> + Send + Sync>);
 
@@ -34,7 +35,7 @@ impl fmt::Debug for ClientTls {
     }
 }
 
-/// Connects to where a URL points.
+/// Connects to the host of a URL.
 pub(super) async fn connect(tls: Option<ClientTls>, target: Uri) -> io::Result<TokioIo<Stream>> {
     let host = target
         .host()

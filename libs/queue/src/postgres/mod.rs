@@ -18,10 +18,10 @@ use crate::port::{Created, NewTask, QueueError, QueueSettings, TaskQueue};
 pub use connect::ClientTls;
 pub use pusher::Pusher;
 
-/// Where new work is told, to pushers of other processes too.
+/// The channel on which new work is announced, also to pushers in other processes.
 const CHANNEL: &str = "servo_queue";
 
-/// Tasks of one queue, by where they stand.
+/// The tasks of one queue by state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueCounts {
     pub queue: String,
@@ -34,12 +34,12 @@ pub struct QueueCounts {
 pub struct PostgresQueue {
     store: Store,
     settings: Arc<BTreeMap<Arc<str>, QueueSettings>>,
-    /// Rings for the pusher of this process.
-    bell: Arc<Notify>,
+    /// Wakes the pusher of this process.
+    doorbell: Arc<Notify>,
 }
 
 impl PostgresQueue {
-    /// Judges the settings; the queues are made by [`PostgresQueue::ensure`].
+    /// Checks the settings; [`PostgresQueue::ensure`] creates the queues.
     pub fn new(
         store: Store,
         queues: impl IntoIterator<Item = QueueSettings>,
@@ -61,24 +61,25 @@ impl PostgresQueue {
         Ok(PostgresQueue {
             store,
             settings: Arc::new(settings),
-            bell: Arc::default(),
+            doorbell: Arc::default(),
         })
     }
 
-    /// Makes the queues that are not there yet.
+    /// Creates the queues that do not exist yet.
     pub async fn ensure(&self) -> Result<(), QueueError> {
         Ok(statements::ensure_queues(self.store.loops(), self.settings.values()).await?)
     }
 
-    /// How many tasks wait and how many are being pushed, per queue.
+    /// How many tasks are waiting and how many are being pushed, per queue.
     pub async fn counts(&self) -> Result<Vec<QueueCounts>, QueueError> {
         Ok(statements::counts(self.store.loops()).await?)
     }
 
-    fn known(&self, queue: &str) -> Result<(), QueueError> {
-        match self.settings.contains_key(queue) {
-            true => Ok(()),
-            false => Err(QueueError::NoSuchQueue(queue.to_owned())),
+    fn check_exists(&self, queue: &str) -> Result<(), QueueError> {
+        if self.settings.contains_key(queue) {
+            Ok(())
+        } else {
+            Err(QueueError::NoSuchQueue(queue.to_owned()))
         }
     }
 }
@@ -86,7 +87,7 @@ impl PostgresQueue {
 impl TaskQueue for PostgresQueue {
     async fn create(&self, tasks: &[NewTask]) -> Result<Vec<Created>, QueueError> {
         for task in tasks {
-            self.known(&task.queue)?;
+            self.check_exists(&task.queue)?;
             check(task).map_err(|(field, fault)| QueueError::BadTask {
                 name: task.name.clone(),
                 field,
@@ -99,26 +100,28 @@ impl TaskQueue for PostgresQueue {
         let created = statements::create(self.store.loops(), tasks).await?;
         let mut new: HashSet<(String, String)> = created.into_iter().collect();
         if !new.is_empty() {
-            self.bell.notify_one();
+            self.doorbell.notify_one();
         }
-        // The first of two that bear one name in this very batch is the new one.
-        let answer = |task: &NewTask| match new.remove(&(task.queue.to_string(), task.name.clone()))
-        {
-            true => Created::New,
-            false => Created::AlreadyExists,
+        // If a name occurs twice in this batch, the first task counts as new.
+        let result = |task: &NewTask| {
+            if new.remove(&(task.queue.to_string(), task.name.clone())) {
+                Created::New
+            } else {
+                Created::AlreadyExists
+            }
         };
-        Ok(tasks.iter().map(answer).collect())
+        Ok(tasks.iter().map(result).collect())
     }
 
     async fn delete(&self, queue: &str, names: &[String]) -> Result<u64, QueueError> {
-        self.known(queue)?;
+        self.check_exists(queue)?;
         Ok(statements::delete(self.store.loops(), queue, names).await?)
     }
 
     async fn pause(&self, queue: &str, paused: bool) -> Result<(), QueueError> {
-        self.known(queue)?;
+        self.check_exists(queue)?;
         statements::pause(self.store.loops(), queue, paused).await?;
-        self.bell.notify_one();
+        self.doorbell.notify_one();
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The pusher: claims what is due by batches, under a lease, and pushes it.
+//! The pusher: claims due tasks in batches, under a lease, and pushes them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,22 +14,22 @@ use super::send::Sender;
 use super::settle::{self, Settled};
 use super::statements::{self, Claimed};
 use super::{CHANNEL, ClientTls, PostgresQueue};
-use crate::core::{Looked, next_look};
+use crate::core::{QueueStatus, next_poll};
 use crate::port::QueueSettings;
 
-/// A target answers within this, and works afterwards.
+/// A target must respond within this time; it does its work afterwards.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tasks that one claim takes at most.
+/// The most tasks that one claim takes.
 const CLAIM_MAX: i64 = 256;
-/// A look without a ring, for the ring that was lost.
-const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// Names are known for so long after their task's end.
-const NAMES_KEPT: Duration = Duration::from_secs(3600);
-/// Names that one statement forgets.
+/// The poll interval, in case a notification was lost.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// How long the name of a task is kept after its end.
+const NAME_RETENTION: Duration = Duration::from_secs(3600);
+/// The most names that one statement deletes.
 const NAMES_PER_STATEMENT_MAX: u32 = 5_000;
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Pushes what is due. Several processes may have one: a task is with one of them at a time.
+/// Pushes due tasks. Several processes may run one; a task is held by one of them at a time.
 pub struct Pusher {
     queue: PostgresQueue,
     tls: Option<ClientTls>,
@@ -39,7 +39,7 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// `id` is new for every process. Without `tls` only `http://` targets can be reached.
+    /// `id` is unique per process. Without `tls` only `http://` targets can be reached.
     pub fn new(queue: PostgresQueue, tls: Option<ClientTls>, id: Uuid) -> Pusher {
         Pusher {
             queue,
@@ -50,28 +50,32 @@ impl Pusher {
         }
     }
 
-    /// How long a target may take to answer. A push whose pusher died is repeated after twice that time.
+    /// Sets how long a target may take to respond. If a pusher dies, its pushes are repeated after
+    /// twice that time.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Pusher {
         Pusher { timeout, ..self }
     }
 
-    /// Pushes until it is stopped; what is under way then ends first.
+    /// Pushes until it is stopped, and then finishes the pushes in flight.
     pub async fn run(mut self, stop: CancellationToken) {
         let (ended, settled) = mpsc::unbounded_channel();
-        let (loops, bell) = (self.queue.store.loops().clone(), self.queue.bell.clone());
-        let settling = tokio::spawn(settle::run(
+        let (loops, doorbell) = (
+            self.queue.store.loops().clone(),
+            self.queue.doorbell.clone(),
+        );
+        let recorder = tokio::spawn(settle::run(
             loops,
             self.id,
             self.lease(),
             settled,
-            bell.clone(),
+            doorbell.clone(),
         ));
-        let listening = tokio::spawn(listen(self.queue.store.clone(), bell.clone()));
+        let listener_task = tokio::spawn(listen(self.queue.store.clone(), doorbell.clone()));
         let sender = Sender::new(self.tls.clone(), self.timeout);
         let mut swept: Option<Instant> = None;
         while !stop.is_cancelled() {
-            if swept.is_none_or(|at| at.elapsed() >= SWEEP_EVERY) {
+            if swept.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) {
                 self.sweep().await;
                 swept = Some(Instant::now());
             }
@@ -79,20 +83,20 @@ impl Pusher {
                 .push_due(&sender, &ended)
                 .await
                 .unwrap_or_else(|error| {
-                    debug!(%error, "the queue cannot be read just now");
+                    debug!(%error, "failed to read the queue; retrying");
                     FAILURE_PAUSE
                 });
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = bell.notified() => {}
-                () = tokio::time::sleep(wait.min(SWEEP_EVERY)) => {}
+                () = doorbell.notified() => {}
+                () = tokio::time::sleep(wait.min(POLL_INTERVAL)) => {}
             }
         }
-        listening.abort();
+        listener_task.abort();
         while self.pushes.join_next().await.is_some() {}
         drop(ended);
-        if let Err(error) = settling.await {
-            warn!(%error, "the last pushes could not be noted; they are repeated");
+        if let Err(error) = recorder.await {
+            warn!(%error, "failed to record the last pushes; they are repeated");
         }
     }
 
@@ -101,18 +105,18 @@ impl Pusher {
         self.timeout * 2
     }
 
-    /// Pushes what is due in all queues; answers when to look again.
+    /// Pushes the due tasks of all queues and returns the time until the next poll.
     async fn push_due(
         &mut self,
         sender: &Sender,
         ended: &mpsc::UnboundedSender<Settled>,
     ) -> Result<Duration, StoreError> {
         while self.pushes.try_join_next().is_some() {}
-        let mut wait = SWEEP_EVERY;
+        let mut wait = POLL_INTERVAL;
         let settings = self.queue.settings.clone();
         for queue in settings.values() {
-            let (claimed, looked) = self.claim(queue).await?;
-            wait = next_look(looked).map_or(wait, |next| next.min(wait));
+            let (claimed, status) = self.claim(queue).await?;
+            wait = next_poll(status).map_or(wait, |next| next.min(wait));
             claimed
                 .into_iter()
                 .for_each(|task| self.push(queue, task, sender, ended));
@@ -120,34 +124,37 @@ impl Pusher {
         Ok(wait)
     }
 
-    async fn claim(&self, queue: &QueueSettings) -> Result<(Vec<Claimed>, Looked), StoreError> {
+    async fn claim(
+        &self,
+        queue: &QueueSettings,
+    ) -> Result<(Vec<Claimed>, QueueStatus), StoreError> {
         let name = &queue.name;
         let mut tx = self.queue.store.loops().begin().await?;
         let (paused, tokens) = statements::lock_queue(&mut tx, queue)
             .await?
             .unwrap_or((true, 0.0));
-        let under_way = statements::under_way(&mut tx, name).await?;
-        let room = i64::from(queue.max_concurrent).saturating_sub(under_way);
-        let at_most = if paused {
+        let in_flight = statements::in_flight(&mut tx, name).await?;
+        let capacity = i64::from(queue.max_concurrent).saturating_sub(in_flight);
+        let limit = if paused {
             0
         } else {
-            room.min(tokens as i64).clamp(0, CLAIM_MAX)
+            capacity.min(tokens as i64).clamp(0, CLAIM_MAX)
         };
-        let claimed = match at_most {
+        let claimed = match limit {
             0 => Vec::new(),
-            _ => statements::claim(&mut tx, name, at_most, tokens, self.lease(), self.id).await?,
+            _ => statements::claim(&mut tx, name, limit, tokens, self.lease(), self.id).await?,
         };
         let next_due = statements::next_due(&mut tx, name).await?;
         tx.commit().await?;
         let taken = claimed.len();
-        let looked = Looked {
+        let status = QueueStatus {
             paused,
             tokens: tokens - taken as f64,
             per_second: queue.max_per_second,
-            has_room: room > i64::try_from(taken).unwrap_or(i64::MAX),
+            has_capacity: capacity > i64::try_from(taken).unwrap_or(i64::MAX),
             next_due,
         };
-        Ok((claimed, looked))
+        Ok((claimed, status))
     }
 
     fn push(
@@ -161,7 +168,7 @@ impl Pusher {
         self.pushes.spawn(async move {
             let (name, tries) = (task.name.clone(), task.tries);
             let pushed = sender.push(&queue.name, task).await;
-            // Nobody listens any more only when the process ends.
+            // Sending fails only when the process ends.
             let _ = ended.send(Settled::of(&queue, name, tries, pushed));
         });
     }
@@ -170,16 +177,17 @@ impl Pusher {
         let ensured = self.queue.ensure().await.map_err(|error| error.to_string());
         let expired = self.expire().await;
         if let Err(error) = ensured.and(expired.map_err(|error| error.to_string())) {
-            debug!(error, "the queue cannot be swept just now");
+            debug!(error, "failed to sweep the queue; retrying");
         }
     }
 
-    /// All that are over, however many ended since the last sweep: else a busy queue grows for ever.
+    /// Deletes all expired names, however many there are, because a busy queue would otherwise grow
+    /// without bound.
     async fn expire(&self) -> Result<(), StoreError> {
         loop {
             let gone = statements::expire(
                 self.queue.store.loops(),
-                NAMES_KEPT,
+                NAME_RETENTION,
                 NAMES_PER_STATEMENT_MAX,
             )
             .await?;
@@ -190,17 +198,18 @@ impl Pusher {
     }
 }
 
-/// Rings for work that other processes brought. A lost ring costs time until the next sweep, and nothing else.
-async fn listen(store: Store, bell: Arc<Notify>) {
+/// Wakes the pusher when another process adds tasks. A lost notification only delays them until the
+/// next poll.
+async fn listen(store: Store, doorbell: Arc<Notify>) {
     loop {
         match store.listen(CHANNEL).await {
             Ok(mut listener) => {
-                bell.notify_one();
+                doorbell.notify_one();
                 while listener.heard().await.is_ok() {
-                    bell.notify_one();
+                    doorbell.notify_one();
                 }
             }
-            Err(error) => debug!(%error, "cannot listen just now"),
+            Err(error) => debug!(%error, "failed to listen for notifications; retrying"),
         }
         tokio::time::sleep(FAILURE_PAUSE).await;
     }

@@ -1,4 +1,4 @@
-//! One push: a POST, and what its answer means.
+//! One push: a POST and the interpretation of its response.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ use crate::{QUEUE_HEADER, RETRY_COUNT_HEADER, TASK_NAME_HEADER};
 const IDLE_MAX: Duration = Duration::from_secs(30);
 const CONTENT_TYPE: &str = "application/x-protobuf";
 
-/// Sends pushes over connections that are kept. Cheap to clone.
+/// Sends pushes over pooled connections. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Sender {
     client: Client<Connector, Full<Bytes>>,
@@ -38,7 +38,7 @@ impl Sender {
         }
     }
 
-    /// Answers why it was not taken, in a few words.
+    /// Fails with a short reason if the target did not accept the push.
     pub(super) async fn push(&self, queue: &str, task: Claimed) -> Result<(), String> {
         let request = Request::builder()
             .method(Method::POST)
@@ -50,10 +50,10 @@ impl Sender {
             .body(Full::from(task.body))
             .map_err(|error| error.to_string())?;
         match tokio::time::timeout(self.timeout, self.client.request(request)).await {
-            Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
-            Ok(Ok(answer)) => Err(format!("answered {}", answer.status().as_u16())),
+            Ok(Ok(response)) if response.status().is_success() => Ok(()),
+            Ok(Ok(response)) => Err(format!("status {}", response.status().as_u16())),
             Ok(Err(error)) => Err(with_cause(&error)),
-            Err(_) => Err(format!("no answer within {:?}", self.timeout)),
+            Err(_) => Err(format!("no response within {:?}", self.timeout)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pushes that ended, noted together.
+//! Records finished pushes in batches.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use super::statements;
-use crate::core::delay_of;
+use crate::core::retry_delay;
 use crate::port::QueueSettings;
 
 const SETTLED_PER_FLUSH_MAX: usize = 1_024;
-const AGAIN_AFTER: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How a push ended.
+/// The result of a push.
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) queue: Arc<str>,
     pub(super) name: String,
     pub(super) tries: i32,
     pub(super) state: QueueEntryState,
-    /// Until the next try.
+    /// The delay until the next try.
     pub(super) delay: Duration,
-    /// Why it was not taken.
+    /// Why the push failed; empty after a success.
     pub(super) fault: String,
 }
 
@@ -35,7 +35,7 @@ impl Settled {
         tries: i32,
         pushed: Result<(), String>,
     ) -> Settled {
-        let delay = delay_of(&queue.retry, &name, tries.unsigned_abs());
+        let delay = retry_delay(&queue.retry, &name, tries.unsigned_abs());
         let (state, fault) = match (pushed, delay) {
             (Ok(()), _) => (QueueEntryState::Acked, String::new()),
             (Err(fault), Some(_)) => (QueueEntryState::Created, fault),
@@ -47,7 +47,7 @@ impl Settled {
                 name,
                 tries,
                 fault,
-                "a task was pushed for the last time"
+                "the last push of a task failed; giving up"
             );
         }
         let delay = delay.unwrap_or_default();
@@ -62,26 +62,27 @@ impl Settled {
     }
 }
 
-/// Writes what comes until nobody can send any more.
+/// Records results until the channel is closed.
 pub(super) async fn run(
     loops: LoopStore,
     pusher: Uuid,
-    patience: Duration,
+    lease: Duration,
     mut ended: mpsc::UnboundedReceiver<Settled>,
-    bell: Arc<Notify>,
+    doorbell: Arc<Notify>,
 ) {
-    let mut gathered = Vec::new();
-    while ended.recv_many(&mut gathered, SETTLED_PER_FLUSH_MAX).await > 0 {
+    let mut batch = Vec::new();
+    while ended.recv_many(&mut batch, SETTLED_PER_FLUSH_MAX).await > 0 {
         let begun = Instant::now();
-        // Beyond the lease others may have taken them over: they are pushed once more then, and nothing is lost.
-        while let Err(error) = statements::settle(&loops, pusher, &gathered).await {
-            if !error.is_transient() || begun.elapsed() > patience {
-                tracing::warn!(%error, pushes = gathered.len(), "pushes could not be noted; they are repeated");
+        // After the lease another pusher may have claimed these tasks; they are then pushed again,
+        // and nothing is lost.
+        while let Err(error) = statements::settle(&loops, pusher, &batch).await {
+            if !error.is_transient() || begun.elapsed() > lease {
+                tracing::warn!(%error, pushes = batch.len(), "failed to record pushes; they are repeated");
                 break;
             }
-            tokio::time::sleep(AGAIN_AFTER).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        gathered.clear();
-        bell.notify_one();
+        batch.clear();
+        doorbell.notify_one();
     }
 }

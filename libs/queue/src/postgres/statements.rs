@@ -15,7 +15,7 @@ pub(super) struct Claimed {
     pub(super) name: String,
     pub(super) url: String,
     pub(super) body: Vec<u8>,
-    /// Counts this push too.
+    /// Includes this push.
     pub(super) tries: i32,
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn ensure_queues(
     Ok(())
 }
 
-/// Queue and name of those that are new.
+/// Returns queue and name of the tasks that are new.
 pub(super) async fn create(
     loops: &LoopStore,
     tasks: &[NewTask],
@@ -104,8 +104,8 @@ pub(super) async fn pause(loops: &LoopStore, queue: &str, paused: bool) -> Resul
     Ok(())
 }
 
-/// Whether it is paused, what may be pushed at once by its rate, and how many pushes are under way. Until the
-/// transaction ends nobody else claims from this queue.
+/// Returns whether the queue is paused and how many pushes its rate allows now. Until the
+/// transaction ends no other pusher claims from this queue.
 pub(super) async fn lock_queue(
     tx: &mut LoopTx,
     queue: &QueueSettings,
@@ -117,9 +117,9 @@ pub(super) async fn lock_queue(
     tx.optional(lock).await
 }
 
-pub(super) async fn under_way(tx: &mut LoopTx, queue: &str) -> Result<i64, StoreError> {
+pub(super) async fn in_flight(tx: &mut LoopTx, queue: &str) -> Result<i64, StoreError> {
     let (count,): (i64,) = tx
-        .one(query(include_str!("sql/under_way.sql")).bind(queue))
+        .one(query(include_str!("sql/in_flight.sql")).bind(queue))
         .await?;
     Ok(count)
 }
@@ -127,14 +127,14 @@ pub(super) async fn under_way(tx: &mut LoopTx, queue: &str) -> Result<i64, Store
 pub(super) async fn claim(
     tx: &mut LoopTx,
     queue: &str,
-    at_most: i64,
+    limit: i64,
     tokens: f64,
     lease: Duration,
     pusher: Uuid,
 ) -> Result<Vec<Claimed>, StoreError> {
     let claim = query(include_str!("sql/claim.sql"))
         .bind(queue)
-        .bind(at_most)
+        .bind(limit)
         .bind(tokens)
         .bind(lease)
         .bind(pusher);
@@ -150,7 +150,7 @@ pub(super) async fn claim(
         .collect())
 }
 
-/// Until the next task of a queue is due.
+/// The time until the next task of the queue is due.
 pub(super) async fn next_due(tx: &mut LoopTx, queue: &str) -> Result<Option<Duration>, StoreError> {
     let due: Option<(i64,)> = tx
         .optional(query(include_str!("sql/next_due.sql")).bind(queue))
@@ -196,17 +196,17 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// Forgets names whose time is over, up to `at_most`; answers how many.
+/// Deletes up to `limit` names whose retention has ended, and returns their number.
 pub(super) async fn expire(
     loops: &LoopStore,
     after: Duration,
-    at_most: u32,
+    limit: u32,
 ) -> Result<u64, StoreError> {
     loops
         .execute(
             query(include_str!("sql/expire.sql"))
                 .bind(after)
-                .bind(i64::from(at_most)),
+                .bind(i64::from(limit)),
         )
         .await
 }

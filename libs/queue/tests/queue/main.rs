@@ -19,8 +19,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Long enough for any machine, so that a test that hangs ends.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for any machine; ends a test that hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const QUEUE: &str = "dispatch-0";
 
 struct World {
@@ -41,14 +41,14 @@ impl World {
         World { database, queue }
     }
 
-    /// What another process would hold: nothing is shared but the database.
+    /// A queue as another process would have it: only the database is shared.
     async fn other(&self, change: impl Fn(&mut QueueSettings)) -> PostgresQueue {
         let mut settings = QueueSettings::new(QUEUE);
         change(&mut settings);
         queue(&self.database, settings).await
     }
 
-    /// Entries that stand so, as the condition says.
+    /// The number of entries that satisfy the condition.
     async fn count(&self, condition: &str) -> i64 {
         let mut connection = PgConnection::connect(&self.database.admin_url())
             .await
@@ -82,7 +82,7 @@ async fn queue(database: &TestDatabase, settings: QueueSettings) -> PostgresQueu
     queue
 }
 
-/// Pushes until the answer is dropped or cancelled.
+/// Pushes until the token is cancelled.
 fn push(queue: &PostgresQueue, number: u128) -> (CancellationToken, JoinHandle<()>) {
     let stop = CancellationToken::new();
     let pusher =
@@ -107,13 +107,13 @@ async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds)
+    tokio::time::timeout(TIMEOUT, holds)
         .await
-        .unwrap_or_else(|_| panic!("it never came true: {what}"));
+        .unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
 #[tokio::test]
-async fn a_task_arrives_once_with_its_name_and_body() {
+async fn task_arrives_once_with_its_name_and_body() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
     let created = world
@@ -149,9 +149,9 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
     let doubled: Vec<NewTask> = tasks.iter().chain(&tasks).cloned().collect();
     let other = world.other(|_| {}).await;
     let (here, there) = tokio::join!(world.queue.create(&doubled), other.create(&tasks));
-    let answers = [here.unwrap(), there.unwrap()].concat();
+    let statuses = [here.unwrap(), there.unwrap()].concat();
     assert_eq!(
-        answers
+        statuses
             .iter()
             .filter(|created| **created == Created::New)
             .count(),
@@ -162,7 +162,7 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
         world.count("state = 3").await == 50
     })
     .await;
-    // The name is known after its end too.
+    // The name is still known after the end of the task.
     let again = world.queue.create(&tasks).await.unwrap();
     assert!(
         again
@@ -184,7 +184,7 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
 }
 
 #[tokio::test]
-async fn names_are_forgotten_an_hour_after_their_end() {
+async fn names_are_deleted_an_hour_after_their_end() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let (stop, pusher) = push(&world.queue, 1);
     world
@@ -210,19 +210,19 @@ async fn names_are_forgotten_an_hour_after_their_end() {
     // Every pusher sweeps first.
     let begun = std::time::Instant::now();
     let _pusher = push(&world.queue, 2);
-    until("the old ones are forgotten", async || {
+    until("the old names are deleted", async || {
         world.count("name LIKE 'd_old%'").await == 0
     })
     .await;
     assert!(
         begun.elapsed() < Duration::from_secs(30),
-        "by one sweep, however many they are"
+        "one sweep deletes all of them"
     );
     assert_eq!(world.count("name = 'd_young'").await, 1);
 }
 
 #[tokio::test]
-async fn nothing_is_pushed_before_its_time() {
+async fn task_is_not_pushed_before_its_time() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
     let now = std::time::SystemTime::now()
@@ -253,24 +253,24 @@ async fn nothing_is_pushed_before_its_time() {
             "UPDATE dispatcher.queue_entries SET due_at = clock_timestamp(); NOTIFY servo_queue",
         )
         .await;
-    until("its time has come", async || {
+    until("the other is due", async || {
         world.count("state = 3").await == 2
     })
     .await;
 }
 
 #[tokio::test]
-async fn what_is_not_taken_is_pushed_again_until_it_failed() {
+async fn push_is_retried_until_the_task_fails() {
     let world = World::start(|queue| queue.retry.max_attempts = 4).await;
     let receiver = Receiver::start().await;
     receiver.answer("d_flaky", &[503, 429, 500]);
     receiver.answer("d_broken", &[503, 404, 500, 503]);
     let _pusher = push(&world.queue, 1);
-    let nobody = task("d_nobody", "http://127.0.0.1:1/push");
+    let unreachable = task("d_unreachable", "http://127.0.0.1:1/push");
     let tasks = [
         task("d_flaky", &receiver.url),
         task("d_broken", &receiver.url),
-        nobody,
+        unreachable,
     ];
     world.queue.create(&tasks).await.unwrap();
     until("two have failed", async || {
@@ -289,21 +289,21 @@ async fn what_is_not_taken_is_pushed_again_until_it_failed() {
     assert_eq!(retries("d_broken"), ["0", "1", "2", "3"]);
     assert_eq!(
         world
-            .count("name = 'd_broken' AND fault = 'answered 503'")
+            .count("name = 'd_broken' AND fault = 'status 503'")
             .await,
         1
     );
     assert_eq!(
         world
-            .count("name = 'd_nobody' AND tries = 4 AND fault <> ''")
+            .count("name = 'd_unreachable' AND tries = 4 AND fault <> ''")
             .await,
         1
     );
 }
 
 #[tokio::test]
-async fn a_queue_keeps_its_rate() {
-    // One at once, and the next one hours later.
+async fn queue_keeps_its_rate() {
+    // One push immediately, and the next one hours later.
     let world = World::start(|queue| queue.max_per_second = 0.0001).await;
     let receiver = Receiver::start().await;
     let tasks: Vec<NewTask> = (0..5)
@@ -313,13 +313,13 @@ async fn a_queue_keeps_its_rate() {
     let other = world.other(|queue| queue.max_per_second = 0.0001).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
     until("one is taken", async || world.count("state = 3").await == 1).await;
-    // A claim takes all that it may: what it left out, the rate forbade.
+    // A claim takes as many tasks as the rate allows, so the others were held back by the rate.
     assert_eq!(world.count("state = 2 AND tries = 0").await, 4);
     assert_eq!(receiver.pushes().len(), 1);
 }
 
 #[tokio::test]
-async fn a_queue_keeps_its_bound_on_pushes_at_once() {
+async fn queue_limits_concurrent_pushes() {
     let world = World::start(|queue| queue.max_concurrent = 2).await;
     let receiver = Receiver::closed().await;
     let tasks: Vec<NewTask> = (0..7)
@@ -328,18 +328,18 @@ async fn a_queue_keeps_its_bound_on_pushes_at_once() {
     world.queue.create(&tasks).await.unwrap();
     let other = world.other(|queue| queue.max_concurrent = 2).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
-    until("two are under way", async || receiver.pushes().len() == 2).await;
+    until("two are in flight", async || receiver.pushes().len() == 2).await;
     assert_eq!(world.count("tries = 0").await, 5);
     receiver.open();
     until("all are taken", async || {
         world.count("state = 3").await == 7
     })
     .await;
-    assert_eq!(receiver.at_once().0, 2);
+    assert_eq!(receiver.max_concurrent().0, 2);
 }
 
 #[tokio::test]
-async fn a_paused_queue_takes_and_does_not_push() {
+async fn paused_queue_accepts_tasks_and_does_not_push() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     world.queue.pause(QUEUE, true).await.unwrap();
     let _pusher = push(&world.queue, 1);
@@ -364,9 +364,9 @@ async fn a_paused_queue_takes_and_does_not_push() {
         .create(&[task("d_b", &receiver.url)])
         .await
         .unwrap();
-    // Said by another process, and heard here.
+    // Resumed by another process.
     world.other(|_| {}).await.pause(QUEUE, false).await.unwrap();
-    until("it goes on", async || {
+    until("it is resumed", async || {
         world.count("name = 'd_b' AND state = 3").await == 1
     })
     .await;
@@ -375,7 +375,7 @@ async fn a_paused_queue_takes_and_does_not_push() {
         .into_iter()
         .map(|push| push.name)
         .collect();
-    assert_eq!(names, ["d_b"], "what was dropped is not pushed");
+    assert_eq!(names, ["d_b"], "a dropped task is not pushed");
     let again = world
         .queue
         .create(&[task("d_a", &receiver.url)])
@@ -385,7 +385,7 @@ async fn a_paused_queue_takes_and_does_not_push() {
 }
 
 #[tokio::test]
-async fn two_pushers_never_push_one_task_at_once() {
+async fn two_pushers_never_push_the_same_task_concurrently() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let other = world.other(|_| {}).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
@@ -400,18 +400,18 @@ async fn two_pushers_never_push_one_task_at_once() {
     })
     .await;
     assert_eq!(receiver.pushes().len(), 400);
-    assert_eq!(receiver.at_once().1, 1);
+    assert_eq!(receiver.max_concurrent().1, 1);
 }
 
 #[tokio::test]
-async fn a_pusher_that_dies_loses_nothing() {
+async fn dead_pusher_loses_no_tasks() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::closed().await);
     let tasks: Vec<NewTask> = (0..20)
         .map(|n| task(&format!("d_{n}"), &receiver.url))
         .collect();
     world.queue.create(&tasks).await.unwrap();
     let (_, dying) = push(&world.queue, 1);
-    until("all are under way", async || receiver.pushes().len() == 20).await;
+    until("all are in flight", async || receiver.pushes().len() == 20).await;
     dying.abort();
     receiver.open();
     let other = world.other(|_| {}).await;
@@ -423,12 +423,12 @@ async fn a_pusher_that_dies_loses_nothing() {
     assert_eq!(
         world.count("tries = 2").await,
         20,
-        "each was pushed once more, by the other"
+        "each was pushed again by the other pusher"
     );
 }
 
 #[tokio::test]
-async fn who_is_told_to_stop_ends_what_is_under_way() {
+async fn stopped_pusher_finishes_pushes_in_flight() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::closed().await);
     world
         .queue
@@ -436,7 +436,7 @@ async fn who_is_told_to_stop_ends_what_is_under_way() {
         .await
         .unwrap();
     let (stop, pusher) = push(&world.queue, 1);
-    until("it is under way", async || receiver.pushes().len() == 1).await;
+    until("it is in flight", async || receiver.pushes().len() == 1).await;
     stop.cancel();
     receiver.open();
     pusher.await.unwrap();
@@ -444,7 +444,7 @@ async fn who_is_told_to_stop_ends_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_bad_task_is_refused_and_nothing_of_its_batch_is_taken() {
+async fn invalid_task_rejects_its_whole_batch() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let good = task("d_a", &receiver.url);
     let bad = NewTask {

@@ -1,4 +1,4 @@
-//! A target that notes what it is sent and answers as it is told.
+//! A target that records pushes and responds with configured statuses.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -25,18 +25,18 @@ pub(crate) struct Push {
 #[derive(Default)]
 struct State {
     pushes: Vec<Push>,
-    under_way: HashMap<String, usize>,
-    at_once_max: usize,
-    same_at_once_max: usize,
-    /// What each name is answered next; 200 without.
-    answers: HashMap<String, Vec<u16>>,
+    in_flight: HashMap<String, usize>,
+    concurrent_max: usize,
+    same_concurrent_max: usize,
+    /// The next statuses per task name; 200 by default.
+    statuses: HashMap<String, Vec<u16>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct Receiver {
     state: Arc<Mutex<State>>,
-    /// One is taken for every answer.
-    gate: Arc<Semaphore>,
+    /// Responds to every push immediately.
+    permits: Arc<Semaphore>,
     pub(crate) url: String,
 }
 
@@ -47,13 +47,13 @@ impl Receiver {
         receiver
     }
 
-    /// Answers nobody until it is opened.
+    /// Does not respond until it is opened.
     pub(crate) async fn closed() -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/push", listener.local_addr().unwrap());
         let receiver = Receiver {
             state: Arc::default(),
-            gate: Arc::new(Semaphore::new(0)),
+            permits: Arc::new(Semaphore::new(0)),
             url,
         };
         let accepting = receiver.clone();
@@ -66,12 +66,12 @@ impl Receiver {
     }
 
     pub(crate) fn open(&self) {
-        self.gate.add_permits(1_000_000);
+        self.permits.add_permits(1_000_000);
     }
 
     pub(crate) fn answer(&self, name: &str, statuses: &[u16]) {
         self.state()
-            .answers
+            .statuses
             .insert(name.to_owned(), statuses.iter().rev().copied().collect());
     }
 
@@ -79,10 +79,10 @@ impl Receiver {
         self.state().pushes.clone()
     }
 
-    /// The most pushes that were under way together, and the most of one name.
-    pub(crate) fn at_once(&self) -> (usize, usize) {
+    /// The maximum number of concurrent pushes, in total and of one name.
+    pub(crate) fn max_concurrent(&self) -> (usize, usize) {
         let state = self.state();
-        (state.at_once_max, state.same_at_once_max)
+        (state.concurrent_max, state.same_concurrent_max)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,23 +118,23 @@ impl Receiver {
                 retry_count,
                 body,
             });
-            let same = state.under_way.entry(name.clone()).or_default();
+            let same = state.in_flight.entry(name.clone()).or_default();
             *same += 1;
-            let (same, all) = (*same, state.under_way.values().sum());
-            state.same_at_once_max = state.same_at_once_max.max(same);
-            state.at_once_max = state.at_once_max.max(all);
+            let (same, all) = (*same, state.in_flight.values().sum());
+            state.same_concurrent_max = state.same_concurrent_max.max(same);
+            state.concurrent_max = state.concurrent_max.max(all);
             state
-                .answers
+                .statuses
                 .get_mut(&name)
                 .and_then(Vec::pop)
                 .unwrap_or(200)
         };
-        let under_way = UnderWay {
+        let in_flight = InFlight {
             receiver: self.clone(),
             name,
         };
-        self.gate.acquire().await.unwrap().forget();
-        drop(under_way);
+        self.permits.acquire().await.unwrap().forget();
+        drop(in_flight);
         Response::builder()
             .status(status)
             .body(Empty::new())
@@ -142,18 +142,18 @@ impl Receiver {
     }
 }
 
-/// Ends also when the one who pushes hangs up.
-struct UnderWay {
+/// Decrements the counters also when the pusher disconnects.
+struct InFlight {
     receiver: Receiver,
     name: String,
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
         *self
             .receiver
             .state()
-            .under_way
+            .in_flight
             .entry(self.name.clone())
             .or_default() -= 1;
     }

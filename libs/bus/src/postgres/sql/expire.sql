@@ -1,2 +1,2 @@
--- Called by the scheduler's sweep of the bus.
+-- Deletes old messages that every subscription has passed. Run by statements::expire.
 SELECT bus.expire($1, make_interval(secs => $2), $3)

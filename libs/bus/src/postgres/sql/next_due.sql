@@ -1,2 +1,2 @@
--- Called by PostgresBus::wait.
+-- Seconds until a failed message is due again. Run by statements::next_due.
 SELECT bus.next_due($1, $2)

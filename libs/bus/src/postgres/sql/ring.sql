@@ -1,2 +1,3 @@
--- Called by Listeners, never within the transaction that publishes: NOTIFY holds a lock over all commits.
+-- Wakes the consumers of a topic. Run by statements::ring, never inside the publishing transaction,
+-- because NOTIFY takes a lock that serializes all commits.
 SELECT pg_notify($1, $2)

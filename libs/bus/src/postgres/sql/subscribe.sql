@@ -1,2 +1,2 @@
--- Called by PostgresBus::subscribe.
+-- Creates the cursors of a subscription. Run by statements::subscribe.
 SELECT bus.subscribe($1, $2, $3)

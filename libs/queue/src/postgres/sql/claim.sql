@@ -1,8 +1,8 @@
--- Called by the pusher, which holds the queue's row: takes what is due, oldest first, and pays for it. A lease that ran
--- out is due like anything else.
+-- Leases due tasks, oldest first, and deducts their tokens. A task whose lease expired is due as
+-- well. Run by statements::claim, which holds the lock on the queue's row.
 WITH due AS (
     SELECT name FROM dispatcher.queue_entries
-    WHERE queue = $1 AND state = 2 AND due_at <= statement_timestamp()
+    WHERE queue = $1 AND state = 2 /* CREATED */ AND due_at <= statement_timestamp()
     ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ), claimed AS (
     UPDATE dispatcher.queue_entries e

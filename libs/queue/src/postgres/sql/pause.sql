@@ -1,4 +1,4 @@
--- Called by PostgresQueue::pause.
+-- Pauses or resumes a queue and wakes the pushers. Run by statements::pause.
 WITH changed AS (
     UPDATE dispatcher.queues SET paused = $2 WHERE queue = $1 RETURNING queue
 )

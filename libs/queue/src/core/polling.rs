@@ -1,35 +1,35 @@
-//! When to look at a queue again, so that nobody looks without need.
+//! When to poll a queue again, without needless polling.
 
 use std::time::Duration;
 
-/// How long to wait for room that others must make.
+/// The poll interval while the limit on concurrent pushes is reached.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a look at a queue found.
+/// The state of a queue as a claim found it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Looked {
+pub(crate) struct QueueStatus {
     pub(crate) paused: bool,
-    /// What may still be pushed at once, by the rate.
+    /// The pushes that the rate still allows now.
     pub(crate) tokens: f64,
     pub(crate) per_second: f64,
-    /// Whether one more push may be under way.
-    pub(crate) has_room: bool,
-    /// Until the next task is due; zero when one is due already.
+    /// Whether the limit on concurrent pushes allows one more.
+    pub(crate) has_capacity: bool,
+    /// The time until the next task is due; zero when one is due already.
     pub(crate) next_due: Option<Duration>,
 }
 
-/// How long until the next look, if nothing rings before; `None` when only a ring can bring work.
-pub(crate) fn next_look(looked: Looked) -> Option<Duration> {
-    let next_due = looked.next_due.filter(|_| !looked.paused)?;
+/// The time until the next poll; `None` when only the doorbell can bring work.
+pub(crate) fn next_poll(status: QueueStatus) -> Option<Duration> {
+    let next_due = status.next_due.filter(|_| !status.paused)?;
     if !next_due.is_zero() {
         return Some(next_due);
     }
-    if looked.tokens < 1.0 {
+    if status.tokens < 1.0 {
         return Some(Duration::from_secs_f64(
-            (1.0 - looked.tokens) / looked.per_second,
+            (1.0 - status.tokens) / status.per_second,
         ));
     }
-    Some(if looked.has_room {
+    Some(if status.has_capacity {
         Duration::ZERO
     } else {
         BUSY_PAUSE
@@ -40,25 +40,25 @@ pub(crate) fn next_look(looked: Looked) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const DUE: Looked = Looked {
+    const DUE: QueueStatus = QueueStatus {
         paused: false,
         tokens: 5.0,
         per_second: 10.0,
-        has_room: true,
+        has_capacity: true,
         next_due: Some(Duration::ZERO),
     };
 
     #[test]
-    fn an_empty_or_paused_queue_waits_for_a_ring() {
+    fn empty_or_paused_queue_waits_for_the_doorbell() {
         assert_eq!(
-            next_look(Looked {
+            next_poll(QueueStatus {
                 next_due: None,
                 ..DUE
             }),
             None
         );
         assert_eq!(
-            next_look(Looked {
+            next_poll(QueueStatus {
                 paused: true,
                 ..DUE
             }),
@@ -67,23 +67,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_waits_for_whatever_it_lacks() {
+    fn due_task_waits_for_tokens_or_capacity() {
         let later = Duration::from_secs(7);
-        assert_eq!(next_look(DUE), Some(Duration::ZERO));
+        assert_eq!(next_poll(DUE), Some(Duration::ZERO));
         assert_eq!(
-            next_look(Looked {
+            next_poll(QueueStatus {
                 next_due: Some(later),
                 ..DUE
             }),
             Some(later)
         );
         assert_eq!(
-            next_look(Looked { tokens: 0.5, ..DUE }),
+            next_poll(QueueStatus { tokens: 0.5, ..DUE }),
             Some(Duration::from_millis(50))
         );
         assert_eq!(
-            next_look(Looked {
-                has_room: false,
+            next_poll(QueueStatus {
+                has_capacity: false,
                 ..DUE
             }),
             Some(BUSY_PAUSE)
