@@ -1,4 +1,4 @@
-//! Envelopes: what a worker needs for one attempt, signed for it alone.
+//! Envelopes: everything that a worker needs for one attempt, signed for that worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,39 +14,31 @@ use servo_model::{TaskKey, WorkerId};
 use servo_proto::v1 as pb;
 use sha2::Sha256;
 
-use crate::core::{Live, Seconds, Shape};
-use crate::inputs::{Found, Inputs, TakenOver};
+use crate::core::{DispatchDetails, LiveAttempt, Seconds};
+use crate::inputs::{EnvelopeInputs, InputList};
+use crate::stored_plan::StoredPlan;
 use crate::wire;
 
-/// How long user code may run when the asset does not say.
+/// How long user code may run when the asset sets no timeout.
 const EXECUTION_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Beats per heartbeat timeout, so that a lost one loses nobody.
+/// Heartbeats per heartbeat timeout. With three, one lost heartbeat does not time an attempt out.
 const BEATS_PER_TIMEOUT: u32 = 3;
 
-/// A plan as it was read.
-#[derive(Debug)]
-pub(crate) struct StoredPlan {
-    pub(crate) plan: pb::Plan,
-    pub(crate) taken_over: TakenOver,
-    pub(crate) shape: Arc<Shape>,
-    pub(crate) bytes: usize,
-}
-
-/// Signs what leaves this service.
+/// Signs envelopes and callback paths.
 #[derive(Debug, Clone)]
 pub(crate) struct Signer {
     pub(crate) callbacks: KeyRing,
-    /// Of which every worker's key is derived.
+    /// The secret that the keys of all workers are derived from.
     pub(crate) envelope_secret: Arc<[u8]>,
     pub(crate) envelope_key_id: Arc<str>,
     pub(crate) callback_url: Arc<str>,
     pub(crate) output_base: Arc<str>,
     pub(crate) heartbeat_interval: Duration,
-    /// The callback's.
+    /// The grace that the callback service allows.
     pub(crate) grace: SignatureGrace,
 }
 
-/// Why an envelope cannot be made.
+/// Why an envelope cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoEnvelope {
     #[error("the plan has no task {0}")]
@@ -58,7 +50,7 @@ pub(crate) enum NoEnvelope {
 }
 
 impl Signer {
-    /// The key of one worker process. Every instance arrives at the same one.
+    /// Derives the key of one session of a worker. Every instance derives the same key.
     pub(crate) fn worker_key(&self, tenant: &str, worker: WorkerId, session: &str) -> [u8; 32] {
         hmac(
             &self.envelope_secret,
@@ -69,13 +61,13 @@ impl Signer {
     pub(crate) fn envelope(
         &self,
         stored: &StoredPlan,
-        live: &Live,
-        found: &Found,
+        live: &LiveAttempt,
+        resolved: &EnvelopeInputs,
         key: &[u8; 32],
         now: Seconds,
     ) -> Result<pb::SignedEnvelope, NoEnvelope> {
         let envelope: Bytes = self
-            .unsigned(stored, live, found, now)?
+            .unsigned(stored, live, resolved, now)?
             .encode_to_vec()
             .into();
         let signature = hmac(key, &envelope).to_vec().into();
@@ -93,84 +85,85 @@ impl Signer {
     fn unsigned(
         &self,
         stored: &StoredPlan,
-        live: &Live,
-        found: &Found,
+        live: &LiveAttempt,
+        resolved: &EnvelopeInputs,
         now: Seconds,
     ) -> Result<pb::TaskEnvelope, NoEnvelope> {
-        let none = || NoEnvelope::NoSuchTask(live.task.ordinal);
-        let plan = &stored.plan;
-        let task = plan
-            .tasks
-            .get(live.task.ordinal as usize)
-            .ok_or_else(none)?;
-        let asset = plan.assets.get(task.asset as usize).ok_or_else(none)?;
-        let key = stored.shape.key(live.task).ok_or_else(none)?;
-        let order = live.order.as_deref();
-        let timeouts = asset.timeouts.unwrap_or_default();
-        let deadline = now + wire::duration_or(timeouts.execution, EXECUTION_TIMEOUT).as_secs_f64();
-        let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
-        let beat = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
-        let outputs = std::iter::once(&asset.asset_key).chain(&asset.also_makes);
-        let (inputs, (inputs_uri, inputs_digest)) = match &found.inputs {
-            Inputs::Inline(inputs) => (inputs.clone(), (String::new(), String::new())),
-            Inputs::Stored { uri, digest } => (Vec::new(), (uri.clone(), digest.clone())),
-        };
+        let missing = || NoEnvelope::NoSuchTask(live.task.ordinal);
+        let task = stored.task(live.task.ordinal).ok_or_else(missing)?;
+        let asset = stored.asset_of(task).ok_or_else(missing)?;
+        let key = stored.admission.key(live.task).ok_or_else(missing)?;
+        let envelope = self.with_times(self.identity(live, &key), live, asset, now);
+        let envelope = with_inputs(envelope, resolved);
+        let envelope = with_details(envelope, live.details.as_deref());
+        let output_assets = std::iter::once(&asset.asset_key).chain(&asset.also_makes);
         Ok(pb::TaskEnvelope {
+            operation: task.operation,
+            asset_key: asset.asset_key.clone(),
+            partition_key: task.partition_key.clone(),
+            code: asset.code.clone(),
+            artifact: artifact(&stored.plan, asset),
+            asset_config_json: asset.config_json.clone(),
+            run_config_json: stored.plan.config_json.clone(),
+            output_asset_keys: output_assets.cloned().collect(),
+            checks: asset.checks.clone(),
+            quarantine: asset.quarantine,
+            secrets: asset.secrets.clone(),
+            resources: asset.resources.clone(),
+            sensor: task.sensor.clone(),
+            retry: asset.retry.clone(),
+            isolated: asset.isolated,
+            code_version: asset.code_version.clone(),
+            ..envelope
+        })
+    }
+
+    /// Sets the fields that identify the attempt, its run and its task.
+    fn identity(&self, live: &LiveAttempt, key: &TaskKey) -> pb::TaskEnvelope {
+        pb::TaskEnvelope {
             tenant: live.tenant.to_string(),
             workspace: live.plan.workspace.to_string(),
             run_id: live.run.to_string(),
             task: Some(wire::task_ref(live.task)),
             task_id: key.id().to_string(),
-            operation: task.operation,
-            asset_key: asset.asset_key.clone(),
-            partition_key: task.partition_key.clone(),
+            task_key: key.to_string(),
+            plan_id: live.plan.plan_id.to_string(),
             attempt: live.attempt,
             attempt_id: live.attempt_id.to_string(),
-            failures: order.map_or(0, |order| order.failures),
             idempotency_key: format!("{}:{}", live.run, key.id()),
             fencing_token: live.attempt.into(),
-            mode: if live.pushed {
-                pb::DispatchMode::Push
-            } else {
-                pb::DispatchMode::Pull
-            }
-            .into(),
-            code: asset.code.clone(),
-            artifact: artifact(plan, asset),
-            asset_config_json: asset.config_json.clone(),
-            run_config_json: plan.config_json.clone(),
-            inputs,
-            inputs_uri,
-            inputs_digest,
-            output_uri: self.output_uri(live, &key),
-            output_asset_keys: outputs.cloned().collect(),
-            checks: asset.checks.clone(),
-            quarantine: asset.quarantine,
-            secrets: asset.secrets.clone(),
-            resources: asset.resources.clone(),
-            timeouts: asset.timeouts,
-            deadline: Some(wire::timestamp(deadline)),
-            heartbeat_interval: Some(wire::proto_duration(beat)),
-            callbacks: Some(self.callbacks(live, &timeouts, deadline, silence, now)),
-            item_json: order.map_or_else(String::new, |order| order.item_json.to_string()),
-            sensor: task.sensor.clone(),
-            retry: asset.retry.clone(),
-            trace: order.map(|order| pb::TraceContext {
-                traceparent: order.trace.0.clone(),
-                tracestate: order.trace.1.clone(),
-            }),
-            isolated: asset.isolated,
-            code_version: asset.code_version.clone(),
-            plan_id: live.plan.plan_id.to_string(),
-            task_key: key.to_string(),
-            previous: found.previous.clone(),
-        })
+            mode: wire::dispatch_mode(live.pushed).into(),
+            output_uri: self.output_uri(live, key),
+            ..pb::TaskEnvelope::default()
+        }
     }
 
-    /// Every verb has a signature of its own, with a life of its own.
+    /// Adds the deadline, the heartbeat interval and the signed callback paths, whose lifetimes
+    /// follow from the asset's timeouts.
+    fn with_times(
+        &self,
+        envelope: pb::TaskEnvelope,
+        live: &LiveAttempt,
+        asset: &pb::PlannedAsset,
+        now: Seconds,
+    ) -> pb::TaskEnvelope {
+        let timeouts = asset.timeouts.unwrap_or_default();
+        let deadline = now + wire::duration_or(timeouts.execution, EXECUTION_TIMEOUT).as_secs_f64();
+        let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
+        let interval = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
+        pb::TaskEnvelope {
+            timeouts: asset.timeouts,
+            deadline: Some(wire::timestamp(deadline)),
+            heartbeat_interval: Some(wire::proto_duration(interval)),
+            callbacks: Some(self.callbacks(live, &timeouts, deadline, silence, now)),
+            ..envelope
+        }
+    }
+
+    /// Signs one path per verb, because each verb is valid for a different time.
     fn callbacks(
         &self,
-        live: &Live,
+        live: &LiveAttempt,
         timeouts: &pb::Timeouts,
         deadline: Seconds,
         silence: Duration,
@@ -188,7 +181,7 @@ impl Signer {
         };
         let ack = wire::duration_or(timeouts.dispatch_ack, DISPATCH_ACK_TIMEOUT);
         let started_by = now + (ack + self.grace.get()).as_secs_f64();
-        let beat_by = now + self.grace.beat_life(silence).as_secs_f64();
+        let beat_by = now + self.grace.heartbeat_signature_ttl(silence).as_secs_f64();
         pb::CallbackPaths {
             base_url: self.callback_url.to_string(),
             start: sign(CallbackVerb::Start, started_by),
@@ -201,8 +194,8 @@ impl Signer {
         }
     }
 
-    /// Where inputs lie that no envelope can hold.
-    pub(crate) fn inputs_uri(&self, live: &Live) -> String {
+    /// Returns where a list of inputs is stored that does not fit into an envelope.
+    pub(crate) fn inputs_uri(&self, live: &LiveAttempt) -> String {
         let base = folder(&self.output_base);
         format!(
             "{base}{}/{}/_inputs/{}.jsonl",
@@ -210,8 +203,8 @@ impl Signer {
         )
     }
 
-    /// A folder of this attempt alone.
-    fn output_uri(&self, live: &Live, key: &TaskKey) -> String {
+    /// Returns the output folder, which belongs to this attempt only.
+    fn output_uri(&self, live: &LiveAttempt, key: &TaskKey) -> String {
         let partition = key
             .partition()
             .map(|partition| format!("{partition}/"))
@@ -227,7 +220,39 @@ impl Signer {
     }
 }
 
-/// The packaged code behind an asset: the deployment's, or another that the asset names.
+/// Adds the versions that the task reads.
+fn with_inputs(envelope: pb::TaskEnvelope, resolved: &EnvelopeInputs) -> pb::TaskEnvelope {
+    let (inputs, inputs_uri, inputs_digest) = match &resolved.inputs {
+        InputList::Inline(inputs) => (inputs.clone(), String::new(), String::new()),
+        InputList::Stored { uri, digest } => (Vec::new(), uri.clone(), digest.clone()),
+    };
+    pb::TaskEnvelope {
+        inputs,
+        inputs_uri,
+        inputs_digest,
+        previous: resolved.previous.clone(),
+        ..envelope
+    }
+}
+
+/// Adds what the scheduler sent with the ready task. It is absent for an attempt that another
+/// dispatcher claimed.
+fn with_details(envelope: pb::TaskEnvelope, details: Option<&DispatchDetails>) -> pb::TaskEnvelope {
+    let Some(details) = details else {
+        return envelope;
+    };
+    pb::TaskEnvelope {
+        failures: details.failures,
+        item_json: details.item_json.to_string(),
+        trace: Some(pb::TraceContext {
+            traceparent: details.trace.0.clone(),
+            tracestate: details.trace.1.clone(),
+        }),
+        ..envelope
+    }
+}
+
+/// Returns the packaged code of an asset: that of the deployment, or the one that the asset names.
 fn artifact(plan: &pb::Plan, asset: &pb::PlannedAsset) -> Option<pb::CodeArtifact> {
     let digest = asset
         .code
@@ -248,7 +273,7 @@ fn artifact(plan: &pb::Plan, asset: &pb::PlannedAsset) -> Option<pb::CodeArtifac
     }
 }
 
-/// The base as something that further parts can stand behind.
+/// Returns the base with a trailing slash.
 fn folder(base: &str) -> String {
     let slash = if base.is_empty() || base.ends_with('/') {
         ""
@@ -301,7 +326,7 @@ mod tests {
         assert_eq!(of(""), None, "a handler of the worker needs no code");
     }
 
-    /// A worker's clock may be off by 45 s; the queue holds an envelope until its ack deadline.
+    /// A worker's clock may be off by 45 s. The queue holds an envelope until its start deadline.
     #[test]
     fn f14_a_signature_outlives_what_it_is_for() {
         let key = servo_model::presign::SigningKey::new("k", vec![7; 32]).unwrap();
@@ -316,7 +341,7 @@ mod tests {
         };
         let (now, deadline, off) = (1e9, 1e9 + 36_000.0, 45);
         let silence = Duration::from_secs(300);
-        let live = crate::core::Live::of_nobody();
+        let live = LiveAttempt::sample();
         let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, silence, now);
         let good = |path: &str, at: f64| {
             signer

@@ -1,123 +1,107 @@
-//! What a task reads: which partitions its plan names, and the versions of them that stand when it is dispatched.
-
-use std::collections::HashMap;
+//! Inputs of a task: the partitions that its plan names, and their versions at the time of
+//! dispatch.
 
 use prost::Message as _;
 use servo_model::task_key::child_partition;
-use servo_model::{AttemptId, PartitionKey, TaskKey};
+use servo_model::{AttemptId, PartitionKey};
 use servo_proto::json::{self, BadJson};
 use servo_proto::v1 as pb;
 use servo_store::{LoopStore, StoreError};
 use uuid::Uuid;
 
-use crate::envelope::StoredPlan;
-use crate::store;
+use crate::store::{self, InputPartition};
+use crate::stored_plan::{PinnedVersions, StoredPlan};
 
-/// Partitions that one statement looks up; tens of thousands last as long as a statement may.
-const KEYS_PER_STATEMENT_MAX: usize = 10_000;
+/// Partitions per statement. Tens of thousands would exceed the statement timeout.
+const PARTITIONS_PER_STATEMENT_MAX: usize = 10_000;
 
-/// A partition to read.
+/// A version of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    pub(crate) tenant: String,
-    pub(crate) workspace: String,
-    pub(crate) asset_key: String,
-    pub(crate) partition_key: String,
-    /// The version that a retry takes over.
-    pub(crate) pinned: Option<Uuid>,
-}
-
-/// A version that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Version {
-    /// Empty when a mapped child made nothing.
+pub(crate) struct FoundVersion {
+    /// Empty for a mapped child that produced nothing.
     pub(crate) materialization_id: String,
-    /// Empty when its attempt wrote nothing.
+    /// Empty when the attempt wrote no output.
     pub(crate) uri: String,
     pub(crate) rows: Option<u64>,
-    pub(crate) part: Part,
+    pub(crate) part: VersionPart,
 }
 
-/// How much of its partition a version is.
+/// Which part of its partition a version covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum VersionPart {
     Whole,
-    /// Stands for what mapped children made, which follows it.
+    /// Stands for the outputs of all mapped children, which follow it.
     Items,
     Item(u32),
 }
 
-impl Part {
-    /// As the statement tells it.
-    fn of(item: i32) -> Part {
+impl VersionPart {
+    /// Reads the `item` column of `latest_versions.sql`.
+    fn of(item: i32) -> VersionPart {
         match (u32::try_from(item), item) {
-            (Ok(item), _) => Part::Item(item),
-            (_, -1) => Part::Whole,
-            _ => Part::Items,
+            (Ok(item), _) => VersionPart::Item(item),
+            (_, -1) => VersionPart::Whole,
+            _ => VersionPart::Items,
         }
     }
 }
 
-/// What was looked up for an envelope.
+/// What an envelope contains about the versions that a task reads.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
-    pub(crate) inputs: Inputs,
-    /// The good version of the output that stands, for checks that compare with it.
+pub(crate) struct EnvelopeInputs {
+    pub(crate) inputs: InputList,
+    /// The promoted version of the task's own output, for checks that compare with it.
     pub(crate) previous: Option<pb::PreviousVersion>,
 }
 
-impl Found {
-    pub(crate) const NOTHING: Found = Found {
-        inputs: Inputs::Inline(Vec::new()),
+impl EnvelopeInputs {
+    pub(crate) const NONE: EnvelopeInputs = EnvelopeInputs {
+        inputs: InputList::Inline(Vec::new()),
         previous: None,
     };
 }
 
 /// The inputs of a task as its envelope carries them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Inputs {
+pub(crate) enum InputList {
     Inline(Vec<pb::ResolvedInput>),
-    /// Too many for an envelope.
+    /// A file, because the list is too long for an envelope.
     Stored {
         uri: String,
         digest: String,
     },
 }
 
-impl Inputs {
-    /// Whether an envelope is smaller when they lie elsewhere.
-    pub(crate) fn fill_an_envelope(&self) -> bool {
-        matches!(self, Inputs::Inline(inputs) if !inputs.is_empty())
+impl InputList {
+    /// Returns whether moving the list to a file would make the envelope smaller.
+    pub(crate) fn has_inline(&self) -> bool {
+        matches!(self, InputList::Inline(inputs) if !inputs.is_empty())
     }
 
     pub(crate) fn into_list(self) -> Vec<pb::ResolvedInput> {
         match self {
-            Inputs::Inline(inputs) => inputs,
-            Inputs::Stored { .. } => Vec::new(),
+            InputList::Inline(inputs) => inputs,
+            InputList::Stored { .. } => Vec::new(),
         }
     }
 }
 
-/// The inputs that the plan names for a task; most have none.
-pub(crate) fn planned(stored: &StoredPlan, ordinal: u32) -> &[pb::PlannedInput] {
-    stored
-        .plan
-        .tasks
-        .get(ordinal as usize)
-        .map_or(&[], |task| &task.inputs)
+/// Returns the inputs that the plan names for a task. Most tasks have none.
+pub(crate) fn planned_inputs(stored: &StoredPlan, ordinal: u32) -> &[pb::PlannedInput] {
+    stored.task(ordinal).map_or(&[], |task| &task.inputs)
 }
 
-/// Whether a task reads anything, or compares its output with the version before.
+/// Returns whether the task has inputs, or compares its output with the previous version.
 pub(crate) fn needs_any(stored: &StoredPlan, ordinal: u32) -> bool {
-    !planned(stored, ordinal).is_empty() || compared(stored, ordinal).is_some()
+    !planned_inputs(stored, ordinal).is_empty() || compared_partition(stored, ordinal).is_some()
 }
 
-/// The output of a task whose checks compare it with the version before.
-pub(crate) fn compared(stored: &StoredPlan, ordinal: u32) -> Option<Wanted> {
+/// Returns the output partition of a task whose checks compare it with the previous version.
+pub(crate) fn compared_partition(stored: &StoredPlan, ordinal: u32) -> Option<InputPartition> {
     let plan = &stored.plan;
-    let task = plan.tasks.get(ordinal as usize)?;
-    let asset = plan.assets.get(task.asset as usize)?;
-    asset.checks.iter().any(compares).then(|| Wanted {
+    let task = stored.task(ordinal)?;
+    let asset = stored.asset_of(task)?;
+    asset.checks.iter().any(compares).then(|| InputPartition {
         tenant: plan.tenant.clone(),
         workspace: plan.workspace.clone(),
         asset_key: asset.asset_key.clone(),
@@ -131,8 +115,8 @@ fn compares(check: &pb::CheckDefinition) -> bool {
     matches!(&check.spec, Some(Spec::RowCount(rows)) if rows.min_share_of_previous_ppm.is_some())
 }
 
-pub(crate) fn previous(version: Version) -> pb::PreviousVersion {
-    let Version {
+pub(crate) fn previous(version: FoundVersion) -> pb::PreviousVersion {
+    let FoundVersion {
         materialization_id,
         uri,
         rows,
@@ -145,16 +129,16 @@ pub(crate) fn previous(version: Version) -> pb::PreviousVersion {
     }
 }
 
-/// Every partition of these inputs, in their order.
-pub(crate) fn wanted(
+/// Returns the partitions of these inputs, in order.
+pub(crate) fn input_partitions(
     plan: &pb::Plan,
-    taken_over: &TakenOver,
+    pinned: &PinnedVersions,
     inputs: &[pb::PlannedInput],
-) -> Vec<Wanted> {
-    let wanted = |asset_key: &str, partition_key: &str| Wanted {
+) -> Vec<InputPartition> {
+    let partition = |asset_key: &str, partition_key: &str| InputPartition {
         tenant: plan.tenant.clone(),
         workspace: plan.workspace.clone(),
-        pinned: taken_over
+        pinned: pinned
             .get(&(asset_key.to_owned(), partition_key.to_owned()))
             .copied(),
         asset_key: asset_key.to_owned(),
@@ -162,25 +146,26 @@ pub(crate) fn wanted(
     };
     inputs
         .iter()
-        .flat_map(|input| partitions(input).map(|key| wanted(&input.asset_key, key)))
+        .flat_map(|input| partitions(input).map(|key| partition(&input.asset_key, key)))
         .collect()
 }
 
-/// The versions found, in the order of [`wanted`], as the envelope tells them. A partition without a version is named
-/// all the same: sources have none, and user code must know what of them is meant.
-pub(crate) fn resolved(
+/// Converts the versions that were found, in the order of [`input_partitions`], for the envelope. A
+/// partition without a version is listed too, because sources have no versions and user code must
+/// know which partition is meant.
+pub(crate) fn resolve(
     inputs: &[pb::PlannedInput],
-    found: Vec<Vec<Version>>,
+    found: Vec<Vec<FoundVersion>>,
 ) -> Vec<pb::ResolvedInput> {
     let mut found = found.into_iter();
-    let resolve = |input: &pb::PlannedInput| {
-        let found: Vec<(&str, Vec<Version>)> = partitions(input)
+    let resolve_one = |input: &pb::PlannedInput| {
+        let found: Vec<(&str, Vec<FoundVersion>)> = partitions(input)
             .map(|key| (key, found.next().unwrap_or_default()))
             .collect();
         let mapped = found
             .iter()
             .flat_map(|(_, versions)| versions)
-            .any(|each| each.part == Part::Items);
+            .any(|each| each.part == VersionPart::Items);
         pb::ResolvedInput {
             versions: found
                 .into_iter()
@@ -192,70 +177,51 @@ pub(crate) fn resolved(
             shape: input.shape,
         }
     };
-    inputs.iter().map(resolve).collect()
+    inputs.iter().map(resolve_one).collect()
 }
 
-fn versions(partition_key: &str, mut found: Vec<Version>) -> Vec<pb::ResolvedVersion> {
+fn versions(partition_key: &str, mut found: Vec<FoundVersion>) -> Vec<pb::ResolvedVersion> {
     if found.is_empty() && !partition_key.is_empty() {
         return vec![pb::ResolvedVersion {
             partition_key: partition_key.to_owned(),
             ..Default::default()
         }];
     }
-    // What stands for the items is told only where there are none.
+    // The entry that stands for all items is listed only if there are no items.
     if found.len() > 1 {
-        found.retain(|version| version.part != Part::Items);
+        found.retain(|version| version.part != VersionPart::Items);
     }
-    let told = |Version {
-                    materialization_id,
-                    uri,
-                    part,
-                    ..
-                }| pb::ResolvedVersion {
+    let resolved = |FoundVersion {
+                        materialization_id,
+                        uri,
+                        part,
+                        ..
+                    }| pb::ResolvedVersion {
         partition_key: with_item(partition_key, part),
         materialization_id,
         uri,
     };
-    found.into_iter().map(told).collect()
+    found.into_iter().map(resolved).collect()
 }
 
-/// A child's key has the reserved dimension that numbers it.
-fn with_item(partition_key: &str, part: Part) -> String {
-    let Part::Item(item) = part else {
+/// Adds the reserved dimension that numbers mapped children.
+fn with_item(partition_key: &str, part: VersionPart) -> String {
+    let VersionPart::Item(item) = part else {
         return partition_key.to_owned();
     };
     let partition: Option<PartitionKey> = partition_key.parse().ok();
     child_partition(partition.as_ref(), item)
 }
 
-/// An asset in one piece has one partition without a name; of another one that has none for the reader nothing is read.
+/// Returns the partition keys of an input. An unpartitioned asset has one partition with an empty
+/// key. A partitioned asset without matching partitions is not read.
 fn partitions(input: &pb::PlannedInput) -> impl Iterator<Item = &str> {
-    let is_cut = matches!(input.shape(), pb::InputShape::One | pb::InputShape::Several);
-    let whole = (input.partition_keys.is_empty() && !is_cut).then_some("");
+    let is_partitioned = matches!(input.shape(), pb::InputShape::One | pb::InputShape::Several);
+    let whole = (input.partition_keys.is_empty() && !is_partitioned).then_some("");
     input.partition_keys.iter().map(String::as_str).chain(whole)
 }
 
-/// The version of each asset and partition that a retry takes over from the run it repeats.
-pub(crate) type TakenOver = HashMap<(String, String), Uuid>;
-
-pub(crate) fn taken_over(plan: &pb::Plan) -> TakenOver {
-    let pins = |reused: &pb::ReusedOutput| {
-        let key: TaskKey = reused.task_key.parse().ok()?;
-        let attempt: AttemptId = reused.materialization_id.parse().ok()?;
-        let attempt = Uuid::from_bytes(*attempt.as_bytes());
-        let partition = key.partition().map(ToString::to_string).unwrap_or_default();
-        let assets =
-            std::iter::once(key.asset().canonical()).chain(reused.also_made.iter().cloned());
-        Some(
-            assets
-                .map(|asset| ((asset, partition.clone()), attempt))
-                .collect::<Vec<_>>(),
-        )
-    };
-    plan.reused.iter().filter_map(pins).flatten().collect()
-}
-
-/// One input per line, in the JSON form of its message.
+/// Writes one input per line, each in the JSON form of its message.
 pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson> {
     inputs
         .iter()
@@ -263,33 +229,36 @@ pub(crate) fn json_lines(inputs: &[pb::ResolvedInput]) -> Result<String, BadJson
         .collect()
 }
 
-/// Finds all of these, by as many statements as it takes for none to last.
+/// Finds the versions of these partitions, in several statements if there are many.
 pub(crate) async fn find(
     loops: &LoopStore,
-    wanted: &[Wanted],
-) -> Result<Vec<Vec<Version>>, StoreError> {
-    let mut found = Vec::with_capacity(wanted.len());
-    for part in wanted.chunks(KEYS_PER_STATEMENT_MAX) {
-        found.extend(find_part(loops, part).await?);
+    partitions: &[InputPartition],
+) -> Result<Vec<Vec<FoundVersion>>, StoreError> {
+    let mut found = Vec::with_capacity(partitions.len());
+    for chunk in partitions.chunks(PARTITIONS_PER_STATEMENT_MAX) {
+        found.extend(find_chunk(loops, chunk).await?);
     }
     Ok(found)
 }
 
-async fn find_part(loops: &LoopStore, wanted: &[Wanted]) -> Result<Vec<Vec<Version>>, StoreError> {
-    let mut found = vec![Vec::new(); wanted.len()];
-    for (place, attempt, output, item) in store::latest_versions(loops, wanted).await? {
+async fn find_chunk(
+    loops: &LoopStore,
+    partitions: &[InputPartition],
+) -> Result<Vec<Vec<FoundVersion>>, StoreError> {
+    let mut found = vec![Vec::new(); partitions.len()];
+    for (position, attempt, output, item) in store::latest_versions(loops, partitions).await? {
         let output = output
             .and_then(|output| pb::Output::decode(&*output).ok())
             .unwrap_or_default();
-        if let Some(versions) = usize::try_from(place - 1)
+        if let Some(versions) = usize::try_from(position - 1)
             .ok()
             .and_then(|index| found.get_mut(index))
         {
-            versions.push(Version {
+            versions.push(FoundVersion {
                 materialization_id: attempt.map(id_text).unwrap_or_default(),
                 uri: output.uri,
                 rows: output.row_count,
-                part: Part::of(item),
+                part: VersionPart::of(item),
             });
         }
     }
@@ -303,6 +272,7 @@ fn id_text(attempt: Uuid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stored_plan::pinned_versions;
 
     fn input(asset: &str, partitions: &[&str]) -> pb::PlannedInput {
         pb::PlannedInput {
@@ -322,9 +292,13 @@ mod tests {
                 shape: shape.into(),
                 ..input("n/a", &[])
             }];
-            let wanted = wanted(&plan, &TakenOver::new(), &none);
-            let told = resolved(&none, vec![Vec::new(); wanted.len()]);
-            (wanted.len(), told[0].versions.len(), told[0].shape())
+            let partitions = input_partitions(&plan, &PinnedVersions::new(), &none);
+            let resolved = resolve(&none, vec![Vec::new(); partitions.len()]);
+            (
+                partitions.len(),
+                resolved[0].versions.len(),
+                resolved[0].shape(),
+            )
         };
         assert_eq!(read(pb::InputShape::Whole), (1, 0, pb::InputShape::Whole));
         assert_eq!(read(pb::InputShape::One), (0, 0, pb::InputShape::One));
@@ -358,9 +332,9 @@ mod tests {
             input("n/c", &[]),
             input("n/also", &days),
         ];
-        let pins: Vec<bool> = wanted(&plan, &taken_over(&plan), &inputs)
+        let pins: Vec<bool> = input_partitions(&plan, &pinned_versions(&plan), &inputs)
             .iter()
-            .map(|wanted| wanted.pinned.is_some())
+            .map(|partition| partition.pinned.is_some())
             .collect();
         assert_eq!(pins, [true, false, true, false, true, false]);
     }
@@ -369,11 +343,11 @@ mod tests {
     fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
         let found = |id: &str| {
             let (materialization_id, uri) = (id.to_owned(), format!("file:///{id}"));
-            vec![Version {
+            vec![FoundVersion {
                 materialization_id,
                 uri,
                 rows: None,
-                part: Part::Whole,
+                part: VersionPart::Whole,
             }]
         };
         let inputs = [
@@ -381,7 +355,7 @@ mod tests {
             input("n/b", &[]),
             input("n/c", &[]),
         ];
-        let resolved = resolved(&inputs, vec![found("x"), vec![], vec![], found("y")]);
+        let resolved = resolve(&inputs, vec![found("x"), vec![], vec![], found("y")]);
         let versions = |input: &pb::ResolvedInput| -> Vec<String> {
             input
                 .versions
@@ -389,15 +363,15 @@ mod tests {
                 .map(|version| format!("{} {}", version.partition_key, version.uri))
                 .collect()
         };
-        let told: Vec<Vec<String>> = resolved.iter().map(versions).collect();
-        assert_eq!(told[0], ["k=s:1 file:///x", "k=s:2 "]);
-        assert!(told[1].is_empty());
+        let shown: Vec<Vec<String>> = resolved.iter().map(versions).collect();
+        assert_eq!(shown[0], ["k=s:1 file:///x", "k=s:2 "]);
+        assert!(shown[1].is_empty());
         assert!(!resolved.iter().any(|input| input.mapped));
-        assert_eq!(told[2], [" file:///y"]);
+        assert_eq!(shown[2], [" file:///y"]);
     }
 
-    /// `n/a` has four children, of which one made nothing and one's version waits for a decision; `n/b` is in one piece,
-    /// and `n/c` was mapped over nothing.
+    /// `n/a` has four children: one produced nothing, and the version of another is quarantined.
+    /// `n/b` is not mapped, and `n/c` was mapped over an empty list.
     const ROWS: &str = "
         INSERT INTO scheduler.materializations (attempt_id, asset_key, partition_key, tenant, workspace, run_number,
             ordinal, item, state, recorded_at, promoted_at, output)
@@ -436,10 +410,10 @@ mod tests {
             input("n/b", &["k=s:1"]),
             input("n/c", &["k=s:1"]),
         ];
-        let wanted = wanted(&plan, &TakenOver::new(), &inputs);
-        let resolved = resolved(&inputs, find(store.loops(), &wanted).await.unwrap());
-        let told = |input: &pb::ResolvedInput| {
-            let told = |version: &pb::ResolvedVersion| {
+        let partitions = input_partitions(&plan, &PinnedVersions::new(), &inputs);
+        let resolved = resolve(&inputs, find(store.loops(), &partitions).await.unwrap());
+        let shown = |input: &pb::ResolvedInput| {
+            let shown = |version: &pb::ResolvedVersion| {
                 (
                     version.partition_key.clone(),
                     !version.materialization_id.is_empty(),
@@ -447,7 +421,7 @@ mod tests {
             };
             (
                 input.mapped,
-                input.versions.iter().map(told).collect::<Vec<_>>(),
+                input.versions.iter().map(shown).collect::<Vec<_>>(),
             )
         };
         let named = |keys: &[(&str, bool)]| {
@@ -462,12 +436,12 @@ mod tests {
             ("_map=i:3,k=s:1", false),
             ("k=s:2", false),
         ];
-        let last = wanted.last().unwrap().clone();
-        let missing = Wanted {
+        let last = partitions.last().unwrap().clone();
+        let missing = InputPartition {
             asset_key: "n/none".to_owned(),
             ..last.clone()
         };
-        let many: Vec<Wanted> = std::iter::repeat_n(missing, KEYS_PER_STATEMENT_MAX)
+        let many: Vec<InputPartition> = std::iter::repeat_n(missing, PARTITIONS_PER_STATEMENT_MAX)
             .chain([last.clone()])
             .collect();
         let found = find(store.loops(), &many).await.unwrap();
@@ -477,9 +451,9 @@ mod tests {
             find(store.loops(), &[last]).await.unwrap().first(),
             "in its own place"
         );
-        assert_eq!(told(&resolved[0]), (true, named(&items)));
-        assert_eq!(told(&resolved[1]), (false, named(&[("k=s:1", true)])));
-        assert_eq!(told(&resolved[2]), (true, named(&[("k=s:1", true)])));
-        assert_eq!(with_item("", Part::Item(7)), "_map=i:7");
+        assert_eq!(shown(&resolved[0]), (true, named(&items)));
+        assert_eq!(shown(&resolved[1]), (false, named(&[("k=s:1", true)])));
+        assert_eq!(shown(&resolved[2]), (true, named(&[("k=s:1", true)])));
+        assert_eq!(with_item("", VersionPart::Item(7)), "_map=i:7");
     }
 }

@@ -1,4 +1,4 @@
-//! The dispatcher service as a process of its own.
+//! The dispatcher as a process.
 
 use std::process::ExitCode;
 

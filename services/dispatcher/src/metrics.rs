@@ -1,4 +1,4 @@
-//! What this instance admits, for Prometheus. Names and labels are those of the operations manual.
+//! Metrics of admission.
 
 use std::sync::atomic::AtomicU64;
 
@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use servo_queue::QueueCounts;
 
-use crate::core::Depth;
+use crate::core::TenantLoad;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DepthLabels {
@@ -77,18 +77,18 @@ impl Metrics {
         );
     }
 
-    /// Takes the place of what was noted before: who has nothing any more is not shown.
-    pub(crate) fn note(&self, depths: &[Depth], workers: usize, shards: usize) {
+    /// Replaces all values, so that tenants without load disappear.
+    pub(crate) fn set_loads(&self, loads: &[TenantLoad], workers: usize, shards: usize) {
         self.workers.set(i64::try_from(workers).unwrap_or(i64::MAX));
         self.shards.set(i64::try_from(shards).unwrap_or(i64::MAX));
         self.depth.clear();
         self.quota.clear();
-        for Depth {
+        for TenantLoad {
             tenant,
             ready,
             live,
             used,
-        } in depths
+        } in loads
         {
             for (state, count) in [("READY", ready), ("LIVE", live)] {
                 let labels = DepthLabels {
@@ -107,7 +107,7 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn note_queues(&self, queues: &[QueueCounts]) {
+    pub(crate) fn set_queues(&self, queues: &[QueueCounts]) {
         for counts in queues {
             for (state, count) in [("WAITING", counts.waiting), ("PUSHING", counts.pushing)] {
                 let labels = EntryLabels {

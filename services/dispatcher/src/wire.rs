@@ -1,19 +1,20 @@
-//! The door between `servo.v1` and the core: a message is doubted once, here.
+//! Conversions between `servo.v1` and the core. Messages are validated here, once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use prost_types::Timestamp;
-use servo_model::{Digest, TaskKey, TenantId, WorkerId, WorkspaceId};
+use servo_model::{Digest, TaskKey, TaskRef, TenantId, WorkerId, WorkspaceId};
 use servo_proto::v1 as pb;
 
+use crate::clock;
 use crate::core::{
-    Demand, Ended, LiveTask, OfferedRun, OfferedTask, PlanRef, PushOrder, Room, Seconds, Shape,
-    ShapedTask, Snapshot, Task, TenantLimits, Update, Withdrawn, Worker,
+    AdmissionPlan, AdmissionTask, Demand, DispatchDetails, Ended, PlanRef, ReadyRun, ReadyTask,
+    Resources, Seconds, Snapshot, SnapshotAttempt, TenantLimits, Update, Withdrawn, Worker,
 };
 
-/// A message that cannot be read: the field and what is wrong with it.
+/// A message with an invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {fault}")]
 pub(crate) struct BadMessage {
@@ -28,22 +29,26 @@ fn bad(field: &'static str) -> impl Fn(servo_model::ids::IdError) -> BadMessage 
     }
 }
 
-pub(crate) fn snapshot(told: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
+pub(crate) fn snapshot(snapshot: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
     Ok(Snapshot {
-        shard: shard(told.shard)?,
-        epoch: told.epoch,
-        first: told.first,
-        last: told.last,
-        ready: told
+        shard: shard(snapshot.shard)?,
+        epoch: snapshot.epoch,
+        first: snapshot.first,
+        last: snapshot.last,
+        ready: snapshot
             .ready
             .into_iter()
-            .map(offered)
+            .map(ready_run)
             .collect::<Result<_, _>>()?,
-        live: told.live.into_iter().map(live).collect::<Result<_, _>>()?,
+        live: snapshot
+            .live
+            .into_iter()
+            .map(live)
+            .collect::<Result<_, _>>()?,
     })
 }
 
-pub(crate) fn update(told: pb::AdmitUpdate) -> Result<Update, BadMessage> {
+pub(crate) fn update(update: pb::AdmitUpdate) -> Result<Update, BadMessage> {
     let attempt = |id: &str| id.parse().map_err(bad("attempt_id"));
     let ended = |ended: pb::EndedAttempt| {
         Ok(Ended {
@@ -52,23 +57,23 @@ pub(crate) fn update(told: pb::AdmitUpdate) -> Result<Update, BadMessage> {
         })
     };
     Ok(Update {
-        shard: shard(told.shard)?,
-        ready: told
+        shard: shard(update.shard)?,
+        ready: update
             .ready
             .into_iter()
-            .map(offered)
+            .map(ready_run)
             .collect::<Result<_, _>>()?,
-        withdrawn: told
+        withdrawn: update
             .withdrawn
             .into_iter()
             .map(withdrawn)
             .collect::<Result<_, _>>()?,
-        ended: told
+        ended: update
             .ended
             .into_iter()
             .map(ended)
             .collect::<Result<_, _>>()?,
-        cancelled: told
+        cancelled: update
             .cancelled
             .iter()
             .map(|live| attempt(&live.attempt_id))
@@ -86,21 +91,29 @@ pub(crate) fn shard(shard: u32) -> Result<i16, BadMessage> {
     })
 }
 
-pub(crate) fn task(task: Option<pb::TaskRef>) -> Result<Task, BadMessage> {
+pub(crate) fn task(task: Option<pb::TaskRef>) -> Result<TaskRef, BadMessage> {
     let task = task.ok_or_else(|| BadMessage {
         field: "task",
         fault: "is not set".to_owned(),
     })?;
-    Ok(Task {
+    Ok(TaskRef {
         ordinal: task.ordinal,
         map_index: task.map_index,
     })
 }
 
-pub(crate) fn task_ref(task: Task) -> pb::TaskRef {
+pub(crate) fn task_ref(task: TaskRef) -> pb::TaskRef {
     pb::TaskRef {
         ordinal: task.ordinal,
         map_index: task.map_index,
+    }
+}
+
+pub(crate) fn dispatch_mode(pushed: bool) -> pb::DispatchMode {
+    if pushed {
+        pb::DispatchMode::Push
+    } else {
+        pb::DispatchMode::Pull
     }
 }
 
@@ -120,9 +133,9 @@ fn plan_ref(tenant: &str, workspace: &str, plan_id: &str) -> Result<PlanRef, Bad
     })
 }
 
-fn offered(run: pb::ReadyRun) -> Result<OfferedRun, BadMessage> {
+fn ready_run(run: pb::ReadyRun) -> Result<ReadyRun, BadMessage> {
     let trace = run.trace.unwrap_or_default();
-    Ok(OfferedRun {
+    Ok(ReadyRun {
         plan: plan_ref(&run.tenant, &run.workspace, &run.plan_id)?,
         run: run.run_id.parse().map_err(bad("run_id"))?,
         backfill: run.backfill,
@@ -130,13 +143,13 @@ fn offered(run: pb::ReadyRun) -> Result<OfferedRun, BadMessage> {
         tasks: run
             .tasks
             .into_iter()
-            .map(offered_task)
+            .map(ready_task)
             .collect::<Result<_, _>>()?,
     })
 }
 
-fn offered_task(ready: pb::ReadyTask) -> Result<OfferedTask, BadMessage> {
-    Ok(OfferedTask {
+fn ready_task(ready: pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
+    Ok(ReadyTask {
         task: task(ready.task)?,
         attempt: ready.attempt,
         failures: ready.failures,
@@ -145,25 +158,25 @@ fn offered_task(ready: pb::ReadyTask) -> Result<OfferedTask, BadMessage> {
     })
 }
 
-fn live(live: pb::LiveAttempt) -> Result<LiveTask, BadMessage> {
+fn live(live: pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
     let pushed = live.mode() == pb::DispatchMode::Push;
-    Ok(LiveTask {
+    Ok(SnapshotAttempt {
         attempt_id: live.attempt_id.parse().map_err(bad("attempt_id"))?,
         run: live.run_id.parse().map_err(bad("run_id"))?,
         plan: plan_ref(&live.tenant, &live.workspace, &live.plan_id)?,
         task: task(live.task)?,
         attempt: live.attempt,
         worker: live.worker_id.parse().ok(),
-        since: live.claim_time.map_or_else(now, seconds),
+        since: live.claim_time.map_or_else(clock::now, seconds),
         cancelling: live.cancelling,
         backfill: live.backfill,
         pushed,
-        waiting: live.waiting.map(|waiting| {
+        unsent: live.waiting.map(|waiting| {
             let trace = waiting.trace.unwrap_or_default();
-            PushOrder {
+            DispatchDetails {
                 failures: waiting.failures,
-                item_json: waiting.item_json,
-                trace: (trace.traceparent, trace.tracestate),
+                item_json: waiting.item_json.into(),
+                trace: Arc::new((trace.traceparent, trace.tracestate)),
             }
         }),
     })
@@ -181,8 +194,8 @@ fn withdrawn(withdrawn: pb::RunTasks) -> Result<Withdrawn, BadMessage> {
     })
 }
 
-/// What admission needs to know of a plan.
-pub(crate) fn shape(plan: &pb::Plan) -> Result<Shape, BadMessage> {
+/// Extracts the part of a plan that admission needs.
+pub(crate) fn admission_plan(plan: &pb::Plan) -> Result<AdmissionPlan, BadMessage> {
     let workspace: WorkspaceId = plan.workspace.parse().map_err(bad("workspace"))?;
     let assets: Vec<_> = plan
         .assets
@@ -206,13 +219,13 @@ pub(crate) fn shape(plan: &pb::Plan) -> Result<Shape, BadMessage> {
                 fault,
             });
         }
-        Ok(ShapedTask {
+        Ok(AdmissionTask {
             asset: task.asset,
             key,
         })
     };
     let tasks = plan.tasks.iter().map(task).collect::<Result<_, _>>()?;
-    Ok(Shape { assets, tasks })
+    Ok(AdmissionPlan { assets, tasks })
 }
 
 fn demand(workspace: &WorkspaceId, asset: &pb::PlannedAsset) -> Demand {
@@ -226,19 +239,19 @@ fn demand(workspace: &WorkspaceId, asset: &pb::PlannedAsset) -> Demand {
         pool: (!asset.pool.is_empty()).then(|| asset.pool.as_str().into()),
         capabilities: texts(&resources.capabilities),
         handler,
-        room: room(&resources),
+        resources: core_resources(&resources),
     }
 }
 
-fn room(resources: &pb::Resources) -> Room {
-    Room {
+fn core_resources(resources: &pb::Resources) -> Resources {
+    Resources {
         cpu_millicores: resources.cpu_millicores,
         memory_bytes: resources.memory_bytes,
         gpus: resources.gpus,
     }
 }
 
-/// A worker as it describes itself.
+/// Converts a worker's description of itself.
 pub(crate) fn worker(
     id: WorkerId,
     session: &str,
@@ -258,7 +271,7 @@ pub(crate) fn worker(
         pools: texts(&info.pools),
         capabilities: texts(&info.capabilities),
         handlers: texts(&info.handlers),
-        room: room(&info.resources.clone().unwrap_or_default()),
+        resources: core_resources(&info.resources.clone().unwrap_or_default()),
         slots: info.slots,
         credits,
         draining: false,
@@ -270,9 +283,9 @@ fn texts(texts: &[String]) -> BTreeSet<Arc<str>> {
     texts.iter().map(|text| Arc::from(text.as_str())).collect()
 }
 
-/// What the quota service says about one tenant.
-pub(crate) fn limits(told: &pb::TenantLimits) -> TenantLimits {
-    let (limits, default) = (told.limits.unwrap_or_default(), TenantLimits::default());
+/// Converts the limits that the quota service sends for one tenant.
+pub(crate) fn limits(message: &pb::TenantLimits) -> TenantLimits {
+    let (limits, default) = (message.limits.unwrap_or_default(), TenantLimits::default());
     TenantLimits {
         max_concurrent_tasks: limits.max_concurrent_tasks,
         max_queued_tasks: limits.max_queued_tasks,
@@ -281,29 +294,30 @@ pub(crate) fn limits(told: &pb::TenantLimits) -> TenantLimits {
             .backfill_floor_ppm
             .unwrap_or(default.backfill_floor_ppm),
         backfill_cap_ppm: limits.backfill_cap_ppm.unwrap_or(default.backfill_cap_ppm),
-        pools: told
+        pools: message
             .pools
             .iter()
             .map(|pool| (pool.pool.as_str().into(), pool.slots))
             .collect(),
-        suspended: told.suspended,
-        spent: told
+        suspended: message.suspended,
+        spent_budgets: message
             .budgets
             .iter()
             .filter(|budget| holds_all(budget))
-            .filter_map(spent)
+            .filter_map(spent_budget)
             .collect(),
     }
 }
 
-/// Budgets over a selection of assets hold nothing here: admission does not know assets.
+/// Budgets over a selection of assets are not enforced here, because admission does not know
+/// assets.
 fn holds_all(budget: &pb::Budget) -> bool {
     budget.action() == pb::BudgetAction::HoldAll
         && budget.selection.is_empty()
         && budget.spent_micros >= budget.limit_micros
 }
 
-fn spent(budget: &pb::Budget) -> Option<(Option<WorkspaceId>, Arc<str>)> {
+fn spent_budget(budget: &pb::Budget) -> Option<(Option<WorkspaceId>, Arc<str>)> {
     let workspace = match budget.workspace.as_str() {
         "" => None,
         name => Some(name.parse().ok()?),
@@ -334,16 +348,9 @@ pub(crate) fn proto_duration(duration: Duration) -> prost_types::Duration {
     }
 }
 
-/// The duration, or `default` when it is unset or negative.
+/// Returns the duration, or `default` when it is unset or negative.
 pub(crate) fn duration_or(duration: Option<prost_types::Duration>, default: Duration) -> Duration {
     duration
         .and_then(|duration| Duration::try_from(duration).ok())
         .unwrap_or(default)
-}
-
-/// The wall clock; the core only ever gets it as an argument.
-pub(crate) fn now() -> Seconds {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64())
 }

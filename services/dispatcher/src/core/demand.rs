@@ -1,11 +1,11 @@
-//! What tasks ask of workers and limits, taken from their plan.
+//! What a task requires from workers and limits, derived from its plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use servo_model::{Digest, TaskKey, TenantId, WorkspaceId};
+use servo_model::{Digest, TaskKey, TaskRef, TenantId, WorkspaceId};
 
-/// Names a stored plan.
+/// The identity of a stored plan.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanRef {
     pub tenant: TenantId,
@@ -13,36 +13,30 @@ pub struct PlanRef {
     pub plan_id: Digest,
 }
 
-/// A task inside its run; ordered as the plan orders its tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Task {
-    pub ordinal: u32,
-    pub map_index: Option<u32>,
-}
-
-/// Everything that decides whether and where a task may run. Tasks with the same demand wait in one lane.
+/// Everything that decides whether and where a task may run. Tasks with the same demand share a
+/// ready queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Demand {
     pub workspace: WorkspaceId,
-    /// The pool it takes a slot from.
+    /// The pool that the task takes a slot from.
     pub pool: Option<Arc<str>>,
     pub capabilities: BTreeSet<Arc<str>>,
-    /// The handler that the worker must bring along.
+    /// The handler that the worker must have registered.
     pub handler: Option<Arc<str>>,
-    pub room: Room,
+    pub resources: Resources,
 }
 
-/// Machine resources; for a worker 0 means that it does not say.
+/// Machine resources. In a worker's description, 0 means unspecified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Room {
+pub struct Resources {
     pub cpu_millicores: u64,
     pub memory_bytes: u64,
     pub gpus: u32,
 }
 
-impl Room {
-    /// Whether a task that needs `needed` fits at all.
-    pub fn holds(&self, needed: &Room) -> bool {
+impl Resources {
+    /// Returns whether a task that needs `needed` fits into these resources.
+    pub fn holds(&self, needed: &Resources) -> bool {
         let fits = |has: u64, needs: u64| has == 0 || needs <= has;
         fits(self.cpu_millicores, needed.cpu_millicores)
             && fits(self.memory_bytes, needed.memory_bytes)
@@ -50,32 +44,33 @@ impl Room {
     }
 }
 
-/// What admission needs to know of a plan.
+/// The part of a plan that admission needs.
 #[derive(Debug)]
-pub struct Shape {
-    /// Demand and priority, once per asset.
+pub struct AdmissionPlan {
+    /// Demand and priority of each asset.
     pub assets: Vec<(Arc<Demand>, i32)>,
-    /// In the plan's order.
-    pub tasks: Vec<ShapedTask>,
+    /// In the order of the plan.
+    pub tasks: Vec<AdmissionTask>,
 }
 
 #[derive(Debug)]
-pub struct ShapedTask {
-    /// Index into the assets.
+pub struct AdmissionTask {
+    /// Index into [`AdmissionPlan::assets`].
     pub asset: u32,
     pub key: TaskKey,
 }
 
-impl Shape {
-    /// The index of the task's asset with its demand and priority; `None` when the plan has no such task.
-    pub fn asset_of(&self, task: Task) -> Option<(u32, &Arc<Demand>, i32)> {
+impl AdmissionPlan {
+    /// Returns the index of the task's asset, its demand and its priority; `None` when the plan has
+    /// no such task.
+    pub fn asset_of(&self, task: TaskRef) -> Option<(u32, &Arc<Demand>, i32)> {
         let asset = self.tasks.get(task.ordinal as usize)?.asset;
         let (demand, priority) = self.assets.get(asset as usize)?;
         Some((asset, demand, *priority))
     }
 
-    /// The task's key; that of the child for an item of a mapped task.
-    pub fn key(&self, task: Task) -> Option<TaskKey> {
+    /// Returns the task's key. For an item of a mapped task that is the key of the child.
+    pub fn key(&self, task: TaskRef) -> Option<TaskKey> {
         let key = &self.tasks.get(task.ordinal as usize)?.key;
         Some(
             task.map_index

@@ -1,47 +1,63 @@
-//! How much somebody had lately: the measure that orders tenants, and runs inside a tenant.
+//! Fair share: the measure that orders tenants, and runs within a tenant.
+//!
+//! A tenant's share is its recent usage divided by its weight, and admission always serves the
+//! tenant with the smallest share. Usage is measured in worker seconds and has three parts:
+//!
+//! - the seconds of finished attempts, which decay with [`HALF_LIFE`], so that a tenant is not
+//!   punished for a burst of an hour ago;
+//! - the seconds that live attempts have run so far;
+//! - one mean task duration for every live attempt. Without it a claim would be free until its
+//!   attempt has run for a while, and one tenant could take all free slots in a single pass.
+//!
+//! A tenant without work accrues nothing while the others do. If it returned with the usage it left
+//! with, it would hold every slot until it had caught up. It therefore starts at the smallest usage
+//! per weight of the active tenants ([`Usage::raise_to`]): it gets the next free slot, but not the
+//! time it was idle.
 
 use super::Seconds;
 
-/// Worker-seconds of finished attempts count half after this long.
+/// Time after which a finished attempt counts half.
 const HALF_LIFE: Seconds = 60.0;
-/// How much one more finished task moves the mean.
+/// Weight of one finished task in the running mean.
 const MEAN_STEP: f64 = 1.0 / 32.0;
-/// What a task is thought to take before the first one ended.
+/// The assumed duration of a task before the first one has ended.
 const MEAN_FIRST: Seconds = 0.1;
 
-/// Worker-seconds of one tenant: those of finished attempts, decaying, and those of live ones, growing.
+/// Worker seconds of one tenant: decaying ones of finished attempts and growing ones of live
+/// attempts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Usage {
     finished: Seconds,
-    /// When `finished` was last brought up to date.
+    /// The time that `finished` refers to.
     at: Seconds,
     live: u32,
-    /// The sum of the live attempts' beginnings, so that their ages need not be added up one by one.
+    /// Sum of the start times of live attempts. Gives their total age without a loop over them.
     since_sum: f64,
 }
 
 impl Usage {
-    /// Finished seconds, elapsed seconds of live attempts, and one mean task for each of these, so that what was
-    /// claimed a moment ago is not free.
+    /// Returns finished and elapsed seconds plus one mean task per live attempt, because a task
+    /// that was claimed a moment ago must not be free.
     pub(crate) fn seconds(&self, now: Seconds, mean: Seconds) -> Seconds {
-        self.had(now) + f64::from(self.live) * mean
+        self.accrued(now) + f64::from(self.live) * mean
     }
 
-    /// Finished seconds and elapsed ones, without what live attempts are thought to take yet.
-    pub(crate) fn had(&self, now: Seconds) -> Seconds {
+    /// Returns finished and elapsed seconds, without an estimate of what live attempts will still
+    /// take.
+    pub(crate) fn accrued(&self, now: Seconds) -> Seconds {
         let elapsed = f64::from(self.live) * now - self.since_sum;
         self.finished_at(now) + elapsed.max(0.0)
     }
 
-    pub(crate) fn began(&mut self, since: Seconds) {
+    pub(crate) fn attempt_started(&mut self, since: Seconds) {
         self.live += 1;
         self.since_sum += since;
     }
 
-    /// The attempt that began at `since` is over; it held its slot for `held`, if that is known.
-    pub(crate) fn ended(&mut self, since: Seconds, held: Seconds, now: Seconds) {
+    /// Moves an attempt that started at `since` and held its slot for `held` from live to finished.
+    pub(crate) fn attempt_ended(&mut self, since: Seconds, held: Seconds, now: Seconds) {
         self.live = self.live.saturating_sub(1);
-        // No rounding error outlives the attempts it came from.
+        // Resets to exactly 0, so that rounding errors do not accumulate.
         self.since_sum = if self.live == 0 {
             0.0
         } else {
@@ -50,9 +66,10 @@ impl Usage {
         self.set_finished(self.finished_at(now) + held.max(0.0), now);
     }
 
-    /// Somebody who was away does not come back with a claim on the time it was away.
-    pub(crate) fn return_at(&mut self, least: Seconds, now: Seconds) {
-        let missing = least - self.had(now);
+    /// Raises usage to `least`, so that a tenant that was idle does not catch up on the time it was
+    /// idle.
+    pub(crate) fn raise_to(&mut self, least: Seconds, now: Seconds) {
+        let missing = least - self.accrued(now);
         if missing > 0.0 {
             self.set_finished(self.finished_at(now) + missing, now);
         }
@@ -68,13 +85,13 @@ impl Usage {
     }
 }
 
-/// How long a task takes, about.
+/// Running mean of the duration of tasks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MeanTask(Option<Seconds>);
+pub(crate) struct MeanDuration(Option<Seconds>);
 
-impl MeanTask {
-    pub(crate) const fn unknown() -> MeanTask {
-        MeanTask(None)
+impl MeanDuration {
+    pub(crate) const fn unknown() -> MeanDuration {
+        MeanDuration(None)
     }
 
     pub(crate) fn get(self) -> Seconds {
@@ -87,7 +104,7 @@ impl MeanTask {
     }
 }
 
-/// A share in an order that is total, so that it can be sorted by.
+/// Usage per weight with a total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
 
@@ -116,8 +133,8 @@ mod tests {
     #[test]
     fn finished_seconds_count_half_after_a_half_life() {
         let mut usage = Usage::default();
-        usage.began(100.0);
-        usage.ended(100.0, 8.0, 108.0);
+        usage.attempt_started(100.0);
+        usage.attempt_ended(100.0, 8.0, 108.0);
         near(usage.seconds(108.0, 1.0), 8.0);
         near(usage.seconds(168.0, 1.0), 4.0);
         near(usage.seconds(228.0, 1.0), 2.0);
@@ -126,26 +143,26 @@ mod tests {
     #[test]
     fn live_attempts_grow_and_count_one_mean_task_from_the_start() {
         let mut usage = Usage::default();
-        usage.began(10.0);
-        usage.began(12.0);
+        usage.attempt_started(10.0);
+        usage.attempt_started(12.0);
         near(usage.seconds(12.0, 0.5), 2.0 + 1.0);
         near(usage.seconds(15.0, 0.5), 5.0 + 3.0 + 1.0);
-        usage.ended(10.0, 5.0, 15.0);
+        usage.attempt_ended(10.0, 5.0, 15.0);
         near(usage.seconds(15.0, 0.5), 5.0 + 3.0 + 0.5);
     }
 
     #[test]
     fn who_returns_starts_at_the_minimum_and_loses_nothing_above_it() {
         let mut usage = Usage::default();
-        usage.return_at(7.0, 50.0);
+        usage.raise_to(7.0, 50.0);
         near(usage.seconds(50.0, 1.0), 7.0);
-        usage.return_at(3.0, 50.0);
+        usage.raise_to(3.0, 50.0);
         near(usage.seconds(50.0, 1.0), 7.0);
     }
 
     #[test]
     fn the_mean_follows_what_tasks_take() {
-        let mut mean = MeanTask::unknown();
+        let mut mean = MeanDuration::unknown();
         mean.learn(2.0);
         near(mean.get(), 2.0);
         (0..1000).for_each(|_| mean.learn(4.0));

@@ -1,30 +1,30 @@
-//! Limits and pauses: what an operator or a quota forbids.
+//! Limits and pauses that quotas and operators set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_model::{PerTenant, TenantId, WorkspaceId};
 
-/// Shares are given in millionths.
+/// Shares are given in parts per million.
 const PPM: u64 = 1_000_000;
 
-/// What holds for every tenant. Until the authority on limits has answered nothing is admitted.
+/// The limits of all tenants. Nothing is admitted until the quota service has sent them.
 pub type Limits = PerTenant<TenantLimits>;
 
-/// What holds for one tenant. The default has no caps.
+/// The limits of one tenant. The default has no caps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantLimits {
     pub max_concurrent_tasks: Option<u32>,
-    /// Attempts that travel through the queue.
+    /// Attempts that are delivered through the push queue.
     pub max_queued_tasks: Option<u32>,
     pub weight_millis: u32,
     pub backfill_floor_ppm: u32,
     pub backfill_cap_ppm: u32,
-    /// Slots by name; a pool that is not named here has no limit.
+    /// Slots by name. A pool that is not listed has no limit.
     pub pools: BTreeMap<Arc<str>, u32>,
     pub suspended: bool,
-    /// Budgets that are spent and hold everything, by workspace; `None` covers all.
-    pub spent: BTreeMap<Option<WorkspaceId>, Arc<str>>,
+    /// Exhausted budgets that stop all tasks, by workspace; `None` covers all workspaces.
+    pub spent_budgets: BTreeMap<Option<WorkspaceId>, Arc<str>>,
 }
 
 impl Default for TenantLimits {
@@ -37,35 +37,37 @@ impl Default for TenantLimits {
             backfill_cap_ppm: 500_000,
             pools: BTreeMap::new(),
             suspended: false,
-            spent: BTreeMap::new(),
+            spent_budgets: BTreeMap::new(),
         }
     }
 }
 
 impl TenantLimits {
-    /// Never zero, so that it can be divided by; a tenant is stopped by its cap, not by its weight.
+    /// Returns the weight, which is never 0 because usage is divided by it. A cap, not a weight,
+    /// stops a tenant.
     pub fn weight(&self) -> f64 {
         f64::from(self.weight_millis.max(1)) / 1_000.0
     }
 
-    /// Whether live attempts must be known exactly before one more is admitted.
-    pub fn counts(&self) -> bool {
+    /// Returns whether all live attempts must be known before one more is admitted.
+    pub fn has_caps(&self) -> bool {
         self.max_concurrent_tasks.is_some() || !self.pools.is_empty()
     }
 
-    /// The budget that holds this workspace back.
+    /// Returns the exhausted budget that stops this workspace.
     pub fn spent_budget(&self, workspace: &WorkspaceId) -> Option<&Arc<str>> {
-        self.spent
+        self.spent_budgets
             .get(&None)
-            .or_else(|| self.spent.get(&Some(workspace.clone())))
+            .or_else(|| self.spent_budgets.get(&Some(workspace.clone())))
     }
 
-    /// Slots that backfills get before anybody else: rounded up, so that a floor is never nothing.
+    /// Returns the slots that backfills get first. Rounded up, so that a floor is never 0 while
+    /// there are slots.
     pub fn backfill_floor(&self, slots: u32) -> u32 {
         part(slots, self.backfill_floor_ppm, PPM - 1)
     }
 
-    /// Slots that backfills may hold while others wait.
+    /// Returns the slots that backfills may hold while other runs wait.
     pub fn backfill_cap(&self, slots: u32) -> u32 {
         part(slots, self.backfill_cap_ppm, 0).max(self.backfill_floor(slots))
     }
@@ -80,16 +82,16 @@ fn part(slots: u32, ppm: u32, round: u64) -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pause {
     pub pause_id: Arc<str>,
-    /// `None` is everybody.
+    /// `None` pauses all tenants.
     pub tenant: Option<TenantId>,
     pub workspace: Option<WorkspaceId>,
     pub pool: Option<Arc<str>>,
 }
 
-/// The pauses that hold, by whom they concern.
+/// The active pauses by scope.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
-    everybody: BTreeSet<Pause>,
+    all_tenants: BTreeSet<Pause>,
     tenants: BTreeMap<TenantId, BTreeSet<Pause>>,
 }
 
@@ -98,15 +100,15 @@ impl Pauses {
         let mut all = Pauses::default();
         for pause in pauses {
             match pause.tenant.clone() {
-                None => all.everybody.insert(pause),
+                None => all.all_tenants.insert(pause),
                 Some(tenant) => all.tenants.entry(tenant).or_default().insert(pause),
             };
         }
         all
     }
 
-    /// The pause in the way of a task with this workspace and pool.
-    pub(crate) fn in_the_way(
+    /// Returns a pause that covers tasks with this workspace and pool.
+    pub(crate) fn blocking(
         &self,
         tenant: &TenantId,
         workspace: &WorkspaceId,
@@ -124,9 +126,9 @@ impl Pauses {
         })
     }
 
-    /// Those of everybody first.
+    /// Iterates over the pauses of all tenants, then over those of this one.
     pub(crate) fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Pause> {
-        self.everybody
+        self.all_tenants
             .iter()
             .chain(self.tenants.get(tenant).into_iter().flatten())
     }
@@ -168,7 +170,7 @@ mod tests {
         let pauses = Pauses::new([pause]);
         let paused = |tenant, workspace, pool: Option<&str>| {
             pauses
-                .in_the_way(tenant, workspace, pool.map(Arc::from).as_ref())
+                .blocking(tenant, workspace, pool.map(Arc::from).as_ref())
                 .is_some()
         };
         assert!(paused(&acme, &prod, Some("db")));

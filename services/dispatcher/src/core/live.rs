@@ -1,45 +1,48 @@
-//! Attempts that hold a slot, from the moment they are chosen until their end is told.
+//! Attempts that hold a slot, from the moment they are chosen until the scheduler reports their
+//! end.
 
 use std::sync::Arc;
 
-use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+use servo_model::{AttemptId, RunId, TaskRef, TenantId, WorkerId};
 
 use super::Seconds;
-use super::demand::{PlanRef, Task};
+use super::demand::PlanRef;
 use super::streams::SourceId;
 use super::workers::WorkerKey;
 
 #[derive(Debug, Clone)]
-pub struct Live {
+pub struct LiveAttempt {
     pub attempt_id: AttemptId,
     pub tenant: TenantId,
     pub run: RunId,
     pub(crate) plan: PlanRef,
-    pub task: Task,
+    pub task: TaskRef,
     pub attempt: u32,
-    /// As far as it is known.
+    /// `None` when the scheduler did not report a worker.
     pub worker: Option<WorkerId>,
     pub(crate) since: Seconds,
     pub(crate) backfill: bool,
     pub cancelling: bool,
-    /// Travels through the queue.
+    /// Delivered through the push queue.
     pub pushed: bool,
     pub(crate) pool: Pool,
     pub(crate) phase: Phase,
-    /// The process that we last sent it to. Nobody else may get it, for that one may have begun it.
+    /// The session that the envelope was last sent to. Only this session may receive it again,
+    /// because it may have started the attempt.
     pub(crate) sent_to: Option<Arc<str>>,
-    /// What an envelope needs beside the plan; known to whoever chose the task.
-    pub(crate) order: Option<Arc<Order>>,
-    /// What the run was charged for it in advance.
+    /// What an envelope needs in addition to the plan. `None` for an attempt that another
+    /// dispatcher claimed and delivered.
+    pub(crate) details: Option<Arc<DispatchDetails>>,
+    /// Seconds that the run was charged in advance.
     pub(crate) charged: Seconds,
 }
 
-impl Live {
-    /// An attempt like any other, for tests of what is made of one.
+impl LiveAttempt {
+    /// An arbitrary attempt for tests.
     #[cfg(test)]
-    pub(crate) fn of_nobody() -> Live {
+    pub(crate) fn sample() -> LiveAttempt {
         let (tenant, workspace): (TenantId, _) = ("acme".parse().unwrap(), "prod".parse().unwrap());
-        Live {
+        LiveAttempt {
             attempt_id: AttemptId::from_bytes([1; 16]),
             run: RunId::from_bytes([2; 16]),
             plan: PlanRef {
@@ -48,10 +51,7 @@ impl Live {
                 plan_id: servo_model::Digest::of(""),
             },
             tenant,
-            task: Task {
-                ordinal: 0,
-                map_index: None,
-            },
+            task: TaskRef::planned(0),
             attempt: 1,
             worker: None,
             since: 0.0,
@@ -61,13 +61,14 @@ impl Live {
             pool: Pool::None,
             phase: Phase::Sent,
             sent_to: None,
-            order: None,
+            details: None,
             charged: 0.0,
         }
     }
 
-    /// Whether this is its worker, as far as the id tells.
-    pub fn may_be_with(&self, worker: &WorkerKey) -> bool {
+    /// Returns whether the attempt was given to this worker. An id of another tenant's worker does
+    /// not match.
+    pub fn belongs_to(&self, worker: &WorkerKey) -> bool {
         self.worker == Some(worker.id)
             && worker
                 .tenant
@@ -75,23 +76,23 @@ impl Live {
                 .is_none_or(|tenant| self.tenant == *tenant)
     }
 
-    /// Whether it holds a credit of its worker that the worker does not know to be spent.
+    /// Returns whether the attempt holds a credit that its worker has not seen used yet.
     pub(crate) fn has_credit(&self) -> bool {
-        self.order.is_some() && self.phase != Phase::Sent
+        self.details.is_some() && self.phase != Phase::Sent
     }
 }
 
 /// The pool that an attempt takes a slot from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pool {
-    /// Its plan is not read yet; until then it counts for every pool.
+    /// The plan is not loaded yet. Until then the attempt counts against every pool.
     Unknown,
     None,
     Named(Arc<str>),
 }
 
 impl Pool {
-    /// Empty for none, or while it is not known.
+    /// Returns an empty name for no pool or an unknown one.
     pub(crate) fn name(&self) -> &str {
         match self {
             Pool::Named(name) => name,
@@ -100,24 +101,24 @@ impl Pool {
     }
 }
 
-/// How far a claim has come.
+/// How far a claim has progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Sent on this stream to the owner of the run's shard, not answered.
+    /// Sent on this stream to the scheduler that holds the run's shard; not answered yet.
     Claiming(SourceId),
-    /// The stream broke before the answer; the shard's next snapshot tells.
+    /// The stream broke before the answer. The next snapshot of the shard decides.
     Unsure,
-    /// In the ledger, and not with its worker.
+    /// Stored in the ledger, but not sent to the worker.
     Accepted,
-    /// Handed over, or claimed by somebody before us.
+    /// Sent to the worker, or claimed by another dispatcher before.
     Sent,
 }
 
-/// What a ready task said that its plan does not.
+/// What the scheduler sends with a ready task and the plan does not contain.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Order {
-    pub(crate) failures: u32,
-    pub(crate) item_json: Arc<str>,
+pub struct DispatchDetails {
+    pub failures: u32,
+    pub item_json: Arc<str>,
     /// W3C traceparent and tracestate.
-    pub(crate) trace: Arc<(String, String)>,
+    pub trace: Arc<(String, String)>,
 }

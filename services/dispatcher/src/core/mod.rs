@@ -1,42 +1,38 @@
-//! Who gets which task when: decisions without IO, clock or chance.
+//! Admission as pure decisions, without I/O, clock or randomness.
 //!
-//! [`Admission`] keeps what is ready, what is live and who may take it, and answers the next claims
-//! ([`Admission::choose`]). The order between tenants is [`fairness`]; what stands in a task's way is told by
-//! [`Admission::explain`].
+//! [`Admission`] holds the ready tasks, the live attempts and the connected workers of the tenants
+//! that this instance admits. It applies the messages of schedulers (`admission/apply.rs`), chooses
+//! the next claims in fair order ([`Admission::choose`]) and explains why a task waits
+//! ([`Admission::explain`]). `fairness` defines the order between tenants, `ready_queues` the order
+//! within a tenant.
 
 mod admission;
-mod choose;
 mod demand;
-mod depth;
-mod explain;
 mod fairness;
-mod lanes;
 mod limits;
 mod live;
-mod offers;
+pub(crate) mod push_targets;
+mod ready_queues;
 mod streams;
-pub(crate) mod target;
 mod tenant;
-mod told;
-mod used;
 mod workers;
 
 #[cfg(test)]
 mod tests;
 
-pub use admission::{Admission, Effect};
-pub use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
-pub use demand::{Demand, PlanRef, Room, Shape, ShapedTask, Task};
-pub use depth::Depth;
-pub(crate) use explain::Wait;
-pub use limits::{Limits, Pause, TenantLimits};
-pub use live::Live;
-pub use offers::{
-    Ended, LiveTask, OfferedRun, OfferedTask, PushOrder, Snapshot, Update, Withdrawn,
+pub(crate) use admission::Wait;
+pub use admission::{
+    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Ended, LimitUsage, ReadyRun, ReadyTask,
+    Snapshot, SnapshotAttempt, TenantLoad, Update, Withdrawn,
 };
+pub use demand::{AdmissionPlan, AdmissionTask, Demand, PlanRef, Resources};
+pub use limits::{Limits, Pause, TenantLimits};
+pub use live::{DispatchDetails, LiveAttempt};
 pub use streams::SourceId;
-pub use used::Used;
-pub use workers::{Worker, WorkerKey};
+pub use workers::{REGISTRATION_TTL, Worker, WorkerKey};
 
 /// Seconds since 1970. Only differences matter.
 pub type Seconds = f64;
+
+/// The tenant name that stands for all tenants, and for workers that serve all of them.
+pub const ALL_TENANTS: &str = "-";

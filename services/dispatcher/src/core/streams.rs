@@ -1,36 +1,37 @@
-//! What is known of each shard of runs: which stream told it, and for which admission shards it is complete.
+//! What is known of each execution shard: which stream reported it, and for which admission shards
+//! the report is complete.
 
 use std::collections::HashMap;
 
 use servo_model::{AttemptId, Stream};
 
-use super::offers::Snapshot;
+use super::admission::Snapshot;
 
-/// One stream to a scheduler, from its opening to its end. Never used twice.
+/// One stream to a scheduler, from its opening to its end. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u64);
 
-/// A set of admission shards.
+/// A set of admission shards as a bit mask.
 pub(crate) type ShardSet = u16;
 const _: () = assert!(Stream::Dispatch.shards() as u32 == ShardSet::BITS);
 
-/// One shard of runs.
+/// One execution shard.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// The stream whose snapshot was complete, while it lives.
+pub(crate) struct ShardState {
+    /// The open stream whose snapshot of this shard is complete.
     pub(crate) source: Option<SourceId>,
     pub(crate) epoch: u64,
-    /// The admission shards whose live attempts here have been told since they were acquired. They stay told when
-    /// the stream ends: nobody but us can add to them.
+    /// The admission shards whose live attempts on this shard were reported since we acquired them.
+    /// The bits stay set when the stream ends, because only this instance can add live attempts.
     pub(crate) complete_for: ShardSet,
-    /// A snapshot of which the last part is missing.
-    pub(crate) coming: Option<(SourceId, Snapshot)>,
+    /// A snapshot whose last part has not arrived.
+    pub(crate) partial: Option<(SourceId, Snapshot)>,
 }
 
-/// All shards of runs, and the claims that wait for an answer.
+/// All execution shards, and the batches of claims that are not answered yet.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    shards: Vec<Told>,
+    shards: Vec<ShardState>,
     /// The admission shards that each stream was opened for.
     opened_for: HashMap<SourceId, ShardSet>,
     batches: HashMap<(SourceId, u64), Vec<AttemptId>>,
@@ -39,7 +40,7 @@ pub(crate) struct Streams {
 impl Default for Streams {
     fn default() -> Streams {
         let shards = (0..Stream::Execution.shards())
-            .map(|_| Told::default())
+            .map(|_| ShardState::default())
             .collect();
         Streams {
             shards,
@@ -59,9 +60,9 @@ impl Streams {
         self.opened_for.contains_key(&source)
     }
 
-    /// Forgets a stream and answers the shards of runs that it told and the claims it leaves without an answer.
+    /// Removes a stream. Returns the execution shards that it reported and its unanswered claims.
     pub(crate) fn close(&mut self, source: SourceId) -> (Vec<i16>, Vec<AttemptId>) {
-        let silent = self.silence(source);
+        let detached = self.detach(source);
         let numbers: Vec<_> = self
             .batches
             .keys()
@@ -73,72 +74,72 @@ impl Streams {
             .filter_map(|number| self.batches.remove(number))
             .flatten()
             .collect();
-        (silent, unanswered)
+        (detached, unanswered)
     }
 
-    /// What a stream still tells about its shards no longer counts; answers of claims do.
-    pub(crate) fn silence(&mut self, source: SourceId) -> Vec<i16> {
+    /// Ignores further snapshots and updates of a stream. Answers to its claims still count.
+    pub(crate) fn detach(&mut self, source: SourceId) -> Vec<i16> {
         self.opened_for.remove(&source);
-        let mut silent = Vec::new();
-        for (shard, told) in (0..).zip(&mut self.shards) {
-            if told
-                .coming
+        let mut detached = Vec::new();
+        for (shard, state) in (0..).zip(&mut self.shards) {
+            if state
+                .partial
                 .as_ref()
                 .is_some_and(|(from, _)| *from == source)
             {
-                told.coming = None;
+                state.partial = None;
             }
-            if told.source == Some(source) {
-                told.source = None;
-                silent.push(shard);
+            if state.source == Some(source) {
+                state.source = None;
+                detached.push(shard);
             }
         }
-        silent
+        detached
     }
 
-    pub(crate) fn shard(&mut self, shard: i16) -> Option<&mut Told> {
+    pub(crate) fn shard(&mut self, shard: i16) -> Option<&mut ShardState> {
         self.shards.get_mut(usize::try_from(shard).ok()?)
     }
 
-    /// The stream that a shard's claims go to.
+    /// Returns the stream that a shard's claims are sent on.
     pub(crate) fn source_of(&self, shard: i16) -> Option<SourceId> {
         self.shards.get(usize::try_from(shard).ok()?)?.source
     }
 
-    /// The whole of a shard was told on `source`.
-    pub(crate) fn completed(&mut self, shard: i16, source: SourceId, epoch: u64) {
+    /// Records that the whole shard was reported on `source`.
+    pub(crate) fn complete(&mut self, shard: i16, source: SourceId, epoch: u64) {
         let opened_for = self.opened_for.get(&source).copied().unwrap_or_default();
-        if let Some(told) = self.shard(shard) {
-            told.source = Some(source);
-            told.epoch = epoch;
-            told.complete_for |= opened_for;
+        if let Some(state) = self.shard(shard) {
+            state.source = Some(source);
+            state.epoch = epoch;
+            state.complete_for |= opened_for;
         }
     }
 
-    /// Whether every live attempt of an admission shard's tenants is known.
-    pub(crate) fn all_told(&self, admission_shard: i16) -> bool {
+    /// Returns whether every live attempt of the admission shard's tenants is known.
+    pub(crate) fn is_complete(&self, admission_shard: i16) -> bool {
         self.shards
             .iter()
-            .all(|told| told.complete_for & bit(admission_shard) != 0)
+            .all(|state| state.complete_for & bit(admission_shard) != 0)
     }
 
-    /// What was known for an admission shard is worth nothing any more.
+    /// Discards what was reported for an admission shard.
     pub(crate) fn forget(&mut self, admission_shard: i16) {
-        for told in &mut self.shards {
-            told.complete_for &= !bit(admission_shard);
+        for state in &mut self.shards {
+            state.complete_for &= !bit(admission_shard);
         }
     }
 
-    pub(crate) fn sent(&mut self, source: SourceId, number: u64, claims: Vec<AttemptId>) {
+    pub(crate) fn add_batch(&mut self, source: SourceId, number: u64, claims: Vec<AttemptId>) {
         self.batches.insert((source, number), claims);
     }
 
-    pub(crate) fn answered(&mut self, source: SourceId, number: u64) -> Vec<AttemptId> {
+    pub(crate) fn take_batch(&mut self, source: SourceId, number: u64) -> Vec<AttemptId> {
         self.batches.remove(&(source, number)).unwrap_or_default()
     }
 
-    /// Claims on this stream that have no answer yet.
-    pub(crate) fn unanswered(&self, source: SourceId) -> usize {
+    /// Counts the batches of claims on this stream that are not answered yet.
+    pub(crate) fn pending_batches(&self, source: SourceId) -> usize {
         self.batches
             .keys()
             .filter(|(from, _)| *from == source)

@@ -1,47 +1,48 @@
-//! One tenant: its runs with ready tasks, and what of its limits is used.
+//! One tenant: its runs with ready tasks and the slots it uses.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use servo_model::{AttemptId, RunId, TenantId};
+use servo_model::{AttemptId, RunId, TaskRef, TenantId};
 
 use super::Seconds;
-use super::demand::{PlanRef, Shape, Task};
+use super::admission::ReadyRun;
+use super::demand::{AdmissionPlan, PlanRef};
 use super::fairness::{Share, Usage};
-use super::lanes::{LaneKey, Lanes, Ready};
-use super::live::{Live, Pool};
-use super::offers::OfferedRun;
+use super::live::{LiveAttempt, Pool};
+use super::ready_queues::{QueueKey, QueuedTask, ReadyQueues};
 
 #[derive(Debug)]
 pub(crate) struct Tenant {
     pub(crate) admission_shard: i16,
     pub(crate) runs: HashMap<RunId, Run>,
-    pub(crate) lanes: Lanes,
+    pub(crate) ready_queues: ReadyQueues,
     pub(crate) usage: Usage,
     pub(crate) live: u32,
     pub(crate) live_backfill: u32,
     pub(crate) live_pushed: u32,
-    /// Who holds slots of which pool.
+    /// The live attempts in each pool.
     pub(crate) pools: BTreeMap<Arc<str>, BTreeSet<AttemptId>>,
-    /// Live attempts whose pool is not known yet.
-    pub(crate) unplaced: u32,
+    /// Live attempts whose plan is not loaded yet.
+    pub(crate) live_in_unknown_pool: u32,
 }
 
-/// A run that has something ready or live.
+/// A run that has ready tasks or live attempts.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) plan: PlanRef,
-    /// `None` until the plan was read.
-    pub(crate) shape: Option<Arc<Shape>>,
+    /// `None` until the plan is loaded.
+    pub(crate) plan_demands: Option<Arc<AdmissionPlan>>,
     pub(crate) backfill: bool,
     pub(crate) trace: Arc<(String, String)>,
-    /// Worker-seconds it had. Unlike a tenant's they do not decay and live attempts count their mean only: that keeps
-    /// the order between runs while nothing happens, so that none of them need be looked at.
+    /// Worker seconds that the run has used. Unlike a tenant's usage they do not decay, and a live
+    /// attempt counts one mean task only. The order between runs therefore changes only with
+    /// events, and waiting runs need not be sorted again as time passes.
     pub(crate) share: Share,
-    pub(crate) lanes: BTreeSet<LaneKey>,
-    /// Tasks that cannot be placed before the plan was read.
-    pub(crate) unread: BTreeMap<Task, Ready>,
+    pub(crate) queue_keys: BTreeSet<QueueKey>,
+    /// Tasks that cannot be queued before the plan is loaded.
+    pub(crate) awaiting_plan: BTreeMap<TaskRef, QueuedTask>,
     pub(crate) ready: usize,
     pub(crate) live: u32,
 }
@@ -51,124 +52,132 @@ impl Tenant {
         Tenant {
             admission_shard: id.admission_shard(),
             runs: HashMap::new(),
-            lanes: Lanes::default(),
+            ready_queues: ReadyQueues::default(),
             usage: Usage::default(),
             live: 0,
             live_backfill: 0,
             live_pushed: 0,
             pools: BTreeMap::new(),
-            unplaced: 0,
+            live_in_unknown_pool: 0,
         }
     }
 
     pub(crate) fn is_active(&self) -> bool {
-        self.live > 0 || self.lanes.len() > 0
+        self.live > 0 || self.ready_queues.len() > 0
     }
 
-    /// Slots of a pool that are taken, or may be.
+    /// Returns the slots of a pool that are taken, counting attempts whose pool is unknown.
     pub(crate) fn pool_used(&self, pool: &Arc<str>) -> u32 {
         let held = self.pools.get(pool).map_or(0, BTreeSet::len);
         u32::try_from(held)
             .unwrap_or(u32::MAX)
-            .saturating_add(self.unplaced)
+            .saturating_add(self.live_in_unknown_pool)
     }
 
-    /// The run as it was offered, new or known. A known one keeps its share.
-    pub(crate) fn offered(&mut self, offer: &OfferedRun, shape: Option<Arc<Shape>>) -> &mut Run {
-        let run = self.runs.entry(offer.run).or_insert_with(|| Run {
-            plan: offer.plan.clone(),
-            shape: None,
-            backfill: offer.backfill,
-            trace: Arc::new(offer.trace.clone()),
+    /// Returns the run, which is created when it is new. A known run keeps its share.
+    pub(crate) fn upsert_run(
+        &mut self,
+        ready_run: &ReadyRun,
+        plan_demands: Option<Arc<AdmissionPlan>>,
+    ) -> &mut Run {
+        let run = self.runs.entry(ready_run.run).or_insert_with(|| Run {
+            plan: ready_run.plan.clone(),
+            plan_demands: None,
+            backfill: ready_run.backfill,
+            trace: Arc::new(ready_run.trace.clone()),
             share: Share(0.0),
-            lanes: BTreeSet::new(),
-            unread: BTreeMap::new(),
+            queue_keys: BTreeSet::new(),
+            awaiting_plan: BTreeMap::new(),
             ready: 0,
             live: 0,
         });
-        run.shape = run.shape.take().or(shape);
+        run.plan_demands = run.plan_demands.take().or(plan_demands);
         run
     }
 
-    /// Puts a ready task of a known run in its lane, or aside while the plan is not read.
-    pub(crate) fn place(&mut self, id: RunId, task: Task, ready: Ready) {
+    /// Adds a ready task of a known run to its queue, or sets it aside while the plan is not
+    /// loaded.
+    pub(crate) fn enqueue(&mut self, id: RunId, task: TaskRef, ready: QueuedTask) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
-        let Some(shape) = &run.shape else {
-            run.unread.insert(task, ready);
+        let Some(plan_demands) = &run.plan_demands else {
+            run.awaiting_plan.insert(task, ready);
             return;
         };
-        let Some((_, demand, priority)) = shape.asset_of(task) else {
+        let Some((_, demand, priority)) = plan_demands.asset_of(task) else {
             return;
         };
         if run.ready == 0 {
-            // A run that was away starts where the others are.
-            run.share = run.share.max(self.lanes.least_share().unwrap_or(run.share));
+            // A run that had nothing ready starts at the smallest share of the others.
+            run.share = run
+                .share
+                .max(self.ready_queues.least_share().unwrap_or(run.share));
         }
-        let key = LaneKey {
-            // The plan has added the run's to the asset's.
+        let key = QueueKey {
+            // The planner has added the priority of the run to that of the asset.
             priority: Reverse(priority),
             backfill: run.backfill,
             demand: demand.clone(),
         };
-        let before = self.lanes.len();
-        self.lanes.insert(&key, id, run.share, task, ready);
-        run.ready += self.lanes.len() - before;
-        run.lanes.insert(key);
+        let before = self.ready_queues.len();
+        self.ready_queues.insert(&key, id, run.share, task, ready);
+        run.ready += self.ready_queues.len() - before;
+        run.queue_keys.insert(key);
     }
 
-    /// The plan of a run is known now.
-    pub(crate) fn shaped(&mut self, id: RunId, shape: &Arc<Shape>) {
+    /// Queues the tasks that were waiting for the run's plan.
+    pub(crate) fn plan_loaded(&mut self, id: RunId, plan_demands: &Arc<AdmissionPlan>) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
-        run.shape = Some(shape.clone());
-        for (task, ready) in std::mem::take(&mut run.unread) {
-            self.place(id, task, ready);
+        run.plan_demands = Some(plan_demands.clone());
+        for (task, ready) in std::mem::take(&mut run.awaiting_plan) {
+            self.enqueue(id, task, ready);
         }
     }
 
-    /// Takes a task out of its lane. `None` when it is not ready.
-    pub(crate) fn take(&mut self, id: RunId, task: Task) -> Option<Ready> {
+    /// Removes a task from its queue. Returns `None` when it is not ready.
+    pub(crate) fn remove(&mut self, id: RunId, task: TaskRef) -> Option<QueuedTask> {
         let run = self.runs.get_mut(&id)?;
-        if let Some(ready) = run.unread.remove(&task) {
+        if let Some(ready) = run.awaiting_plan.remove(&task) {
             return Some(ready);
         }
-        let key = run
-            .lanes
-            .iter()
-            .find(|key| self.lanes.get(key).is_some_and(|lane| lane.holds(id, task)))?;
+        let key = run.queue_keys.iter().find(|key| {
+            self.ready_queues
+                .get(key)
+                .is_some_and(|queue| queue.holds(id, task))
+        })?;
         let key = key.clone();
-        let ready = self.lanes.remove(&key, id, run.share, task)?;
+        let ready = self.ready_queues.remove(&key, id, run.share, task)?;
         run.ready -= 1;
         if self
-            .lanes
+            .ready_queues
             .get(&key)
-            .is_none_or(|lane| lane.first_of(id).is_none())
+            .is_none_or(|queue| queue.first_of(id).is_none())
         {
-            run.lanes.remove(&key);
+            run.queue_keys.remove(&key);
         }
         Some(ready)
     }
 
-    /// Forgets everything that a run has ready.
-    pub(crate) fn take_all(&mut self, id: RunId) {
+    /// Removes all ready tasks of a run.
+    pub(crate) fn remove_all(&mut self, id: RunId) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
-        run.unread.clear();
-        for key in std::mem::take(&mut run.lanes) {
-            run.ready -= self.lanes.remove_run(&key, id, run.share);
+        run.awaiting_plan.clear();
+        for key in std::mem::take(&mut run.queue_keys) {
+            run.ready -= self.ready_queues.remove_run(&key, id, run.share);
         }
         self.forget_run_if_done(id);
     }
 
-    pub(crate) fn began(&mut self, live: &Live) {
+    pub(crate) fn attempt_started(&mut self, live: &LiveAttempt) {
         self.live += 1;
         self.live_backfill += u32::from(live.backfill);
         self.live_pushed += u32::from(live.pushed);
-        self.usage.began(live.since);
+        self.usage.attempt_started(live.since);
         self.hold(live);
         self.charge(live.run, live.charged);
         if let Some(run) = self.runs.get_mut(&live.run) {
@@ -176,33 +185,33 @@ impl Tenant {
         }
     }
 
-    pub(crate) fn ended(&mut self, live: &Live, held: Seconds, now: Seconds) {
+    pub(crate) fn attempt_ended(&mut self, live: &LiveAttempt, held: Seconds, now: Seconds) {
         self.live -= 1;
         self.live_backfill -= u32::from(live.backfill);
         self.live_pushed -= u32::from(live.pushed);
-        self.usage.ended(live.since, held, now);
+        self.usage.attempt_ended(live.since, held, now);
         match &live.pool {
-            Pool::Unknown => self.unplaced -= 1,
+            Pool::Unknown => self.live_in_unknown_pool -= 1,
             Pool::None => {}
             Pool::Named(pool) => self.release(pool, live.attempt_id),
         }
         self.charge(live.run, held - live.charged);
         if let Some(run) = self.runs.get_mut(&live.run) {
-            // An attempt that is older than what we know of its run was never counted here.
+            // An attempt from before the run was known here was never counted.
             run.live = run.live.saturating_sub(1);
         }
         self.forget_run_if_done(live.run);
     }
 
-    /// The pool of a live attempt is known now.
-    pub(crate) fn placed(&mut self, live: &Live) {
-        self.unplaced -= 1;
+    /// Counts a live attempt in its pool once its plan is loaded.
+    pub(crate) fn pool_known(&mut self, live: &LiveAttempt) {
+        self.live_in_unknown_pool -= 1;
         self.hold(live);
     }
 
-    fn hold(&mut self, live: &Live) {
+    fn hold(&mut self, live: &LiveAttempt) {
         match &live.pool {
-            Pool::Unknown => self.unplaced += 1,
+            Pool::Unknown => self.live_in_unknown_pool += 1,
             Pool::None => {}
             Pool::Named(pool) => {
                 self.pools
@@ -228,8 +237,8 @@ impl Tenant {
         };
         let old = run.share;
         run.share = Share(old.0 + seconds);
-        for key in &run.lanes {
-            self.lanes.reorder(key, id, old, run.share);
+        for key in &run.queue_keys {
+            self.ready_queues.reorder(key, id, old, run.share);
         }
     }
 
@@ -237,7 +246,7 @@ impl Tenant {
         if self
             .runs
             .get(&id)
-            .is_some_and(|run| run.ready == 0 && run.live == 0 && run.unread.is_empty())
+            .is_some_and(|run| run.ready == 0 && run.live == 0 && run.awaiting_plan.is_empty())
         {
             self.runs.remove(&id);
         }

@@ -1,17 +1,21 @@
-//! Workers with room: who can take a task with a given demand.
+//! Connected workers: which of them can take a task with a given demand.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_model::{TenantId, WorkerId, WorkspaceId};
 
-use super::demand::{Demand, Room};
+use super::demand::{Demand, Resources};
 
-/// A worker among all. Workers choose their ids, and every tenant its own: an id alone is no name.
+/// How long a registration is valid without renewal.
+pub const REGISTRATION_TTL: Duration = Duration::from_secs(15 * 60);
+
+/// The identity of a worker. Workers choose their ids, so an id is unique only within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerKey {
-    /// `None` serves every tenant.
+    /// `None` serves all tenants.
     pub tenant: Option<TenantId>,
     pub id: WorkerId,
 }
@@ -20,23 +24,24 @@ pub struct WorkerKey {
 #[derive(Debug, Clone)]
 pub struct Worker {
     pub id: WorkerId,
-    /// The process.
+    /// The session, which is one life of the worker process.
     pub session: Arc<str>,
-    /// `None` serves every tenant.
+    /// `None` serves all tenants.
     pub tenant: Option<TenantId>,
-    /// Empty serves all.
+    /// Empty serves all workspaces.
     pub workspaces: BTreeSet<WorkspaceId>,
-    /// Empty serves all, and tasks without a pool.
+    /// Empty serves all pools, and tasks without a pool.
     pub pools: BTreeSet<Arc<str>>,
     pub capabilities: BTreeSet<Arc<str>>,
     pub handlers: BTreeSet<Arc<str>>,
-    pub room: Room,
+    pub resources: Resources,
     pub slots: u32,
-    /// How many more envelopes it will take.
+    /// How many more envelopes the worker accepts.
     pub credits: u32,
-    /// Takes nothing new.
+    /// Accepts no new attempts.
     pub draining: bool,
-    /// Gets its envelopes through the queue. It grants no credits: it has one for every free slot.
+    /// Receives envelopes through the push queue. Such a worker grants no credits; it has one for
+    /// every free slot.
     pub pushed: bool,
 }
 
@@ -48,12 +53,12 @@ impl Worker {
         }
     }
 
-    /// Whether it may get what is this tenant's.
+    /// Returns whether the worker may run tasks of this tenant.
     pub fn serves(&self, tenant: &TenantId) -> bool {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
     }
 
-    /// Whether it could run such a task, had it credits.
+    /// Returns whether the worker could run such a task if it had a credit.
     pub fn can_run(&self, demand: &Demand) -> bool {
         !self.draining
             && (self.workspaces.is_empty() || self.workspaces.contains(&demand.workspace))
@@ -67,24 +72,24 @@ impl Worker {
                 .as_ref()
                 .is_none_or(|handler| self.handlers.contains(handler))
             && demand.capabilities.is_subset(&self.capabilities)
-            && self.room.holds(&demand.room)
+            && self.resources.holds(&demand.resources)
     }
 }
 
-/// Those with most credits first; the id breaks ties.
+/// Workers with the most credits first; ties are broken by id.
 type ByCredits = BTreeSet<(Reverse<u32>, WorkerId)>;
 
 /// All connected workers.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     all: BTreeMap<WorkerKey, Worker>,
-    /// Of a tenant, or shared.
+    /// Workers with credits, by tenant; `None` holds the shared ones.
     free: BTreeMap<Option<TenantId>, ByCredits>,
     slots: BTreeMap<Option<TenantId>, u32>,
 }
 
 impl Workers {
-    /// Adds a worker, or takes over what it says now.
+    /// Adds a worker, or replaces its earlier description.
     pub(crate) fn join(&mut self, worker: Worker) {
         let key = worker.key();
         self.leave(&key);
@@ -106,7 +111,8 @@ impl Workers {
         self.all.get(key)
     }
 
-    /// Who is meant by the id that stands in something of this tenant's: its own worker before a shared one.
+    /// Returns the worker that an id in this tenant's data refers to: its own worker before a
+    /// shared one.
     pub(crate) fn named(&self, tenant: &TenantId, id: WorkerId) -> Option<&Worker> {
         self.open_to(tenant)
             .find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
@@ -132,7 +138,8 @@ impl Workers {
         self.change(key, |worker| worker.draining = true);
     }
 
-    /// Takes a credit of the worker that has most of those that can run it, own ones before shared ones.
+    /// Uses a credit of the worker with the most credits among those that can run the task, own
+    /// workers before shared ones.
     pub(crate) fn take(
         &mut self,
         tenant: &TenantId,
@@ -144,7 +151,8 @@ impl Workers {
         Some(key)
     }
 
-    /// Who is pushed to is left out unless one more attempt may go through the queue.
+    /// Returns the worker that [`Workers::take`] would choose. Workers that are pushed to are
+    /// considered only if `may_push`.
     pub(crate) fn find(
         &self,
         tenant: &TenantId,
@@ -164,14 +172,14 @@ impl Workers {
             .find(|key| self.all.get(key).is_some_and(fits))
     }
 
-    /// Connected workers that would serve this tenant.
+    /// Iterates over the connected workers that serve this tenant.
     pub(crate) fn serving(&self, tenant: &TenantId) -> impl Iterator<Item = &Worker> {
         self.all
             .values()
             .filter(move |worker| worker.serves(tenant))
     }
 
-    /// Slots of all connected workers that serve this tenant.
+    /// Returns the slots of all connected workers that serve this tenant.
     pub(crate) fn slots(&self, tenant: &TenantId) -> u32 {
         self.open_to(tenant)
             .filter_map(|scope| self.slots.get(&scope))

@@ -1,4 +1,4 @@
-//! Folding commands: pauses and what workers were told, also by other instances.
+//! Applying pauses and worker commands, including those that other instances accepted.
 
 use std::sync::Arc;
 
@@ -7,56 +7,57 @@ use servo_proto::v1 as pb;
 use servo_store::{Store, StoreError};
 use tokio::sync::Mutex;
 
-use super::engine::{Engine, Message};
-use super::leases::LeaseLoop;
-use crate::core::{Pause, WorkerKey};
-use crate::rpc::EVERYBODY;
+use super::lease_keeper::LeaseKeeper;
+use crate::core::{ALL_TENANTS, Pause, WorkerKey};
+use crate::engine::{Engine, Message};
 use crate::store::{self, CommandedWorker, PauseRow};
 use crate::wire;
 
 const KILL: i16 = pb::WorkerCommand::Kill as i16;
 
-/// The rows were written together with their events; folding them is taking them to heart.
+/// Applies pause, drain and kill commands to the engine's memory. The rows were committed together
+/// with their events, so there is nothing to store here but the watermark.
 pub(crate) struct CommandLoop {
     store: Store,
     engine: Engine,
-    leases: Arc<LeaseLoop>,
-    /// The heads up to which everything is known here.
-    known: Mutex<Vec<i64>>,
+    leases: Arc<LeaseKeeper>,
+    /// Heads of the shards up to which all commands are applied.
+    applied_heads: Mutex<Vec<i64>>,
 }
 
 impl CommandLoop {
-    pub(crate) fn new(store: &Store, engine: Engine, leases: Arc<LeaseLoop>) -> CommandLoop {
+    pub(crate) fn new(store: &Store, engine: Engine, leases: Arc<LeaseKeeper>) -> CommandLoop {
         CommandLoop {
             store: store.clone(),
             engine,
             leases,
-            known: Mutex::new(Vec::new()),
+            applied_heads: Mutex::new(Vec::new()),
         }
     }
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
         let shards = store::heads(self.store.loops()).await?;
         let heads: Vec<i64> = shards.iter().map(|(_, head, _)| *head).collect();
-        let mut known = self.known.lock().await;
-        if *known == heads {
+        let mut applied_heads = self.applied_heads.lock().await;
+        if *applied_heads == heads {
             return Ok(());
         }
         let pauses = store::active_pauses(self.store.loops()).await?;
-        self.engine.tell(Message::Pauses(
-            pauses.into_iter().filter_map(pause).collect(),
+        self.engine.send(Message::Pauses(
+            pauses.into_iter().filter_map(core_pause).collect(),
         ));
         let commanded = store::commanded_workers(self.store.loops()).await?;
         commanded
             .into_iter()
-            .filter_map(drain)
-            .for_each(|told| self.engine.tell(told));
+            .filter_map(drain_message)
+            .for_each(|message| self.engine.send(message));
         self.move_watermarks(&shards).await?;
-        *known = heads;
+        *applied_heads = heads;
         Ok(())
     }
 
-    /// What was appended after we looked is looked at again.
+    /// Moves the watermarks of the shards held here. An event that was appended after `shards` was
+    /// read is applied by the next pass.
     async fn move_watermarks(&self, shards: &[(i16, i64, i64)]) -> Result<(), StoreError> {
         let leases = self.leases.held().await;
         for (shard, head, watermark) in shards
@@ -76,8 +77,8 @@ impl CommandLoop {
     }
 }
 
-/// A row that names nobody we know pauses nobody.
-fn pause(row: PauseRow) -> Option<Pause> {
+/// Returns `None` for a row whose tenant or workspace is not a valid name.
+fn core_pause(row: PauseRow) -> Option<Pause> {
     let named = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
     Some(Pause {
         pause_id: row.pause_id.into(),
@@ -91,7 +92,7 @@ fn pause(row: PauseRow) -> Option<Pause> {
     })
 }
 
-fn drain((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
+fn drain_message((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
     let drain = pb::PullDrain {
         deadline: cut_off_at.map(wire::stored_time),
         kill: command == KILL,
@@ -100,12 +101,12 @@ fn drain((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Messa
         tenant: scope(&tenant)?,
         id: WorkerId::from_bytes(*worker.as_bytes()),
     };
-    Some(Message::Drain(worker, drain))
+    Some(Message::DrainWorker(worker, drain))
 }
 
-/// One tenant, or `Some(None)` for everybody; `None` for what is no name.
+/// Returns one tenant, `Some(None)` for all tenants, or `None` for an invalid name.
 fn scope(tenant: &str) -> Option<Option<TenantId>> {
-    if tenant == EVERYBODY {
+    if tenant == ALL_TENANTS {
         Some(None)
     } else {
         tenant.parse().ok().map(Some)

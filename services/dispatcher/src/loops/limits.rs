@@ -1,15 +1,16 @@
 //! Following the limits that the quota service streams.
 
-use servo_mesh::{Peer, follow_limits};
+use servo_mesh::Peer;
+use servo_service::follow_limits;
 use tonic::Status;
 
-use super::engine::{Engine, Message};
+use crate::engine::{Engine, Message};
 use crate::wire;
 
 /// Follows the stream until it breaks.
-pub(crate) async fn follow(quota: Peer, engine: Engine) -> Result<(), Status> {
+pub(crate) async fn run_once(quota: Peer, engine: Engine) -> Result<(), Status> {
     follow_limits(quota, wire::limits, |limits| {
-        engine.tell(Message::Limits(limits))
+        engine.send(Message::Limits(limits))
     })
     .await
 }

@@ -1,13 +1,8 @@
-//! What runs beside the API: the engine that owns admission, and what feeds it.
+//! Background work that the mesh repeats.
 
 pub(crate) mod commands;
-pub(crate) mod engine;
-pub(crate) mod inputs;
-pub(crate) mod leases;
+pub(crate) mod lease_keeper;
 pub(crate) mod limits;
-pub(crate) mod moves;
-pub(crate) mod plans;
-pub(crate) mod pushes;
+pub(crate) mod push_workers;
 pub(crate) mod registry;
-pub(crate) mod sessions;
-pub(crate) mod streams;
+pub(crate) mod scheduler_streams;

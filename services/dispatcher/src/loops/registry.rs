@@ -1,69 +1,85 @@
-//! Keeping the registry's idea of who lives, at a slow pace and in one statement.
+//! Recording which workers are alive, and measuring the load.
 
 use std::time::Duration;
 
 use servo_queue::PostgresQueue;
-use servo_store::Store;
+use servo_store::{Store, StoreError};
+use tracing::debug;
 
-use super::engine::{Engine, Message};
+use crate::core::{REGISTRATION_TTL, Worker};
+use crate::engine::{Engine, Message};
 use crate::metrics::Metrics;
-use crate::rpc::RENEW_WITHIN;
-use crate::{store, wire};
+use crate::{clock, store};
 
-/// How often it is written who is there.
-pub(crate) const SEEN_EVERY: Duration = Duration::from_secs(10);
-/// Silence after which a worker is lost.
+/// How often the workers that are connected here are recorded.
+pub(crate) const RECORD_INTERVAL: Duration = Duration::from_secs(10);
+/// Silence after which a worker counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(60);
 
-/// Silence after which nobody asks for a worker any more. Longer than the ledger knows the keys of its commands: whoever
-/// comes back under the same id begins its versions anew.
+/// Silence after which a worker's row is deleted. Must be longer than the ledger keeps the idempotency
+/// keys of commands, because a worker that returns with the same id starts its versions at 1 again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(14 * 24 * 3_600);
 
-/// Shows how full it is.
-pub(crate) async fn measure(
-    engine: &Engine,
-    queue: Option<&PostgresQueue>,
-    metrics: &Metrics,
-) -> Result<(), servo_mesh::Error> {
-    let (depths, workers) = engine
-        .ask(|admission, _| (admission.depths(), admission.workers().count()))
-        .await?;
-    metrics.note(&depths, workers, engine.held().borrow().len());
-    if let Some(queue) = queue {
-        match queue.counts().await {
-            Ok(counts) => metrics.note_queues(&counts),
-            Err(error) => tracing::debug!(%error, "the queues could not be counted"),
-        }
-    }
-    Ok(())
+pub(crate) struct RegistryLoop {
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+    pub(crate) metrics: Metrics,
+    /// `None` when pushes are off.
+    pub(crate) queue: Option<PostgresQueue>,
 }
 
-pub(crate) async fn run_once(store: Store, engine: Engine) -> Result<(), servo_mesh::Error> {
-    engine.tell(Message::Beat);
-    let since = wire::now() - LOST_AFTER.as_secs_f64();
-    let seen = engine.ask(move |admission, sessions| {
-        let active = admission.active_attempts();
-        let workers = sessions.heard_since(since);
-        let row = |worker: &crate::core::Worker| {
-            (
-                worker.tenant.clone(),
-                worker.id,
-                active.get(&worker.key()).copied().unwrap_or_default(),
-            )
-        };
-        workers.map(row).collect::<Vec<_>>()
-    });
-    let seen = seen.await?;
-    if !seen.is_empty() {
-        store::note_seen(store.loops(), &seen)
-            .await
-            .map_err(crate::rpc::unavailable)?;
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegistryError {
+    #[error("{0}")]
+    Engine(servo_mesh::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl RegistryLoop {
+    pub(crate) async fn run_once(&self) -> Result<(), RegistryError> {
+        self.measure().await?;
+        self.engine.send(Message::Tick);
+        let seen = self.seen_workers().await?;
+        let loops = self.store.loops();
+        if !seen.is_empty() {
+            store::note_seen(loops, &seen).await?;
+        }
+        store::note_lost(loops, LOST_AFTER, REGISTRATION_TTL).await?;
+        store::forget_workers(loops, FORGOTTEN_AFTER).await?;
+        Ok(())
     }
-    store::note_lost(store.loops(), LOST_AFTER, RENEW_WITHIN)
-        .await
-        .map_err(crate::rpc::unavailable)?;
-    store::forget_workers(store.loops(), FORGOTTEN_AFTER)
-        .await
-        .map_err(crate::rpc::unavailable)?;
-    Ok(())
+
+    async fn measure(&self) -> Result<(), RegistryError> {
+        let (loads, workers) = self
+            .engine
+            .query(|admission, _| (admission.loads(), admission.workers().count()))
+            .await
+            .map_err(RegistryError::Engine)?;
+        let shards = self.engine.held().borrow().len();
+        self.metrics.set_loads(&loads, workers, shards);
+        if let Some(queue) = &self.queue {
+            match queue.counts().await {
+                Ok(counts) => self.metrics.set_queues(&counts),
+                Err(error) => debug!(%error, "failed to count the push queues"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn seen_workers(&self) -> Result<Vec<store::SeenWorker>, RegistryError> {
+        let since = clock::now() - LOST_AFTER.as_secs_f64();
+        let seen = self.engine.query(move |admission, sessions| {
+            let active = admission.active_attempts();
+            let row = |worker: &Worker| {
+                (
+                    worker.tenant.clone(),
+                    worker.id,
+                    active.get(&worker.key()).copied().unwrap_or_default(),
+                )
+            };
+            sessions.seen_since(since).map(row).collect()
+        });
+        seen.await.map_err(RegistryError::Engine)
+    }
 }

@@ -3,43 +3,41 @@
 use servo_mesh::{Caller, Error, Reason};
 use servo_proto::v1 as pb;
 
-use super::hop::answered;
-use super::{Dispatcher, tenant_of};
-use crate::core::{Admission, Live, Used};
+use super::Dispatcher;
+use super::support::forward::{holder_elsewhere, unwrap_response};
+use super::support::parse::parse_tenant;
+use crate::core::{Admission, LimitUsage, LiveAttempt};
 use crate::wire;
 
 /// How many holders of a pool are told.
-const HOLDERS_TOLD_MAX: usize = 100;
+const HOLDERS_LISTED_MAX: usize = 100;
 
-impl Dispatcher {
-    pub(super) async fn use_of(
-        &self,
-        caller: &Caller,
-        request: pb::CountUseRequest,
-    ) -> Result<pb::CountUseResponse, Error> {
-        let tenant = tenant_of(&request.tenant)?;
-        if let Some(mut holder) = self.holder_elsewhere(&tenant, caller).await? {
-            return answered(holder.count_use(request).await);
-        }
-        let counted = self.engine.ask(move |admission, _| {
-            let holders = admission.holders(&tenant, &request.pool);
-            let told = holders
-                .into_iter()
-                .take(HOLDERS_TOLD_MAX)
-                .map(|live| holder(admission, live));
-            admission
-                .used(&tenant)
-                .map(|used| counted(used, told.collect()))
-        });
-        let unknown =
-            "some shards of runs have not told what is live, so that it cannot be counted";
-        counted
-            .await?
-            .ok_or_else(|| Error::new(Reason::NotReady, unknown))
+pub(super) async fn count_use(
+    dispatcher: &Dispatcher,
+    caller: &Caller,
+    request: pb::CountUseRequest,
+) -> Result<pb::CountUseResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
+    if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
+        return unwrap_response(holder.count_use(request).await);
     }
+    let counted = dispatcher.engine.query(move |admission, _| {
+        let holders = admission.pool_holders(&tenant, &request.pool);
+        let listed = holders
+            .into_iter()
+            .take(HOLDERS_LISTED_MAX)
+            .map(|live| holder(admission, live));
+        admission
+            .limit_usage(&tenant)
+            .map(|used| counted(used, listed.collect()))
+    });
+    let unknown = "some shards of runs have not told what is live, so that it cannot be counted";
+    counted
+        .await?
+        .ok_or_else(|| Error::new(Reason::NotReady, unknown))
 }
 
-fn counted(used: Used, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
+fn counted(used: LimitUsage, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
     pb::CountUseResponse {
         live_attempts: used.live,
         queued_attempts: used.queued,
@@ -52,7 +50,7 @@ fn counted(used: Used, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
     }
 }
 
-fn holder(admission: &Admission, live: &Live) -> pb::SlotHolder {
+fn holder(admission: &Admission, live: &LiveAttempt) -> pb::SlotHolder {
     let key = admission.task_key(&live.plan, live.task);
     pb::SlotHolder {
         workspace: live.plan.workspace.to_string(),

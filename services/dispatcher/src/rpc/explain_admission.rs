@@ -1,85 +1,79 @@
 //! ExplainAdmission: why ready tasks wait, from the memory of whoever admits them.
 
 use servo_mesh::{Caller, Error};
-use servo_model::RunId;
+use servo_model::TaskRef;
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
 use servo_proto::v1 as pb;
 
-use super::hop::answered;
-use super::{Dispatcher, tenant_of};
-use crate::core::{Admission, Task, Wait};
-use crate::wire;
+use super::Dispatcher;
+use super::support::forward::{holder_elsewhere, unwrap_response};
+use super::support::parse::{parse_run_id, parse_tenant};
+use crate::clock;
+use crate::core::{Admission, Wait};
 
-impl Dispatcher {
-    pub(super) async fn explain(
-        &self,
-        caller: &Caller,
-        request: pb::ExplainAdmissionRequest,
-    ) -> Result<pb::ExplainAdmissionResponse, Error> {
-        let tenant = tenant_of(&request.tenant)?;
-        if let Some(mut holder) = self.holder_elsewhere(&tenant, caller).await? {
-            return answered(holder.explain_admission(request).await);
-        }
-        let run: RunId = request
-            .run_id
-            .parse()
-            .map_err(|error: servo_model::ids::IdError| {
-                Error::bad_field("run_id", error.to_string())
-            })?;
-        if request.tasks.len() > ENVELOPES_PER_MESSAGE_MAX {
-            let rule = format!(
-                "{} are too many; at most {ENVELOPES_PER_MESSAGE_MAX}",
-                request.tasks.len()
-            );
-            return Err(Error::bad_field("tasks", rule));
-        }
-        let explanations = self.engine.ask(move |admission, _| {
-            let explain = |task: &pb::TaskRef| {
-                let task = Task {
-                    ordinal: task.ordinal,
-                    map_index: task.map_index,
-                };
-                explanation(admission, admission.explain(&tenant, run, task))
-            };
-            request.tasks.iter().map(explain).collect()
-        });
-        Ok(pb::ExplainAdmissionResponse {
-            explanations: explanations.await?,
-        })
+pub(super) async fn explain_admission(
+    dispatcher: &Dispatcher,
+    caller: &Caller,
+    request: pb::ExplainAdmissionRequest,
+) -> Result<pb::ExplainAdmissionResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
+    if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
+        return unwrap_response(holder.explain_admission(request).await);
     }
+    let run = parse_run_id(&request.run_id)?;
+    if request.tasks.len() > ENVELOPES_PER_MESSAGE_MAX {
+        let rule = format!(
+            "{} are too many; at most {ENVELOPES_PER_MESSAGE_MAX}",
+            request.tasks.len()
+        );
+        return Err(Error::bad_field("tasks", rule));
+    }
+    let explanations = dispatcher.engine.query(move |admission, _| {
+        let explain = |task: &pb::TaskRef| {
+            let task = TaskRef {
+                ordinal: task.ordinal,
+                map_index: task.map_index,
+            };
+            explanation(admission, admission.explain(&tenant, run, task))
+        };
+        request.tasks.iter().map(explain).collect()
+    });
+    Ok(pb::ExplainAdmissionResponse {
+        explanations: explanations.await?,
+    })
 }
 
 /// What stands in the way, in words and numbers.
 fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
-    use pb::WaitReason as Why;
-    let say = |reason: Why, message: String| pb::Explanation {
+    use pb::WaitReason as Reason;
+    let waiting = |reason: Reason, message: String| pb::Explanation {
         state: pb::TaskState::Ready.into(),
         reason: reason.into(),
         message,
         ..pb::Explanation::default()
     };
     match wait {
-        Wait::NotReady => say(
-            Why::WorkerStart,
+        Wait::NotReady => waiting(
+            Reason::WorkerStart,
             "it is claimed, or is being offered again".to_owned(),
         ),
-        Wait::LimitsUnknown => say(
-            Why::TaskLimit,
+        Wait::LimitsUnknown => waiting(
+            Reason::TaskLimit,
             "the quota service has not told the limits yet".to_owned(),
         ),
         Wait::LiveUnknown => {
             let message = "some shards of runs have no holder, so that what counts against the limit is not known";
-            say(Why::TaskLimit, message.to_owned())
+            waiting(Reason::TaskLimit, message.to_owned())
         }
-        Wait::Suspended => say(Why::Suspended, "the tenant is suspended".to_owned()),
-        Wait::PlanUnread => say(Why::Planning, "the run's plan is being read".to_owned()),
+        Wait::Suspended => waiting(Reason::Suspended, "the tenant is suspended".to_owned()),
+        Wait::PlanNotLoaded => waiting(Reason::Planning, "the run's plan is being read".to_owned()),
         Wait::Paused(pause) => {
             let message = format!(
                 "dispatch is paused ({}); ResumeDispatch ends it",
                 pause.pause_id
             );
             blocked_by(
-                say(Why::DispatchPaused, message),
+                waiting(Reason::DispatchPaused, message),
                 "pause",
                 [pause.pause_id.to_string()],
             )
@@ -87,20 +81,20 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
         Wait::BudgetSpent(budget) => {
             let message = format!("budget {budget} is spent for this period");
             blocked_by(
-                say(Why::BudgetSpent, message),
+                waiting(Reason::BudgetSpent, message),
                 "budget",
                 [budget.to_string()],
             )
         }
         Wait::TaskLimit { limit, used } => {
             let message = format!("{used} of {limit} attempts of the tenant are live");
-            within(say(Why::TaskLimit, message), limit, used)
+            within(waiting(Reason::TaskLimit, message), limit, used)
         }
         Wait::QueueLimit { limit, used } => {
             let message = format!(
                 "max_queued_tasks is {limit}: {used} attempts of the tenant are in the queue"
             );
-            within(say(Why::TaskLimit, message), limit, used)
+            within(waiting(Reason::TaskLimit, message), limit, used)
         }
         Wait::PoolFull {
             pool,
@@ -109,7 +103,7 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             holders,
         } => {
             let message = format!("pool {pool} has {used} of {limit} slots taken");
-            let mut full = within(say(Why::PoolFull, message), limit, used);
+            let mut full = within(waiting(Reason::PoolFull, message), limit, used);
             full.blockers.push(blocker("pool", pool.to_string()));
             full.blockers
                 .extend(holders.iter().map(|attempt| holder(admission, *attempt)));
@@ -118,20 +112,24 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
         Wait::BackfillCap { limit, used } => {
             let message =
                 format!("backfills hold {used} of the {limit} slots they may while others wait");
-            within(say(Why::BackfillCap, message), limit, used)
+            within(waiting(Reason::BackfillCap, message), limit, used)
         }
-        Wait::NoWorker => say(
-            Why::NoWorker,
+        Wait::NoWorker => waiting(
+            Reason::NoWorker,
             "no worker of this tenant is connected".to_owned(),
         ),
         Wait::NoCapableWorker { missing } => {
             let missing: Vec<String> = missing.iter().map(|name| name.to_string()).collect();
-            let message = match missing.is_empty() {
-                true => "no connected worker serves its workspace, pool and resources together"
-                    .to_owned(),
-                false => format!("no connected worker offers {}", missing.join(", ")),
+            let message = if missing.is_empty() {
+                "no connected worker serves its workspace, pool and resources together".to_owned()
+            } else {
+                format!("no connected worker offers {}", missing.join(", "))
             };
-            blocked_by(say(Why::NoCapableWorker, message), "capability", missing)
+            blocked_by(
+                waiting(Reason::NoCapableWorker, message),
+                "capability",
+                missing,
+            )
         }
         Wait::FairShare { before } => {
             let message =
@@ -139,7 +137,7 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             let position = u32::try_from(before).unwrap_or(u32::MAX);
             pb::Explanation {
                 position,
-                ..say(Why::FairShare, message)
+                ..waiting(Reason::FairShare, message)
             }
         }
     }
@@ -174,7 +172,7 @@ fn blocker(kind: &str, id: String) -> pb::Blocker {
 
 fn holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
     let detail = admission.live(attempt).map(|live| {
-        let held = (wire::now() - live.since).max(0.0);
+        let held = (clock::now() - live.since).max(0.0);
         format!(
             "task {} of {}, for {held:.0} s",
             live.task.ordinal, live.run

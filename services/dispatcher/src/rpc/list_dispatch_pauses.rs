@@ -3,52 +3,51 @@
 use servo_mesh::Error;
 use servo_proto::v1 as pb;
 
-use super::page::Pages;
-use super::pause_dispatch::pause;
-use super::{Dispatcher, EVERYBODY, unavailable};
+use super::Dispatcher;
+use super::support::errors::store_error;
+use super::support::page_tokens::Pages;
+use super::support::rows::dispatch_pause;
+use crate::core::ALL_TENANTS;
 use crate::store;
 
-impl Dispatcher {
-    pub(super) async fn pauses(
-        &self,
-        request: pb::ListDispatchPausesRequest,
-    ) -> Result<pb::ListDispatchPausesResponse, Error> {
-        let mut all = Vec::new();
-        // Pauses of everybody are no secret of anybody: each is read as the tenant it belongs to.
-        for tenant in [EVERYBODY, &request.tenant] {
-            let mut tx = self
-                .store
-                .requests()
-                .begin(tenant)
+pub(super) async fn list_dispatch_pauses(
+    dispatcher: &Dispatcher,
+    request: pb::ListDispatchPausesRequest,
+) -> Result<pb::ListDispatchPausesResponse, Error> {
+    let mut all = Vec::new();
+    // Pauses of all_tenants are no secret of anybody: each is read as the tenant it belongs to.
+    for tenant in [ALL_TENANTS, &request.tenant] {
+        let mut tx = dispatcher
+            .store
+            .requests()
+            .begin(tenant)
+            .await
+            .map_err(store_error)?;
+        all.extend(
+            store::active_pauses_of(&mut tx, tenant)
                 .await
-                .map_err(unavailable)?;
-            all.extend(
-                store::active_pauses_of(&mut tx, tenant)
-                    .await
-                    .map_err(unavailable)?,
-            );
-        }
-        let key = |pause: &pb::DispatchPause| {
-            let started = pause.start_time.unwrap_or_default();
-            format!(
-                "{:020}.{:09} {}",
-                started.seconds, started.nanos, pause.pause_id
-            )
-        };
-        let mut all: Vec<pb::DispatchPause> = all.iter().map(pause).collect();
-        all.sort_by_key(key);
-        all.dedup_by(|left, right| left.pause_id == right.pause_id);
-        let pages = Pages {
-            secret: self.page_secret(),
-            list: "pauses",
-            tenant: &request.tenant,
-            filter: "",
-        };
-        let (pauses, next_page_token) =
-            pages.cut(all, key, request.page_size, &request.page_token)?;
-        Ok(pb::ListDispatchPausesResponse {
-            pauses,
-            next_page_token,
-        })
+                .map_err(store_error)?,
+        );
     }
+    let key = |pause: &pb::DispatchPause| {
+        let started = pause.start_time.unwrap_or_default();
+        format!(
+            "{:020}.{:09} {}",
+            started.seconds, started.nanos, pause.pause_id
+        )
+    };
+    let mut all: Vec<pb::DispatchPause> = all.iter().map(dispatch_pause).collect();
+    all.sort_by_key(key);
+    all.dedup_by(|left, right| left.pause_id == right.pause_id);
+    let pages = Pages {
+        secret: dispatcher.page_secret(),
+        list: "pauses",
+        tenant: &request.tenant,
+        filter: "",
+    };
+    let (pauses, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+    Ok(pb::ListDispatchPausesResponse {
+        pauses,
+        next_page_token,
+    })
 }

@@ -8,125 +8,125 @@ use servo_mesh::{Caller, Error};
 use servo_model::{DispatchId, QueueId};
 use servo_proto::v1 as pb;
 
-use super::hop::answered;
-use super::page::Pages;
-use super::{Dispatcher, tenant_of, unavailable};
-use crate::core::{Admission, Live};
-use crate::loops::pushes::{queue_names, queue_of};
+use super::Dispatcher;
+use super::support::errors::store_error;
+use super::support::forward::{holder_elsewhere, unwrap_response};
+use super::support::page_tokens::Pages;
+use super::support::parse::parse_tenant;
+use crate::core::{Admission, LiveAttempt};
+use crate::engine::{queue_names, queue_of};
 use crate::{store, wire};
 
 const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
 
-impl Dispatcher {
-    pub(super) async fn dispatches(
-        &self,
-        caller: &Caller,
-        request: pb::ListDispatchesRequest,
-    ) -> Result<pb::ListDispatchesResponse, Error> {
-        let terms = filter::parse(&request.filter, &FIELDS)?;
-        let tenant = tenant_of(&request.tenant)?;
-        if let Some(mut holder) = self.holder_elsewhere(&tenant, caller).await? {
-            let pb::ListDispatchesRequest {
-                tenant,
-                workspace,
-                page_size,
-                page_token,
-                filter,
-            } = request;
-            let asked = pb::ListHeldDispatchesRequest {
-                tenant,
-                workspace,
-                page_size,
-                page_token,
-                filter,
-            };
-            let pb::ListHeldDispatchesResponse {
-                dispatches,
-                next_page_token,
-            } = answered(holder.list_held_dispatches(asked).await)?;
-            return Ok(pb::ListDispatchesResponse {
-                dispatches,
-                next_page_token,
-            });
-        }
-        let workspace = request.workspace.clone();
-        let all = self.engine.ask(move |admission, _| {
-            let live = admission.live_of(&tenant);
-            let mine = live.filter(|live| live.plan.workspace.as_str() == workspace);
-            mine.map(|live| dispatch(admission, live))
-                .collect::<Vec<_>>()
-        });
-        let mut all = all.await?;
-        all.retain(|dispatch| terms.iter().all(|term| fits(dispatch, term)));
-        let scope = format!("{}/{}", request.tenant, request.workspace);
-        let pages = Pages {
-            secret: self.page_secret(),
-            list: "dispatches",
-            tenant: &scope,
-            filter: &request.filter,
+pub(super) async fn list_dispatches(
+    dispatcher: &Dispatcher,
+    caller: &Caller,
+    request: pb::ListDispatchesRequest,
+) -> Result<pb::ListDispatchesResponse, Error> {
+    let terms = filter::parse(&request.filter, &FIELDS)?;
+    let tenant = parse_tenant(&request.tenant)?;
+    if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
+        let pb::ListDispatchesRequest {
+            tenant,
+            workspace,
+            page_size,
+            page_token,
+            filter,
+        } = request;
+        let forwarded = pb::ListHeldDispatchesRequest {
+            tenant,
+            workspace,
+            page_size,
+            page_token,
+            filter,
         };
-        let key = |dispatch: &pb::Dispatch| {
-            let time = dispatch.dispatch_time.unwrap_or_default();
-            format!(
-                "{:020}.{:09} {}",
-                time.seconds, time.nanos, dispatch.attempt_id
-            )
-        };
-        all.sort_by_key(key);
-        let (mut dispatches, next_page_token) =
-            pages.cut(all, key, request.page_size, &request.page_token)?;
-        self.add_entries(&request.tenant, &mut dispatches).await?;
-        Ok(pb::ListDispatchesResponse {
+        let pb::ListHeldDispatchesResponse {
             dispatches,
             next_page_token,
-        })
+        } = unwrap_response(holder.list_held_dispatches(forwarded).await)?;
+        return Ok(pb::ListDispatchesResponse {
+            dispatches,
+            next_page_token,
+        });
     }
-
-    /// Where pushed ones stand in their queues.
-    async fn add_entries(
-        &self,
-        tenant: &str,
-        dispatches: &mut [pb::Dispatch],
-    ) -> Result<(), Error> {
-        let queues = queue_names(self.mesh.config().dispatcher.push.queues);
-        let pushed = dispatches
-            .iter()
-            .filter(|dispatch| dispatch.mode() == pb::DispatchMode::Push);
-        let ids: Vec<QueueId> = pushed
-            .filter_map(|dispatch| dispatch.dispatch_id.parse().ok())
-            .collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let of = ids
-            .iter()
-            .map(|id| queue_of(&queues, id).to_string())
-            .collect();
-        let names = ids.iter().map(QueueId::to_string).collect();
-        let mut tx = self
-            .store
-            .requests()
-            .begin(tenant)
-            .await
-            .map_err(unavailable)?;
-        for (name, queue, state, tries) in store::entries_of(&mut tx, of, names)
-            .await
-            .map_err(unavailable)?
-        {
-            for dispatch in dispatches
-                .iter_mut()
-                .filter(|dispatch| dispatch.dispatch_id == name)
-            {
-                dispatch.state = i32::from(state);
-                dispatch.queue.clone_from(&queue);
-                dispatch.deliveries = tries.unsigned_abs();
-            }
-        }
-        Ok(())
-    }
+    let workspace = request.workspace.clone();
+    let all = dispatcher.engine.query(move |admission, _| {
+        let live = admission.live_of(&tenant);
+        let mine = live.filter(|live| live.plan.workspace.as_str() == workspace);
+        mine.map(|live| dispatch(admission, live))
+            .collect::<Vec<_>>()
+    });
+    let mut all = all.await?;
+    all.retain(|dispatch| terms.iter().all(|term| matches(dispatch, term)));
+    let scope = format!("{}/{}", request.tenant, request.workspace);
+    let pages = Pages {
+        secret: dispatcher.page_secret(),
+        list: "dispatches",
+        tenant: &scope,
+        filter: &request.filter,
+    };
+    let key = |dispatch: &pb::Dispatch| {
+        let time = dispatch.dispatch_time.unwrap_or_default();
+        format!(
+            "{:020}.{:09} {}",
+            time.seconds, time.nanos, dispatch.attempt_id
+        )
+    };
+    all.sort_by_key(key);
+    let (mut dispatches, next_page_token) =
+        pages.cut(all, key, request.page_size, &request.page_token)?;
+    add_queue_entries(dispatcher, &request.tenant, &mut dispatches).await?;
+    Ok(pb::ListDispatchesResponse {
+        dispatches,
+        next_page_token,
+    })
 }
 
-fn dispatch(admission: &Admission, live: &Live) -> pb::Dispatch {
+/// Where pushed ones stand in their queues.
+async fn add_queue_entries(
+    dispatcher: &Dispatcher,
+    tenant: &str,
+    dispatches: &mut [pb::Dispatch],
+) -> Result<(), Error> {
+    let queues = queue_names(dispatcher.mesh.config().dispatcher.push.queues);
+    let pushed = dispatches
+        .iter()
+        .filter(|dispatch| dispatch.mode() == pb::DispatchMode::Push);
+    let ids: Vec<QueueId> = pushed
+        .filter_map(|dispatch| dispatch.dispatch_id.parse().ok())
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let of = ids
+        .iter()
+        .map(|id| queue_of(&queues, id).to_string())
+        .collect();
+    let names = ids.iter().map(QueueId::to_string).collect();
+    let mut tx = dispatcher
+        .store
+        .requests()
+        .begin(tenant)
+        .await
+        .map_err(store_error)?;
+    for (name, queue, state, tries) in store::entries_of(&mut tx, of, names)
+        .await
+        .map_err(store_error)?
+    {
+        for dispatch in dispatches
+            .iter_mut()
+            .filter(|dispatch| dispatch.dispatch_id == name)
+        {
+            dispatch.state = i32::from(state);
+            dispatch.queue.clone_from(&queue);
+            dispatch.deliveries = tries.unsigned_abs();
+        }
+    }
+    Ok(())
+}
+
+fn dispatch(admission: &Admission, live: &LiveAttempt) -> pb::Dispatch {
     let key = admission.task_key(&live.plan, live.task);
     let dispatch_id = key.as_ref().map(|key| {
         DispatchId::new(&live.run, key, live.attempt)
@@ -143,12 +143,7 @@ fn dispatch(admission: &Admission, live: &Live) -> pb::Dispatch {
             .map(|key| key.id().to_string())
             .unwrap_or_default(),
         task_key: key.map(|key| key.to_string()).unwrap_or_default(),
-        mode: if live.pushed {
-            pb::DispatchMode::Push
-        } else {
-            pb::DispatchMode::Pull
-        }
-        .into(),
+        mode: wire::dispatch_mode(live.pushed).into(),
         // Until the queue is asked.
         state: if live.pushed {
             pb::QueueEntryState::Pending
@@ -167,7 +162,7 @@ fn dispatch(admission: &Admission, live: &Live) -> pb::Dispatch {
     }
 }
 
-fn fits(dispatch: &pb::Dispatch, term: &Term) -> bool {
+fn matches(dispatch: &pb::Dispatch, term: &Term) -> bool {
     let mode = dispatch.mode().as_str_name();
     let value = match term.field.as_str() {
         "run_id" => dispatch.run_id.as_str(),

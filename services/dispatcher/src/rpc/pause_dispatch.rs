@@ -8,89 +8,92 @@ use servo_proto::v1 as pb;
 use servo_store::{NewEvent, Outcome};
 use uuid::Uuid;
 
-use super::command_worker::{new_event, payload};
-use super::{Dispatcher, new_event_id, not_appended, text, unavailable};
+use super::Dispatcher;
+use super::support::errors::{append_error, store_error};
+use super::support::events::{new_event, new_event_id, payload};
+use super::support::parse::{check_comment, check_text};
+use super::support::rows::dispatch_pause;
 use crate::store::{self, NewPauseState, PauseRow};
-use crate::wire;
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
 /// How often a call that others overtook is repeated.
 const TRIES_MAX: usize = 3;
 
-impl Dispatcher {
-    pub(super) async fn pause(
-        &self,
-        principal: String,
-        request: pb::PauseDispatchRequest,
-    ) -> Result<pb::PauseDispatchResponse, Error> {
-        checked(&request)?;
-        for _ in 0..TRIES_MAX {
-            if let Some(row) = self.try_pause(&principal, &request).await? {
-                let accepted_event_id =
-                    servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
-                return Ok(pb::PauseDispatchResponse {
-                    pause: Some(pause(&row)),
-                    accepted_event_id,
-                });
-            }
+pub(super) async fn pause_dispatch(
+    dispatcher: &Dispatcher,
+    principal: String,
+    request: pb::PauseDispatchRequest,
+) -> Result<pb::PauseDispatchResponse, Error> {
+    check(&request)?;
+    for _ in 0..TRIES_MAX {
+        if let Some(row) = try_pause(dispatcher, &principal, &request).await? {
+            let accepted_event_id =
+                servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
+            return Ok(pb::PauseDispatchResponse {
+                pause: Some(dispatch_pause(&row)),
+                accepted_event_id,
+            });
         }
-        Err(Error::new(
-            Reason::NotReady,
-            "others pause and resume the same at once; repeat the call",
-        ))
     }
-
-    /// The pause that holds, or `None` when another call was faster: a row that is not there yet cannot be locked.
-    async fn try_pause(
-        &self,
-        principal: &str,
-        request: &pb::PauseDispatchRequest,
-    ) -> Result<Option<PauseRow>, Error> {
-        let pause_id = pause_id(request);
-        let mut tx = self
-            .store
-            .requests()
-            .begin(&request.tenant)
-            .await
-            .map_err(unavailable)?;
-        let before = store::lock_pause(&mut tx, &request.tenant, &pause_id)
-            .await
-            .map_err(unavailable)?;
-        if before.as_ref().is_some_and(|row| row.active) {
-            return Ok(before);
-        }
-        let state = NewPauseState {
-            tenant: &request.tenant,
-            pause_id: &pause_id,
-            workspace: &request.workspace,
-            pool: &request.pool,
-            active: true,
-            version: before.map_or(0, |row| row.version) + 1,
-            event_id: Uuid::from_bytes(*new_event_id().as_bytes()),
-            principal,
-            comment: &request.comment,
-        };
-        let row = store::put_pause(&mut tx, &state)
-            .await
-            .map_err(unavailable)?;
-        let appended = tx.append(&[paused(&state)?]).await.map_err(not_appended)?;
-        if appended.iter().any(|event| event.outcome != Outcome::New) {
-            return Ok(None);
-        }
-        tx.commit().await.map_err(unavailable)?;
-        self.commanded.ring();
-        Ok(Some(row))
-    }
+    Err(Error::new(
+        Reason::NotReady,
+        "others pause and resume the same at once; repeat the call",
+    ))
 }
 
-fn checked(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
+/// The pause that holds, or `None` when another call was faster: a row that is not there yet cannot be locked.
+async fn try_pause(
+    dispatcher: &Dispatcher,
+    principal: &str,
+    request: &pb::PauseDispatchRequest,
+) -> Result<Option<PauseRow>, Error> {
+    let pause_id = pause_id(request);
+    let mut tx = dispatcher
+        .store
+        .requests()
+        .begin(&request.tenant)
+        .await
+        .map_err(store_error)?;
+    let before = store::lock_pause(&mut tx, &request.tenant, &pause_id)
+        .await
+        .map_err(store_error)?;
+    if before.as_ref().is_some_and(|row| row.active) {
+        return Ok(before);
+    }
+    let state = NewPauseState {
+        tenant: &request.tenant,
+        pause_id: &pause_id,
+        workspace: &request.workspace,
+        pool: &request.pool,
+        active: true,
+        version: before.map_or(0, |row| row.version) + 1,
+        event_id: Uuid::from_bytes(*new_event_id().as_bytes()),
+        principal,
+        comment: &request.comment,
+    };
+    let row = store::put_pause(&mut tx, &state)
+        .await
+        .map_err(store_error)?;
+    let appended = tx
+        .append(&[paused_event(&state)?])
+        .await
+        .map_err(append_error)?;
+    if appended.iter().any(|event| event.outcome != Outcome::New) {
+        return Ok(None);
+    }
+    tx.commit().await.map_err(store_error)?;
+    dispatcher.commands_changed.ring();
+    Ok(Some(row))
+}
+
+fn check(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
     if !request.workspace.is_empty() {
         let parsed = request.workspace.parse::<servo_model::WorkspaceId>();
         parsed.map_err(|error| Error::bad_field("workspace", error.to_string()))?;
     }
-    text::plain("pool", &request.pool, NAME_BYTES_MAX)?;
-    text::comment(&request.comment)
+    check_text("pool", &request.pool, NAME_BYTES_MAX)?;
+    check_comment(&request.comment)
 }
 
 fn pause_id(request: &pb::PauseDispatchRequest) -> String {
@@ -101,7 +104,7 @@ fn pause_id(request: &pb::PauseDispatchRequest) -> String {
     format!("pause_{}", &Digest::of(named).to_string()[..ID_CHARS])
 }
 
-fn paused(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
+fn paused_event(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
     let version = state.version.unsigned_abs();
     let body = pb::DispatchPaused {
         pause_id: state.pause_id.to_owned(),
@@ -124,19 +127,4 @@ fn paused(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
         payload: payload(pb::event::Body::DispatchPaused(body)),
         ..event
     })
-}
-
-pub(super) fn pause(row: &PauseRow) -> pb::DispatchPause {
-    pb::DispatchPause {
-        pause_id: row.pause_id.clone(),
-        tenant: row.tenant.clone(),
-        workspace: row.workspace.clone(),
-        pool: row.pool.clone(),
-        version: row.version.unsigned_abs(),
-        requested_by: Some(pb::Actor {
-            principal: row.principal.clone(),
-            comment: row.comment.clone(),
-        }),
-        start_time: Some(wire::stored_time(row.started_at)),
-    }
 }

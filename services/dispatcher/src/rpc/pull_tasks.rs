@@ -8,7 +8,7 @@ use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::PullReturn;
-use servo_proto::v1::pull_tasks_request::Message as Say;
+use servo_proto::v1::pull_tasks_request::Message as FromWorker;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -16,109 +16,110 @@ use tonic::codegen::BoxStream;
 use tonic::{Status, Streaming};
 use tracing::info;
 
-use super::{Dispatcher, unavailable, worker_of};
+use super::Dispatcher;
+use super::support::errors::store_error;
+use super::support::forward::{holds, not_holder};
+use super::support::parse::{parse_worker_id, worker_tenant};
 use crate::core::WorkerKey;
-use crate::loops::engine::Message;
-use crate::loops::sessions::Connect;
+use crate::engine::{Message, WorkerConnection};
 use crate::store::{self, WorkerRow};
-use crate::wire;
+use crate::{clock, wire};
 
 /// Credits that one message may grant.
 const CREDITS_MAX: u32 = 10_000;
 
-impl Dispatcher {
-    pub(super) async fn pull(
-        &self,
-        mut requests: Streaming<pb::PullTasksRequest>,
-    ) -> Result<BoxStream<pb::PullTasksResponse>, Status> {
-        let first = requests.message().await?;
-        let (request, open) = opening(first)?;
-        let worker = worker_of(&request.worker_id)?;
-        let tenant = self.scope(&request.tenant)?;
-        if let Some(tenant) = tenant.as_ref().filter(|tenant| !self.holds(tenant)) {
-            return Err(self.not_holder(tenant).await.into());
-        }
-        let row = self
-            .registered(&request.tenant, worker, &open.session)
-            .await?;
-        let info = pb::WorkerInfo::decode(&*row.info).map_err(|error| {
-            Error::new(Reason::Internal, format!("the registry's entry: {error}"))
-        })?;
-        if !info.push_url.is_empty() {
-            let message = format!(
-                "worker {worker} is registered for pushes; register it without push_url to pull"
-            );
-            return Err(Error::new(Reason::InvalidState, message).into());
-        }
-        let described = wire::worker(
-            worker,
-            &open.session,
-            tenant,
-            &info,
-            open.credits.min(CREDITS_MAX),
-        )
-        .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
-        let key = described.key();
-        let (out, responses) = mpsc::unbounded_channel();
-        let connection = self.connections.fetch_add(1, Ordering::Relaxed);
-        self.engine.tell(Message::Connect(Connect {
+pub(super) async fn pull_tasks(
+    dispatcher: &Dispatcher,
+    mut requests: Streaming<pb::PullTasksRequest>,
+) -> Result<BoxStream<pb::PullTasksResponse>, Status> {
+    let first = requests.message().await?;
+    let (request, open) = opening(first)?;
+    let worker = parse_worker_id(&request.worker_id)?;
+    let tenant = worker_tenant(dispatcher, &request.tenant)?;
+    if let Some(tenant) = tenant.as_ref().filter(|tenant| !holds(dispatcher, tenant)) {
+        return Err(not_holder(dispatcher, tenant).await.into());
+    }
+    let row = registered_worker(dispatcher, &request.tenant, worker, &open.session).await?;
+    let info = pb::WorkerInfo::decode(&*row.info)
+        .map_err(|error| Error::new(Reason::Internal, format!("the registry's entry: {error}")))?;
+    if !info.push_url.is_empty() {
+        let message = format!(
+            "worker {worker} is registered for pushes; register it without push_url to pull"
+        );
+        return Err(Error::new(Reason::InvalidState, message).into());
+    }
+    let described = wire::worker(
+        worker,
+        &open.session,
+        tenant,
+        &info,
+        open.credits.min(CREDITS_MAX),
+    )
+    .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+    let key = described.key();
+    let (responses, received) = mpsc::unbounded_channel();
+    let number = dispatcher.connections.fetch_add(1, Ordering::Relaxed);
+    dispatcher
+        .engine
+        .send(Message::WorkerConnected(WorkerConnection {
             worker: described,
-            key: self
+            key: dispatcher
                 .signer
                 .worker_key(&request.tenant, worker, &open.session),
-            connection,
-            has: attempts(&open.attempt_ids)?,
-            out,
-            heard: wire::now(),
+            number,
+            attempts: attempts(&open.attempt_ids)?,
+            responses,
+            last_seen: clock::now(),
         }));
-        if row.command != 0 {
-            let deadline = row.cut_off_at.map(wire::stored_time);
-            let drain = pb::PullDrain {
-                deadline,
-                kill: false,
-            };
-            self.engine.tell(Message::Drain(key.clone(), drain));
-        }
-        let reading = Reading {
-            dispatcher: self.clone(),
-            worker: key,
-            connection,
-            tenant: request.tenant,
-            session: open.session,
+    if row.command != 0 {
+        let deadline = row.cut_off_at.map(wire::stored_time);
+        let drain = pb::PullDrain {
+            deadline,
+            kill: false,
         };
-        tokio::spawn(reading.run(requests));
-        Ok(Box::pin(UnboundedReceiverStream::new(responses).map(Ok)))
+        dispatcher
+            .engine
+            .send(Message::DrainWorker(key.clone(), drain));
     }
+    let reader = WorkerRequests {
+        dispatcher: dispatcher.clone(),
+        worker: key,
+        connection: number,
+        tenant: request.tenant,
+        session: open.session,
+    };
+    tokio::spawn(reader.run(requests));
+    Ok(Box::pin(UnboundedReceiverStream::new(received).map(Ok)))
+}
 
-    async fn registered(
-        &self,
-        tenant: &str,
-        worker: WorkerId,
-        session: &str,
-    ) -> Result<WorkerRow, Error> {
-        let mut tx = self
-            .store
-            .requests()
-            .begin(tenant)
-            .await
-            .map_err(unavailable)?;
-        let row = store::find_worker(&mut tx, tenant, worker)
-            .await
-            .map_err(unavailable)?;
-        let row = row.filter(|row| row.session == session).ok_or_else(|| {
-            let message = format!(
-                "worker {worker} with this session is not registered; call RegisterWorker first"
-            );
-            Error::new(Reason::WorkerNotFound, message)
-        })?;
-        if row.command == pb::WorkerCommand::Kill as i16 {
-            let message = format!(
-                "worker {worker} was told to leave; register it under a new session to use it again"
-            );
-            return Err(Error::new(Reason::InvalidState, message));
-        }
-        Ok(row)
+async fn registered_worker(
+    dispatcher: &Dispatcher,
+    tenant: &str,
+    worker: WorkerId,
+    session: &str,
+) -> Result<WorkerRow, Error> {
+    let mut tx = dispatcher
+        .store
+        .requests()
+        .begin(tenant)
+        .await
+        .map_err(store_error)?;
+    let row = store::find_worker(&mut tx, tenant, worker)
+        .await
+        .map_err(store_error)?;
+    let row = row.filter(|row| row.session == session).ok_or_else(|| {
+        let message = format!(
+            "worker {worker} with this session is not registered; call RegisterWorker first"
+        );
+        Error::new(Reason::WorkerNotFound, message)
+    })?;
+    if row.command == pb::WorkerCommand::Kill as i16 {
+        let message = format!(
+            "worker {worker} was told to leave; register it under a new session to use it again"
+        );
+        return Err(Error::new(Reason::InvalidState, message));
     }
+    Ok(row)
 }
 
 fn opening(
@@ -127,7 +128,7 @@ fn opening(
     let absent = || Error::bad_field("open", "must be the first message of the stream");
     let mut request = first.ok_or_else(absent)?;
     match request.message.take() {
-        Some(Say::Open(open)) => Ok((request, open)),
+        Some(FromWorker::Open(open)) => Ok((request, open)),
         _ => Err(absent()),
     }
 }
@@ -144,7 +145,7 @@ fn attempts(ids: &[String]) -> Result<BTreeSet<AttemptId>, Error> {
 }
 
 /// What a worker goes on to say.
-struct Reading {
+struct WorkerRequests {
     dispatcher: Dispatcher,
     worker: WorkerKey,
     connection: u64,
@@ -152,17 +153,21 @@ struct Reading {
     session: String,
 }
 
-impl Reading {
+impl WorkerRequests {
     async fn run(self, mut requests: Streaming<pb::PullTasksRequest>) {
         let engine = &self.dispatcher.engine;
         let mut left = false;
         while let Ok(Some(request)) = requests.message().await {
             match request.message {
-                Some(Say::Credits(credits)) => {
+                Some(FromWorker::Credits(credits)) => {
                     let more = credits.count.min(CREDITS_MAX);
-                    engine.tell(Message::Credits(self.worker.clone(), self.connection, more));
+                    engine.send(Message::CreditsGranted(
+                        self.worker.clone(),
+                        self.connection,
+                        more,
+                    ));
                 }
-                Some(Say::Returned(returned)) => {
+                Some(FromWorker::Returned(returned)) => {
                     let PullReturn {
                         attempt_ids,
                         comment,
@@ -173,23 +178,26 @@ impl Reading {
                         .iter()
                         .filter_map(|id| id.parse().ok())
                         .collect();
-                    engine.tell(Message::Returned(self.worker.clone(), attempts));
+                    engine.send(Message::AttemptsReturned(self.worker.clone(), attempts));
                 }
-                Some(Say::Leave(_)) => {
+                Some(FromWorker::Leave(_)) => {
                     left = true;
                     let drain = pb::PullDrain::default();
-                    engine.tell(Message::Drain(self.worker.clone(), drain));
+                    engine.send(Message::DrainWorker(self.worker.clone(), drain));
                 }
-                Some(Say::Open(_)) | None => break,
+                Some(FromWorker::Open(_)) | None => break,
             }
         }
-        engine.tell(Message::Disconnected(self.worker.clone(), self.connection));
-        if left && let Err(error) = self.note_gone().await {
+        engine.send(Message::WorkerDisconnected(
+            self.worker.clone(),
+            self.connection,
+        ));
+        if left && let Err(error) = self.record_leave().await {
             info!(worker = %self.worker.id, %error, "a worker left; the registry will find it lost");
         }
     }
 
-    async fn note_gone(&self) -> Result<(), servo_store::StoreError> {
+    async fn record_leave(&self) -> Result<(), servo_store::StoreError> {
         let mut tx = self.dispatcher.store.requests().begin(&self.tenant).await?;
         store::worker_gone(&mut tx, &self.tenant, self.worker.id, &self.session).await?;
         tx.commit().await

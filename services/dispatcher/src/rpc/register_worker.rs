@@ -1,110 +1,97 @@
 //! RegisterWorker: who is there, and where it shall connect.
 
-use std::time::Duration;
-
 use prost::Message as _;
 use servo_mesh::{Caller, Error, PeerIdentity, Reason};
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::v1 as pb;
 use servo_queue::URL_BYTES_MAX;
 
-use super::{Dispatcher, EVERYBODY, tenant_of, unavailable, worker_of};
-use crate::core::target::allows;
-use crate::{store, wire};
+use super::Dispatcher;
+use super::support::errors::store_error;
+use super::support::forward::{holder, holds};
+use super::support::parse::{parse_worker_id, worker_tenant};
+use crate::core::REGISTRATION_TTL;
+use crate::core::push_targets::allows;
+use crate::{clock, store, wire};
 
-/// How long a registration is good for.
-pub(crate) const RENEW_WITHIN: Duration = Duration::from_secs(15 * 60);
 const SLOTS_MAX: u32 = 10_000;
 const NAMES_MAX: usize = 256;
 
-impl Dispatcher {
-    pub(super) async fn register(
-        &self,
-        caller: &Caller,
-        request: pb::RegisterWorkerRequest,
-    ) -> Result<pb::RegisterWorkerResponse, Error> {
-        let worker = worker_of(&request.worker_id)?;
-        let info = checked(&request)?;
-        let tenant = self.scope(&request.tenant)?;
-        within_credential(caller, info)?;
-        self.may_be_pushed(&info.push_url)?;
-        let signer = &self.signer;
-        wire::worker(worker, &request.session, tenant.clone(), info, 0)
-            .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
-        let mut tx = self
-            .store
-            .requests()
-            .begin(&request.tenant)
-            .await
-            .map_err(unavailable)?;
-        let encoded = info.encode_to_vec();
-        let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
-        store::register_worker(
-            &mut tx,
-            &request.tenant,
-            worker,
-            name,
-            session,
-            encoded,
-            push_url,
-        )
+pub(super) async fn register_worker(
+    dispatcher: &Dispatcher,
+    caller: &Caller,
+    request: pb::RegisterWorkerRequest,
+) -> Result<pb::RegisterWorkerResponse, Error> {
+    let worker = parse_worker_id(&request.worker_id)?;
+    let info = check(&request)?;
+    let tenant = worker_tenant(dispatcher, &request.tenant)?;
+    check_credential(caller, info)?;
+    check_push_url(dispatcher, &info.push_url)?;
+    let signer = &dispatcher.signer;
+    wire::worker(worker, &request.session, tenant.clone(), info, 0)
+        .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
+    let mut tx = dispatcher
+        .store
+        .requests()
+        .begin(&request.tenant)
         .await
-        .map_err(unavailable)?;
-        tx.commit().await.map_err(unavailable)?;
-        if !info.push_url.is_empty() {
-            self.reached.ring();
-        }
-        // Who came through the gateway cannot reach us otherwise; the gateway finds the holder by itself.
-        let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
-        let address = match &tenant {
-            Some(tenant) if direct && !self.holds(tenant) => {
-                self.holder(tenant).await?.unwrap_or_default()
-            }
-            _ => String::new(),
-        };
-        Ok(pb::RegisterWorkerResponse {
-            address,
-            envelope_key: signer
-                .worker_key(&request.tenant, worker, &request.session)
-                .to_vec()
-                .into(),
-            envelope_key_id: signer.envelope_key_id.to_string(),
-            renew_before: Some(wire::timestamp(wire::now() + RENEW_WITHIN.as_secs_f64())),
-            heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
-        })
+        .map_err(store_error)?;
+    let encoded = info.encode_to_vec();
+    let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
+    store::register_worker(
+        &mut tx,
+        &request.tenant,
+        worker,
+        name,
+        session,
+        encoded,
+        push_url,
+    )
+    .await
+    .map_err(store_error)?;
+    tx.commit().await.map_err(store_error)?;
+    if !info.push_url.is_empty() {
+        dispatcher.push_workers_changed.ring();
     }
-
-    /// Only to where an operator allows it, and the queue takes it.
-    fn may_be_pushed(&self, url: &str) -> Result<(), Error> {
-        if url.len() > URL_BYTES_MAX {
-            let fault = format!(
-                "has {} bytes; write an address of at most {URL_BYTES_MAX}",
-                url.len()
-            );
-            return Err(Error::bad_field("info.push_url", fault));
+    // Who came through the gateway cannot reach us otherwise; the gateway finds the holder by itself.
+    let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
+    let address = match &tenant {
+        Some(tenant) if direct && !holds(dispatcher, tenant) => {
+            holder(dispatcher, tenant).await?.unwrap_or_default()
         }
-        if url.is_empty() || allows(&self.mesh.config().dispatcher.push.targets, url) {
-            return Ok(());
-        }
-        let fault = "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
-        Err(Error::bad_field("info.push_url", fault))
-    }
-
-    /// The tenant that a worker serves; `None` serves everybody, where that is allowed.
-    pub(super) fn scope(&self, tenant: &str) -> Result<Option<servo_model::TenantId>, Error> {
-        if tenant != EVERYBODY {
-            return tenant_of(tenant).map(Some);
-        }
-        if self.mesh.config().dispatcher.shared_workers {
-            return Ok(None);
-        }
-        let message =
-            "workers that serve every tenant are off; set dispatcher.shared_workers to allow them";
-        Err(Error::new(Reason::PermissionDenied, message))
-    }
+        _ => String::new(),
+    };
+    Ok(pb::RegisterWorkerResponse {
+        address,
+        envelope_key: signer
+            .worker_key(&request.tenant, worker, &request.session)
+            .to_vec()
+            .into(),
+        envelope_key_id: signer.envelope_key_id.to_string(),
+        renew_before: Some(wire::timestamp(
+            clock::now() + REGISTRATION_TTL.as_secs_f64(),
+        )),
+        heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
+    })
 }
 
-fn checked(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> {
+/// Only to where an operator allows it, and the queue takes it.
+fn check_push_url(dispatcher: &Dispatcher, url: &str) -> Result<(), Error> {
+    if url.len() > URL_BYTES_MAX {
+        let fault = format!(
+            "has {} bytes; write an address of at most {URL_BYTES_MAX}",
+            url.len()
+        );
+        return Err(Error::bad_field("info.push_url", fault));
+    }
+    if url.is_empty() || allows(&dispatcher.mesh.config().dispatcher.push.targets, url) {
+        return Ok(());
+    }
+    let fault = "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
+    Err(Error::bad_field("info.push_url", fault))
+}
+
+fn check(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> {
     let info = request
         .info
         .as_ref()
@@ -148,7 +135,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A principal of one workspace registers workers of that workspace only.
-fn within_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error> {
+fn check_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error> {
     let own = caller.workspace.as_str();
     if own.is_empty() || (info.workspaces.len() == 1 && info.workspaces[0] == own) {
         return Ok(());

@@ -6,6 +6,8 @@ use servo_model::{TenantId, WorkerId};
 use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
 use uuid::Uuid;
 
+use crate::core::ALL_TENANTS;
+
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct WorkerRow {
     pub(crate) worker_id: Uuid,
@@ -126,13 +128,16 @@ pub(crate) async fn worker_gone(
     Ok(())
 }
 
-/// Workers that are connected here, with how many attempts they have.
-pub(crate) async fn note_seen(
-    loops: &LoopStore,
-    seen: &[(Option<TenantId>, WorkerId, u32)],
-) -> Result<(), StoreError> {
-    let tenant =
-        |tenant: &Option<TenantId>| tenant.as_ref().map_or("-", TenantId::as_str).to_owned();
+/// A worker that is connected here, with its number of live attempts.
+pub(crate) type SeenWorker = (Option<TenantId>, WorkerId, u32);
+
+pub(crate) async fn note_seen(loops: &LoopStore, seen: &[SeenWorker]) -> Result<(), StoreError> {
+    let tenant = |tenant: &Option<TenantId>| {
+        tenant
+            .as_ref()
+            .map_or(ALL_TENANTS, TenantId::as_str)
+            .to_owned()
+    };
     let note = query(include_str!("note_seen.sql"))
         .bind(seen.iter().map(|(of, ..)| tenant(of)).collect::<Vec<_>>())
         .bind(seen.iter().map(|(_, id, _)| uuid(*id)).collect::<Vec<_>>())
@@ -162,7 +167,7 @@ pub(crate) async fn note_lost(
 
 /// A worker that listens for pushes.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub(crate) struct PushWorker {
+pub(crate) struct PushWorkerRow {
     pub(crate) tenant: String,
     pub(crate) worker_id: Uuid,
     pub(crate) session: String,
@@ -171,7 +176,7 @@ pub(crate) struct PushWorker {
     pub(crate) push_url: String,
 }
 
-pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorker>, StoreError> {
+pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorkerRow>, StoreError> {
     loops.all(query(include_str!("push_workers.sql"))).await
 }
 

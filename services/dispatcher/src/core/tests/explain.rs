@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use servo_model::TaskRef;
+
 use super::world::*;
 use crate::core::*;
 
-const LAST: Task = Task {
-    ordinal: 3,
-    map_index: None,
-};
+const LAST: TaskRef = TaskRef::planned(3);
 
 /// Explains the last of four tasks after everything that can go went.
 fn check(prepare: impl FnOnce(&mut World), kind: Kind, expected: impl FnOnce(&World) -> Wait) {
@@ -76,7 +75,7 @@ fn the_other_reasons() {
         pool: None,
     };
     check(
-        |world| world.admission.pause([pause()]),
+        |world| world.admission.set_pauses([pause()]),
         plain(),
         |_| Wait::Paused(pause()),
     );
@@ -89,17 +88,17 @@ fn the_other_reasons() {
         plain(),
         |_| Wait::Suspended,
     );
-    let spent = TenantLimits {
-        spent: [(None, Arc::from("b1"))].into(),
+    let spent_budgets = TenantLimits {
+        spent_budgets: [(None, Arc::from("b1"))].into(),
         ..TenantLimits::default()
     };
     check(
-        |world| world.limit("acme", spent),
+        |world| world.limit("acme", spent_budgets),
         plain(),
         |_| Wait::BudgetSpent("b1".into()),
     );
     check(
-        |world| world.admission.limit(Limits::default()),
+        |world| world.admission.set_limits(Limits::default()),
         plain(),
         |_| Wait::LimitsUnknown,
     );

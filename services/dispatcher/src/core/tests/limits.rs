@@ -125,7 +125,7 @@ impl Capped {
     fn break_stream(&mut self, accepted: &[u32]) {
         let chosen = self.world.choose();
         self.check_caps(&chosen);
-        self.world.admission.closed(SOURCE);
+        self.world.admission.stream_closed(SOURCE);
         self.source = 0;
         for (index, claim) in (0..).zip(&chosen) {
             if accepted.contains(&index) {
@@ -261,7 +261,7 @@ fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
     );
     world.worker(1, None, 10);
     let run = servo_model::RunId::from_bytes([0; 16]);
-    let ready = |name: &str| OfferedRun {
+    let ready = |name: &str| ReadyRun {
         run,
         plan: plan_of(name, run),
         backfill: false,
@@ -331,18 +331,18 @@ fn a_worker_takes_only_what_it_can_run() {
 fn nothing_is_chosen_while_limits_are_unknown_or_a_pause_holds() {
     let mut world = World::new();
     world.worker(1, None, 10);
-    world.admission.limit(Limits::default());
+    world.admission.set_limits(Limits::default());
     world.offer("acme", 1, plain());
     assert_eq!(world.admit_all(), []);
-    world.admission.limit(Limits::none());
-    let everybody = Pause {
+    world.admission.set_limits(Limits::none());
+    let all_tenants = Pause {
         pause_id: "all".into(),
         tenant: None,
         workspace: None,
         pool: None,
     };
-    world.admission.pause([everybody]);
+    world.admission.set_pauses([all_tenants]);
     assert_eq!(world.admit_all(), []);
-    world.admission.pause([]);
+    world.admission.set_pauses([]);
     assert_eq!(world.admit_all().len(), 1);
 }

@@ -2,8 +2,9 @@
 
 mod explain;
 mod fairness;
+mod limit_usage;
 mod limits;
 mod push;
 mod streams;
-mod used;
+
 mod world;

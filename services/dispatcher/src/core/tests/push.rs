@@ -1,6 +1,6 @@
 //! Workers that are pushed to: a credit for every free slot, and nothing that the queue was not given is forgotten.
 
-use servo_model::AttemptId;
+use servo_model::{AttemptId, TaskRef};
 
 use super::world::*;
 use crate::core::*;
@@ -8,7 +8,7 @@ use crate::core::*;
 fn reach(world: &mut World, slots: u32) -> WorkerKey {
     let key = world.worker_with(1, Some("acme"), slots, |worker| worker.pushed = true);
     let worker = world.admission.workers.get(&key).unwrap().clone();
-    world.admission.reach(worker);
+    world.admission.refresh_push_worker(worker);
     key
 }
 
@@ -26,11 +26,11 @@ fn ended(world: &mut World, claim: &Chosen) {
         ended,
         ..Update::default()
     };
-    world.admission.update(SOURCE, update, world.now);
+    world.admission.apply_update(SOURCE, update, world.now);
 }
 
-fn waiting(claim: &Chosen) -> LiveTask {
-    LiveTask {
+fn waiting(claim: &Chosen) -> SnapshotAttempt {
+    SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
         plan: plan_of(claim.tenant.as_str(), claim.run),
@@ -41,7 +41,7 @@ fn waiting(claim: &Chosen) -> LiveTask {
         cancelling: false,
         backfill: false,
         pushed: true,
-        waiting: Some(PushOrder {
+        unsent: Some(DispatchDetails {
             failures: 2,
             item_json: "7".into(),
             trace: Default::default(),
@@ -90,7 +90,7 @@ fn a_cancelled_attempt_gives_its_slot_back_once() {
         cancelled,
         ..Update::default()
     };
-    world.admission.update(SOURCE, update, world.now);
+    world.admission.apply_update(SOURCE, update, world.now);
     assert_eq!(
         credits(&world, &worker),
         1,
@@ -116,8 +116,8 @@ fn f11_what_the_queue_was_not_given_is_given_by_the_successor() {
     assert_eq!(deliveries(&mut world), [claim.attempt_id]);
     assert_eq!(credits(&world, &worker), 1);
     let live = world.admission.live(claim.attempt_id).unwrap();
-    let order = live.order.as_ref().unwrap();
-    assert_eq!((order.failures, &*order.item_json), (2, "7"));
+    let details = live.details.as_ref().unwrap();
+    assert_eq!((details.failures, &*details.item_json), (2, "7"));
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn what_an_owner_did_not_hear_of_is_told_again() {
     world.snapshot(
         claim.run.shard(),
         vec![],
-        vec![LiveTask {
-            waiting: None,
+        vec![SnapshotAttempt {
+            unsent: None,
             ..waiting(&claim)
         }],
     );
@@ -157,13 +157,7 @@ fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
     let run = world.offer("acme", 5, plain());
     let chosen = world.admit_all();
     assert_eq!(chosen.len(), 2);
-    let (acme, task) = (
-        "acme".parse().unwrap(),
-        Task {
-            ordinal: 4,
-            map_index: None,
-        },
-    );
+    let (acme, task) = ("acme".parse().unwrap(), TaskRef::planned(4));
     assert_eq!(
         world.admission.explain(&acme, run, task),
         Wait::QueueLimit { limit: 2, used: 2 }
@@ -190,13 +184,7 @@ fn nothing_goes_through_a_limited_queue_before_all_that_is_there_is_known() {
     world.snapshot(run.shard(), vec![], vec![]);
     world.offer_run("acme", run, 0..5, plain());
     assert_eq!(world.admit_all(), []);
-    let (acme, task) = (
-        "acme".parse().unwrap(),
-        Task {
-            ordinal: 0,
-            map_index: None,
-        },
-    );
+    let (acme, task) = ("acme".parse().unwrap(), TaskRef::planned(0));
     assert_eq!(world.admission.explain(&acme, run, task), Wait::LiveUnknown);
     for shard in (0..64).filter(|shard| *shard != run.shard()) {
         world.snapshot(shard, vec![], vec![]);

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TaskRef};
 
 use super::world::*;
 use crate::core::*;
 
 const NEXT: SourceId = SourceId(2);
 
-fn told(claim: &Chosen) -> LiveTask {
-    LiveTask {
+fn told(claim: &Chosen) -> SnapshotAttempt {
+    SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
         plan: plan_of(claim.tenant.as_str(), claim.run),
@@ -21,11 +21,11 @@ fn told(claim: &Chosen) -> LiveTask {
         cancelling: false,
         backfill: false,
         pushed: claim.pushed,
-        waiting: None,
+        unsent: None,
     }
 }
 
-fn snapshot(world: &mut World, shard: i16, live: Vec<LiveTask>) {
+fn snapshot(world: &mut World, shard: i16, live: Vec<SnapshotAttempt>) {
     let whole = Snapshot {
         shard,
         epoch: 2,
@@ -34,7 +34,7 @@ fn snapshot(world: &mut World, shard: i16, live: Vec<LiveTask>) {
         ready: vec![],
         live,
     };
-    world.admission.snapshot(NEXT, whole, world.now);
+    world.admission.apply_snapshot(NEXT, whole, world.now);
 }
 
 fn delivered(world: &mut World) -> BTreeSet<AttemptId> {
@@ -56,8 +56,8 @@ fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
     let run = world.offer("acme", 2, plain());
     let chosen = world.choose();
     assert_eq!(chosen.len(), 2);
-    world.admission.closed(SOURCE);
-    world.admission.opened(NEXT, 0..16);
+    world.admission.stream_closed(SOURCE);
+    world.admission.stream_opened(NEXT, 0..16);
     assert_eq!(
         world.admission.workers.get(&worker).unwrap().credits,
         0,
@@ -86,7 +86,7 @@ fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
     world.worker(1, Some("acme"), 9);
     let run = world.offer("acme", 1, plain());
     world.admit_all();
-    world.admission.gone(SOURCE, run.shard());
+    world.admission.shard_gone(SOURCE, run.shard());
     let other = world.offer("acme", 5, plain());
     assert_ne!(other.shard(), run.shard());
     assert_eq!(world.admit_all().len(), 1, "one of two slots is still held");
@@ -96,18 +96,13 @@ fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
 fn what_was_ready_on_a_lost_shard_is_not_claimed() {
     let mut world = World::new();
     let run = world.offer("acme", 3, plain());
-    world.admission.gone(SOURCE, run.shard());
+    world.admission.shard_gone(SOURCE, run.shard());
     world.worker(1, Some("acme"), 9);
     assert_eq!(world.admit_all(), []);
     assert_eq!(
-        world.admission.explain(
-            &tenant("acme"),
-            run,
-            Task {
-                ordinal: 0,
-                map_index: None
-            }
-        ),
+        world
+            .admission
+            .explain(&tenant("acme"), run, TaskRef::planned(0)),
         Wait::NotReady
     );
 }
@@ -122,7 +117,7 @@ fn tasks_of_half_a_snapshot_are_not_claimed() {
         epoch: 1,
         first,
         last,
-        ready: vec![OfferedRun {
+        ready: vec![ReadyRun {
             run,
             plan: plan_of("acme", run),
             backfill: false,
@@ -133,12 +128,12 @@ fn tasks_of_half_a_snapshot_are_not_claimed() {
     };
     world
         .admission
-        .snapshot(SOURCE, part(0, true, false), world.now);
+        .apply_snapshot(SOURCE, part(0, true, false), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all(), []);
     world
         .admission
-        .snapshot(SOURCE, part(1, false, true), world.now);
+        .apply_snapshot(SOURCE, part(1, false, true), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all().len(), 2);
 }
@@ -163,8 +158,10 @@ fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
         cancelled: cancelled.clone(),
         ..Update::default()
     };
-    world.admission.update(SOURCE, update.clone(), world.now);
-    world.admission.update(SOURCE, update, world.now);
+    world
+        .admission
+        .apply_update(SOURCE, update.clone(), world.now);
+    world.admission.apply_update(SOURCE, update, world.now);
     let stopped: Vec<_> = world.admission.take_effects();
     let cancel = |attempt: &AttemptId| Effect::Cancel {
         worker: worker.clone(),
@@ -194,7 +191,7 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     let worker = world.worker(1, Some("acme"), 3);
     world.offer("acme", 2, plain());
     let chosen = world.choose();
-    world.admission.leave(&worker);
+    world.admission.disconnect_worker(&worker);
     world.answer(&chosen, &[]);
     assert_eq!(
         world.delivered,
@@ -207,13 +204,13 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
         1,
         "two are on their way"
     );
-    world.admission.compare(&worker, &BTreeSet::new());
+    world.admission.reconcile_worker(&worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world).len(), 2);
     // It says that it has one of them and something we never heard of.
     let strange = AttemptId::from_bytes([9; 16]);
     world
         .admission
-        .compare(&worker, &[chosen[0].attempt_id, strange].into());
+        .reconcile_worker(&worker, &[chosen[0].attempt_id, strange].into());
     let effects = world.admission.take_effects();
     let again = Effect::Deliver {
         worker: worker.clone(),
@@ -241,11 +238,11 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
     assert_eq!(world.delivered, [sent[0].attempt_id].into());
     world.offer("acme", 1, plain());
     let claimed = world.choose();
-    world.admission.leave(&worker);
+    world.admission.disconnect_worker(&worker);
     world.worker_with(1, Some("acme"), 3, |worker| {
         worker.session = "second".into()
     });
-    world.admission.compare(&worker, &BTreeSet::new());
+    world.admission.reconcile_worker(&worker, &BTreeSet::new());
     assert_eq!(
         world.admission.take_effects(),
         [],
@@ -286,19 +283,19 @@ fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
     let claimed = world.choose();
     world
         .admission
-        .leave_shards([tenant("acme").admission_shard()]);
+        .begin_handover([tenant("acme").admission_shard()]);
     world.offer("acme", 1, plain());
     assert_eq!(world.choose(), [], "nothing more is chosen");
     assert!(
-        !world.admission.is_settled(|_| false),
+        !world.admission.is_handed_over(|_| false),
         "a claim waits for its answer"
     );
     world.answer(&claimed, &[]);
     assert!(
-        !world.admission.is_settled(|_| true),
+        !world.admission.is_handed_over(|_| true),
         "its envelope waits for what the task reads"
     );
-    assert!(world.admission.is_settled(|_| false));
+    assert!(world.admission.is_handed_over(|_| false));
     assert_eq!(world.delivered, [claimed[0].attempt_id].into());
 }
 
@@ -319,10 +316,7 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
         source: SOURCE,
         tenant: tenant("acme"),
         run,
-        task: Task {
-            ordinal: 0,
-            map_index: None,
-        },
+        task: TaskRef::planned(0),
         attempt: 1,
         attempt_id: AttemptId::from_bytes([1; 16]),
         admission_epoch: 1,
@@ -341,12 +335,12 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
         );
     }
     let read = world.admission.take_effects();
-    assert_eq!(read, [Effect::Read(plan_of("acme", run))]);
+    assert_eq!(read, [Effect::LoadPlan(plan_of("acme", run))]);
     world.offer("acme", 5, pool("db"));
     assert_eq!(world.admit_all().len(), 1, "the old one may be in the pool");
-    world.admission.read(
+    world.admission.plan_loaded(
         &plan_of("acme", run),
-        &plain().shape(&plan_of("acme", run)),
+        &plain().admission_plan(&plan_of("acme", run)),
         world.now,
     );
     assert_eq!(world.admit_all().len(), 1, "it was not");
@@ -359,7 +353,7 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
     world.offer("acme", 9, plain());
     world.admit_all();
     let shard = tenant("acme").admission_shard();
-    world.admission.hold(
+    world.admission.set_held(
         (0..16)
             .filter(|held| *held != shard)
             .map(|held| (held, 1))
@@ -392,24 +386,24 @@ fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
             (Some(1), Some(2)),
             "{owner:?}"
         );
-        world.admission.drain(&evil);
+        world.admission.drain_worker(&evil);
         assert!(
             !world.admission.workers.get(&worker).unwrap().draining,
             "it is not evil's to drain"
         );
 
         // While its worker is away, nobody gets what was chosen for it.
-        world.admission.leave(&worker);
+        world.admission.disconnect_worker(&worker);
         world.answer(&chosen, &[]);
         world
             .admission
-            .compare(&evil, &[chosen[0].attempt_id].into());
+            .reconcile_worker(&evil, &[chosen[0].attempt_id].into());
         assert_eq!(
             (&world.delivered, world.admission.attempts_of(&evil).count()),
             (&[].into(), 0)
         );
         world.worker(1, owner, 2);
-        world.admission.compare(&worker, &BTreeSet::new());
+        world.admission.reconcile_worker(&worker, &BTreeSet::new());
         let attempt = chosen[0].attempt_id;
         assert_eq!(
             world.admission.take_effects(),
@@ -441,13 +435,13 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
         cancelled: vec![attempt],
         ..Update::default()
     };
-    world.admission.update(SOURCE, update, world.now);
+    world.admission.apply_update(SOURCE, update, world.now);
     let credits = |world: &World| world.admission.workers.get(&worker).unwrap().credits;
     assert_eq!(credits(&world), 1);
-    world.admission.not_sent(attempt);
-    world.admission.not_sent(attempt);
+    world.admission.envelope_not_sent(attempt);
+    world.admission.envelope_not_sent(attempt);
     assert_eq!(credits(&world), 2);
-    world.admission.compare(&worker, &BTreeSet::new());
+    world.admission.reconcile_worker(&worker, &BTreeSet::new());
     assert_eq!(
         delivered(&mut world),
         BTreeSet::new(),
@@ -462,7 +456,7 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
         ended,
         ..Update::default()
     };
-    world.admission.update(SOURCE, update, world.now);
+    world.admission.apply_update(SOURCE, update, world.now);
     assert_eq!(credits(&world), 2);
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_model::{AttemptId, Digest, RunId, Stream, TenantId, WorkerId};
+use servo_model::{AttemptId, Digest, RunId, Stream, TaskRef, TenantId, WorkerId};
 
 use crate::core::*;
 
@@ -33,9 +33,9 @@ impl World {
     /// The same before any shard of runs has told anything.
     pub(super) fn untold() -> World {
         let mut admission = Admission::default();
-        admission.hold((0..16).map(|shard| (shard, 1)).collect());
-        admission.limit(Limits::none());
-        admission.opened(SOURCE, 0..16);
+        admission.set_held((0..16).map(|shard| (shard, 1)).collect());
+        admission.set_limits(Limits::none());
+        admission.stream_opened(SOURCE, 0..16);
         World {
             admission,
             now: 1_000.0,
@@ -46,7 +46,12 @@ impl World {
         }
     }
 
-    pub(super) fn snapshot(&mut self, shard: i16, ready: Vec<OfferedRun>, live: Vec<LiveTask>) {
+    pub(super) fn snapshot(
+        &mut self,
+        shard: i16,
+        ready: Vec<ReadyRun>,
+        live: Vec<SnapshotAttempt>,
+    ) {
         let whole = Snapshot {
             shard,
             epoch: 1,
@@ -55,7 +60,7 @@ impl World {
             ready,
             live,
         };
-        self.admission.snapshot(SOURCE, whole, self.now);
+        self.admission.apply_snapshot(SOURCE, whole, self.now);
     }
 
     pub(super) fn worker(&mut self, number: u8, tenant: Option<&str>, slots: u32) -> WorkerKey {
@@ -77,7 +82,7 @@ impl World {
             pools: BTreeSet::new(),
             capabilities: BTreeSet::new(),
             handlers: BTreeSet::new(),
-            room: Room::default(),
+            resources: Resources::default(),
             slots,
             credits: slots,
             draining: false,
@@ -85,7 +90,7 @@ impl World {
         };
         change(&mut worker);
         let key = worker.key();
-        self.admission.join(worker);
+        self.admission.connect_worker(worker);
         key
     }
 
@@ -107,7 +112,7 @@ impl World {
         let plan = plan_of(tenant, run);
         let backfill = kind.backfill;
         let tasks = tasks.map(|ordinal| offered(ordinal, 1)).collect();
-        let run = OfferedRun {
+        let run = ReadyRun {
             run,
             plan: plan.clone(),
             backfill,
@@ -119,14 +124,15 @@ impl World {
             ready: vec![run],
             ..Update::default()
         };
-        self.admission.update(SOURCE, update, self.now);
+        self.admission.apply_update(SOURCE, update, self.now);
         self.read_plans(&kind);
     }
 
     pub(super) fn read_plans(&mut self, kind: &Kind) {
         for effect in self.admission.take_effects() {
-            if let Effect::Read(plan) = effect {
-                self.admission.read(&plan, &kind.shape(&plan), self.now);
+            if let Effect::LoadPlan(plan) = effect {
+                self.admission
+                    .plan_loaded(&plan, &kind.admission_plan(&plan), self.now);
             }
         }
     }
@@ -137,7 +143,7 @@ impl World {
         if !chosen.is_empty() {
             self.batch += 1;
             let claims = chosen.iter().map(|claim| claim.attempt_id).collect();
-            self.admission.sent(SOURCE, self.batch, claims);
+            self.admission.claims_sent(SOURCE, self.batch, claims);
         }
         chosen
     }
@@ -146,7 +152,7 @@ impl World {
     pub(super) fn answer(&mut self, chosen: &[Chosen], refused: &[u32]) {
         let refused: BTreeSet<u32> = refused.iter().copied().collect();
         self.admission
-            .results(SOURCE, self.batch, &refused, self.now);
+            .claim_results(SOURCE, self.batch, &refused, self.now);
         for (index, claim) in (0..).zip(chosen) {
             if !refused.contains(&index) {
                 self.live.insert(claim.attempt_id, claim.clone());
@@ -191,7 +197,7 @@ impl World {
             ended,
             ..Update::default()
         };
-        self.admission.update(SOURCE, update, self.now);
+        self.admission.apply_update(SOURCE, update, self.now);
         let worker = self
             .admission
             .workers
@@ -206,16 +212,13 @@ impl World {
         let mut all = self.admission.limits.clone();
         all.tenants
             .insert(tenant.parse().unwrap(), Arc::new(limits));
-        self.admission.limit(all);
+        self.admission.set_limits(all);
     }
 }
 
-pub(super) fn offered(ordinal: u32, attempt: u32) -> OfferedTask {
-    let task = Task {
-        ordinal,
-        map_index: None,
-    };
-    OfferedTask {
+pub(super) fn offered(ordinal: u32, attempt: u32) -> ReadyTask {
+    let task = TaskRef::planned(ordinal);
+    ReadyTask {
         task,
         attempt,
         failures: 0,
@@ -246,19 +249,19 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub(super) fn shape(&self, plan: &PlanRef) -> Arc<Shape> {
+    pub(super) fn admission_plan(&self, plan: &PlanRef) -> Arc<AdmissionPlan> {
         let demand = Demand {
             workspace: plan.workspace.clone(),
             pool: self.pool.map(Arc::from),
             capabilities: self.capability.map(Arc::from).into_iter().collect(),
             handler: None,
-            room: Room::default(),
+            resources: Resources::default(),
         };
-        let task = |number: u32| ShapedTask {
+        let task = |number: u32| AdmissionTask {
             asset: 0,
             key: format!("raw/a{number}:check").parse().unwrap(),
         };
-        Arc::new(Shape {
+        Arc::new(AdmissionPlan {
             assets: vec![(Arc::new(demand), self.priority)],
             tasks: (0..2_000).map(task).collect(),
         })

@@ -1,0 +1,265 @@
+//! Choosing the tasks to claim.
+//!
+//! [`Admission::choose`] takes one task at a time from the tenant with the smallest share
+//! ([`crate::core::fairness`]). Within the tenant it serves the queue with the highest priority
+//! whose tasks are not blocked by a limit, a pause, a budget or the lack of a worker; among equal
+//! priorities the one whose run has used least. Backfills have a floor (a part of the slots that
+//! they get first, so that they always progress) and a cap (a part that they may not exceed while
+//! other runs wait).
+//!
+//! The slot, the pool and the worker's credit are taken at once, before the scheduler answers, so
+//! that no interleaving of answers exceeds a limit. A refused claim returns them.
+//!
+//! Only dirty tenants are considered: those for which something changed since the last pass found
+//! nothing more to admit. A pass therefore costs as much as it chooses, plus one check per blocked
+//! queue.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use servo_model::{AttemptId, DispatchId, RunId, TaskRef, TenantId, WorkerId};
+
+use super::Admission;
+use crate::core::Seconds;
+use crate::core::fairness::Share;
+use crate::core::limits::TenantLimits;
+use crate::core::live::{DispatchDetails, LiveAttempt, Phase, Pool};
+use crate::core::ready_queues::{QueueKey, QueuedTask};
+use crate::core::streams::SourceId;
+use crate::core::tenant::Tenant;
+
+/// Claims in one message.
+pub const CLAIMS_PER_BATCH_MAX: usize = servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
+
+/// A task to claim. The worker's credit and the slot are already taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The stream to the scheduler that holds the run's shard.
+    pub source: SourceId,
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub task: TaskRef,
+    pub attempt: u32,
+    pub attempt_id: AttemptId,
+    pub admission_epoch: u64,
+    pub worker: WorkerId,
+    /// Delivered through the push queue.
+    pub pushed: bool,
+}
+
+struct Claim {
+    run: RunId,
+    task: TaskRef,
+    ready: QueuedTask,
+    attempt_id: AttemptId,
+    worker: WorkerId,
+    source: SourceId,
+    pushed: bool,
+}
+
+impl Admission {
+    /// Chooses up to `at_most` tasks in fair order. Returns fewer only when nothing more can be
+    /// admitted.
+    pub fn choose(&mut self, now: Seconds, at_most: usize) -> Vec<Chosen> {
+        let mut chosen = Vec::new();
+        if !self.limits.known {
+            return chosen;
+        }
+        let mut next: BinaryHeap<_> = self
+            .dirty
+            .iter()
+            .map(|id| Reverse((self.share_of(id, now), id.clone())))
+            .collect();
+        while chosen.len() < at_most {
+            let Some(Reverse((_, id))) = next.pop() else {
+                break;
+            };
+            match self.choose_one(&id, now) {
+                Some(claim) => {
+                    chosen.push(claim);
+                    next.push(Reverse((self.share_of(&id, now), id)));
+                }
+                None => {
+                    self.dirty.remove(&id);
+                }
+            }
+        }
+        chosen
+    }
+
+    /// Returns the tenant's usage per weight.
+    pub(super) fn share_of(&self, id: &TenantId, now: Seconds) -> Share {
+        let seconds = self
+            .tenants
+            .get(id)
+            .map_or(0.0, |tenant| tenant.usage.seconds(now, self.mean.get()));
+        Share(seconds / self.limits.of(id).weight())
+    }
+
+    fn choose_one(&mut self, id: &TenantId, now: Seconds) -> Option<Chosen> {
+        let shard = id.admission_shard();
+        let admission_epoch = *self
+            .held
+            .get(&shard)
+            .filter(|_| !self.leaving.contains(&shard))?;
+        let limits = self.limits.of(id).clone();
+        loop {
+            let tenant = self
+                .tenants
+                .get(id)
+                .filter(|tenant| self.may_start_one(tenant, &limits))?;
+            let key = self.next_queue(id, tenant, &limits)?;
+            let queue = tenant.ready_queues.get(&key)?;
+            let (_, run) = queue.first()?;
+            let task = queue.first_of(run)?;
+            let source = self.streams.source_of(run.shard())?;
+            let task_key = tenant.runs.get(&run)?.plan_demands.as_ref()?.key(task)?;
+            let may_push = self.may_push(tenant, &limits);
+            let worker = self.workers.take(id, &key.demand, may_push)?;
+            let ready = self.tenants.get_mut(id)?.remove(run, task)?;
+            let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
+            // A stream that did not know of our claim on another stream offered the task again. The
+            // claim is in flight, and one is enough.
+            if self.live.contains_key(&attempt_id) {
+                self.workers.add_credits(&worker, 1);
+                continue;
+            }
+            let attempt = ready.attempt;
+            let pushed = self
+                .workers
+                .get(&worker)
+                .is_some_and(|worker| worker.pushed);
+            let worker = worker.id;
+            let claim = Claim {
+                run,
+                task,
+                ready,
+                attempt_id,
+                worker,
+                source,
+                pushed,
+            };
+            self.begin_claim(id, &key, claim, now);
+            let tenant = id.clone();
+            return Some(Chosen {
+                source,
+                tenant,
+                run,
+                task,
+                attempt,
+                attempt_id,
+                admission_epoch,
+                worker,
+                pushed,
+            });
+        }
+    }
+
+    /// Counts the slot from now on, whether or not the claim is accepted.
+    fn begin_claim(&mut self, id: &TenantId, key: &QueueKey, claim: Claim, now: Seconds) {
+        let Some(run) = self
+            .tenants
+            .get(id)
+            .and_then(|tenant| tenant.runs.get(&claim.run))
+        else {
+            return;
+        };
+        let details = DispatchDetails {
+            failures: claim.ready.failures,
+            item_json: claim.ready.item_json,
+            trace: run.trace.clone(),
+        };
+        let live = LiveAttempt {
+            attempt_id: claim.attempt_id,
+            tenant: id.clone(),
+            run: claim.run,
+            plan: run.plan.clone(),
+            task: claim.task,
+            attempt: claim.ready.attempt,
+            worker: Some(claim.worker),
+            since: now,
+            backfill: key.backfill,
+            cancelling: false,
+            pushed: claim.pushed,
+            pool: key.demand.pool.clone().map_or(Pool::None, Pool::Named),
+            phase: Phase::Claiming(claim.source),
+            sent_to: None,
+            details: Some(Arc::new(details)),
+            charged: self.mean.get(),
+        };
+        self.add_live(live);
+    }
+
+    /// Returns whether the tenant's limits allow one more attempt.
+    fn may_start_one(&self, tenant: &Tenant, limits: &TenantLimits) -> bool {
+        !limits.suspended
+            && limits
+                .max_concurrent_tasks
+                .is_none_or(|max| tenant.live < max)
+            && (!limits.has_caps() || self.streams.is_complete(tenant.admission_shard))
+    }
+
+    /// Returns whether one more attempt may be pushed. With a limit, only once all live attempts
+    /// are known.
+    pub(super) fn may_push(&self, tenant: &Tenant, limits: &TenantLimits) -> bool {
+        let has_capacity =
+            |max| tenant.live_pushed < max && self.streams.is_complete(tenant.admission_shard);
+        limits.max_queued_tasks.is_none_or(has_capacity)
+    }
+
+    /// Returns the queue that is served next: the highest priority, then the run with the smallest
+    /// share, within the floor and the cap for backfills.
+    fn next_queue(
+        &self,
+        id: &TenantId,
+        tenant: &Tenant,
+        limits: &TenantLimits,
+    ) -> Option<QueueKey> {
+        let slots = limits
+            .max_concurrent_tasks
+            .unwrap_or_else(|| self.workers.slots(id));
+        let best = |backfill: Option<bool>| {
+            let open = tenant.ready_queues.iter().filter(|(key, _)| {
+                backfill.is_none_or(|wanted| key.backfill == wanted)
+                    && self.queue_is_open(id, tenant, limits, key)
+            });
+            let ranked = open.filter_map(|(key, queue)| Some((key.priority, queue.first()?, key)));
+            ranked.min().map(|(.., key)| key.clone())
+        };
+        let below_floor = tenant.live_backfill < limits.backfill_floor(slots);
+        let at_cap = tenant.live_backfill >= limits.backfill_cap(slots);
+        let preferred = match (below_floor, at_cap) {
+            (true, _) => best(Some(true)),
+            (false, true) => best(Some(false)),
+            (false, false) => None,
+        };
+        preferred.or_else(|| best(None))
+    }
+
+    fn queue_is_open(
+        &self,
+        id: &TenantId,
+        tenant: &Tenant,
+        limits: &TenantLimits,
+        key: &QueueKey,
+    ) -> bool {
+        let demand = &key.demand;
+        let pool_is_free = |pool: &Arc<str>| {
+            limits
+                .pools
+                .get(pool)
+                .is_none_or(|slots| tenant.pool_used(pool) < *slots)
+        };
+        demand.pool.as_ref().is_none_or(pool_is_free)
+            && self
+                .pauses
+                .blocking(id, &demand.workspace, demand.pool.as_ref())
+                .is_none()
+            && limits.spent_budget(&demand.workspace).is_none()
+            && self
+                .workers
+                .find(id, demand, self.may_push(tenant, limits))
+                .is_some()
+    }
+}

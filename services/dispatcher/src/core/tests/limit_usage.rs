@@ -1,0 +1,92 @@
+//! What is used is what admission counts, and nothing is told of it before all is known.
+
+use std::sync::Arc;
+
+use super::world::*;
+use crate::core::*;
+
+#[track_caller]
+fn check(world: &World, name: &str, live: u32, queued: u32, pools: &[(&str, u32)]) {
+    let pools = pools
+        .iter()
+        .map(|(pool, slots)| (Arc::from(*pool), *slots))
+        .collect();
+    assert_eq!(
+        world.admission.limit_usage(&tenant(name)),
+        Some(LimitUsage {
+            live,
+            queued,
+            pools
+        })
+    );
+}
+
+#[test]
+fn live_attempts_count_from_their_claim_to_their_end() {
+    let mut world = World::new();
+    world.worker(1, None, 10);
+    check(&world, "acme", 0, 0, &[]);
+    world.offer("acme", 2, pool("db"));
+    world.offer("acme", 1, plain());
+    world.offer("beta", 1, pool("db"));
+    let chosen = world.choose();
+    check(&world, "acme", 3, 0, &[("db", 2)]);
+    check(&world, "beta", 1, 0, &[("db", 1)]);
+    let refused = (0..)
+        .zip(&chosen)
+        .filter(|(_, claim)| claim.tenant == tenant("beta"));
+    let refused: Vec<u32> = refused.map(|(place, _)| place).collect();
+    world.answer(&chosen, &refused);
+    check(&world, "acme", 3, 0, &[("db", 2)]);
+    check(&world, "beta", 0, 0, &[]);
+    let mine: Vec<_> = world.live.keys().copied().collect();
+    mine.into_iter().for_each(|attempt| world.end(attempt, 1.0));
+    check(&world, "acme", 0, 0, &[]);
+}
+
+#[test]
+fn what_is_pushed_counts_as_queued_too() {
+    let mut world = World::new();
+    world.worker_with(1, Some("acme"), 2, |worker| worker.pushed = true);
+    world.worker(2, Some("acme"), 1);
+    world.offer("acme", 5, plain());
+    assert_eq!(world.admit_all().len(), 3);
+    check(&world, "acme", 3, 2, &[]);
+}
+
+#[test]
+fn holders_are_those_of_the_pool_longest_first() {
+    let mut world = World::new();
+    world.worker(1, Some("acme"), 10);
+    world.offer("acme", 1, plain());
+    world.admit_all();
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        world.offer("acme", 1, pool("db"));
+        expected.push(world.admit_all()[0].attempt_id);
+        world.now += 1.0;
+    }
+    let told = |name: &str, pool: &str| {
+        let holders = world
+            .admission
+            .pool_holders(&tenant(name), pool)
+            .into_iter();
+        holders.map(|live| live.attempt_id).collect::<Vec<_>>()
+    };
+    assert_eq!(told("acme", "db"), expected);
+    assert_eq!((told("acme", "api"), told("beta", "db")), (vec![], vec![]));
+}
+
+#[test]
+fn nothing_is_told_before_every_shard_has_told_what_is_live() {
+    let mut world = World::untold();
+    for shard in 0..63 {
+        world.snapshot(shard, vec![], vec![]);
+    }
+    assert_eq!(world.admission.limit_usage(&tenant("acme")), None);
+    world.snapshot(63, vec![], vec![]);
+    check(&world, "acme", 0, 0, &[]);
+    // What was told stays known while a scheduler is away: nobody else can add to it.
+    world.admission.stream_closed(SOURCE);
+    check(&world, "acme", 0, 0, &[]);
+}

@@ -1,0 +1,388 @@
+//! The engine: the one actor that owns admission and everything between admission and workers.
+//!
+//! A message travels like this. A scheduler sends snapshots and updates of its shards on the stream
+//! that [`crate::loops::scheduler_streams`] keeps open ([`scheduler_stream`]). The reader of that
+//! stream decodes each message and sends it to the engine's inbox. The engine applies it to
+//! [`Admission`], which marks the tenants whose tasks may now be admitted. After each batch of
+//! messages the engine chooses tasks in fair order ([`claims`]) and sends a claim for each of them
+//! back on the stream of the scheduler that holds the run's shard.
+//!
+//! No worker sees anything yet, because a claim counts only when the scheduler has folded it into
+//! the run: the dispatcher stores nothing, so it could not prove after a crash that it had given the
+//! attempt to a worker, and a second dispatcher could give it away again. The scheduler is the
+//! single writer of a run. It refuses a claim whose task is no longer ready or whose admission epoch
+//! is no longer the newest, and its answer orders the claims of all dispatchers (ADR 7).
+//!
+//! When the scheduler accepts a claim, admission emits [`Effect::Deliver`], and [`deliver`] builds
+//! the envelope. That takes the run's plan ([`plans`]) and the versions of the partitions that the
+//! task reads ([`input_reader`]); both are read from Postgres outside this actor, usually while the
+//! claim is in flight, and come back as messages. The signed envelope then leaves on the worker's
+//! stream ([`sessions`]) or, for a worker that is pushed to, through the queue ([`push_queue`]).
+//!
+//! The engine never waits for I/O. Requests that queue up while it works are taken as one batch.
+
+mod claims;
+mod deliver;
+mod input_reader;
+mod plans;
+mod push_queue;
+mod push_workers;
+mod redirects;
+mod returns;
+mod scheduler_stream;
+mod sessions;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use input_reader::InputReader;
+pub(crate) use plans::Plans;
+pub(crate) use push_queue::{PushEndpoint, PushQueue, QueueEntry, queue_names, queue_of};
+pub(crate) use push_workers::PushWorker;
+pub(crate) use redirects::Redirects;
+pub(crate) use scheduler_stream::SchedulerStream;
+pub(crate) use sessions::{Sessions, WorkerConnection};
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_mesh::{Error, Reason};
+use servo_model::{AttemptId, DispatchId, TenantId};
+use servo_proto::v1 as pb;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use self::redirects::RedirectedWorker;
+use crate::clock;
+use crate::core::{
+    Admission, Limits, LiveAttempt, Pause, PlanRef, Snapshot, SourceId, Update, WorkerKey,
+};
+use crate::envelope::Signer;
+use crate::inputs::EnvelopeInputs;
+use crate::metrics::Metrics;
+use crate::stored_plan::StoredPlan;
+
+/// Messages that are handled as one batch before the engine chooses tasks.
+const MESSAGES_PER_TURN_MAX: usize = 1024;
+
+/// How long a handover waits for the answers to its claims. A scheduler answers within one flush; one
+/// that does not is not waited for.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(1);
+
+pub(crate) enum Message {
+    /// The admission shards that this instance holds now, with their epochs.
+    HeldShards(BTreeMap<i16, u64>),
+    /// These shards are about to be released. Replies once every claim for them is answered and every
+    /// envelope is sent.
+    HandOver(Vec<i16>, oneshot::Sender<()>),
+    Limits(Limits),
+    Pauses(Vec<Pause>),
+    Scheduler(SourceId, SchedulerMessage),
+    /// A plan was loaded; `None` when loading failed and must be retried.
+    PlanLoaded(PlanRef, Option<Arc<StoredPlan>>),
+    InputsResolved(Vec<(AttemptId, EnvelopeInputs)>),
+    WorkerConnected(WorkerConnection),
+    /// Worker, connection number and additional credits.
+    CreditsGranted(WorkerKey, u64, u32),
+    DrainWorker(WorkerKey, pb::PullDrain),
+    /// Attempts that the worker did not start and gives back.
+    AttemptsReturned(WorkerKey, Vec<AttemptId>),
+    /// The envelope cannot be built, for this reason.
+    Undeliverable(AttemptId, String),
+    WorkerDisconnected(WorkerKey, u64),
+    /// All workers that receive pushes, including those of tenants that are admitted elsewhere.
+    PushWorkers(Vec<PushWorker>),
+    /// Envelopes that the queue has stored.
+    Enqueued(Vec<QueueEntry>),
+    /// Sends keepalives to workers and evicts lookups of ended attempts.
+    Tick,
+    Query(Query),
+}
+
+type Query = Box<dyn FnOnce(&Admission, &Sessions) + Send>;
+
+/// A message from a scheduler's stream, or a change of the stream itself.
+pub(crate) enum SchedulerMessage {
+    /// The stream was opened for these admission shards.
+    Opened(Vec<i16>, SchedulerConnection),
+    Snapshot(Snapshot),
+    Update(Update),
+    /// Number of a batch of claims and the indexes of the refused ones.
+    ClaimResults(u64, BTreeSet<u32>),
+    /// Plans whose runs are about to be sent.
+    PlansAhead(Vec<PlanRef>),
+    /// The scheduler no longer holds this shard.
+    ShardGone(i16),
+    /// Send no more claims on the stream, and stop it once all claims are answered.
+    Retire,
+    Closed,
+}
+
+/// The sending side of a stream to a scheduler.
+pub(crate) struct SchedulerConnection {
+    pub(crate) requests: mpsc::UnboundedSender<pb::AdmitRequest>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// The handle to the engine. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    inbox: mpsc::UnboundedSender<Message>,
+    held: watch::Receiver<BTreeMap<i16, u64>>,
+}
+
+impl Engine {
+    pub(crate) fn send(&self, message: Message) {
+        // The engine runs until the process exits, so a failed send needs no handling.
+        let _ = self.inbox.send(message);
+    }
+
+    /// Runs a read-only query on the engine's memory.
+    pub(crate) async fn query<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Admission, &Sessions) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let query: Query = Box::new(move |admission, sessions| {
+            let _ = reply.send(query(admission, sessions));
+        });
+        self.send(Message::Query(query));
+        answer
+            .await
+            .map_err(|_| Error::new(Reason::NotReady, "the dispatcher is shutting down; retry"))
+    }
+
+    /// Stops choosing tasks for these shards and returns when every claim for them has been delivered.
+    /// The next holder learns from the schedulers only that claims exist, so an envelope that was never
+    /// sent would leave its task waiting until its start deadline.
+    pub(crate) async fn hand_over(&self, shards: Vec<i16>) {
+        let (done, handed_over) = oneshot::channel();
+        self.send(Message::HandOver(shards, done));
+        let _ = tokio::time::timeout(HANDOVER_TIMEOUT, handed_over).await;
+    }
+
+    /// The admission shards held here, with their epochs.
+    pub(crate) fn held(&self) -> watch::Receiver<BTreeMap<i16, u64>> {
+        self.held.clone()
+    }
+}
+
+pub(crate) struct EngineActor {
+    inbox: mpsc::UnboundedReceiver<Message>,
+    held: watch::Sender<BTreeMap<i16, u64>>,
+    admission: Admission,
+    sessions: Sessions,
+    connections: HashMap<SourceId, SchedulerConnection>,
+    retiring: BTreeSet<SourceId>,
+    /// Callers that wait until nothing is in flight for the shards they hand over.
+    handovers: Vec<oneshot::Sender<()>>,
+    plans: Plans,
+    push_queue: PushQueue,
+    input_reader: InputReader,
+    redirects: Redirects,
+    signer: Signer,
+    metrics: Metrics,
+    /// Number of the last batch of claims.
+    batch: u64,
+}
+
+/// Builds the engine and its handle. The three constructors get the handle because their actors
+/// report back to the engine.
+pub(crate) fn engine(
+    signer: Signer,
+    metrics: Metrics,
+    plans: impl FnOnce(Engine) -> Plans,
+    input_reader: impl FnOnce(Engine) -> InputReader,
+    push_queue: impl FnOnce(Engine) -> PushQueue,
+    redirects: Redirects,
+) -> (Engine, EngineActor) {
+    let (sender, inbox) = mpsc::unbounded_channel();
+    let (held, held_watch) = watch::channel(BTreeMap::new());
+    let handle = Engine {
+        inbox: sender,
+        held: held_watch,
+    };
+    let actor = EngineActor {
+        inbox,
+        held,
+        admission: Admission::default(),
+        sessions: Sessions::default(),
+        connections: HashMap::new(),
+        retiring: BTreeSet::new(),
+        handovers: Vec::new(),
+        plans: plans(handle.clone()),
+        input_reader: input_reader(handle.clone()),
+        push_queue: push_queue(handle.clone()),
+        redirects,
+        signer,
+        metrics,
+        batch: 0,
+    };
+    (handle, actor)
+}
+
+impl EngineActor {
+    pub(crate) async fn run(mut self) {
+        let mut messages = Vec::new();
+        while self
+            .inbox
+            .recv_many(&mut messages, MESSAGES_PER_TURN_MAX)
+            .await
+            > 0
+        {
+            messages.drain(..).for_each(|message| self.handle(message));
+            self.run_effects();
+            self.claim_ready();
+            self.stop_retired();
+            self.sessions.flush();
+            self.finish_handovers();
+        }
+    }
+
+    fn handle(&mut self, message: Message) {
+        let now = clock::now();
+        match message {
+            Message::HeldShards(held) => self.set_held(held),
+            Message::HandOver(shards, done) => {
+                self.admission.begin_handover(shards);
+                self.handovers.push(done);
+            }
+            Message::Limits(limits) => self.admission.set_limits(limits),
+            Message::Pauses(pauses) => self.admission.set_pauses(pauses),
+            Message::Scheduler(source, message) => self.handle_scheduler(source, message, now),
+            Message::PlanLoaded(plan, stored) => self.plan_loaded(&plan, stored, now),
+            Message::InputsResolved(resolved) => self.inputs_resolved(resolved),
+            Message::WorkerConnected(connection) => self.connect_worker(connection),
+            Message::CreditsGranted(worker, connection, more) => {
+                if self.sessions.touch(&worker, connection, now) {
+                    self.admission.add_credits(&worker, more);
+                }
+            }
+            Message::DrainWorker(worker, drain) => {
+                self.admission.drain_worker(&worker);
+                self.withdraw_pushed(&worker, drain.kill);
+                self.sessions.drain(&worker, drain);
+            }
+            Message::AttemptsReturned(worker, attempts) => {
+                self.report_returned(&worker, &attempts, false);
+            }
+            Message::Undeliverable(attempt, reason) => {
+                if self.input_reader.failed(attempt) {
+                    self.fail_attempt(attempt, reason);
+                }
+            }
+            Message::WorkerDisconnected(worker, connection) => {
+                if self.sessions.disconnect(&worker, connection) {
+                    self.admission.disconnect_worker(&worker);
+                }
+            }
+            Message::PushWorkers(workers) => self.set_push_workers(workers),
+            Message::Enqueued(entries) => self.report_enqueued(entries),
+            Message::Tick => {
+                self.sessions.send_keepalives();
+                self.input_reader
+                    .retain(|attempt| self.admission.live(attempt).is_some());
+            }
+            Message::Query(query) => query(&self.admission, &self.sessions),
+        }
+    }
+
+    fn handle_scheduler(&mut self, source: SourceId, message: SchedulerMessage, now: f64) {
+        match message {
+            SchedulerMessage::Opened(shards, connection) => {
+                self.admission.stream_opened(source, shards);
+                self.connections.insert(source, connection);
+            }
+            SchedulerMessage::Snapshot(snapshot) => {
+                self.admission.apply_snapshot(source, snapshot, now);
+            }
+            SchedulerMessage::Update(update) => {
+                self.cancel_ended_pushes(&update);
+                self.admission.apply_update(source, update, now);
+            }
+            SchedulerMessage::ClaimResults(number, refused) => {
+                self.metrics.refused.inc_by(refused.len() as u64);
+                self.admission.claim_results(source, number, &refused, now);
+            }
+            SchedulerMessage::PlansAhead(plans) => {
+                for plan in plans
+                    .iter()
+                    .filter(|plan| self.admission.holds(&plan.tenant))
+                {
+                    self.plans.get(plan);
+                }
+            }
+            SchedulerMessage::ShardGone(shard) => self.admission.shard_gone(source, shard),
+            SchedulerMessage::Retire => {
+                self.admission.stream_retired(source);
+                self.retiring.insert(source);
+            }
+            SchedulerMessage::Closed => {
+                self.admission.stream_closed(source);
+                self.connections.remove(&source);
+                self.retiring.remove(&source);
+            }
+        }
+    }
+
+    fn set_held(&mut self, held: BTreeMap<i16, u64>) {
+        self.admission.set_held(held.clone());
+        self.held
+            .send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
+        for redirected in self.sessions.take_redirected(&self.admission) {
+            self.admission.disconnect_worker(&redirected.worker);
+            self.redirects.redirect(redirected, self.held.subscribe());
+        }
+    }
+
+    fn connect_worker(&mut self, connection: WorkerConnection) {
+        let worker = connection.worker.key();
+        let attempts = connection.attempts.clone();
+        let tenant = worker.tenant.as_ref();
+        let lost_shard = tenant
+            .filter(|tenant| !self.admission.holds(tenant))
+            .map(TenantId::admission_shard);
+        // The shard moved after the RPC checked it. The other workers of the tenant were redirected by
+        // `set_held`, which did not see this one.
+        if let Some(admission_shard) = lost_shard {
+            let redirected = RedirectedWorker {
+                worker,
+                admission_shard,
+                responses: connection.responses,
+            };
+            return self.redirects.redirect(redirected, self.held.subscribe());
+        }
+        self.admission.connect_worker(connection.worker.clone());
+        self.sessions.connect(connection);
+        self.admission.reconcile_worker(&worker, &attempts);
+    }
+
+    fn plan_loaded(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: f64) {
+        let waiting = self.plans.loaded(plan, stored.as_ref());
+        if let Some(stored) = stored {
+            self.admission.plan_loaded(plan, &stored.admission, now);
+            waiting
+                .into_iter()
+                .for_each(|(worker, attempt)| self.deliver(&worker, attempt));
+        }
+    }
+
+    fn finish_handovers(&mut self) {
+        if !self.handovers.is_empty()
+            && self
+                .admission
+                .is_handed_over(|attempt| self.input_reader.is_awaited(attempt))
+        {
+            for done in self.handovers.drain(..) {
+                // The receiver is gone when the caller's timeout has passed.
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+/// The name of an attempt's dispatch, once its plan is loaded.
+fn dispatch_id(admission: &Admission, live: &LiveAttempt) -> Option<DispatchId> {
+    let key = admission.task_key(&live.plan, live.task)?;
+    Some(DispatchId::new(&live.run, &key, live.attempt))
+}

@@ -1,0 +1,140 @@
+//! A bounded cache of plans, and loading of those that are missing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prost::Message as _;
+use servo_model::AttemptId;
+use servo_proto::v1 as pb;
+use servo_store::LoopStore;
+use tracing::warn;
+
+use super::{Engine, Message};
+use crate::core::{PlanRef, WorkerKey};
+use crate::stored_plan::{StoredPlan, pinned_versions};
+use crate::{store, wire};
+
+/// Delay before a failed load is retried.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Memory of a decoded plan relative to its encoded size.
+const DECODED_FACTOR: usize = 4;
+
+pub(crate) struct Plans {
+    engine: Engine,
+    loops: LoopStore,
+    bytes_max: usize,
+    bytes: usize,
+    uses: u64,
+    cached: HashMap<PlanRef, (Arc<StoredPlan>, u64)>,
+    /// Plans that are being loaded, with the deliveries that wait for them.
+    loading: HashMap<PlanRef, Vec<(WorkerKey, AttemptId)>>,
+}
+
+impl Plans {
+    pub(crate) fn new(engine: Engine, loops: LoopStore, bytes_max: usize) -> Plans {
+        Plans {
+            engine,
+            loops,
+            bytes_max,
+            bytes: 0,
+            uses: 0,
+            cached: HashMap::new(),
+            loading: HashMap::new(),
+        }
+    }
+
+    /// Returns the plan, or starts loading it. The engine receives `PlanLoaded` when it is loaded.
+    pub(crate) fn get(&mut self, plan: &PlanRef) -> Option<Arc<StoredPlan>> {
+        self.uses += 1;
+        if let Some((stored, used)) = self.cached.get_mut(plan) {
+            *used = self.uses;
+            return Some(stored.clone());
+        }
+        if !self.loading.contains_key(plan) {
+            self.loading.insert(plan.clone(), Vec::new());
+            tokio::spawn(load(self.engine.clone(), self.loops.clone(), plan.clone()));
+        }
+        None
+    }
+
+    /// Like [`Plans::get`]; if the plan must be loaded first, the delivery is returned by
+    /// [`Plans::loaded`].
+    pub(crate) fn get_for(
+        &mut self,
+        plan: &PlanRef,
+        worker: WorkerKey,
+        attempt: AttemptId,
+    ) -> Option<Arc<StoredPlan>> {
+        let stored = self.get(plan);
+        if stored.is_none() {
+            self.loading
+                .entry(plan.clone())
+                .or_default()
+                .push((worker, attempt));
+        }
+        stored
+    }
+
+    /// Caches a loaded plan and returns the deliveries that waited for it. `None` retries the load.
+    pub(crate) fn loaded(
+        &mut self,
+        plan: &PlanRef,
+        stored: Option<&Arc<StoredPlan>>,
+    ) -> Vec<(WorkerKey, AttemptId)> {
+        let Some(stored) = stored else {
+            tokio::spawn(load(self.engine.clone(), self.loops.clone(), plan.clone()));
+            return Vec::new();
+        };
+        self.bytes += stored.bytes;
+        self.cached
+            .insert(plan.clone(), (stored.clone(), self.uses));
+        self.evict(plan);
+        self.loading.remove(plan).unwrap_or_default()
+    }
+
+    /// Evicts the least recently used plans until the cache is within its bound, but never `keep`.
+    fn evict(&mut self, keep: &PlanRef) {
+        while self.bytes > self.bytes_max {
+            let others = self.cached.iter().filter(|(plan, _)| *plan != keep);
+            let Some(oldest) = others
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(plan, _)| plan.clone())
+            else {
+                return;
+            };
+            self.bytes -= self
+                .cached
+                .remove(&oldest)
+                .map_or(0, |(stored, _)| stored.bytes);
+        }
+    }
+}
+
+async fn load(engine: Engine, loops: LoopStore, plan: PlanRef) {
+    let stored = match load_stored(&loops, &plan).await {
+        Ok(stored) => Some(Arc::new(stored)),
+        Err(fault) => {
+            warn!(tenant = %plan.tenant, plan = %plan.plan_id, fault, "cannot read a plan, trying again");
+            tokio::time::sleep(RETRY_DELAY).await;
+            None
+        }
+    };
+    engine.send(Message::PlanLoaded(plan, stored));
+}
+
+async fn load_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, String> {
+    let bytes = store::read_plan(loops, plan)
+        .await
+        .map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or("planner.plans has no such plan")?;
+    let decoded = pb::Plan::decode(&*bytes).map_err(|error| error.to_string())?;
+    let admission = Arc::new(wire::admission_plan(&decoded).map_err(|error| error.to_string())?);
+    let pinned = pinned_versions(&decoded);
+    Ok(StoredPlan {
+        plan: decoded,
+        pinned,
+        admission,
+        bytes: bytes.len() * DECODED_FACTOR,
+    })
+}

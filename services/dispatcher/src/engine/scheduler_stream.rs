@@ -1,0 +1,109 @@
+//! Reading one stream from a scheduler.
+
+use std::time::Duration;
+
+use servo_mesh::{Doorbell, Reason};
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_response::Message as FromScheduler;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tracing::{debug, warn};
+
+use super::{Engine, Message, SchedulerConnection, SchedulerMessage};
+use crate::core::SourceId;
+use crate::wire;
+
+/// Delay before a stream that failed is reported as ended, because a scheduler that refuses a stream at
+/// once would otherwise be called in a tight loop.
+const REOPEN_DELAY: Duration = Duration::from_millis(100);
+
+/// A stream to one scheduler.
+pub(crate) struct SchedulerStream {
+    pub(crate) address: String,
+    pub(crate) source: SourceId,
+    pub(crate) shards: Vec<i16>,
+    pub(crate) engine: Engine,
+    pub(crate) requests: mpsc::UnboundedSender<pb::AdmitRequest>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) ended: CancellationToken,
+    pub(crate) bell: Doorbell,
+}
+
+impl SchedulerStream {
+    pub(crate) async fn run(
+        self,
+        client: SchedulerServiceClient<servo_mesh::Peer>,
+        outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
+    ) {
+        let connection = SchedulerConnection {
+            requests: self.requests.clone(),
+            stop: self.stop.clone(),
+        };
+        self.forward(SchedulerMessage::Opened(self.shards.clone(), connection));
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            ended = self.read(client, outgoing) => {
+                if let Err(status) = ended {
+                    debug!(address = self.address, %status, "a stream of admission ended");
+                    tokio::time::sleep(REOPEN_DELAY).await;
+                }
+            }
+        }
+        self.forward(SchedulerMessage::Closed);
+        self.ended.cancel();
+        self.bell.ring();
+    }
+
+    async fn read(
+        &self,
+        mut client: SchedulerServiceClient<servo_mesh::Peer>,
+        outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
+    ) -> Result<(), Status> {
+        let mut stream = client
+            .admit(UnboundedReceiverStream::new(outgoing))
+            .await?
+            .into_inner();
+        while let Some(response) = stream.message().await? {
+            match self.decode(response) {
+                Ok(Some(message)) => self.forward(message),
+                Ok(None) => {}
+                Err(fault) => {
+                    warn!(address = self.address, %fault, "a scheduler said what cannot be read");
+                    return Err(
+                        servo_mesh::Error::new(Reason::InvalidField, fault.to_string()).into(),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        response: pb::AdmitResponse,
+    ) -> Result<Option<SchedulerMessage>, wire::BadMessage> {
+        Ok(Some(match response.message {
+            Some(FromScheduler::Snapshot(snapshot)) => {
+                SchedulerMessage::Snapshot(wire::snapshot(snapshot)?)
+            }
+            Some(FromScheduler::Update(update)) => SchedulerMessage::Update(wire::update(update)?),
+            Some(FromScheduler::Results(results)) => SchedulerMessage::ClaimResults(
+                results.number,
+                results.refused.iter().map(|claim| claim.index).collect(),
+            ),
+            Some(FromScheduler::Gone(gone)) => {
+                self.bell.ring();
+                SchedulerMessage::ShardGone(wire::shard(gone.shard)?)
+            }
+            Some(FromScheduler::Ahead(ahead)) => SchedulerMessage::PlansAhead(wire::plans(ahead)?),
+            Some(FromScheduler::Idle(_)) | None => return Ok(None),
+        }))
+    }
+
+    fn forward(&self, message: SchedulerMessage) {
+        self.engine.send(Message::Scheduler(self.source, message));
+    }
+}

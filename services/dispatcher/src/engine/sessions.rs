@@ -1,0 +1,206 @@
+//! Streams to workers. Envelopes collect during a turn of the engine and leave in one message.
+
+use std::collections::{BTreeSet, HashMap};
+
+use servo_model::AttemptId;
+use servo_model::limits::{ENVELOPES_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX};
+use servo_proto::v1 as pb;
+use servo_proto::v1::pull_tasks_response::Message as ToWorker;
+use tokio::sync::mpsc;
+
+use super::redirects::RedirectedWorker;
+use crate::core::{Admission, Seconds, Worker, WorkerKey};
+
+/// Size limit of a message. Half of the allowed size leaves space for everything around the
+/// envelopes.
+const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
+
+/// A worker that opened its stream.
+pub(crate) struct WorkerConnection {
+    pub(crate) worker: Worker,
+    /// Increases with every connection to this instance.
+    pub(crate) number: u64,
+    /// Attempts that the worker reports as its own.
+    pub(crate) attempts: BTreeSet<AttemptId>,
+    pub(crate) key: [u8; 32],
+    pub(crate) responses: mpsc::UnboundedSender<pb::PullTasksResponse>,
+    pub(crate) last_seen: Seconds,
+}
+
+#[derive(Default)]
+pub(crate) struct Sessions {
+    all: HashMap<WorkerKey, Session>,
+    /// Workers with unsent envelopes or cancels.
+    pending: BTreeSet<WorkerKey>,
+}
+
+struct Session {
+    connection: WorkerConnection,
+    envelopes: Vec<pb::SignedEnvelope>,
+    cancels: Vec<String>,
+}
+
+impl Sessions {
+    /// Replaces an earlier connection of this worker, whose stream ends. A worker with the same id
+    /// in another tenant is a different worker.
+    pub(crate) fn connect(&mut self, connection: WorkerConnection) {
+        let new = Session {
+            connection,
+            envelopes: Vec::new(),
+            cancels: Vec::new(),
+        };
+        self.all.insert(new.connection.worker.key(), new);
+    }
+
+    pub(crate) fn disconnect(&mut self, worker: &WorkerKey, connection: u64) -> bool {
+        let current = self
+            .all
+            .get(worker)
+            .is_some_and(|session| session.connection.number == connection);
+        if current {
+            self.all.remove(worker);
+        }
+        current
+    }
+
+    /// Records a sign of life. Returns `false` for a connection that was replaced.
+    pub(crate) fn touch(&mut self, worker: &WorkerKey, connection: u64, now: Seconds) -> bool {
+        let session = self
+            .all
+            .get_mut(worker)
+            .filter(|session| session.connection.number == connection);
+        session
+            .map(|session| session.connection.last_seen = now)
+            .is_some()
+    }
+
+    /// Returns the key that signs the worker's envelopes.
+    pub(crate) fn key(&self, worker: &WorkerKey) -> Option<[u8; 32]> {
+        self.all.get(worker).map(|session| session.connection.key)
+    }
+
+    /// Iterates over the workers that were seen since `since`.
+    pub(crate) fn seen_since(&self, since: Seconds) -> impl Iterator<Item = &Worker> {
+        self.all
+            .values()
+            .map(|session| &session.connection)
+            .filter(move |connection| connection.last_seen >= since)
+            .map(|connection| &connection.worker)
+    }
+
+    pub(crate) fn send(&mut self, worker: &WorkerKey, envelope: pb::SignedEnvelope) {
+        if let Some(session) = self.all.get_mut(worker) {
+            session.envelopes.push(envelope);
+            self.pending.insert(worker.clone());
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
+        if let Some(session) = self.all.get_mut(worker) {
+            session.cancels.push(attempt.to_string());
+            self.pending.insert(worker.clone());
+        }
+    }
+
+    pub(crate) fn drain(&self, worker: &WorkerKey, drain: pb::PullDrain) {
+        self.send_message(worker, ToWorker::Drain(drain));
+    }
+
+    /// Sends a keepalive to every worker.
+    pub(crate) fn send_keepalives(&self) {
+        self.all
+            .keys()
+            .for_each(|worker| self.send_message(worker, ToWorker::Idle(pb::PullIdle {})));
+    }
+
+    /// Removes the workers whose tenant is no longer admitted here. Shared workers stay.
+    pub(crate) fn take_redirected(&mut self, admission: &Admission) -> Vec<RedirectedWorker> {
+        let is_lost = |session: &Session| {
+            session
+                .connection
+                .worker
+                .tenant
+                .as_ref()
+                .is_some_and(|tenant| !admission.holds(tenant))
+        };
+        let lost: Vec<WorkerKey> = self
+            .all
+            .iter()
+            .filter(|(_, session)| is_lost(session))
+            .map(|(key, _)| key.clone())
+            .collect();
+        let redirected = lost.into_iter().filter_map(|worker| {
+            let responses = self.all.remove(&worker)?.connection.responses;
+            let admission_shard = worker.tenant.as_ref()?.admission_shard();
+            Some(RedirectedWorker {
+                worker,
+                admission_shard,
+                responses,
+            })
+        });
+        redirected.collect()
+    }
+
+    /// Sends all collected envelopes and cancels.
+    pub(crate) fn flush(&mut self) {
+        for worker in std::mem::take(&mut self.pending) {
+            let Some(session) = self.all.get_mut(&worker) else {
+                continue;
+            };
+            for envelopes in batches(std::mem::take(&mut session.envelopes)) {
+                let _ = session
+                    .connection
+                    .responses
+                    .send(pull_response(ToWorker::Envelopes(pb::EnvelopeBatch {
+                        envelopes,
+                    })));
+            }
+            let attempt_ids = std::mem::take(&mut session.cancels);
+            if !attempt_ids.is_empty() {
+                let cancels = pb::CancelBatch {
+                    attempt_ids,
+                    grace: None,
+                };
+                let _ = session
+                    .connection
+                    .responses
+                    .send(pull_response(ToWorker::Cancels(cancels)));
+            }
+        }
+    }
+
+    /// Sends one message. When the stream is closed, its reader reports the disconnect.
+    fn send_message(&self, worker: &WorkerKey, message: ToWorker) {
+        if let Some(session) = self.all.get(worker) {
+            let _ = session.connection.responses.send(pull_response(message));
+        }
+    }
+}
+
+/// Wraps one message to a worker.
+pub(super) fn pull_response(message: ToWorker) -> pb::PullTasksResponse {
+    pb::PullTasksResponse {
+        message: Some(message),
+    }
+}
+
+/// Splits by count and by size.
+fn batches(envelopes: Vec<pb::SignedEnvelope>) -> Vec<Vec<pb::SignedEnvelope>> {
+    let mut batches: Vec<Vec<_>> = Vec::new();
+    let mut bytes = 0;
+    for envelope in envelopes {
+        bytes += envelope.envelope.len();
+        match batches.last_mut() {
+            Some(batch)
+                if batch.len() < ENVELOPES_PER_MESSAGE_MAX && bytes <= BYTES_PER_MESSAGE =>
+            {
+                batch.push(envelope);
+            }
+            _ => {
+                bytes = envelope.envelope.len();
+                batches.push(vec![envelope]);
+            }
+        }
+    }
+    batches
+}

@@ -1,0 +1,201 @@
+//! The engine with a real database and without schedulers.
+
+use std::time::Duration;
+
+use servo_local::TestDatabase;
+use servo_model::presign::{KeyRing, SignatureGrace, SigningKey};
+use servo_model::{Service, Stream, TaskRef};
+use servo_queue::{PostgresQueue, QueueSettings};
+use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
+
+use super::*;
+use crate::core::{Resources, Worker};
+use servo_proto::v1::pull_tasks_response::Message as ToWorker;
+
+const OWN: &str = "https://here:7413";
+const OTHER: &str = "https://there:7413";
+
+pub(crate) struct World {
+    pub(crate) database: TestDatabase,
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+}
+
+impl World {
+    pub(crate) async fn start() -> World {
+        let database = TestDatabase::create().await.unwrap();
+        let config = DatabaseConfig::new(database.service_url(), database.password());
+        let store = Store::connect(Service::Dispatcher, &config).unwrap();
+        let loops = store.loops().clone();
+        let queue = PostgresQueue::new(store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
+        let signer = Signer {
+            callbacks: KeyRing::new(SigningKey::new("k", vec![7; 32]).unwrap(), []).unwrap(),
+            envelope_secret: [0; 32].into(),
+            envelope_key_id: "k".into(),
+            callback_url: "".into(),
+            output_base: "".into(),
+            heartbeat_interval: Duration::from_secs(30),
+            grace: SignatureGrace::default(),
+        };
+        let (handle, running) = engine(
+            signer,
+            Metrics::default(),
+            |engine| Plans::new(engine, loops.clone(), 1 << 20),
+            |engine| InputReader::start(engine, loops.clone()),
+            |engine| PushQueue::start(engine, queue, vec!["dispatch-0".into()]),
+            Redirects {
+                loops: loops.clone(),
+                own_address: OWN.to_owned(),
+            },
+        );
+        tokio::spawn(running.run());
+        World {
+            database,
+            store,
+            engine: handle,
+        }
+    }
+
+    /// Acquires all admission shards for an instance at this address.
+    async fn hold(&self, address: &str) {
+        let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
+        let leases = Leases::new(&self.store, Stream::Dispatch, address, address, ttl);
+        let all: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
+        assert_eq!(
+            leases.acquire(&all, all.len()).await.unwrap().len(),
+            all.len()
+        );
+    }
+
+    fn connect(&self) -> mpsc::UnboundedReceiver<pb::PullTasksResponse> {
+        let (responses, received) = mpsc::unbounded_channel();
+        let worker = Worker {
+            id: servo_model::WorkerId::from_bytes([1; 16]),
+            session: "s".into(),
+            tenant: Some("acme".parse().unwrap()),
+            workspaces: BTreeSet::new(),
+            pools: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            handlers: BTreeSet::new(),
+            resources: Resources::default(),
+            slots: 1,
+            credits: 1,
+            draining: false,
+            pushed: false,
+        };
+        let connection = WorkerConnection {
+            worker,
+            number: 1,
+            attempts: BTreeSet::new(),
+            key: [0; 32],
+            responses,
+            last_seen: clock::now(),
+        };
+        self.engine.send(Message::WorkerConnected(connection));
+        received
+    }
+}
+
+/// Returns a handle whose messages the test receives.
+pub(crate) fn message_capture() -> (Engine, mpsc::UnboundedReceiver<Message>) {
+    let (inbox, messages) = mpsc::unbounded_channel();
+    (
+        Engine {
+            inbox,
+            held: watch::channel(BTreeMap::new()).1,
+        },
+        messages,
+    )
+}
+
+/// Returns the address that the worker is redirected to.
+async fn redirected_to(
+    mut responses: mpsc::UnboundedReceiver<pb::PullTasksResponse>,
+) -> Option<String> {
+    match responses.recv().await?.message? {
+        ToWorker::Moved(moved) => Some(moved.address),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn who_comes_after_its_shard_went_is_sent_after_it() {
+    let world = World::start().await;
+    world.hold(OTHER).await;
+    assert_eq!(redirected_to(world.connect()).await.as_deref(), Some(OTHER));
+    let joined = world
+        .engine
+        .query(|admission, _| admission.workers().count())
+        .await;
+    assert_eq!(joined.unwrap(), 0, "nothing is admitted for it here");
+}
+
+#[tokio::test]
+async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
+    let world = World::start().await;
+    world.hold(OWN).await;
+    let responses = world.connect();
+    let redirected = tokio::spawn(redirected_to(responses));
+    world.engine.send(Message::HeldShards(
+        (0..16).map(|shard| (shard, 2)).collect(),
+    ));
+    assert_eq!(redirected.await.unwrap().as_deref(), Some(OWN));
+}
+
+#[tokio::test]
+async fn a_plan_that_is_told_of_ahead_is_read_at_once() {
+    let world = World::start().await;
+    let plan = crate::core::PlanRef {
+        tenant: "acme".parse().unwrap(),
+        workspace: "prod".parse().unwrap(),
+        plan_id: servo_model::Digest::of("a plan"),
+    };
+    let config = DatabaseConfig::new(world.database.service_url(), world.database.password());
+    let planner = Store::connect(Service::Planner, &config).unwrap();
+    let stored = pb::Plan {
+        workspace: "prod".to_owned(),
+        assets: vec![pb::PlannedAsset {
+            asset_key: "t/a".to_owned(),
+            ..Default::default()
+        }],
+        tasks: vec![pb::PlannedTask {
+            task_key: "t/a:materialize".to_owned(),
+            operation: pb::Operation::Materialize.into(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let insert = servo_store::query(
+        "INSERT INTO planner.plans (tenant, workspace, plan_id, plan) VALUES ('acme', 'prod', $1, $2)",
+    );
+    let insert = insert
+        .bind(plan.plan_id.as_bytes().to_vec())
+        .bind(prost::Message::encode_to_vec(&stored));
+    planner.loops().execute(insert).await.unwrap();
+    let key = async || {
+        let (plan, task) = (plan.clone(), TaskRef::planned(0));
+        world
+            .engine
+            .query(move |admission, _| admission.task_key(&plan, task))
+            .await
+            .unwrap()
+    };
+    let ahead = || {
+        world.engine.send(Message::Scheduler(
+            SourceId(1),
+            SchedulerMessage::PlansAhead(vec![plan.clone()]),
+        ))
+    };
+
+    ahead();
+    assert_eq!(key().await, None, "nobody admits for the tenant here");
+    world.engine.send(Message::HeldShards(
+        (0..Stream::Dispatch.shards())
+            .map(|shard| (shard, 1))
+            .collect(),
+    ));
+    ahead();
+    while key().await.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

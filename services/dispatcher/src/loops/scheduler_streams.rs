@@ -1,0 +1,131 @@
+//! Keeping one stream open to every scheduler that holds execution shards.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use servo_mesh::{Doorbell, Mesh};
+use servo_model::{Service, Stream};
+use servo_proto::v1 as pb;
+use servo_proto::v1::admit_request::Message as ToScheduler;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_store::{Store, StoreError};
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::Config;
+use crate::core::SourceId;
+use crate::engine::{Engine, Message, SchedulerMessage, SchedulerStream};
+
+/// Delay before holders are read again while a shard has none.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// Opens and retires streams, for the admission shards held here.
+pub(crate) struct SchedulerStreams {
+    mesh: Mesh<Config>,
+    store: Store,
+    engine: Engine,
+    /// Rings when a stream ended or a shard moved.
+    bell: Doorbell,
+    sources: Arc<AtomicU64>,
+    open: Mutex<HashMap<String, Open>>,
+}
+
+struct Open {
+    source: SourceId,
+    held: BTreeMap<i16, u64>,
+    ended: CancellationToken,
+}
+
+impl SchedulerStreams {
+    pub(crate) fn new(
+        mesh: &Mesh<Config>,
+        store: &Store,
+        engine: Engine,
+        bell: &Doorbell,
+    ) -> SchedulerStreams {
+        SchedulerStreams {
+            mesh: mesh.clone(),
+            store: store.clone(),
+            engine,
+            bell: bell.clone(),
+            sources: Arc::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Compares the open streams with the current holders.
+    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
+        let held = self.engine.held().borrow().clone();
+        let mut wanted = BTreeSet::new();
+        if !held.is_empty() {
+            let holders = self.store.loops().holders(Stream::Execution).await?;
+            if holders.len() < usize::try_from(Stream::Execution.shards()).unwrap_or_default() {
+                // A scheduler that is not in the list yet is about to acquire the missing shards.
+                self.bell.ring_in(RETRY_DELAY);
+            }
+            wanted.extend(holders.into_iter().map(|holder| holder.address));
+        }
+        let mut open = self.open.lock().await;
+        open.retain(|_, stream| !stream.ended.is_cancelled());
+        for (address, stream) in &*open {
+            // A stream is opened for a fixed set of admission shards, because its snapshots must
+            // cover exactly those. After a change, this stream ends when its claims are answered,
+            // and the next pass opens a new one.
+            if !wanted.contains(address) || stream.held != held {
+                self.engine
+                    .send(Message::Scheduler(stream.source, SchedulerMessage::Retire));
+            }
+        }
+        for address in wanted {
+            if !open.contains_key(&address)
+                && let Some(stream) = self.open(&address, &held)
+            {
+                open.insert(address, stream);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
+        let peer = self.mesh.peer_at(Service::Scheduler, address);
+        let peer = peer
+            .inspect_err(|error| warn!(address, ?error, "a scheduler has no usable address"))
+            .ok()?;
+        let source = SourceId(self.sources.fetch_add(1, Ordering::Relaxed));
+        let (requests, outgoing) = mpsc::unbounded_channel();
+        let _ = requests.send(opening(held));
+        let stream = SchedulerStream {
+            address: address.to_owned(),
+            source,
+            shards: held.keys().copied().collect(),
+            engine: self.engine.clone(),
+            requests,
+            stop: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            bell: self.bell.clone(),
+        };
+        let ended = stream.ended.clone();
+        tokio::spawn(stream.run(SchedulerServiceClient::new(peer), outgoing));
+        Some(Open {
+            source,
+            held: held.clone(),
+            ended,
+        })
+    }
+}
+
+fn opening(held: &BTreeMap<i16, u64>) -> pb::AdmitRequest {
+    let lease = |(shard, epoch): (&i16, &u64)| pb::AdmissionLease {
+        admission_shard: u32::try_from(*shard).unwrap_or_default(),
+        epoch: *epoch,
+    };
+    let open = pb::AdmitOpen {
+        leases: held.iter().map(lease).collect(),
+    };
+    pb::AdmitRequest {
+        message: Some(ToScheduler::Open(open)),
+    }
+}

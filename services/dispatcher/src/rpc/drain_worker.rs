@@ -1,0 +1,51 @@
+//! DrainWorker: the worker takes no new attempts and leaves when its own have ended.
+
+use std::time::Duration;
+
+use servo_mesh::Error;
+use servo_proto::v1 as pb;
+
+use super::Dispatcher;
+use super::support::parse::parse_worker_id;
+use super::support::worker_command::{Command, command_worker};
+use crate::clock;
+
+/// Longest grace. PauseDispatch is the tool for stopping a worker's tasks longer than that.
+const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+pub(super) async fn drain_worker(
+    dispatcher: &Dispatcher,
+    principal: String,
+    request: pb::DrainWorkerRequest,
+) -> Result<pb::DrainWorkerResponse, Error> {
+    let grace = request.grace.map(parse_grace).transpose()?;
+    let command = Command {
+        worker: parse_worker_id(&request.worker_id)?,
+        tenant: request.tenant,
+        command: pb::WorkerCommand::Drain,
+        expected_version: request.expected_version,
+        cut_off: grace.map(|grace| clock::now() + grace.as_secs_f64()),
+        requested_by: pb::Actor {
+            principal,
+            comment: request.comment,
+        },
+    };
+    let (worker, accepted_event_id) = command_worker(dispatcher, command).await?;
+    Ok(pb::DrainWorkerResponse {
+        worker: Some(worker),
+        accepted_event_id,
+    })
+}
+
+fn parse_grace(grace: prost_types::Duration) -> Result<Duration, Error> {
+    let valid = Duration::try_from(grace)
+        .ok()
+        .filter(|grace| *grace <= GRACE_MAX);
+    let message = || {
+        format!(
+            "is below 0 or above {} seconds; write one between them",
+            GRACE_MAX.as_secs()
+        )
+    };
+    valid.ok_or_else(|| Error::bad_field("grace", message()))
+}

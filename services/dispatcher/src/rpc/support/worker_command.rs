@@ -1,0 +1,91 @@
+//! DrainWorker and KillWorker: writes the command's row and its event in one transaction. The holder of
+//! the tenant's admission shard then sends the command to the worker.
+
+use servo_mesh::{Error, Reason};
+use servo_model::idempotency::IdempotencyKey;
+use servo_model::{EventType, WorkerId};
+use servo_proto::v1 as pb;
+use servo_store::{NewEvent, Timestamp};
+use uuid::Uuid;
+
+use super::errors::{append_error, store_error};
+use super::events::{new_event, new_event_id, payload};
+use super::parse::{check_comment, check_version};
+use super::rows::listed_worker;
+use crate::rpc::Dispatcher;
+use crate::store::{self, WorkerRow};
+use crate::wire;
+
+pub(in crate::rpc) struct Command {
+    pub(in crate::rpc) tenant: String,
+    pub(in crate::rpc) worker: WorkerId,
+    pub(in crate::rpc) command: pb::WorkerCommand,
+    pub(in crate::rpc) expected_version: u64,
+    /// When attempts that still run are stopped; `None` for never.
+    pub(in crate::rpc) cut_off: Option<f64>,
+    pub(in crate::rpc) requested_by: pb::Actor,
+}
+
+/// A command that the worker got already, or one that goes less far, changes nothing.
+pub(in crate::rpc) async fn command_worker(
+    dispatcher: &Dispatcher,
+    command: Command,
+) -> Result<(pb::Worker, String), Error> {
+    check_comment(&command.requested_by.comment)?;
+    let mut tx = dispatcher
+        .store
+        .requests()
+        .begin(&command.tenant)
+        .await
+        .map_err(store_error)?;
+    let row = store::lock_worker(&mut tx, &command.tenant, command.worker)
+        .await
+        .map_err(store_error)?;
+    let mut row = row.ok_or_else(|| {
+        Error::new(
+            Reason::WorkerNotFound,
+            format!("there is no worker {}", command.worker),
+        )
+    })?;
+    check_version(command.expected_version, row.version)?;
+    if row.command < command.command as i16 {
+        let event = apply(&mut row, &command)?;
+        store::command_worker(&mut tx, &command.tenant, &row)
+            .await
+            .map_err(store_error)?;
+        tx.append(&[event]).await.map_err(append_error)?;
+        tx.commit().await.map_err(store_error)?;
+        dispatcher.commands_changed.ring();
+        if row.state <= pb::WorkerState::Draining as i16 {
+            row.state = pb::WorkerState::Draining as i16;
+        }
+    }
+    let event = row
+        .event_id
+        .map(|id| servo_model::EventId::from_bytes(*id.as_bytes()).to_string());
+    Ok((listed_worker(&row), event.unwrap_or_default()))
+}
+
+/// The row after the command, and the event that tells of it.
+fn apply(row: &mut WorkerRow, command: &Command) -> Result<NewEvent, Error> {
+    let event_id = Uuid::from_bytes(*new_event_id().as_bytes());
+    row.version += 1;
+    row.command = command.command as i16;
+    row.event_id = Some(event_id);
+    row.cut_off_at = command
+        .cut_off
+        .map(|at| Timestamp::from_unix_us((at * 1e6) as i64));
+    let body = pb::WorkerCommanded {
+        worker_id: command.worker.to_string(),
+        command: command.command.into(),
+        version: row.version.unsigned_abs(),
+        deadline: command.cut_off.map(wire::timestamp),
+        requested_by: Some(command.requested_by.clone()),
+    };
+    let key = IdempotencyKey::worker_commanded(&command.worker, row.version.unsigned_abs());
+    let event = new_event(&command.tenant, EventType::WorkerCommanded, event_id, &key);
+    Ok(NewEvent {
+        payload: payload(pb::event::Body::WorkerCommanded(body)),
+        ..event?
+    })
+}
