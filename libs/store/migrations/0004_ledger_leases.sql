@@ -100,6 +100,45 @@ BEGIN
 END
 $$;
 
+-- The live instances that share the shards of a stream, with or without a lease: each computes its fair share
+-- from their number.
+CREATE TABLE ledger.instances (
+    stream smallint NOT NULL,
+    holder text COLLATE "C" NOT NULL CHECK (holder <> ''),
+    seen_at timestamptz NOT NULL,
+    PRIMARY KEY (stream, holder)
+) WITH (fillfactor = 50);
+
+-- Records that an instance is alive and answers how many are, itself included. An instance counts for one ttl;
+-- rows of those that were silent for ten are deleted.
+CREATE FUNCTION ledger.note_instance(a_stream smallint, a_holder text, ttl interval) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM ledger.check_lessee(a_stream);
+    DELETE FROM ledger.instances i
+    WHERE i.stream = a_stream AND i.holder <> a_holder AND i.seen_at < clock_timestamp() - 10 * ttl;
+    INSERT INTO ledger.instances AS i (stream, holder, seen_at) VALUES (a_stream, a_holder, clock_timestamp())
+    ON CONFLICT (stream, holder) DO UPDATE SET seen_at = excluded.seen_at;
+    RETURN (
+        SELECT count(*) FROM ledger.instances i
+        WHERE i.stream = a_stream AND i.seen_at > clock_timestamp() - ttl
+    );
+END
+$$;
+
+-- Removes an instance that is shutting down, so that the others take over its share at once.
+CREATE FUNCTION ledger.forget_instance(a_stream smallint, a_holder text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM ledger.check_lessee(a_stream);
+    DELETE FROM ledger.instances i WHERE i.stream = a_stream AND i.holder = a_holder;
+END
+$$;
+
 -- The fence: moves the watermark if the caller still holds the lease and nobody else moved it, and answers
 -- the shard's head. It raises rather than answers no, so that nothing after it in the transaction, nor
 -- beside it in one statement, can take effect. The row stays locked until the transaction ends.

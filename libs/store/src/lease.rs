@@ -169,6 +169,34 @@ impl Leases {
         tx.commit().await
     }
 
+    /// Records that this instance is alive, and counts all that share the stream's shards.
+    pub(crate) async fn note_instance(&self) -> Result<usize, StoreError> {
+        let note = sqlx::query(include_str!("sql/note_instance.sql"))
+            .bind(self.stream.code())
+            .bind(&*self.holder)
+            .bind(self.ttl);
+        let rows: Vec<(i64,)> = self.loops.all(note).await?;
+        let count = rows.first().map_or(1, |(count,)| *count);
+        Ok(usize::try_from(count).unwrap_or(1).max(1))
+    }
+
+    /// Removes this instance, so that the others take over its share at once.
+    pub(crate) async fn forget_instance(&self) -> Result<(), StoreError> {
+        let forget = sqlx::query(include_str!("sql/forget_instance.sql"))
+            .bind(self.stream.code())
+            .bind(&*self.holder);
+        self.loops.execute(forget).await.map(|_| ())
+    }
+
+    /// The stream whose shards are leased.
+    pub fn stream(&self) -> Stream {
+        self.stream
+    }
+
+    pub(crate) fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
     /// Waits a moment for each shard that is free but locked, one transaction each: an appender under load
     /// always holds the row, and a queue gets its turn where passing over never would.
     async fn acquire_locked(

@@ -13,6 +13,7 @@ mod config;
 mod error;
 mod generation;
 mod lease;
+mod lease_keeper;
 mod ledger;
 mod listen;
 pub mod migrate;
@@ -26,6 +27,7 @@ pub use config::{BadConfig, DatabaseConfig};
 pub use error::StoreError;
 pub use generation::Generation;
 pub use lease::{Holder, Lease, LeaseTtl, Leases, Renewed};
+pub use lease_keeper::{LeaseKeeper, Round, ShardOwner};
 pub use ledger::{
     AppendError, Appended, BadEvent, EVENT_PAYLOAD_BYTES_MAX, EVENTS_PER_BATCH_MAX,
     EVENTS_PER_READ_MAX, Event, HeldBatch, IDEMPOTENCY_KEY_BYTES_MAX, Ledger, LedgerCounts,

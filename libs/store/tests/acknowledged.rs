@@ -68,7 +68,7 @@ async fn acknowledged_appends_survive_kill_9_of_postgres() {
     }
     assert!(
         found.values().all(|places| places.len() == 1),
-        "an event stands twice"
+        "an event appears twice"
     );
 }
 

@@ -523,6 +523,18 @@ pub const FUNCTIONS: &[Function] = &[
         "gives a lease back",
     ),
     function(
+        "ledger.note_instance",
+        Role::Definer,
+        LESSEES,
+        "records that an instance is alive and counts those that are",
+    ),
+    function(
+        "ledger.forget_instance",
+        Role::Definer,
+        LESSEES,
+        "removes an instance that is shutting down",
+    ),
+    function(
         "ledger.fence",
         Role::Definer,
         LESSEES,
@@ -657,6 +669,7 @@ pub const DEFINER_GRANTS: &[(&str, &str)] = &[
     ("ledger.shards", "SELECT, UPDATE"),
     ("ledger.writers", "SELECT"),
     ("ledger.lessees", "SELECT"),
+    ("ledger.instances", "SELECT, INSERT, UPDATE, DELETE"),
     ("ledger.starts", "SELECT, INSERT"),
     ("bus.messages", "SELECT, INSERT, DELETE"),
     ("bus.cursors", "SELECT, INSERT, UPDATE"),

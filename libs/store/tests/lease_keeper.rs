@@ -1,0 +1,191 @@
+//! An instance keeps its fair share of shards, whatever happens to the others and to Postgres.
+
+#![cfg(test)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{admin, store};
+use servo_local::TestDatabase;
+use servo_model::{Service, Stream};
+use servo_store::{Lease, LeaseKeeper, LeaseTtl, Leases, ShardOwner, Store};
+use sqlx::Executor;
+
+/// Records what it is told, in order.
+#[derive(Clone, Default)]
+struct Owner {
+    calls: Arc<Mutex<Vec<String>>>,
+    held: Arc<Mutex<BTreeSet<i16>>>,
+    unreadable: Arc<Mutex<BTreeSet<i16>>>,
+}
+
+impl ShardOwner for Owner {
+    fn can_hold(&self, shard: i16) -> bool {
+        !self.unreadable.lock().unwrap().contains(&shard)
+    }
+
+    fn update(&self, held: &[Lease]) {
+        let held: BTreeSet<i16> = held.iter().map(Lease::shard).collect();
+        let mut known = self.held.lock().unwrap();
+        if *known != held {
+            self.calls
+                .lock()
+                .unwrap()
+                .push(format!("holds {}", held.len()));
+            *known = held;
+        }
+    }
+
+    async fn leave(&self, shards: &[i16]) {
+        if !shards.is_empty() {
+            self.calls
+                .lock()
+                .unwrap()
+                .push(format!("leaves {}", shards.len()));
+        }
+    }
+}
+
+impl Owner {
+    fn held(&self) -> Vec<i16> {
+        self.held.lock().unwrap().iter().copied().collect()
+    }
+
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut self.calls.lock().unwrap())
+    }
+}
+
+/// No lease expires while a test runs.
+fn keeper(store: &Store, holder: &str) -> (LeaseKeeper<Owner>, Owner) {
+    let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
+    let leases = Leases::new(store, Stream::Dispatch, holder, "https://here", ttl);
+    let owner = Owner::default();
+    (LeaseKeeper::new(store, leases, owner.clone()), owner)
+}
+
+async fn epochs(keeper: &LeaseKeeper<Owner>) -> Vec<i64> {
+    keeper.held().await.iter().map(Lease::epoch).collect()
+}
+
+#[tokio::test]
+async fn instances_share_the_shards_evenly_and_leave_before_they_release() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Dispatcher);
+    let ((one, first), (two, second)) = (keeper(&store, "one"), keeper(&store, "two"));
+    assert_eq!(one.run_once().await.unwrap().changed, 16);
+    assert_eq!(first.calls(), ["holds 16"]);
+    let round = two.run_once().await.unwrap();
+    assert_eq!(round.changed, 0, "all are held");
+    assert!(
+        round.again_in.is_some(),
+        "the first is about to give some back"
+    );
+    assert_eq!(one.run_once().await.unwrap().changed, 8);
+    assert_eq!(first.calls(), ["leaves 8", "holds 8"]);
+    assert_eq!(
+        first.held(),
+        (0..8).collect::<Vec<_>>(),
+        "neighbours stay together"
+    );
+    let round = two.run_once().await.unwrap();
+    assert_eq!((round.changed, round.again_in), (8, None));
+    assert_eq!(second.held(), (8..16).collect::<Vec<_>>());
+    two.leave().await;
+    assert_eq!(second.calls(), ["holds 8", "leaves 8", "holds 0"]);
+    assert_eq!(
+        one.run_once().await.unwrap().changed,
+        8,
+        "takes over at once"
+    );
+    assert_eq!(first.held().len(), 16);
+}
+
+#[tokio::test]
+async fn a_failed_renewal_keeps_what_has_not_expired() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Dispatcher);
+    let (keeper, owner) = keeper(&store, "one");
+    keeper.run_once().await.unwrap();
+    assert_eq!(epochs(&keeper).await, [1; 16]);
+    let mut admin = admin(&database).await;
+    let rename = "ALTER FUNCTION ledger.renew RENAME TO renew_elsewhere";
+    admin.execute(rename).await.unwrap();
+    keeper.run_once().await.unwrap_err();
+    assert_eq!(epochs(&keeper).await, [1; 16]);
+    assert_eq!(owner.held().len(), 16);
+    let rename = "ALTER FUNCTION ledger.renew_elsewhere RENAME TO renew";
+    admin.execute(rename).await.unwrap();
+    keeper.run_once().await.unwrap();
+    assert_eq!(epochs(&keeper).await, [1; 16]);
+    assert_eq!(owner.calls(), ["holds 16"]);
+}
+
+#[tokio::test]
+async fn a_failed_renewal_drops_what_has_expired() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Dispatcher);
+    let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
+    let leases = Leases::new(&store, Stream::Dispatch, "one", "https://here", ttl);
+    let owner = Owner::default();
+    let keeper = LeaseKeeper::new(&store, leases, owner.clone());
+    keeper.run_once().await.unwrap();
+    assert_eq!(owner.held().len(), 16);
+    let mut admin = admin(&database).await;
+    let rename = "ALTER FUNCTION ledger.renew RENAME TO renew_elsewhere";
+    admin.execute(rename).await.unwrap();
+    let latest = keeper
+        .held()
+        .await
+        .iter()
+        .map(Lease::expires)
+        .max()
+        .unwrap();
+    tokio::time::sleep_until(latest.into()).await;
+    keeper.run_once().await.unwrap_err();
+    assert_eq!(owner.held(), Vec::<i16>::new());
+}
+
+#[tokio::test]
+async fn after_a_lost_connection_everything_is_acquired_again() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Dispatcher);
+    let (keeper, _) = keeper(&store, "one");
+    keeper.run_once().await.unwrap();
+    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    admin(&database).await.execute(others).await.unwrap();
+    let again = async {
+        while keeper.run_once().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(10), again).await;
+    waited.expect("a round succeeds over a new connection");
+    let epochs = epochs(&keeper).await;
+    assert!(
+        epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1),
+        "{epochs:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_shard_that_cannot_be_processed_is_left_to_others() {
+    let database = TestDatabase::create().await.unwrap();
+    let store = store(&database, Service::Dispatcher);
+    let (keeper, owner) = keeper(&store, "one");
+    keeper.run_once().await.unwrap();
+    owner.unreadable.lock().unwrap().insert(3);
+    assert_eq!(keeper.run_once().await.unwrap().changed, 1);
+    assert!(!owner.held().contains(&3));
+    assert_eq!(
+        keeper.run_once().await.unwrap().changed,
+        0,
+        "it is not taken again"
+    );
+    owner.unreadable.lock().unwrap().clear();
+    assert_eq!(keeper.run_once().await.unwrap().changed, 1);
+}
