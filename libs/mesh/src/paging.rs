@@ -11,23 +11,26 @@ use crate::error::{Error, Reason};
 
 const TAG_BYTES: usize = 16;
 
-/// Writes and reads the tokens of one service. Every instance of it needs the same secret.
+/// Writes and reads the tokens of one service. Every instance of it needs the same keys.
 #[derive(Clone)]
 pub struct PageTokens {
-    key: [u8; 32],
+    /// The first one writes, all of them read.
+    keys: Vec<[u8; 32]>,
 }
 
 impl PageTokens {
-    pub fn new(secret: &[u8]) -> PageTokens {
-        // The secret may serve other ends too, so tokens get a key of their own.
-        PageTokens {
-            key: keyed_hash(secret, &["servo page tokens v1"]),
-        }
+    /// The first key writes tokens and all of them are accepted, so that keys can be rotated.
+    /// `None` without a key.
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Option<PageTokens> {
+        // Derived, so that a key which is used elsewhere too gives nothing away here.
+        let derive = |key: &[u8]| keyed_hash(key, &["servo page tokens v1"]);
+        let keys: Vec<[u8; 32]> = keys.into_iter().map(derive).collect();
+        (!keys.is_empty()).then_some(PageTokens { keys })
     }
 
     /// The token for what follows `cursor` in `list`.
     pub fn write(&self, list: &[&str], cursor: &str) -> String {
-        let mut bytes = self.tag(list, cursor).to_vec();
+        let mut bytes = tag(&self.keys[0], list, cursor).to_vec();
         bytes.extend_from_slice(cursor.as_bytes());
         BASE64URL_NOPAD.encode(&bytes)
     }
@@ -47,18 +50,19 @@ impl PageTokens {
             .map_err(|_| refused())?;
         let (tag, cursor) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refused)?;
         let cursor = std::str::from_utf8(cursor).map_err(|_| refused())?;
-        match self.tag(list, cursor).as_slice() == tag {
-            true => Ok(Some(cursor.to_owned())),
-            false => Err(refused()),
+        let is_ours = |key: &[u8; 32]| self::tag(key, list, cursor).as_slice() == tag;
+        if !self.keys.iter().any(is_ours) {
+            return Err(refused());
         }
+        Ok(Some(cursor.to_owned()))
     }
+}
 
-    fn tag(&self, list: &[&str], cursor: &str) -> [u8; TAG_BYTES] {
-        let parts: Vec<&str> = list.iter().copied().chain([cursor]).collect();
-        *keyed_hash(&self.key, &parts)
-            .first_chunk()
-            .expect("a hash is longer than its head")
-    }
+fn tag(key: &[u8; 32], list: &[&str], cursor: &str) -> [u8; TAG_BYTES] {
+    let parts: Vec<&str> = list.iter().copied().chain([cursor]).collect();
+    *keyed_hash(key, &parts)
+        .first_chunk()
+        .expect("a hash is longer than a tag")
 }
 
 impl std::fmt::Debug for PageTokens {
@@ -95,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_token_leads_back_to_its_cursor_in_its_own_list_only() {
-        let tokens = PageTokens::new(b"secret");
+        let tokens = PageTokens::new([b"secret".as_slice()]).unwrap();
         let token = tokens.write(&["list", "acme", ""], "41");
         assert_eq!(
             tokens
@@ -114,7 +118,9 @@ mod tests {
             refused(&["list", "acm", "e"], &token),
             Reason::InvalidPageToken
         );
-        let other = PageTokens::new(b"other").write(&["list", "acme", ""], "41");
+        let other = PageTokens::new([b"other".as_slice()])
+            .unwrap()
+            .write(&["list", "acme", ""], "41");
         assert_eq!(
             refused(&["list", "acme", ""], &other),
             Reason::InvalidPageToken

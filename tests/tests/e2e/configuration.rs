@@ -53,7 +53,7 @@ impl Ground {
         let (certificate, key, ca) = (file("planner.crt"), file("planner.key"), file("ca.crt"));
         let config = format!(
             "[tls]\ncertificate = '{certificate}'\nkey = '{key}'\nca = '{ca}'\n\
-             [database]\nurl = 'postgres://127.0.0.1:1/servo'\npassword = 'x'\n{more}\n"
+             [database]\nurl = 'postgres://127.0.0.1:1/servo'\npassword = 'x'\n[paging]\nkeys = ['0123456789abcdef0123456789abcdef']\n{more}\n"
         );
         fs::write(self.path("planner.toml"), config).unwrap();
         self.path("planner.toml")

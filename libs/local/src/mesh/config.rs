@@ -33,6 +33,9 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
     config.insert("telemetry".into(), telemetry(mesh));
     if service.has_store() {
         config.insert("database".into(), database(mesh));
+        let key = Value::String(mesh.page_token_secret.clone());
+        let keys = table([("keys", Value::Array(vec![key]))]);
+        config.insert("paging".into(), keys);
     }
     if let Some(mut own) = own_section(mesh, instance) {
         own.extend(pace(mesh, service));

@@ -59,6 +59,7 @@ pub struct LocalMesh {
     /// One for each tenant.
     api_keys: BTreeMap<String, String>,
     run_id_secret: String,
+    page_token_secret: String,
     signing_secret: String,
     probe: Probe,
     /// What runs, and what ended without being asked to.
@@ -84,6 +85,7 @@ impl LocalMesh {
         done(Step::Migrations);
         let api_keys = api_keys(&dir, &options.tenants)?;
         let run_id_secret = kept_secret(&dir.join("run-id-secret"), "")?;
+        let page_token_secret = kept_secret(&dir.join("page-token-secret"), "")?;
         let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
         let ports_lock = tokio::task::spawn_blocking(PortsLock::take)
             .await?
@@ -100,6 +102,7 @@ impl LocalMesh {
             ports,
             api_keys,
             run_id_secret,
+            page_token_secret,
             signing_secret,
             probe,
             processes: BTreeMap::new(),

@@ -30,7 +30,7 @@ use crate::fault::{ConfigFault, Fault};
 
 const COMMON_SECTIONS: [&str; 4] = ["server", "tls", "peers", "telemetry"];
 // One file may serve the whole mesh: a section that another service reads is not a typing mistake.
-const SHARED_SECTIONS: [&str; 1] = ["database"];
+const SHARED_SECTIONS: [&str; 3] = ["attempts", "database", "paging"];
 
 /// A service's configuration, read and found good: the common sections, its own, its certificates.
 pub struct Settings<C> {

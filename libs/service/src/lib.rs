@@ -1,0 +1,18 @@
+//! Parts that several services share and that need both the mesh and the store.
+//!
+//! - [`errors`]: how failures of the store are answered.
+//! - [`request`]: reading the fields that many requests have.
+//! - [`ShardHolders`]: which instance holds a shard, and the connection to it.
+//! - [`follow_limits`]: the limits that the quota service streams.
+//! - [`settings`]: sections of the configuration that several services read.
+//!
+//! **Stays absent:** anything that only one service needs.
+
+pub mod errors;
+mod holders;
+mod limits;
+pub mod request;
+pub mod settings;
+
+pub use holders::ShardHolders;
+pub use limits::follow_limits;
