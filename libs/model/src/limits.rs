@@ -38,6 +38,8 @@ pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;
 pub const EVENT_BYTES_MAX: usize = 64 * KIB;
 /// The same for RunRequested, which lists partitions one by one.
 pub const RUN_REQUEST_BYTES_MAX: usize = MIB;
+/// The id that a caller gives to a mutation.
+pub const REQUEST_ID_BYTES_MAX: usize = 128;
 /// The comment that a caller gives with a call.
 pub const COMMENT_BYTES_MAX: usize = 4 * KIB;
 /// A signed envelope in total.
