@@ -104,7 +104,7 @@ _AT = "assets[3].partitions"
             "assets[2].dependencies[0].upstream",
             "there is no asset `raw/event` in the manifest; did you mean `raw/events`?",
         ),
-        (repeat_dependency, "assets[2].dependencies[1]", "`n/a` stands twice"),
+        (repeat_dependency, "assets[2].dependencies[1]", "`n/a` appears twice"),
         (
             set_to("assets[2].dependencies[0].parameter", "1st"),
             "assets[2].dependencies[0].parameter",
@@ -145,8 +145,8 @@ _AT = "assets[3].partitions"
         ),
         (cut_c(fixed("r")), f"{_AT}.dimensions[0].fixed.values", "has 0 values"),
         (cut_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "stand twice"),
-        (cut_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "no dimension name"),
-        (cut_c(days(), days()), _AT, "stands twice"),
+        (cut_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "is not a dimension name"),
+        (cut_c(days(), days()), _AT, "appears twice"),
         (
             window_between_strangers,
             "assets[3].dependencies[0].mapping.dimensions[0].upstream",
@@ -156,9 +156,9 @@ _AT = "assets[3].partitions"
         (also("raw/events"), "assets[4].made_by", "has no task of its own"),
         (also("n/c"), "assets[4].made_by", "cut in another way"),
         (schedule("0 6 * *", "", "n/a"), "schedules[0].cron", "no cron of five fields"),
-        (schedule("0 6 * * *", "Moon", "n/a"), "schedules[0].time_zone", "no IANA time zone"),
+        (schedule("0 6 * * *", "Moon", "n/a"), "schedules[0].time_zone", "is not an IANA time zone"),
         (schedule("0 6 * * *", "", "n/z"), "schedules[0].run.selection[0]", "there is no asset `n/z`"),
-        (schedule("0 6 * * *", "", "+"), "schedules[0].run.selection[0]", "is no selection"),
+        (schedule("0 6 * * *", "", "+"), "schedules[0].run.selection[0]", "is not a selection"),
     ],
 )
 def test_one_wrong_thing_is_told_once(change: Change, path: str, part: str) -> None:
@@ -196,7 +196,7 @@ def test_every_fault_is_told_at_once() -> None:
 def test_circles_show_their_whole_path() -> None:
     assets = [asset("n/a", "n/c"), asset("n/b", "n/a"), asset("n/c", "n/b"), asset("n/d", "n/d")]
     _, faults = check(Manifest(format=1, assets=assets))
-    circle = "the dependencies run in a circle: {}; drop one of them"
+    circle = "the dependencies form a cycle: {}; drop one of them"
     assert faults == [
         ("assets[0].dependencies[0].upstream", circle.format("n/a -> n/b -> n/c -> n/a")),
         ("assets[3].dependencies[0].upstream", circle.format("n/d -> n/d")),

@@ -328,7 +328,7 @@ def test_the_planners_refusals_come_with_file_and_line() -> None:
         ("default/second", "holds a control character; remove it", line_of('@asset(deps=[first], pool="\\0")')),
         (
             "default/first",
-            "the dependencies run in a circle: default/first -> default/second -> default/first; drop one of them",
+            "the dependencies form a cycle: default/first -> default/second -> default/first; drop one of them",
             line_of('@asset(deps=["default/second"])'),
         ),
     ]

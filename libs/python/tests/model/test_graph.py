@@ -48,7 +48,7 @@ def test_signatures_that_do_not_fit_are_refused() -> None:
     assert presign.verify({"k1": key}, "POST", signed, 160).path == "/v1/x/start"
     for keys, method, text, now, part in [
         ({"k1": key}, "POST", signed, 161, "expired"),
-        ({"k2": key}, "POST", signed, 100, "not known"),
+        ({"k2": key}, "POST", signed, 100, "unknown or retired key"),
         ({"k1": b"x" * 32}, "POST", signed, 100, "does not belong"),
         ({"k1": key}, "GET", signed, 100, "does not belong"),
         ({"k1": key}, "POST", signed.replace("start", "finished"), 100, "does not belong"),

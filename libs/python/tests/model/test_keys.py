@@ -68,7 +68,7 @@ def test_other_spellings_are_refused(text: str) -> None:
     ("text", "sentence"),
     [
         ("b=i:1,a=i:2", "dimensions are sorted by name: write `a` before `b`"),
-        ("a=i:1,a=i:2", "the dimension `a` stands twice; keep one"),
+        ("a=i:1,a=i:2", "the dimension `a` appears twice; keep one"),
         ("_map=i:1", "the dimension name `_map` is reserved for mapped tasks; choose another"),
         (
             "day=d:2025-02-30",

@@ -56,9 +56,9 @@ def test_every_kind_of_expression(expressions: str, expected: str) -> None:
     [
         (["n/a", "n/z"], 1, "the deployment has no asset `n/z`; did you mean `n/a` or `n/b` or `n/c`?"),
         (["-n/z", "n/a"], 0, "has no asset `n/z`"),
-        (["-n/a"], 0, "only says what to leave out"),
+        (["-n/a"], 0, "only excludes assets"),
         *(
-            (["n/a", shape], 1, "is no selection")
+            (["n/a", shape], 1, "is not a selection")
             for shape in ["", "a", "+", "n/a+x", "x+n/a", "n/a++", "tag:", "N.*", "--n/a", "99999999999+n/a", "atag:x"]
         ),
     ],

@@ -36,7 +36,7 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
         name = re.sub(r"[-_.]+", "-", found["name"]).lower()
         text = " ".join(line.split())
         if locked.setdefault(f"{name}{found['marker'] or ''}", text) != text:
-            faults.append(Fault("requirements", "stands twice with different words; keep one", line, location))
+            faults.append(Fault("requirements", "appears twice with different words; keep one", line, location))
     return "".join(f"{locked[key]}\n" for key in sorted(locked)), faults
 
 

@@ -106,7 +106,7 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise NotCanonical(f"the key {json.dumps(twice)} stands twice in one object; keep one")
+        raise NotCanonical(f"the key {json.dumps(twice)} appears twice in one object; keep one")
     return members
 
 

@@ -53,8 +53,8 @@ class Dimension:
     def __post_init__(self) -> None:
         if not is_name(self.name) or self.name == MAP_DIMENSION:
             raise InvalidValue(
-                "is no dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and not "
-                "`_map`"
+                "is not a dimension name: write lower-case letters, digits and `_`, not beginning with a digit, and "
+                "not `_map`"
             )
 
     @property
@@ -154,7 +154,7 @@ class Cut:
             raise InvalidValue(f"has {len(ordered)} dimensions; 1 to {PARTITION_DIMENSIONS_MAX} are allowed")
         for one, other in itertools.pairwise(ordered):
             if one.name == other.name:
-                raise InvalidValue(f"the dimension `{one.name}` stands twice; keep one")
+                raise InvalidValue(f"the dimension `{one.name}` appears twice; keep one")
         object.__setattr__(self, "dimensions", ordered)
 
     @property

@@ -15,7 +15,7 @@ class Cycle(InvalidValue):
     def __init__(self, path: list[str]) -> None:
         # The first node is repeated at the end; each one is upstream of the next.
         self.path = path
-        super().__init__(f"the dependencies run in a circle: {' -> '.join(path)}; drop one of them")
+        super().__init__(f"the dependencies form a cycle: {' -> '.join(path)}; drop one of them")
 
 
 def order(upstream: Mapping[str, Iterable[str]]) -> list[str]:

@@ -75,7 +75,7 @@ def parse_dimensions(text: str) -> dict[str, Value]:
     for part in text.split(","):
         name, value = _parse_dimension(part)
         if name == last:
-            raise InvalidValue(f"the dimension `{name}` stands twice; keep one")
+            raise InvalidValue(f"the dimension `{name}` appears twice; keep one")
         if name < last:
             raise InvalidValue(f"dimensions are sorted by name: write `{name}` before `{last}`")
         dimensions[name] = value

@@ -62,7 +62,7 @@ def verify(keys: Mapping[str, bytes], method: str, presigned: str, now: int) -> 
     parts = read(presigned)
     key = keys.get(parts.kid)
     if key is None:
-        raise InvalidValue("the presigned path names a key that is not known (any more); ask for a new one")
+        raise InvalidValue("the presigned path names an unknown or retired key; request a new path")
     if not hmac.compare_digest(_signature(key, method, parts.path, parts.expires, parts.kid), parts.signature):
         raise InvalidValue("the signature does not belong to this method and path; send them exactly as received")
     if now - parts.expires > CLOCK_SKEW_SECONDS_MAX:

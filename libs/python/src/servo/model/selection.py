@@ -54,7 +54,7 @@ class Graph:
 def parse(expressions: Sequence[str]) -> list[Term]:
     terms = [_parse_term(index, text) for index, text in enumerate(expressions)]
     if terms and all(term.excludes for term in terms):
-        raise NoSelection(0, "only says what to leave out; add what to take, such as `*`")
+        raise NoSelection(0, "only excludes assets; add what to select, such as `*`")
     return terms
 
 
@@ -102,8 +102,8 @@ def _parse_term(index: int, text: str) -> Term:
     if found is None or base is None or far:
         raise NoSelection(
             index,
-            f"`{excerpt(text)}` is no selection: write ns/name, tag:x or ns.*, with + or n+ around it for neighbours "
-            "and - before it to leave it out",
+            f"`{excerpt(text)}` is not a selection: write ns/name, tag:x or ns.*, with + or n+ around it for "
+            "neighbours and - before it to leave it out",
         )
     return Term(excludes, _steps(found["up"]), _steps(found["down"]), **base)
 

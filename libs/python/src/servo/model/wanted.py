@@ -144,7 +144,7 @@ def _table(table: Table, dimension: Dimension, decider: tuple[int, Dimension]) -
     for downstream, upstream in table.lines:
         reader = _table_value(decider[1], downstream)
         if typed(reader) in entries:
-            raise _Wrong("table", f"the value `{excerpt(downstream)}` stands twice; keep one")
+            raise _Wrong("table", f"the value `{excerpt(downstream)}` appears twice; keep one")
         entries[typed(reader)] = reader, [_table_value(dimension, text) for text in upstream]
     return mapping.Table(decider[0], entries)
 

@@ -19,7 +19,7 @@ def find_zone(name: str) -> tzinfo:
     if name in ("", "UTC"):
         return UTC
     if name not in _names():
-        raise InvalidValue(f"`{excerpt(name)}` is no IANA time zone; write one such as `Europe/Berlin` or `UTC`")
+        raise InvalidValue(f"`{excerpt(name)}` is not an IANA time zone; write one such as `Europe/Berlin` or `UTC`")
     from importlib.resources import files
     from zoneinfo import ZoneInfo
 

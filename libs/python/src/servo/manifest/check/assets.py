@@ -104,7 +104,7 @@ def _check_checks(faults: Faults, at: str, asset: manifest_pb2.AssetDefinition) 
         path = f"{at}.checks[{index}]"
         values.name(faults, f"{path}.name", check.name)
         if check.name in seen:
-            faults.add(f"{path}.name", f"`{check.name}` stands twice in this asset; keep one")
+            faults.add(f"{path}.name", f"`{check.name}` appears twice in this asset; keep one")
         seen.add(check.name)
         if check.WhichOneof("spec") is None:
             faults.add(path, "does not say what is checked; give it a spec")
@@ -120,7 +120,7 @@ def _check_secrets(faults: Faults, at: str, asset: manifest_pb2.AssetDefinition)
         values.name(faults, f"{path}.name", secret.name)
         values.name(faults, f"{path}.path", secret.path)
         if secret.name in seen:
-            faults.add(f"{path}.name", "stands twice in this asset; keep one")
+            faults.add(f"{path}.name", "appears twice in this asset; keep one")
         seen.add(secret.name)
         if secret.provider not in _SECRET_PROVIDERS:
             faults.add(f"{path}.provider", f"is not known; write {' or '.join(_SECRET_PROVIDERS)}")

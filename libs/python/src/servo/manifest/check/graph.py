@@ -37,7 +37,7 @@ def _tasks(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> dic
     upstream: dict[str, list[str]] = {}
     for index, asset in enumerate(manifest.assets):
         task = task_of(asset.key)
-        # Of a key that stands twice only the first counts.
+        # Of a key that appears twice only the first counts.
         if task is None or names[asset.key] != index:
             continue
         waits = upstream.setdefault(task, [])

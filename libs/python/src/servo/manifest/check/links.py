@@ -70,7 +70,7 @@ class _Reader:
             path = f"{at}[{place}]"
             pair = (dependency.upstream, dependency.parameter)
             if pair in upstreams:
-                self.faults.add(path, f"`{dependency.upstream}` stands twice; keep one")
+                self.faults.add(path, f"`{dependency.upstream}` appears twice; keep one")
             elif dependency.parameter and dependency.parameter in parameters:
                 self.faults.add(f"{path}.parameter", "is the name of another input too; keep one")
             upstreams.add(pair)

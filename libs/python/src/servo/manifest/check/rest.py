@@ -72,7 +72,7 @@ def _check_sensors(manifest: manifest_pb2.Manifest, names: Names, faults: Faults
 def _check_name(faults: Faults, at: str, name: str, seen: set[str]) -> None:
     values.name(faults, f"{at}.name", name)
     if name in seen:
-        faults.add(f"{at}.name", "stands twice in the manifest; keep one")
+        faults.add(f"{at}.name", "appears twice in the manifest; keep one")
     seen.add(name)
 
 
