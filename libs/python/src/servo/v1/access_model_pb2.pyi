@@ -35,7 +35,7 @@ class Tenant(_message.Message):
     suspend_comment: str
     version: int
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, tenant: _Optional[str] = ..., display_name: _Optional[str] = ..., suspended: _Optional[bool] = ..., suspend_comment: _Optional[str] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., display_name: _Optional[str] = ..., suspended: bool = ..., suspend_comment: _Optional[str] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Workspace(_message.Message):
     __slots__ = ("workspace", "display_name", "suspended", "suspend_comment", "version", "create_time")
@@ -51,7 +51,7 @@ class Workspace(_message.Message):
     suspend_comment: str
     version: int
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, workspace: _Optional[str] = ..., display_name: _Optional[str] = ..., suspended: _Optional[bool] = ..., suspend_comment: _Optional[str] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, workspace: _Optional[str] = ..., display_name: _Optional[str] = ..., suspended: bool = ..., suspend_comment: _Optional[str] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ApiKey(_message.Message):
     __slots__ = ("key_id", "name", "roles", "workspaces", "expire_time", "revoke_time", "use_time", "create_time", "created_by")
@@ -87,7 +87,7 @@ class Role(_message.Message):
     permissions: _containers.RepeatedScalarFieldContainer[str]
     built_in: bool
     version: int
-    def __init__(self, role: _Optional[str] = ..., description: _Optional[str] = ..., permissions: _Optional[_Iterable[str]] = ..., built_in: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...
+    def __init__(self, role: _Optional[str] = ..., description: _Optional[str] = ..., permissions: _Optional[_Iterable[str]] = ..., built_in: bool = ..., version: _Optional[int] = ...) -> None: ...
 
 class RoleBinding(_message.Message):
     __slots__ = ("binding_id", "principal", "role", "workspace", "create_time", "created_by")

@@ -5,7 +5,7 @@ import warnings
 
 from servo.v1 import access_requests_pb2 as servo_dot_v1_dot_access__requests__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/access_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/access_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class AccessServiceStub:
+class AccessServiceStub(object):
     """Knows who may do what. Its changes are audit events, not ledger events.
     """
 
@@ -147,7 +147,7 @@ class AccessServiceStub:
                 _registered_method=True)
 
 
-class AccessServiceServicer:
+class AccessServiceServicer(object):
     """Knows who may do what. Its changes are audit events, not ledger events.
     """
 
@@ -448,7 +448,7 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class AccessService:
+class AccessService(object):
     """Knows who may do what. Its changes are audit events, not ledger events.
     """
 

@@ -138,7 +138,7 @@ class AdmitSnapshot(_message.Message):
     last: bool
     ready: _containers.RepeatedCompositeFieldContainer[ReadyRun]
     live: _containers.RepeatedCompositeFieldContainer[LiveAttempt]
-    def __init__(self, shard: _Optional[int] = ..., epoch: _Optional[int] = ..., first: _Optional[bool] = ..., last: _Optional[bool] = ..., ready: _Optional[_Iterable[_Union[ReadyRun, _Mapping]]] = ..., live: _Optional[_Iterable[_Union[LiveAttempt, _Mapping]]] = ...) -> None: ...
+    def __init__(self, shard: _Optional[int] = ..., epoch: _Optional[int] = ..., first: bool = ..., last: bool = ..., ready: _Optional[_Iterable[_Union[ReadyRun, _Mapping]]] = ..., live: _Optional[_Iterable[_Union[LiveAttempt, _Mapping]]] = ...) -> None: ...
 
 class AdmitUpdate(_message.Message):
     __slots__ = ("shard", "ready", "withdrawn", "ended", "cancelled")
@@ -172,7 +172,7 @@ class ReadyRun(_message.Message):
     backfill: bool
     trace: _common_pb2.TraceContext
     tasks: _containers.RepeatedCompositeFieldContainer[ReadyTask]
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., plan_id: _Optional[str] = ..., priority: _Optional[int] = ..., backfill: _Optional[bool] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., tasks: _Optional[_Iterable[_Union[ReadyTask, _Mapping]]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., plan_id: _Optional[str] = ..., priority: _Optional[int] = ..., backfill: bool = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., tasks: _Optional[_Iterable[_Union[ReadyTask, _Mapping]]] = ...) -> None: ...
 
 class ReadyTask(_message.Message):
     __slots__ = ("task", "attempt", "failures", "ready_time", "item_json")
@@ -226,7 +226,7 @@ class LiveAttempt(_message.Message):
     cancelling: bool
     backfill: bool
     waiting: PushOrder
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., plan_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., worker_id: _Optional[str] = ..., claim_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cancelling: _Optional[bool] = ..., backfill: _Optional[bool] = ..., waiting: _Optional[_Union[PushOrder, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., plan_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., worker_id: _Optional[str] = ..., claim_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cancelling: bool = ..., backfill: bool = ..., waiting: _Optional[_Union[PushOrder, _Mapping]] = ...) -> None: ...
 
 class PushOrder(_message.Message):
     __slots__ = ("failures", "item_json", "trace")

@@ -6,7 +6,7 @@ import warnings
 from servo.v1 import automation_schedules_pb2 as servo_dot_v1_dot_automation__schedules__pb2
 from servo.v1 import automation_sensors_pb2 as servo_dot_v1_dot_automation__sensors__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -19,14 +19,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/automation_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/automation_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class AutomationServiceStub:
+class AutomationServiceStub(object):
     """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
     """
 
@@ -148,7 +148,7 @@ class AutomationServiceStub:
                 _registered_method=True)
 
 
-class AutomationServiceServicer:
+class AutomationServiceServicer(object):
     """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
     """
 
@@ -454,7 +454,7 @@ def add_AutomationServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class AutomationService:
+class AutomationService(object):
     """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
     """
 

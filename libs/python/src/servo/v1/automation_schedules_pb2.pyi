@@ -38,7 +38,7 @@ class CreateScheduleRequest(_message.Message):
     definition: _schedule_pb2.ScheduleDefinition
     paused: bool
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., definition: _Optional[_Union[_schedule_pb2.ScheduleDefinition, _Mapping]] = ..., paused: _Optional[bool] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., definition: _Optional[_Union[_schedule_pb2.ScheduleDefinition, _Mapping]] = ..., paused: bool = ..., comment: _Optional[str] = ...) -> None: ...
 
 class CreateScheduleResponse(_message.Message):
     __slots__ = ("schedule", "accepted_event_id")
@@ -314,4 +314,4 @@ class ConditionResult(_message.Message):
     holds: bool
     detail: str
     parts: _containers.RepeatedCompositeFieldContainer[ConditionResult]
-    def __init__(self, condition: _Optional[str] = ..., holds: _Optional[bool] = ..., detail: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[ConditionResult, _Mapping]]] = ...) -> None: ...
+    def __init__(self, condition: _Optional[str] = ..., holds: bool = ..., detail: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[ConditionResult, _Mapping]]] = ...) -> None: ...

@@ -23,7 +23,7 @@ class CreateSensorRequest(_message.Message):
     paused: bool
     cursor: str
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., definition: _Optional[_Union[_sensor_pb2.SensorDefinition, _Mapping]] = ..., paused: _Optional[bool] = ..., cursor: _Optional[str] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., definition: _Optional[_Union[_sensor_pb2.SensorDefinition, _Mapping]] = ..., paused: bool = ..., cursor: _Optional[str] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class CreateSensorResponse(_message.Message):
     __slots__ = ("sensor", "accepted_event_id")
@@ -267,4 +267,4 @@ class DeliverWebhookResponse(_message.Message):
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     duplicate: bool
     accepted_event_id: str
-    def __init__(self, duplicate: _Optional[bool] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, duplicate: bool = ..., accepted_event_id: _Optional[str] = ...) -> None: ...

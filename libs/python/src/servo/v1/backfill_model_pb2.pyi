@@ -65,7 +65,7 @@ class BackfillSpec(_message.Message):
     max_failed_share_ppm: int
     newest_first: bool
     budget_id: str
-    def __init__(self, run: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., chunk_size: _Optional[int] = ..., max_concurrent_runs: _Optional[int] = ..., max_failed_partitions: _Optional[int] = ..., max_failed_share_ppm: _Optional[int] = ..., newest_first: _Optional[bool] = ..., budget_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, run: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., chunk_size: _Optional[int] = ..., max_concurrent_runs: _Optional[int] = ..., max_failed_partitions: _Optional[int] = ..., max_failed_share_ppm: _Optional[int] = ..., newest_first: bool = ..., budget_id: _Optional[str] = ...) -> None: ...
 
 class Backfill(_message.Message):
     __slots__ = ("backfill_id", "spec", "state", "version", "reason", "detail", "deployment_id", "progress", "parent_backfill_id", "requested_by", "create_time", "start_time", "end_time", "estimated_end_time")

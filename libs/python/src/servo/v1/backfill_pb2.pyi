@@ -210,7 +210,7 @@ class RetryFailedRequest(_message.Message):
     backfill_id: str
     use_current_deployment: bool
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., backfill_id: _Optional[str] = ..., use_current_deployment: _Optional[bool] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., backfill_id: _Optional[str] = ..., use_current_deployment: bool = ..., comment: _Optional[str] = ...) -> None: ...
 
 class RetryFailedResponse(_message.Message):
     __slots__ = ("backfill", "accepted_event_id")

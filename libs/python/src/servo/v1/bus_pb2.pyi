@@ -35,7 +35,7 @@ class RunChanged(_message.Message):
     failed_tasks: _containers.RepeatedCompositeFieldContainer[FailedTask]
     made: _containers.RepeatedCompositeFieldContainer[MadeVersion]
     time: _timestamp_pb2.Timestamp
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., shard: _Optional[int] = ..., position: _Optional[int] = ..., created: _Optional[bool] = ..., state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., failed_tasks: _Optional[_Iterable[_Union[FailedTask, _Mapping]]] = ..., made: _Optional[_Iterable[_Union[MadeVersion, _Mapping]]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., shard: _Optional[int] = ..., position: _Optional[int] = ..., created: bool = ..., state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., failed_tasks: _Optional[_Iterable[_Union[FailedTask, _Mapping]]] = ..., made: _Optional[_Iterable[_Union[MadeVersion, _Mapping]]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class FailedTask(_message.Message):
     __slots__ = ("task", "asset_key", "attempt", "reason")

@@ -121,7 +121,7 @@ class HeartbeatResponse(_message.Message):
     cancel_grace: _duration_pb2.Duration
     renewed: RenewedPaths
     interval: _duration_pb2.Duration
-    def __init__(self, should_cancel: _Optional[bool] = ..., cancel_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Union[RenewedPaths, _Mapping]] = ..., interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    def __init__(self, should_cancel: bool = ..., cancel_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Union[RenewedPaths, _Mapping]] = ..., interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class AppendLogsRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "run_id", "attempt_id", "session", "sequence", "lines", "dropped_lines")
@@ -302,7 +302,7 @@ class TailLogsRequest(_message.Message):
     resume_token: str
     last_lines: int
     min_level: LogLevel
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., follow: _Optional[bool] = ..., resume_token: _Optional[str] = ..., last_lines: _Optional[int] = ..., min_level: _Optional[_Union[LogLevel, str]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., follow: bool = ..., resume_token: _Optional[str] = ..., last_lines: _Optional[int] = ..., min_level: _Optional[_Union[LogLevel, str]] = ...) -> None: ...
 
 class TailLogsResponse(_message.Message):
     __slots__ = ("resume_token", "lines", "caught_up")
@@ -312,4 +312,4 @@ class TailLogsResponse(_message.Message):
     resume_token: str
     lines: _containers.RepeatedCompositeFieldContainer[LogLine]
     caught_up: bool
-    def __init__(self, resume_token: _Optional[str] = ..., lines: _Optional[_Iterable[_Union[LogLine, _Mapping]]] = ..., caught_up: _Optional[bool] = ...) -> None: ...
+    def __init__(self, resume_token: _Optional[str] = ..., lines: _Optional[_Iterable[_Union[LogLine, _Mapping]]] = ..., caught_up: bool = ...) -> None: ...

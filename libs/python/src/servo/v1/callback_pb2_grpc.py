@@ -5,7 +5,7 @@ import warnings
 
 from servo.v1 import callback_pb2 as servo_dot_v1_dot_callback__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/callback_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/callback_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class CallbackServiceStub:
+class CallbackServiceStub(object):
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
 
@@ -74,7 +74,7 @@ class CallbackServiceStub:
                 _registered_method=True)
 
 
-class CallbackServiceServicer:
+class CallbackServiceServicer(object):
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
 
@@ -182,7 +182,7 @@ def add_CallbackServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class CallbackService:
+class CallbackService(object):
     """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
     HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
 

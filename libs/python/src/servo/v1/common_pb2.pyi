@@ -54,7 +54,7 @@ class TaskError(_message.Message):
     hint: str
     traceback: str
     retriable: bool
-    def __init__(self, category: _Optional[_Union[_state_pb2.ErrorCategory, str]] = ..., message: _Optional[str] = ..., type: _Optional[str] = ..., location: _Optional[str] = ..., hint: _Optional[str] = ..., traceback: _Optional[str] = ..., retriable: _Optional[bool] = ...) -> None: ...
+    def __init__(self, category: _Optional[_Union[_state_pb2.ErrorCategory, str]] = ..., message: _Optional[str] = ..., type: _Optional[str] = ..., location: _Optional[str] = ..., hint: _Optional[str] = ..., traceback: _Optional[str] = ..., retriable: bool = ...) -> None: ...
 
 class Usage(_message.Message):
     __slots__ = ("cpu_ms", "memory_mb_ms", "gpu_ms", "memory_peak_bytes", "read_bytes", "written_bytes", "egress_bytes", "billed_units")

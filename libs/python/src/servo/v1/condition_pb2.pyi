@@ -28,7 +28,7 @@ class AutomationCondition(_message.Message):
     code_changed: bool
     too_old: bool
     cron: CronCondition
-    def __init__(self, all_of: _Optional[_Union[ConditionList, _Mapping]] = ..., any_of: _Optional[_Union[ConditionList, _Mapping]] = ..., negated: _Optional[_Union[AutomationCondition, _Mapping]] = ..., missing: _Optional[bool] = ..., failed: _Optional[bool] = ..., upstream_updated: _Optional[bool] = ..., upstream_ready: _Optional[bool] = ..., code_changed: _Optional[bool] = ..., too_old: _Optional[bool] = ..., cron: _Optional[_Union[CronCondition, _Mapping]] = ...) -> None: ...
+    def __init__(self, all_of: _Optional[_Union[ConditionList, _Mapping]] = ..., any_of: _Optional[_Union[ConditionList, _Mapping]] = ..., negated: _Optional[_Union[AutomationCondition, _Mapping]] = ..., missing: bool = ..., failed: bool = ..., upstream_updated: bool = ..., upstream_ready: bool = ..., code_changed: bool = ..., too_old: bool = ..., cron: _Optional[_Union[CronCondition, _Mapping]] = ...) -> None: ...
 
 class ConditionList(_message.Message):
     __slots__ = ("conditions",)

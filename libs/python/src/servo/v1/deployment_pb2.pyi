@@ -67,7 +67,7 @@ class Deployment(_message.Message):
     current: bool
     deploy_time: _timestamp_pb2.Timestamp
     deployed_by: _common_pb2.Actor
-    def __init__(self, deployment_id: _Optional[str] = ..., version: _Optional[int] = ..., manifest_digest: _Optional[str] = ..., artifact_digest: _Optional[str] = ..., code_version: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., asset_count: _Optional[int] = ..., schedule_count: _Optional[int] = ..., sensor_count: _Optional[int] = ..., current: _Optional[bool] = ..., deploy_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deployed_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
+    def __init__(self, deployment_id: _Optional[str] = ..., version: _Optional[int] = ..., manifest_digest: _Optional[str] = ..., artifact_digest: _Optional[str] = ..., code_version: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., asset_count: _Optional[int] = ..., schedule_count: _Optional[int] = ..., sensor_count: _Optional[int] = ..., current: bool = ..., deploy_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deployed_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
 
 class DeploymentDiff(_message.Message):
     __slots__ = ("changes", "stale_partitions")
@@ -89,7 +89,7 @@ class DefinitionChange(_message.Message):
     change: ChangeKind
     fields: _containers.RepeatedCompositeFieldContainer[FieldChange]
     makes_stale: bool
-    def __init__(self, kind: _Optional[_Union[DefinitionKind, str]] = ..., key: _Optional[str] = ..., change: _Optional[_Union[ChangeKind, str]] = ..., fields: _Optional[_Iterable[_Union[FieldChange, _Mapping]]] = ..., makes_stale: _Optional[bool] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[DefinitionKind, str]] = ..., key: _Optional[str] = ..., change: _Optional[_Union[ChangeKind, str]] = ..., fields: _Optional[_Iterable[_Union[FieldChange, _Mapping]]] = ..., makes_stale: bool = ...) -> None: ...
 
 class FieldChange(_message.Message):
     __slots__ = ("path", "before_json", "after_json")
@@ -127,7 +127,7 @@ class LineageEdge(_message.Message):
     downstream_key: str
     mapped: bool
     optional: bool
-    def __init__(self, upstream_key: _Optional[str] = ..., downstream_key: _Optional[str] = ..., mapped: _Optional[bool] = ..., optional: _Optional[bool] = ...) -> None: ...
+    def __init__(self, upstream_key: _Optional[str] = ..., downstream_key: _Optional[str] = ..., mapped: bool = ..., optional: bool = ...) -> None: ...
 
 class DynamicPartition(_message.Message):
     __slots__ = ("value", "create_time")

@@ -145,7 +145,7 @@ class PullDrain(_message.Message):
     KILL_FIELD_NUMBER: _ClassVar[int]
     deadline: _timestamp_pb2.Timestamp
     kill: bool
-    def __init__(self, deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kill: _Optional[bool] = ...) -> None: ...
+    def __init__(self, deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kill: bool = ...) -> None: ...
 
 class PullIdle(_message.Message):
     __slots__ = ()

@@ -5,7 +5,7 @@ import warnings
 
 from servo.v1 import dispatcher_pb2 as servo_dot_v1_dot_dispatcher__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/dispatcher_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/dispatcher_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class DispatcherServiceStub:
+class DispatcherServiceStub(object):
     """Admits ready tasks in fair order within all limits, and hands them to workers.
     """
 
@@ -97,7 +97,7 @@ class DispatcherServiceStub:
                 _registered_method=True)
 
 
-class DispatcherServiceServicer:
+class DispatcherServiceServicer(object):
     """Admits ready tasks in fair order within all limits, and hands them to workers.
     """
 
@@ -274,7 +274,7 @@ def add_DispatcherServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class DispatcherService:
+class DispatcherService(object):
     """Admits ready tasks in fair order within all limits, and hands them to workers.
     """
 

@@ -194,7 +194,7 @@ class TaskFinished(_message.Message):
     items: MappedItems
     sensor: _sensor_pb2.SensorResult
     has_good_version: bool
-    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ..., has_good_version: _Optional[bool] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ..., has_good_version: bool = ...) -> None: ...
 
 class MappedItems(_message.Message):
     __slots__ = ("count", "items_json", "uri")
@@ -236,7 +236,7 @@ class RunCancelRequested(_message.Message):
     version: int
     requested_by: _common_pb2.Actor
     by_system: bool
-    def __init__(self, run_id: _Optional[str] = ..., version: _Optional[int] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ..., by_system: _Optional[bool] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., version: _Optional[int] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ..., by_system: bool = ...) -> None: ...
 
 class RunPaused(_message.Message):
     __slots__ = ("run_id", "version", "requested_by")

@@ -97,7 +97,7 @@ class QuotaChanged(_message.Message):
     prices: _quota_model_pb2.PriceList
     deleted: bool
     changed_by: _common_pb2.Actor
-    def __init__(self, subject: _Optional[str] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[_quota_model_pb2.QuotaLimits, _Mapping]] = ..., pool: _Optional[_Union[_quota_model_pb2.Pool, _Mapping]] = ..., budget: _Optional[_Union[_quota_model_pb2.Budget, _Mapping]] = ..., prices: _Optional[_Union[_quota_model_pb2.PriceList, _Mapping]] = ..., deleted: _Optional[bool] = ..., changed_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
+    def __init__(self, subject: _Optional[str] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[_quota_model_pb2.QuotaLimits, _Mapping]] = ..., pool: _Optional[_Union[_quota_model_pb2.Pool, _Mapping]] = ..., budget: _Optional[_Union[_quota_model_pb2.Budget, _Mapping]] = ..., prices: _Optional[_Union[_quota_model_pb2.PriceList, _Mapping]] = ..., deleted: bool = ..., changed_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
 
 class DynamicPartitionsChanged(_message.Message):
     __slots__ = ("set", "version", "added", "removed", "changed_by")

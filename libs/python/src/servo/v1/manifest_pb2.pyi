@@ -100,7 +100,7 @@ class AssetDefinition(_message.Message):
     yields_items: bool
     io: str
     isolated: bool
-    def __init__(self, key: _Optional[str] = ..., description: _Optional[str] = ..., owners: _Optional[_Iterable[str]] = ..., tags: _Optional[_Mapping[str, str]] = ..., source: _Optional[bool] = ..., dependencies: _Optional[_Iterable[_Union[Dependency, _Mapping]]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionsDefinition, _Mapping]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., freshness: _Optional[_Union[FreshnessPolicy, _Mapping]] = ..., code_version: _Optional[str] = ..., automation: _Optional[_Union[_condition_pb2.AutomationCondition, _Mapping]] = ..., made_by: _Optional[str] = ..., may_skip: _Optional[bool] = ..., yields_items: _Optional[bool] = ..., io: _Optional[str] = ..., isolated: _Optional[bool] = ...) -> None: ...
+    def __init__(self, key: _Optional[str] = ..., description: _Optional[str] = ..., owners: _Optional[_Iterable[str]] = ..., tags: _Optional[_Mapping[str, str]] = ..., source: bool = ..., dependencies: _Optional[_Iterable[_Union[Dependency, _Mapping]]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionsDefinition, _Mapping]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: bool = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., freshness: _Optional[_Union[FreshnessPolicy, _Mapping]] = ..., code_version: _Optional[str] = ..., automation: _Optional[_Union[_condition_pb2.AutomationCondition, _Mapping]] = ..., made_by: _Optional[str] = ..., may_skip: bool = ..., yields_items: bool = ..., io: _Optional[str] = ..., isolated: bool = ...) -> None: ...
 
 class Dependency(_message.Message):
     __slots__ = ("upstream", "parameter", "mapping", "optional", "mapped")
@@ -114,7 +114,7 @@ class Dependency(_message.Message):
     mapping: _partition_pb2.PartitionMapping
     optional: bool
     mapped: bool
-    def __init__(self, upstream: _Optional[str] = ..., parameter: _Optional[str] = ..., mapping: _Optional[_Union[_partition_pb2.PartitionMapping, _Mapping]] = ..., optional: _Optional[bool] = ..., mapped: _Optional[bool] = ...) -> None: ...
+    def __init__(self, upstream: _Optional[str] = ..., parameter: _Optional[str] = ..., mapping: _Optional[_Union[_partition_pb2.PartitionMapping, _Mapping]] = ..., optional: bool = ..., mapped: bool = ...) -> None: ...
 
 class FreshnessPolicy(_message.Message):
     __slots__ = ("max_age", "deadline_cron", "time_zone")

@@ -5,7 +5,7 @@ import warnings
 
 from servo.v1 import mesh_pb2 as servo_dot_v1_dot_mesh__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/mesh_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/mesh_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class MeshServiceStub:
+class MeshServiceStub(object):
     """Served by all nine services beside their own API.
     """
 
@@ -42,7 +42,7 @@ class MeshServiceStub:
                 _registered_method=True)
 
 
-class MeshServiceServicer:
+class MeshServiceServicer(object):
     """Served by all nine services beside their own API.
     """
 
@@ -69,7 +69,7 @@ def add_MeshServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class MeshService:
+class MeshService(object):
     """Served by all nine services beside their own API.
     """
 

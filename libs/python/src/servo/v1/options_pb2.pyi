@@ -19,7 +19,7 @@ class Access(_message.Message):
     callers: Callers
     attempt_signature: bool
     open: bool
-    def __init__(self, permission: _Optional[str] = ..., callers: _Optional[_Union[Callers, _Mapping]] = ..., attempt_signature: _Optional[bool] = ..., open: _Optional[bool] = ...) -> None: ...
+    def __init__(self, permission: _Optional[str] = ..., callers: _Optional[_Union[Callers, _Mapping]] = ..., attempt_signature: bool = ..., open: bool = ...) -> None: ...
 
 class Callers(_message.Message):
     __slots__ = ("services",)

@@ -114,7 +114,7 @@ class DimensionMapping(_message.Message):
     all: bool
     latest: int
     table: ValueTable
-    def __init__(self, upstream: _Optional[str] = ..., downstream: _Optional[str] = ..., identity: _Optional[bool] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ..., all: _Optional[bool] = ..., latest: _Optional[int] = ..., table: _Optional[_Union[ValueTable, _Mapping]] = ...) -> None: ...
+    def __init__(self, upstream: _Optional[str] = ..., downstream: _Optional[str] = ..., identity: bool = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ..., all: bool = ..., latest: _Optional[int] = ..., table: _Optional[_Union[ValueTable, _Mapping]] = ...) -> None: ...
 
 class TimeWindow(_message.Message):
     __slots__ = ("start_offset", "end_offset")
@@ -150,7 +150,7 @@ class PartitionSelection(_message.Message):
     all: bool
     latest: int
     only: PartitionCondition
-    def __init__(self, keys: _Optional[_Union[PartitionKeys, _Mapping]] = ..., slices: _Optional[_Union[PartitionSlices, _Mapping]] = ..., all: _Optional[bool] = ..., latest: _Optional[int] = ..., only: _Optional[_Union[PartitionCondition, str]] = ...) -> None: ...
+    def __init__(self, keys: _Optional[_Union[PartitionKeys, _Mapping]] = ..., slices: _Optional[_Union[PartitionSlices, _Mapping]] = ..., all: bool = ..., latest: _Optional[int] = ..., only: _Optional[_Union[PartitionCondition, str]] = ...) -> None: ...
 
 class PartitionKeys(_message.Message):
     __slots__ = ("keys",)

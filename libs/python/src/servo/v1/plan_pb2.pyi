@@ -67,7 +67,7 @@ class PlannedAsset(_message.Message):
     also_makes: _containers.RepeatedScalarFieldContainer[str]
     code_version: str
     isolated: bool
-    def __init__(self, asset_key: _Optional[str] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: _Optional[bool] = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., also_makes: _Optional[_Iterable[str]] = ..., code_version: _Optional[str] = ..., isolated: _Optional[bool] = ...) -> None: ...
+    def __init__(self, asset_key: _Optional[str] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., config_json: _Optional[str] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., pool: _Optional[str] = ..., priority: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: bool = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., also_makes: _Optional[_Iterable[str]] = ..., code_version: _Optional[str] = ..., isolated: bool = ...) -> None: ...
 
 class PlannedTask(_message.Message):
     __slots__ = ("task_key", "asset", "partition_key", "operation", "upstream", "inputs", "mapped_over", "sensor", "up_to_date")
@@ -89,7 +89,7 @@ class PlannedTask(_message.Message):
     mapped_over: int
     sensor: _run_spec_pb2.SensorPoll
     up_to_date: bool
-    def __init__(self, task_key: _Optional[str] = ..., asset: _Optional[int] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., upstream: _Optional[_Iterable[int]] = ..., inputs: _Optional[_Iterable[_Union[PlannedInput, _Mapping]]] = ..., mapped_over: _Optional[int] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., up_to_date: _Optional[bool] = ...) -> None: ...
+    def __init__(self, task_key: _Optional[str] = ..., asset: _Optional[int] = ..., partition_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., upstream: _Optional[_Iterable[int]] = ..., inputs: _Optional[_Iterable[_Union[PlannedInput, _Mapping]]] = ..., mapped_over: _Optional[int] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., up_to_date: bool = ...) -> None: ...
 
 class PlannedInput(_message.Message):
     __slots__ = ("asset_key", "parameter", "partition_keys", "optional", "shape")
@@ -103,7 +103,7 @@ class PlannedInput(_message.Message):
     partition_keys: _containers.RepeatedScalarFieldContainer[str]
     optional: bool
     shape: _state_pb2.InputShape
-    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., partition_keys: _Optional[_Iterable[str]] = ..., optional: _Optional[bool] = ..., shape: _Optional[_Union[_state_pb2.InputShape, str]] = ...) -> None: ...
+    def __init__(self, asset_key: _Optional[str] = ..., parameter: _Optional[str] = ..., partition_keys: _Optional[_Iterable[str]] = ..., optional: bool = ..., shape: _Optional[_Union[_state_pb2.InputShape, str]] = ...) -> None: ...
 
 class ReusedOutput(_message.Message):
     __slots__ = ("task_key", "materialization_id", "also_made")

@@ -42,7 +42,7 @@ class DeployRequest(_message.Message):
     expected_version: int
     comment: str
     list_faults: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., manifest: _Optional[_Union[_manifest_pb2.Manifest, _Mapping]] = ..., manifest_uri: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., validate_only: _Optional[bool] = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ..., list_faults: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., manifest: _Optional[_Union[_manifest_pb2.Manifest, _Mapping]] = ..., manifest_uri: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., validate_only: bool = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ..., list_faults: bool = ...) -> None: ...
 
 class DeployResponse(_message.Message):
     __slots__ = ("deployment", "diff", "accepted_event_id", "faults")
@@ -74,7 +74,7 @@ class GetDeploymentRequest(_message.Message):
     workspace: str
     deployment_id: str
     include_manifest: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., deployment_id: _Optional[str] = ..., include_manifest: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., deployment_id: _Optional[str] = ..., include_manifest: bool = ...) -> None: ...
 
 class GetDeploymentResponse(_message.Message):
     __slots__ = ("deployment", "manifest")
@@ -128,7 +128,7 @@ class UploadArtifactResponse(_message.Message):
     digest: str
     byte_size: int
     existed: bool
-    def __init__(self, digest: _Optional[str] = ..., byte_size: _Optional[int] = ..., existed: _Optional[bool] = ...) -> None: ...
+    def __init__(self, digest: _Optional[str] = ..., byte_size: _Optional[int] = ..., existed: bool = ...) -> None: ...
 
 class DownloadArtifactRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "digest", "offset")
@@ -218,7 +218,7 @@ class GetLineageResponse(_message.Message):
     assets: _containers.RepeatedCompositeFieldContainer[_deployment_pb2.Asset]
     edges: _containers.RepeatedCompositeFieldContainer[_deployment_pb2.LineageEdge]
     truncated: bool
-    def __init__(self, assets: _Optional[_Iterable[_Union[_deployment_pb2.Asset, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[_deployment_pb2.LineageEdge, _Mapping]]] = ..., truncated: _Optional[bool] = ...) -> None: ...
+    def __init__(self, assets: _Optional[_Iterable[_Union[_deployment_pb2.Asset, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[_deployment_pb2.LineageEdge, _Mapping]]] = ..., truncated: bool = ...) -> None: ...
 
 class PlanRunRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "spec", "max_tasks", "compare_plan_id")
@@ -436,7 +436,7 @@ class ExpandPartitionsRequest(_message.Message):
     newest_first: bool
     count_only: bool
     with_staleness: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., deployment_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., newest_first: _Optional[bool] = ..., count_only: _Optional[bool] = ..., with_staleness: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., deployment_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., newest_first: bool = ..., count_only: bool = ..., with_staleness: bool = ...) -> None: ...
 
 class ExpandPartitionsResponse(_message.Message):
     __slots__ = ("partition_keys", "total", "deployment_id", "next_page_token", "staleness")

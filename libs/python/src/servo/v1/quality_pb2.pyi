@@ -109,7 +109,7 @@ class SchemaCheck(_message.Message):
     ALLOW_EXTRA_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[ColumnSpec]
     allow_extra: bool
-    def __init__(self, columns: _Optional[_Iterable[_Union[ColumnSpec, _Mapping]]] = ..., allow_extra: _Optional[bool] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[ColumnSpec, _Mapping]]] = ..., allow_extra: bool = ...) -> None: ...
 
 class ColumnSpec(_message.Message):
     __slots__ = ("name", "type", "nullable")
@@ -119,7 +119,7 @@ class ColumnSpec(_message.Message):
     name: str
     type: str
     nullable: bool
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., nullable: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., nullable: bool = ...) -> None: ...
 
 class SqlCheck(_message.Message):
     __slots__ = ("query",)
@@ -164,4 +164,4 @@ class CheckResult(_message.Message):
     errored: bool
     duration: _duration_pb2.Duration
     metadata: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., passed: _Optional[bool] = ..., severity: _Optional[_Union[Severity, str]] = ..., phase: _Optional[_Union[CheckPhase, str]] = ..., message: _Optional[str] = ..., actual: _Optional[str] = ..., expected: _Optional[str] = ..., errored: _Optional[bool] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., passed: bool = ..., severity: _Optional[_Union[Severity, str]] = ..., phase: _Optional[_Union[CheckPhase, str]] = ..., message: _Optional[str] = ..., actual: _Optional[str] = ..., expected: _Optional[str] = ..., errored: bool = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...

@@ -76,7 +76,7 @@ class Pool(_message.Message):
     version: int
     used_slots: int
     use_unknown: bool
-    def __init__(self, pool: _Optional[str] = ..., slots: _Optional[int] = ..., description: _Optional[str] = ..., version: _Optional[int] = ..., used_slots: _Optional[int] = ..., use_unknown: _Optional[bool] = ...) -> None: ...
+    def __init__(self, pool: _Optional[str] = ..., slots: _Optional[int] = ..., description: _Optional[str] = ..., version: _Optional[int] = ..., used_slots: _Optional[int] = ..., use_unknown: bool = ...) -> None: ...
 
 class Budget(_message.Message):
     __slots__ = ("budget_id", "name", "workspace", "selection", "limit_micros", "currency", "period", "action", "version", "spent_micros", "period_end_time")

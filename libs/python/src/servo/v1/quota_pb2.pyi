@@ -268,7 +268,7 @@ class GetPricesResponse(_message.Message):
     IS_DEFAULT_FIELD_NUMBER: _ClassVar[int]
     prices: _quota_model_pb2.PriceList
     is_default: bool
-    def __init__(self, prices: _Optional[_Union[_quota_model_pb2.PriceList, _Mapping]] = ..., is_default: _Optional[bool] = ...) -> None: ...
+    def __init__(self, prices: _Optional[_Union[_quota_model_pb2.PriceList, _Mapping]] = ..., is_default: bool = ...) -> None: ...
 
 class UpdatePricesRequest(_message.Message):
     __slots__ = ("tenant", "request_id", "prices", "expected_version", "comment")
@@ -404,7 +404,7 @@ class WatchLimitsResponse(_message.Message):
     resume_token: str
     tenants: _containers.RepeatedCompositeFieldContainer[TenantLimits]
     caught_up: bool
-    def __init__(self, resume_token: _Optional[str] = ..., tenants: _Optional[_Iterable[_Union[TenantLimits, _Mapping]]] = ..., caught_up: _Optional[bool] = ...) -> None: ...
+    def __init__(self, resume_token: _Optional[str] = ..., tenants: _Optional[_Iterable[_Union[TenantLimits, _Mapping]]] = ..., caught_up: bool = ...) -> None: ...
 
 class TenantLimits(_message.Message):
     __slots__ = ("tenant", "limits", "pools", "budgets", "suspended")
@@ -418,4 +418,4 @@ class TenantLimits(_message.Message):
     pools: _containers.RepeatedCompositeFieldContainer[_quota_model_pb2.Pool]
     budgets: _containers.RepeatedCompositeFieldContainer[_quota_model_pb2.Budget]
     suspended: bool
-    def __init__(self, tenant: _Optional[str] = ..., limits: _Optional[_Union[_quota_model_pb2.QuotaLimits, _Mapping]] = ..., pools: _Optional[_Iterable[_Union[_quota_model_pb2.Pool, _Mapping]]] = ..., budgets: _Optional[_Iterable[_Union[_quota_model_pb2.Budget, _Mapping]]] = ..., suspended: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., limits: _Optional[_Union[_quota_model_pb2.QuotaLimits, _Mapping]] = ..., pools: _Optional[_Iterable[_Union[_quota_model_pb2.Pool, _Mapping]]] = ..., budgets: _Optional[_Iterable[_Union[_quota_model_pb2.Budget, _Mapping]]] = ..., suspended: bool = ...) -> None: ...

@@ -5,7 +5,7 @@ import warnings
 
 from servo.v1 import quota_pb2 as servo_dot_v1_dot_quota__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/quota_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/quota_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class QuotaServiceStub:
+class QuotaServiceStub(object):
     """The authority on limits. Others enforce what it streams to them.
     """
 
@@ -122,7 +122,7 @@ class QuotaServiceStub:
                 _registered_method=True)
 
 
-class QuotaServiceServicer:
+class QuotaServiceServicer(object):
     """The authority on limits. Others enforce what it streams to them.
     """
 
@@ -362,7 +362,7 @@ def add_QuotaServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class QuotaService:
+class QuotaService(object):
     """The authority on limits. Others enforce what it streams to them.
     """
 

@@ -35,7 +35,7 @@ class RunSpec(_message.Message):
     priority: int
     skip_up_to_date: bool
     sensor: SensorPoll
-    def __init__(self, selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., deployment_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., config_json: _Optional[str] = ..., priority: _Optional[int] = ..., skip_up_to_date: _Optional[bool] = ..., sensor: _Optional[_Union[SensorPoll, _Mapping]] = ...) -> None: ...
+    def __init__(self, selection: _Optional[_Iterable[str]] = ..., partitions: _Optional[_Union[_partition_pb2.PartitionSelection, _Mapping]] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., deployment_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., config_json: _Optional[str] = ..., priority: _Optional[int] = ..., skip_up_to_date: bool = ..., sensor: _Optional[_Union[SensorPoll, _Mapping]] = ...) -> None: ...
 
 class SensorPoll(_message.Message):
     __slots__ = ("sensor_id", "definition_version", "cursor", "poll_epoch")

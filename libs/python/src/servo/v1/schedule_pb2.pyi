@@ -89,7 +89,7 @@ class ScheduleDefinition(_message.Message):
     catch_up_max_ticks: int
     run: _run_spec_pb2.RunSpec
     skip_while_running: bool
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., cron: _Optional[str] = ..., time_zone: _Optional[str] = ..., gap: _Optional[_Union[GapPolicy, str]] = ..., overlap: _Optional[_Union[OverlapPolicy, str]] = ..., catch_up_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., catch_up_max_ticks: _Optional[int] = ..., run: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., skip_while_running: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., cron: _Optional[str] = ..., time_zone: _Optional[str] = ..., gap: _Optional[_Union[GapPolicy, str]] = ..., overlap: _Optional[_Union[OverlapPolicy, str]] = ..., catch_up_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., catch_up_max_ticks: _Optional[int] = ..., run: _Optional[_Union[_run_spec_pb2.RunSpec, _Mapping]] = ..., skip_while_running: bool = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__ = ("schedule_id", "definition", "version", "state", "deployment_id", "last_tick_id", "last_tick_time", "next_tick_time", "create_time", "update_time", "updated_by")

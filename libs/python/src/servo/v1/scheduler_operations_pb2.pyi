@@ -103,7 +103,7 @@ class RebuildProjectionRequest(_message.Message):
     verify: bool
     shards: _containers.RepeatedScalarFieldContainer[int]
     comment: str
-    def __init__(self, request_id: _Optional[str] = ..., projection: _Optional[str] = ..., verify: _Optional[bool] = ..., shards: _Optional[_Iterable[int]] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, request_id: _Optional[str] = ..., projection: _Optional[str] = ..., verify: bool = ..., shards: _Optional[_Iterable[int]] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class RebuildProjectionResponse(_message.Message):
     __slots__ = ("rebuild", "accepted_event_id")
@@ -155,7 +155,7 @@ class VerifyProjectionResponse(_message.Message):
     compared_rows: int
     different_rows: int
     differences: _containers.RepeatedCompositeFieldContainer[RowDifference]
-    def __init__(self, equal: _Optional[bool] = ..., compared_rows: _Optional[int] = ..., different_rows: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[RowDifference, _Mapping]]] = ...) -> None: ...
+    def __init__(self, equal: bool = ..., compared_rows: _Optional[int] = ..., different_rows: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[RowDifference, _Mapping]]] = ...) -> None: ...
 
 class RowDifference(_message.Message):
     __slots__ = ("key_json", "live_json", "folded_json", "projection")

@@ -8,7 +8,7 @@ from servo.v1 import scheduler_data_pb2 as servo_dot_v1_dot_scheduler__data__pb2
 from servo.v1 import scheduler_operations_pb2 as servo_dot_v1_dot_scheduler__operations__pb2
 from servo.v1 import scheduler_runs_pb2 as servo_dot_v1_dot_scheduler__runs__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -21,14 +21,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in servo/v1/scheduler_pb2_grpc.py depends on'
+        + f' but the generated code in servo/v1/scheduler_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class SchedulerServiceStub:
+class SchedulerServiceStub(object):
     """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
     """
 
@@ -205,7 +205,7 @@ class SchedulerServiceStub:
                 _registered_method=True)
 
 
-class SchedulerServiceServicer:
+class SchedulerServiceServicer(object):
     """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
     """
 
@@ -671,7 +671,7 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class SchedulerService:
+class SchedulerService(object):
     """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
     """
 

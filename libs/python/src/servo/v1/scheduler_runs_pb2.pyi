@@ -109,7 +109,7 @@ class TriggerRunResponse(_message.Message):
     run: _run_pb2.Run
     existing: bool
     accepted_event_id: str
-    def __init__(self, run: _Optional[_Union[_run_pb2.Run, _Mapping]] = ..., existing: _Optional[bool] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, run: _Optional[_Union[_run_pb2.Run, _Mapping]] = ..., existing: bool = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
 
 class GetRunRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "run_id", "wait_for_event_id", "include_history")
@@ -123,7 +123,7 @@ class GetRunRequest(_message.Message):
     run_id: str
     wait_for_event_id: str
     include_history: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., wait_for_event_id: _Optional[str] = ..., include_history: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., wait_for_event_id: _Optional[str] = ..., include_history: bool = ...) -> None: ...
 
 class GetRunResponse(_message.Message):
     __slots__ = ("run", "history")
@@ -249,7 +249,7 @@ class RetryRunRequest(_message.Message):
     task_ids: _containers.RepeatedScalarFieldContainer[str]
     use_current_deployment: bool
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., run_id: _Optional[str] = ..., scope: _Optional[_Union[RetryScope, str]] = ..., task_ids: _Optional[_Iterable[str]] = ..., use_current_deployment: _Optional[bool] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., run_id: _Optional[str] = ..., scope: _Optional[_Union[RetryScope, str]] = ..., task_ids: _Optional[_Iterable[str]] = ..., use_current_deployment: bool = ..., comment: _Optional[str] = ...) -> None: ...
 
 class RetryRunResponse(_message.Message):
     __slots__ = ("run", "accepted_event_id")
@@ -403,7 +403,7 @@ class WatchRunRequest(_message.Message):
     run_id: str
     resume_token: str
     include_events: bool
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., resume_token: _Optional[str] = ..., include_events: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., resume_token: _Optional[str] = ..., include_events: bool = ...) -> None: ...
 
 class WatchRunResponse(_message.Message):
     __slots__ = ("resume_token", "run", "tasks", "events", "caught_up")
@@ -417,7 +417,7 @@ class WatchRunResponse(_message.Message):
     tasks: _containers.RepeatedCompositeFieldContainer[_run_pb2.Task]
     events: _containers.RepeatedCompositeFieldContainer[_event_pb2.EventRecord]
     caught_up: bool
-    def __init__(self, resume_token: _Optional[str] = ..., run: _Optional[_Union[_run_pb2.Run, _Mapping]] = ..., tasks: _Optional[_Iterable[_Union[_run_pb2.Task, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[_event_pb2.EventRecord, _Mapping]]] = ..., caught_up: _Optional[bool] = ...) -> None: ...
+    def __init__(self, resume_token: _Optional[str] = ..., run: _Optional[_Union[_run_pb2.Run, _Mapping]] = ..., tasks: _Optional[_Iterable[_Union[_run_pb2.Task, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[_event_pb2.EventRecord, _Mapping]]] = ..., caught_up: bool = ...) -> None: ...
 
 class ListEventsRequest(_message.Message):
     __slots__ = ("tenant", "workspace", "page_size", "page_token", "filter")
