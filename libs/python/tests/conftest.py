@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from hypothesis import settings
 from .mesh import Mesh
 from .mesh import mesh as started
 
-# A slow machine is no fault of the code.
+# Examples may be slow on a busy machine.
 settings.register_profile("servo", deadline=None)
 settings.load_profile("servo")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        # With `-n 2` all tests of the mesh run in one process, because each process would start meshes of its own.
+        if item.get_closest_marker("mesh"):
+            item.add_marker(pytest.mark.xdist_group("mesh"))
+        # The long variants take as long as they are told to.
+        if os.environ.get("SERVO_FULL"):
+            item.add_marker(pytest.mark.timeout(0))
 
 
 @pytest.fixture(scope="session")
@@ -29,14 +39,14 @@ def binaries(repository: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
-    """One for all tests; each takes a workspace of its own."""
+    """One mesh for all tests; each test uses its own workspace."""
     with started(binaries, tmp_path_factory.mktemp("mesh")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def quick_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
-    """Workers beat every second there, so that silence is noticed soon."""
+    """A mesh with heartbeats every second, where lost workers are detected soon."""
     beat, lease = "1s", "3s"
     with started(
         binaries,
@@ -51,7 +61,7 @@ def quick_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def forgetful_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
-    """Signatures end there with the heartbeat timeout that they are for, and a second later at most."""
+    """A mesh whose signatures expire at most one second after the heartbeat timeout that they cover."""
     beat, grace = "500ms", "500ms"
     with started(
         binaries,

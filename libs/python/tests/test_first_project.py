@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from .cli.shop import plain_environment
+from .waiting import read_until
 
 pytestmark = pytest.mark.mesh
 
@@ -54,13 +55,7 @@ class Stranger:
 
     def until_dev_says(self, words: str) -> None:
         assert self.dev
-        assert self.dev.stdout
-        lines: list[str] = []
-        for line in self.dev.stdout:
-            lines.append(line)
-            if words in line:
-                return
-        raise AssertionError(f"it never said `{words}`: {''.join(lines)}")
+        read_until(self.dev, words)
 
     def _start_dev(self) -> int:
         self.dev = subprocess.Popen(

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from servo.dev.binary import NoBinary, standalone
 from servo.dev.changes import changed, snapshot
 
 from ..build.test_build import SERVO
+from ..waiting import read_until, wait_until
 from .shop import CALM_DAY, Shop, new_shop, plain_environment
 
 
@@ -39,30 +39,19 @@ def dev(shop: Shop, binaries: Path, *options: str) -> Iterator[subprocess.Popen[
             process.wait()
 
 
-def until(process: subprocess.Popen[str], words: str) -> list[str]:
-    """What it says up to these words."""
-    assert process.stdout
-    lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line)
-        if words in line:
-            return lines
-    raise AssertionError(f"it never said `{words}`: {''.join(lines)}")
-
-
 @pytest.mark.mesh
 def test_it_deploys_at_every_save_and_leaves_nothing_behind(tmp_path: Path, binaries: Path) -> None:
     shop = new_shop(tmp_path / "shop")
     with dev(shop, binaries) as process:
-        until(process, "deployed version 1")
+        read_until(process, "deployed version 1")
         # Commands find it by themselves.
         assert "SUCCEEDED" in shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
         shop.change('asset(namespace="shop", partitions=DAYS)', 'asset(namespace="shop", partitions=DAYS, pool="x")')
-        shown = until(process, "deployed version 2")
+        shown = read_until(process, "deployed version 2")
         assert "src/shop/assets.py changed\n" in shown
         assert any("~ shop/daily_revenue  (pool" in line for line in shown)
         shop.change("def daily_revenue(", "def daily_revenue((")
-        until(process, "not deployed")
+        read_until(process, "not deployed")
         second = subprocess.run(
             [SERVO, "dev", "--json"],
             cwd=shop.folder,
@@ -73,7 +62,7 @@ def test_it_deploys_at_every_save_and_leaves_nothing_behind(tmp_path: Path, bina
         )
         assert (second.returncode, "in use by another Servo" in second.stderr) == (7, True), second.stderr
         process.send_signal(signal.SIGINT)
-        until(process, "stopped")
+        read_until(process, "stopped")
         assert process.wait() == 0
     assert not (shop.folder / ".servo/dev.json").exists()
     assert processes_naming(shop.folder) == []
@@ -98,13 +87,12 @@ def test_what_runs_when_it_is_stopped_goes_on_with_the_next(tmp_path: Path, bina
     shop, begun = new_shop(tmp_path / "shop"), tmp_path / "begun"
     (shop.folder / "src/stubborn.py").write_text(STUBBORN.format(begun=begun))
     with dev(shop, binaries) as process:
-        until(process, "deployed version 1")
+        read_until(process, "deployed version 1")
         shop.well("run", "default/stubborn")
-        while not begun.exists():
-            time.sleep(0.05)
+        wait_until(begun.exists, "user code has begun")
     # Whatever does not end was given back, which is no failure: the only try that is allowed is still there.
     with dev(shop, binaries) as process:
-        until(process, "nothing changes")
+        read_until(process, "nothing changes")
         # A number may be left out: with Postgres the claim of a try may be gone, so the next is given another.
         assert re.search(r"✓ default/stubborn .* at try [23]\b", shop.well("runs", "watch", "--timeout", "300"))
 

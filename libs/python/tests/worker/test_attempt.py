@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +24,8 @@ from servo.worker.environments import Environments
 from servo.worker.fit import FINISH_BYTES_MAX
 from servo.worker.reports import TakesAnswer
 from servo.worker.secrets import Secrets
+
+from ..waiting import wait_until
 
 CODE = """
 import os, subprocess, sys, time
@@ -417,9 +418,7 @@ def test_a_process_that_a_task_left_behind_ends_with_its_attempt(folder: Path) -
     assert [finish.outcome for finish in finishes] == [state_pb2.OUTCOME_SUCCEEDED] * 2
     (child, stray), (next_child, _) = (line.split() for line in printed(server))
     assert next_child != child
-    # The signal was sent; the kernel may need a moment to end it.
-    while lives(stray):
-        os.sched_yield()
+    wait_until(lambda: not lives(stray), "the kernel has ended the process after its signal")
 
 
 def lives(pid: str) -> bool:

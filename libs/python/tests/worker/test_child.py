@@ -9,7 +9,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,8 @@ from servo.v1 import quality_pb2
 from servo.worker import orphans
 from servo.worker.checks import told
 from servo.worker.child import Child, ChildDied
+
+from ..waiting import wait_until
 
 T = TypeVar("T")
 
@@ -738,8 +739,7 @@ def test_children_die_with_their_worker(folder: Path) -> None:
         assert _alive(pid)
         worker.kill()
     # It ignores TERM and never returns, and nobody is left to end it.
-    while _alive(pid):
-        time.sleep(0.01)
+    wait_until(lambda: not _alive(pid), "the child has ended")
 
 
 def test_other_processes_of_ours_are_left_alone(folder: Path) -> None:
@@ -805,6 +805,4 @@ def test_what_user_code_forked_ends_with_it(folder: Path) -> None:
         return pids[0]
 
     pid = asyncio.run(story())
-    # The signal was sent; the kernel may need a moment to end it.
-    while _alive(pid):
-        os.sched_yield()
+    wait_until(lambda: not _alive(pid), "the kernel has ended the process after its signal")

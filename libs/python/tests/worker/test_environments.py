@@ -66,9 +66,9 @@ def test_two_versions_live_side_by_side(tmp_path: Path, no_index: Path) -> None:
 
 
 def test_the_lock_wins_over_what_the_worker_has(tmp_path: Path, no_index: Path) -> None:
-    wheel(no_index, "typer", "0.0.1")
-    (python,) = get(tmp_path, code(tmp_path, "own", "typer==0.0.1\n"))
-    assert said(python, "typer") == "0.0.1"
+    wheel(no_index, "rich", "0.0.1")
+    (python,) = get(tmp_path, code(tmp_path, "own", "rich==0.0.1\n"))
+    assert said(python, "rich") == "0.0.1"
 
 
 def test_what_was_left_half_is_made_again(tmp_path: Path, no_index: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from servo.v1 import callback_pb2, scheduler_data_pb2, state_pb2
 
 from ..build.test_build import project
 from ..mesh import TENANT, Mesh
+from ..waiting import wait_until
 from .test_worker import deployed, working
 
 pytestmark = pytest.mark.mesh
@@ -141,8 +141,7 @@ def test_f05_hostile_tasks_end_and_leave_nothing(
         assert found["leaves"].error.message == "its process ended with exit code 0"
         assert found["leaves"].error.hint.startswith("look for what ends a process: os._exit")
         # The children of one that was killed end with it, wherever they went; so do those of one that was done.
-        while sleeping(mark):
-            time.sleep(0.05)
+        wait_until(lambda: not sleeping(mark), "no process that a task started is left")
         request = callback_pb2.TailLogsRequest(
             tenant=TENANT, workspace=workspace, run_id=run.run_id, task_id=found["prints"].task_id
         )

@@ -26,6 +26,7 @@ from servo.v1 import materialization_pb2, scheduler_data_pb2, state_pb2
 
 from ..build.test_build import project
 from ..mesh import TENANT, Mesh
+from ..waiting import wait_until
 
 pytestmark = pytest.mark.mesh
 
@@ -223,8 +224,8 @@ def test_f13_a_worker_is_killed_in_each_step(
         with worker(quick_mesh, workspace, effects, "state") as second:
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
             # What the first one left is answered, too.
-            while any(file.stat().st_size for file in (effects / "state/outcomes").iterdir()):
-                time.sleep(0.01)
+            outcomes = effects / "state/outcomes"
+            wait_until(lambda: not any(file.stat().st_size for file in outcomes.iterdir()), "all outcomes are reported")
             second.send_signal(signal.SIGTERM)
             assert second.wait() == 0
         check_versions(client, workspace, effects, [run.run_id])

@@ -25,6 +25,7 @@ from servo.worker.slots import Slots
 
 from ..build.test_build import project
 from ..mesh import TENANT, Mesh
+from ..waiting import wait_until_async
 from .test_worker import CODE, deployed, until_written, working
 
 KEY = b"the worker's"
@@ -120,14 +121,14 @@ def test_f06_an_envelope_is_taken_once(tmp_path: Path) -> None:
         assert await door.say(*twice) == [202, 202]
         assert await door.post(envelope("A")) == 202
         assert list(door.slots.running) == ["A"]
-        await until(lambda: door.server.presigned == ["/A/start"])
+        await wait_until_async(lambda: door.server.presigned == ["/A/start"], "the worker asked to start A")
         assert door.server.asked[0].mode == event_execution_pb2.DISPATCH_MODE_PUSH
         assert await door.post(envelope("B")) == 202
         # Two are all it has room for; the queue comes again.
         assert await door.post(envelope("C")) == 429
         door.server.may_answer.set()
         # They are somebody else's: nothing runs, and there is room.
-        await until(lambda: not door.slots.running)
+        await wait_until_async(lambda: not door.slots.running, "no attempt runs")
         assert await door.post(envelope("C")) == 202
 
     with_door(tmp_path, use)
@@ -138,14 +139,9 @@ def test_f07_who_pushes_does_not_wait_for_work(tmp_path: Path) -> None:
         door.server.away = 1
         assert await door.post(envelope("A")) == 202
         # The question is put again while nobody answers it.
-        await until(lambda: len(door.server.asked) == 2)
+        await wait_until_async(lambda: len(door.server.asked) == 2, "the worker asked again")
 
     with_door(tmp_path, use)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from servo.v1 import state_pb2
 
 from ..build.test_build import project
 from ..mesh import Mesh
+from ..waiting import wait_until
 from .test_worker import deployed, until_written, working
 from .wheels import wheel
 
@@ -55,8 +55,8 @@ def test_two_versions_run_side_by_side(mesh: Mesh, tmp_path: Path, monkeypatch: 
         first = deployed(client, old).trigger(Run("side.*"))
         until_written(effects)
         second = deployed(client, new).trigger(Run("side.*"))
-        while effects.read_text().splitlines() != ["first 1.0", "second 2.0"]:
-            time.sleep(0.05)
+        both = ["first 1.0", "second 2.0"]
+        wait_until(lambda: effects.read_text().splitlines() == both, "both versions run")
         effects.with_name("go").touch()
         for run in (first, second):
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from servo.v1 import materialization_pb2, run_pb2, scheduler_data_pb2, state_pb2
 from ..build.test_build import SERVO, project
 from ..client.line import Line
 from ..mesh import TENANT, Mesh
+from ..waiting import wait_until
 
 pytestmark = pytest.mark.mesh
 
@@ -330,8 +330,7 @@ def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path
 
 def until_written(effects: Path) -> None:
     """User code has begun."""
-    while not (effects.exists() and effects.read_text()):
-        time.sleep(0.01)
+    wait_until(lambda: effects.exists() and effects.read_text(), "user code has begun")
 
 
 def line_of(text: str) -> int:
@@ -364,8 +363,9 @@ def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: P
             line.refuse = 1_000_000
             line.cut()
             effects.with_name("go").touch()
-            while not any(file.stat().st_size for file in outcomes.glob("*.outcomes")):
-                time.sleep(0.01)
+            wait_until(
+                lambda: any(file.stat().st_size for file in outcomes.glob("*.outcomes")), "the outcome is on disk"
+            )
             first.kill()
             first.wait()
         line.close()
@@ -380,8 +380,7 @@ def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: P
 def test_two_workers_do_not_share_a_folder(mesh: Mesh, effects: Path) -> None:
     state = effects.with_name("state")
     with working(mesh, "work-alone", effects):
-        while not (state / "lock").exists():
-            time.sleep(0.01)
+        wait_until((state / "lock").exists, "the first worker has locked its folder")
         with working(mesh, "work-alone", effects, stderr=subprocess.PIPE) as second:
             _, told = second.communicate()
     assert (second.returncode, b"belongs to a worker that runs" in told) == (2, True), told
