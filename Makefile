@@ -7,16 +7,18 @@ BUILD := cargo build --workspace --bins
 # Runs a tool of .venv in the package's folder.
 IN_PYTHON := cd libs/python && export PATH="$(CURDIR)/.venv/bin:$$PATH"
 PYTHON_LINT = $(IN_PYTHON) && ruff check --quiet . && ruff format --quiet --check . && mypy --no-error-summary
+# Two processes: the tests of the mesh run in one, the others in both.
+PYTEST := pytest --quiet --numprocesses=2 --dist=loadgroup
 WITH_POSTGRES := target/debug/with-postgres
 # The full counts instead of the sample that `make test` takes.
 LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
 SEEDS ?= 10000
 
-.PHONY: help demo dev test test-rust test-python lint fmt proto baseline python wheel sim chaos bench clean
+.PHONY: help demo dev test test-rust test-python lint fmt proto baseline python python-lowest wheel sim chaos bench clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: ## start the whole mesh on a private Postgres, run the example project on it, stop it again
 	@scripts/bootstrap run
@@ -43,7 +45,7 @@ test-rust:
 
 test-python:
 	@$(PYTHON_LINT)
-	@$(IN_PYTHON) && pytest --quiet --cov --cov-report=term
+	@$(IN_PYTHON) && $(PYTEST) --cov --cov-report=term
 
 lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale stubs, licences
 	@scripts/bootstrap lint
@@ -69,7 +71,18 @@ proto: ## generate the Python stubs from proto/
 python: ## lint and test the Python package alone, without the tests that start the mesh
 	@scripts/bootstrap python
 	$(PYTHON_LINT)
-	$(IN_PYTHON) && pytest --quiet -m 'not mesh'
+	$(IN_PYTHON) && $(PYTEST) -m 'not mesh'
+
+# In a venv of its own, because the versions differ from those of .venv.
+LOWEST := $(CURDIR)/target/python-lowest
+
+python-lowest: ## test the Python package with the lowest versions of its dependencies that it allows
+	@scripts/bootstrap python
+	@test -x $(LOWEST)/bin/pip || python3 -m venv $(LOWEST)
+	@$(LOWEST)/bin/pip install --quiet --requirement libs/python/requirements-lowest.txt
+	@$(LOWEST)/bin/pip install --quiet --no-build-isolation --no-deps --editable libs/python
+	@$(LOWEST)/bin/pip check
+	cd libs/python && $(LOWEST)/bin/python -m $(PYTEST) -m 'not mesh'
 
 wheel: ## the Python package with the server in it, as a file in dist/ that pip installs
 	@scripts/bootstrap run

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from servo.cli.ends import exit_code
 from servo.cli.main import COMMANDS, app, overview
@@ -17,7 +18,7 @@ from servo.errors import InvalidValue
 from ..build.test_build import SERVO
 
 # What no start may wait for: each takes as long to import as help may take to come.
-HEAVY = ("typer", "click", "rich", "grpc", "google", "asyncio", "pyarrow", "duckdb", "inspect")
+HEAVY = ("click", "rich", "grpc", "google", "asyncio", "pyarrow", "duckdb", "inspect")
 
 
 def loaded(code: str, heavy: tuple[str, ...]) -> set[str]:
@@ -54,9 +55,32 @@ def test_a_command_alone_is_the_command_among_all(name: str) -> None:
 
 
 def test_shells_complete_commands() -> None:
-    line = {"_SERVO_COMPLETE": "complete_bash", "COMP_WORDS": "servo wo", "COMP_CWORD": "1"}
+    line = {"_SERVO_COMPLETE": "bash_complete", "COMP_WORDS": "servo wo", "COMP_CWORD": "1"}
     done = subprocess.run([SERVO], env={**os.environ, **line}, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["worker"]
+    assert done.stdout.split() == ["plain,worker"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_is_installed_once(tmp_path: Path, shell: str) -> None:
+    environment = {**os.environ, "SHELL": f"/bin/{shell}", "HOME": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run([SERVO, "--install-completion"], env=environment, capture_output=True, check=True)
+    shown = subprocess.run([SERVO, "--show-completion"], env=environment, capture_output=True, text=True, check=True)
+    (script,) = tmp_path.rglob(f"servo.{shell}")
+    assert script.read_text().strip() == shown.stdout.strip()
+    if shell == "zsh":
+        assert (tmp_path / ".zshrc").read_text() == f"source '{script}'\n"
+
+
+def test_completion_of_an_unknown_shell_is_refused() -> None:
+    done = subprocess.run(
+        [SERVO, "--show-completion"],
+        env={**os.environ, "SHELL": "/bin/csh"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "no completion for the shell csh" in done.stderr) == (2, True)
 
 
 def test_what_is_mistyped_is_recognised() -> None:

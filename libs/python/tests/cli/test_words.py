@@ -10,10 +10,10 @@ import sys
 from datetime import date
 from pathlib import Path
 
+import click
 import pyarrow
 import pyarrow.parquet
 import pytest
-import typer
 
 from servo import __version__
 from servo.cli import preview, show
@@ -150,7 +150,7 @@ def test_every_failure_has_a_hint_that_ends_in_a_retry(category: str) -> None:
     assert hint(error, "run_x") == "eat more fruit"
 
 
-def test_written_help_is_what_typer_says() -> None:
+def test_stored_help_is_current() -> None:
     assert json.loads(FILE.read_text()) == written(), "run `python -m servo.cli.help`"
     assert help_of(["nothing"]) is None
 
@@ -209,7 +209,7 @@ def test_only_a_yes_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ask("Really?")
     # No, and then the end of what is typed.
     for _ in range(2):
-        with pytest.raises(typer.Exit) as ended:
+        with pytest.raises(click.exceptions.Exit) as ended:
             ask("Really?")
         assert ended.value.exit_code == 130
 

@@ -22,7 +22,8 @@ from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
 from servo.data.formats import CannotStore
 from servo.data.places import place
 from servo.execute.errors import InputMissing
-from servo.execute.tables import Kind, PackageMissing
+from servo.execute.packages import PackageMissing
+from servo.execute.tables import Kind
 
 ABOUT = About("run_x", "A1", "shop/orders", "day=d:2026-01-31")
 COLUMNS = {"id": [1, 2], "note": ["a", None]}
@@ -254,5 +255,5 @@ def test_a_place_that_fails_is_told_as_such_whoever_writes(tmp_path: Path, value
 
 def test_without_pyarrow_frames_are_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install pyarrow"):
+    with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install 'servo-orchestrator\[tables\]'"):
         commit(place(uri(tmp_path)), polars.DataFrame(COLUMNS), "", ABOUT, [])

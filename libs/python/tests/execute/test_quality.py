@@ -209,7 +209,7 @@ def test_inputs_are_checked_by_name_by_view_and_by_partition() -> None:
 def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
-    remedy = rf"`sql` needs {package}, which is not installed: pip install {package}"
+    remedy = rf"`sql` needs {package}, which is not installed: pip install 'servo-orchestrator\[tables\]' where"
     with pytest.raises(CannotCheck, match=remedy):
         prepare([checks.sql("SELECT 1")], [])
 

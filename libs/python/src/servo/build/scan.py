@@ -14,6 +14,7 @@ from types import ModuleType
 
 from servo.define.location import Location
 from servo.errors import InvalidValue
+from servo.execute.packages import missing_extra
 from servo.manifest.faults import Fault
 
 from .imports import imports, module_name
@@ -117,7 +118,7 @@ def _words(error: BaseException, location: Location | None) -> str:
             # Some name their place themselves, for those who do not build.
             return str(error).removeprefix(f"{location}: ")
         case _:
-            return f"{type(error).__name__}: {error}"
+            return f"{type(error).__name__}: {error}{missing_extra(error)}"
 
 
 def _location(name: str, source: Path, error: BaseException) -> Location | None:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from itertools import islice
 from typing import Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Argument, Group, Option
 from .run import Comment
 from .runs import Limit
 from .server import Server, connected
 from .show import AsJson
 
-WorkerId = Annotated[str, typer.Argument(help="The worker's id, as `servo admin workers` shows it.")]
-PauseId = Annotated[str, typer.Argument(help="The pause's id, as `servo admin pauses` shows it.")]
-OnlyPool = Annotated[str, typer.Option("--pool", help="Only what takes slots from this pool.")]
-WholeTenant = Annotated[bool, typer.Option("--all-workspaces", help="The whole tenant, not only the workspace.")]
+WorkerId = Annotated[str, Argument(help="The worker's id, as `servo admin workers` shows it.")]
+PauseId = Annotated[str, Argument(help="The pause's id, as `servo admin pauses` shows it.")]
+OnlyPool = Annotated[str, Option("--pool", help="Only what takes slots from this pool.")]
+WholeTenant = Annotated[bool, Option("--all-workspaces", help="The whole tenant, not only the workspace.")]
 
-admin_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+admin_app = Group()
 
 
-@admin_app.command("workers")
+@admin_app.add("workers")
 @connected
 def workers_command(server: Server, as_json: AsJson = False) -> None:
     """The tenant's workers, and what they have to do."""
@@ -45,7 +46,7 @@ def workers_command(server: Server, as_json: AsJson = False) -> None:
     return show.print_table(["WORKER", "NAME", "STATE", "BUSY", "WORKSPACES", "SEEN"], rows)
 
 
-@admin_app.command("drain")
+@admin_app.add("drain")
 @connected
 def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
     """Let a worker finish what it has, and give it nothing new."""
@@ -54,10 +55,10 @@ def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_js
     asked = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.DrainWorker(asked)
-    return show.print_message(answer) if as_json else typer.echo(f"{worker} takes nothing new")
+    return show.print_message(answer) if as_json else click.echo(f"{worker} takes nothing new")
 
 
-@admin_app.command("kill")
+@admin_app.add("kill")
 @connected
 def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
     """Cut a worker off; its tasks are given to others."""
@@ -66,10 +67,10 @@ def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_jso
     asked = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.KillWorker(asked)
-    return show.print_message(answer) if as_json else typer.echo(f"{worker} is cut off")
+    return show.print_message(answer) if as_json else click.echo(f"{worker} is cut off")
 
 
-@admin_app.command("pause")
+@admin_app.add("pause")
 @connected
 def pause_command(
     server: Server,
@@ -88,10 +89,10 @@ def pause_command(
         answer = client.dispatcher.PauseDispatch(asked)
     if as_json:
         return show.print_message(answer)
-    return typer.echo(f"paused; `servo admin resume {answer.pause.pause_id}` goes on")
+    return click.echo(f"paused; `servo admin resume {answer.pause.pause_id}` goes on")
 
 
-@admin_app.command("pauses")
+@admin_app.add("pauses")
 @connected
 def pauses_command(server: Server, as_json: AsJson = False) -> None:
     """What is paused, by whom and why."""
@@ -116,7 +117,7 @@ def pauses_command(server: Server, as_json: AsJson = False) -> None:
     return show.print_table(["PAUSE", "WORKSPACE", "POOL", "SINCE", "BY"], rows)
 
 
-@admin_app.command("resume")
+@admin_app.add("resume")
 @connected
 def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_json: AsJson = False) -> None:
     """End a pause."""
@@ -125,10 +126,10 @@ def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_jso
     asked = dispatcher_pb2.ResumeDispatchRequest(tenant=server.tenant, pause_id=pause, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.ResumeDispatch(asked)
-    return show.print_message(answer) if as_json else typer.echo("it goes on")
+    return show.print_message(answer) if as_json else click.echo("it goes on")
 
 
-@admin_app.command("deployments")
+@admin_app.add("deployments")
 @connected
 def deployments_command(server: Server, limit: Limit = 20, as_json: AsJson = False) -> None:
     """What was deployed into the workspace, newest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import typer
+import click
 
 from servo.errors import InvalidValue
 
@@ -16,9 +16,9 @@ def ask(question: str) -> None:
     if not sys.stdin.isatty():
         raise InvalidValue("nobody is there to be asked; give --yes to do it without a question")
     try:
-        agreed = typer.confirm(question, err=True)
-    except typer.Abort:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
         agreed = False
     if not agreed:
-        typer.echo("nothing was done", err=True)
-        raise typer.Exit(STOPPED)
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(STOPPED)

@@ -5,33 +5,32 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Argument, Group, Option
 from .server import Server, connected
 from .show import AsJson
 
 if TYPE_CHECKING:
     from servo.v1 import deployment_pb2, planner_pb2
 
-Selection = Annotated[list[str] | None, typer.Argument(help="Assets, as in `servo run`; all unless given.")]
-Key = Annotated[str, typer.Argument(help="The asset: namespace/name.")]
-Filter = Annotated[
-    str, typer.Option(help="Such as 'namespace = raw', over key, namespace, tags, owners, pool and source.")
-]
-Versions = Annotated[int, typer.Option(min=0, help="How many of its newest versions of data are shown.")]
+Selection = Annotated[list[str] | None, Argument(help="Assets, as in `servo run`; all unless given.")]
+Key = Annotated[str, Argument(help="The asset: namespace/name.")]
+Filter = Annotated[str, Option(help="Such as 'namespace = raw', over key, namespace, tags, owners, pool and source.")]
+Versions = Annotated[int, Option(min=0, help="How many of its newest versions of data are shown.")]
 
-Partitions = Annotated[int, typer.Option(min=1, help="How many of its newest partitions.")]
-Checked = Annotated[str, typer.Argument(help="The asset: namespace/name; all unless given.")]
-OfRun = Annotated[str, typer.Option("--run", help="Only of this run.")]
-Failed = Annotated[bool, typer.Option("--failed", help="Only what did not pass.")]
-Limit = Annotated[int, typer.Option(min=1, help="At most this many.")]
-Rows = Annotated[int, typer.Option(min=1, help="At most this many rows.")]
+Partitions = Annotated[int, Option(min=1, help="How many of its newest partitions.")]
+Checked = Annotated[str, Argument(help="The asset: namespace/name; all unless given.")]
+OfRun = Annotated[str, Option("--run", help="Only of this run.")]
+Failed = Annotated[bool, Option("--failed", help="Only what did not pass.")]
+Limit = Annotated[int, Option(min=1, help="At most this many.")]
+Rows = Annotated[int, Option(min=1, help="At most this many rows.")]
 
-assets_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+assets_app = Group()
 
 
-@assets_app.command("list")
+@assets_app.add("list")
 @connected
 def list_command(
     server: Server,
@@ -45,11 +44,11 @@ def list_command(
     if as_json:
         return show.print_list(assets)
     if not assets:
-        return typer.echo("no assets; `servo deploy` brings them")
+        return click.echo("no assets; `servo deploy` brings them")
     return show.print_table(["ASSET", "PARTITIONS", "CHECKS", "READS"], [_row(asset) for asset in assets])
 
 
-@assets_app.command("show")
+@assets_app.add("show")
 @connected
 def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJson = False) -> None:
     """One asset: what it reads and is read by, its settings, its newest data."""
@@ -64,11 +63,11 @@ def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJs
     for each in found:
         rows = show.counted(each.output.row_count, "row") if each.output.HasField("row_count") else "-"
         partition = each.output.partition_key or "whole"
-        typer.echo(f"  {partition}  {_state(each.state)}  {rows}  {show.when(each.record_time)}  {each.output.uri}")
+        click.echo(f"  {partition}  {_state(each.state)}  {rows}  {show.when(each.record_time)}  {each.output.uri}")
     return None
 
 
-@assets_app.command("lineage")
+@assets_app.add("lineage")
 @connected
 def lineage_command(server: Server, selection: Selection = None, as_json: AsJson = False) -> None:
     """The graph around assets: each with what is made from it below it."""
@@ -77,11 +76,11 @@ def lineage_command(server: Server, selection: Selection = None, as_json: AsJson
     if as_json:
         return show.print_message(graph)
     for line in _tree(graph):
-        typer.echo(line)
-    return typer.echo("…and more: name fewer assets") if graph.truncated else None
+        click.echo(line)
+    return click.echo("…and more: name fewer assets") if graph.truncated else None
 
 
-@assets_app.command("preview")
+@assets_app.add("preview")
 @connected
 def preview_command(
     server: Server, key: Key, partitions: Partitions = 10, rows: Rows = 50, as_json: AsJson = False
@@ -97,7 +96,7 @@ def preview_command(
     return show.print_table(columns, [[str(each) for each in row] for row in values])
 
 
-@assets_app.command("checks")
+@assets_app.add("checks")
 @connected
 def checks_command(
     server: Server,
@@ -117,7 +116,7 @@ def checks_command(
     if as_json:
         return show.print_list(records)
     if not records:
-        return typer.echo("no check found anything wrong" if failed else "no check has run")
+        return click.echo("no check found anything wrong" if failed else "no check has run")
     return show.print_table(
         ["WHEN", "ASSET", "CHECK", "RESULT", "SEVERITY", "WHY"], [found.row(each) for each in records]
     )
@@ -132,9 +131,9 @@ def _row(asset: deployment_pb2.Asset) -> list[str]:
 def _show_asset(asset: deployment_pb2.Asset) -> None:
     definition = asset.definition
     dimensions = ", ".join(each.name for each in definition.partitions.dimensions)
-    typer.secho(asset.asset_key, bold=True)
+    click.secho(asset.asset_key, bold=True)
     if definition.description:
-        typer.echo(definition.description)
+        click.echo(definition.description)
     code = definition.code.entry_point
     lines = {
         "reads": ", ".join(asset.upstream_keys),
@@ -146,7 +145,7 @@ def _show_asset(asset: deployment_pb2.Asset) -> None:
     }
     for name, text in lines.items():
         if text:
-            typer.echo(f"  {name.ljust(10)}  {text}")
+            click.echo(f"  {name.ljust(10)}  {text}")
 
 
 def _state(state: int) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
+from .commands import Argument, Option
 from .show import AsJson, print_json
 
 if TYPE_CHECKING:
     from servo.build.build import Built
 
-Folder = Annotated[Path, typer.Argument(help="The project: the folder with servo.toml, or with your code.")]
-CodeVersion = Annotated[str, typer.Option(help="The version of your code, a commit for instance.")]
-Out = Annotated[Path | None, typer.Option(help="Where the files go; .servo/build in the project unless given.")]
+Folder = Annotated[Path, Argument(help="The project: the folder with servo.toml, or with your code.")]
+CodeVersion = Annotated[str, Option(help="The version of your code, a commit for instance.")]
+Out = Annotated[Path | None, Option(help="Where the files go; .servo/build in the project unless given.")]
 
 
 def build_command(
@@ -24,10 +25,10 @@ def build_command(
     summary = built_at(folder, out, code_version).summary()
     if as_json:
         return print_json(summary)
-    typer.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
-    typer.echo(f"  manifest      {summary['manifest']}")
-    typer.echo(f"  sources       {summary['archive']}  ({summary['archive_bytes']} bytes)")
-    return typer.echo(f"  requirements  {summary['requirements']}")
+    click.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
+    click.echo(f"  manifest      {summary['manifest']}")
+    click.echo(f"  sources       {summary['archive']}  ({summary['archive_bytes']} bytes)")
+    return click.echo(f"  requirements  {summary['requirements']}")
 
 
 def built_at(folder: Path, out: Path | None, code_version: str) -> Built:

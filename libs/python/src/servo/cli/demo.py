@@ -10,13 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Option
 from .ends import RUN_FAILED, NotWorking
 from .show import AsJson
 
-OwnFolder = Annotated[Path, typer.Option("--dir", help="Where server and project are kept.")]
+OwnFolder = Annotated[Path, Option("--dir", help="Where server and project are kept.")]
 
 _ASSET = "shop/daily_revenue"
 
@@ -39,7 +40,7 @@ def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = Fals
 
     def say(text: str) -> None:
         if not as_json:
-            typer.echo(text)
+            click.echo(text)
 
     def servo(mesh: Mesh, *words: str) -> None:
         say(f"\n$ servo {' '.join(words)}")
@@ -48,7 +49,7 @@ def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = Fals
         sys.stdout.flush()
         done = subprocess.run(command, cwd=project, env={**os.environ, **mesh.environment}, stdout=out, check=False)
         if done.returncode:
-            raise typer.Exit(RUN_FAILED)
+            raise click.exceptions.Exit(RUN_FAILED)
 
     say("starting a private Postgres and all services")
     try:

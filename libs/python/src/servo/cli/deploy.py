@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from .ask import ask
 from .build import CodeVersion, Folder, built_at
+from .commands import Option
 from .server import Server, connected
 from .show import AsJson, counted, print_message
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import deployment_pb2
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRun = Annotated[bool, typer.Option(help="Only show what would change.")]
-Comment = Annotated[str, typer.Option(help="Why, for the record.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, Option(help="Only show what would change.")]
+Comment = Annotated[str, Option(help="Why, for the record.")]
 
 
 @connected
@@ -48,7 +49,7 @@ def deploy_command(
     if as_json:
         print_message(answer)
     elif not dry_run:
-        typer.echo(f"deployed version {answer.deployment.version}: {answer.deployment.deployment_id}")
+        click.echo(f"deployed version {answer.deployment.version}: {answer.deployment.deployment_id}")
 
 
 def _artifact(client: Client) -> str:
@@ -77,15 +78,15 @@ def tell_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: bo
             continue
         fields = ", ".join(field.path for field in change.fields)
         stale = "; its data becomes stale" if change.makes_stale else ""
-        typer.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
+        click.echo(f"  {signs.get(change.change, ' ')} {change.key}{f'  ({fields}{stale})' if fields else ''}", err=err)
     if by_code:
         what = "the code changes, the definitions stay" if by_code == len(diff.changes) else "the code changes"
-        typer.echo(f"  {what}: the data of {counted(by_code, 'asset')} becomes stale", err=err)
+        click.echo(f"  {what}: the data of {counted(by_code, 'asset')} becomes stale", err=err)
     if not diff.changes:
-        typer.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)
+        click.echo("  the code changes, the definitions stay" if new_code else "  nothing changes", err=err)
     if diff.stale_partitions:
         held = f"{counted(diff.stale_partitions, 'partition')} {'holds' if diff.stale_partitions == 1 else 'hold'}"
-        typer.echo(f"  {held} data of other code", err=err)
+        click.echo(f"  {held} data of other code", err=err)
 
 
 def _is_code_alone(change: deployment_pb2.DefinitionChange, archive: str) -> bool:

@@ -10,10 +10,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from . import show
 from .build import Folder
+from .commands import Option
 from .ends import NotWorking
 from .server import DEV_FILE
 from .show import AsJson
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from servo.dev.mesh import Mesh
     from servo.dev.worker import RunningWorker
 
-OwnWorkspace = Annotated[str, typer.Option(help="The workspace to deploy into.")]
-Slots = Annotated[int, typer.Option(min=1, help="Tasks at the same time.")]
-NoWorker = Annotated[bool, typer.Option("--no-worker", help="Start none; start workers yourself with `servo worker`.")]
+OwnWorkspace = Annotated[str, Option(help="The workspace to deploy into.")]
+Slots = Annotated[int, Option(min=1, help="Tasks at the same time.")]
+NoWorker = Annotated[bool, Option("--no-worker", help="Start none; start workers yourself with `servo worker`.")]
 
 _LOOK_SECONDS = 0.5
 
@@ -50,7 +51,7 @@ def dev_command(
     stop = _stopped_by_signals()
     try:
         if not as_json:
-            typer.echo("starting the server: a private Postgres and all services (seconds, the first time a few more)")
+            click.echo("starting the server: a private Postgres and all services (seconds, the first time a few more)")
         with running(own, workspace) as mesh, _announced(mesh, own / DEV_FILE, announce):
             _tell(mesh, as_json)
             with nullcontext() if no_worker else working(mesh, own / "worker", slots=slots) as worker:
@@ -58,7 +59,7 @@ def dev_command(
     except (MeshFailed, WorkerFailed) as error:
         raise NotWorking(str(error)) from None
     if not as_json:
-        typer.echo("stopped")
+        click.echo("stopped")
 
 
 def _stopped_by_signals() -> threading.Event:
@@ -113,13 +114,13 @@ class _Deployments:
 
     def _say(self, text: str) -> None:
         if not self._as_json:
-            typer.echo(text)
+            click.echo(text)
 
 
 def _tell(mesh: Mesh, as_json: bool) -> None:
     if as_json:
         return show.print_json(mesh.facts)
-    typer.echo(f"  API        {mesh.url}  tenant {mesh.tenant}, workspace {mesh.workspace}")
-    typer.echo(f"  API key    {mesh.api_key_file}")
-    typer.echo(f"  logs       {mesh.logs}")
-    return typer.echo("commands in this folder find it by themselves; Ctrl-C stops it\n")
+    click.echo(f"  API        {mesh.url}  tenant {mesh.tenant}, workspace {mesh.workspace}")
+    click.echo(f"  API key    {mesh.api_key_file}")
+    click.echo(f"  logs       {mesh.logs}")
+    return click.echo("commands in this folder find it by themselves; Ctrl-C stops it\n")

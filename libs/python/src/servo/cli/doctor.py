@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from . import show
 from .ends import NOT_FOUND, WRONG_USE, exit_code
@@ -48,7 +48,7 @@ def doctor_command(
     """Look whether everything is there that Servo needs, and say what to do about the rest."""
     from servo.errors import ServoError
 
-    found = [_python(), _binary(), _postgres()]
+    found = [_python(), _tables(), _binary(), _postgres()]
     given = {"url": url, "api_key": api_key, "token_file": token_file, "tenant": tenant, "workspace": workspace}
     given |= {"ca_file": ca_file, "server_name": server_name}
     if url or dev_server(Path.cwd()):
@@ -63,20 +63,30 @@ def doctor_command(
     else:
         for each in found:
             _show(each)
-    raise typer.Exit(next((each.code for each in found if each.code), 0))
+    raise click.exceptions.Exit(next((each.code for each in found if each.code), 0))
 
 
 def _show(found: Finding) -> None:
     mark, colour = ("✗", "red") if found.code else ("!", "yellow") if found.remedy else ("✓", "green")
-    typer.echo(f"{typer.style(mark, fg=colour)} {found.what.ljust(12)}  {found.told}")
+    click.echo(f"{click.style(mark, fg=colour)} {found.what.ljust(12)}  {found.told}")
     if found.remedy:
-        typer.echo(f"  {''.ljust(12)}  → {found.remedy}")
+        click.echo(f"  {''.ljust(12)}  → {found.remedy}")
 
 
 def _python() -> Finding:
     from servo import __version__
 
     return Finding("servo", f"{__version__} on Python {sys.version.split()[0]} at {sys.executable}")
+
+
+def _tables() -> Finding:
+    from servo.execute.packages import install_command, missing_tables
+
+    missing = missing_tables()
+    if not missing:
+        return Finding("tables", "pyarrow and DuckDB are installed")
+    text = f"{' and '.join(missing)} not installed: no frames, no SQL and schema checks, no previews"
+    return Finding("tables", text, install_command(missing[0]))
 
 
 def _binary() -> Finding:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from . import show
 
@@ -28,19 +28,19 @@ def tell_failures(client: Client, run: run_pb2.Run) -> None:
     for task in failed:
         tell_failure(run.run_id, task)
     if run.tasks.failed > len(failed):
-        typer.echo(f"\nand {run.tasks.failed - len(failed)} more: `servo runs show {run.run_id} --failed` names all")
+        click.echo(f"\nand {run.tasks.failed - len(failed)} more: `servo runs show {run.run_id} --failed` names all")
 
 
 def tell_failure(run_id: str, task: run_pb2.Task) -> None:
     error = task.error
     message = error.message.strip() or show.task_state(task)
-    typer.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
-    typer.echo(textwrap.indent(f"{error.type}: {message}" if error.type else message, "    "))
+    click.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)
+    click.echo(textwrap.indent(f"{error.type}: {message}" if error.type else message, "    "))
     where, caller = place(error.location, error.traceback), called_at(error.traceback)
     if where:
-        typer.echo(f"    at {where}{f', called at {caller}' if caller and caller != where else ''}")
-    typer.echo(f"    hint: {_check_hint(run_id) if _is_check(task) else hint(error, run_id)}")
-    typer.echo(f"    log: servo runs logs {run_id} --task '{show.task_name(task.task_key)}'")
+        click.echo(f"    at {where}{f', called at {caller}' if caller and caller != where else ''}")
+    click.echo(f"    hint: {_check_hint(run_id) if _is_check(task) else hint(error, run_id)}")
+    click.echo(f"    log: servo runs logs {run_id} --task '{show.task_name(task.task_key)}'")
 
 
 def _is_check(task: run_pb2.Task) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from . import found, show, skips
 from .ends import RUN_FAILED, STOPPED, OutOfTime
@@ -45,7 +45,7 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
             story.screen.line(
                 f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
-            raise typer.Exit(STOPPED) from None
+            raise click.exceptions.Exit(STOPPED) from None
     run = client.run(run_id)
     tell_end(client, run)
     return run
@@ -78,20 +78,20 @@ def tell_end(client: Client, run: run_pb2.Run) -> None:
     parts = [f"{number} {word}" for word, number in _parts(counts) if number]
     state = show.coloured(show.run_state(run))
     flagged = ", flagged by a check" if run.flagged else ""
-    typer.echo(f"{run.run_id} {state} after {show.took(run.create_time, run.end_time)}: {', '.join(parts)}{flagged}")
+    click.echo(f"{run.run_id} {state} after {show.took(run.create_time, run.end_time)}: {', '.join(parts)}{flagged}")
     if run.flagged:
         found.tell_flags(client, run)
     found.tell_quarantined(client, run)
     if counts.failed:
         tell_failures(client, run)
     elif run.error:
-        typer.echo(f"  {run.error}")
+        click.echo(f"  {run.error}")
 
 
 def leave_with(run: run_pb2.Run) -> None:
     """The run's end is the command's."""
     if show.run_state(run) != "SUCCEEDED":
-        raise typer.Exit(RUN_FAILED)
+        raise click.exceptions.Exit(RUN_FAILED)
 
 
 def _parts(counts: common_pb2.TaskCounts) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from . import show
 
@@ -36,9 +36,9 @@ def tell_flags(client: Client, run: run_pb2.Run) -> None:
     found = list(islice(results(client, run_id=run.run_id, passed="false"), _TOLD_MAX + 1))
     for each in found[:_TOLD_MAX]:
         partition = f"[{each.partition_key}]" if each.partition_key else ""
-        typer.secho(f"  ! {each.asset_key}{partition}  {words(each.result)}", fg="yellow")
+        click.secho(f"  ! {each.asset_key}{partition}  {words(each.result)}", fg="yellow")
     if len(found) > _TOLD_MAX:
-        typer.echo(f"  and more: `servo assets checks --run {run.run_id} --failed` names all")
+        click.echo(f"  and more: `servo assets checks --run {run.run_id} --failed` names all")
 
 
 def tell_quarantined(client: Client, run: run_pb2.Run) -> None:
@@ -47,10 +47,10 @@ def tell_quarantined(client: Client, run: run_pb2.Run) -> None:
     waiting = list(islice(client.materializations(filter=of_run), _TOLD_MAX + 1))
     for each in waiting[:_TOLD_MAX]:
         place = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
-        typer.secho(f"  ! {place}  waits for a decision, and readers get the version before it:", fg="yellow")
-        typer.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
+        click.secho(f"  ! {place}  waits for a decision, and readers get the version before it:", fg="yellow")
+        click.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
     if len(waiting) > _TOLD_MAX:
-        typer.echo("  and more: `servo quarantine list` names all")
+        click.echo("  and more: `servo quarantine list` names all")
 
 
 def words(check: quality_pb2.CheckResult) -> str:

@@ -1,6 +1,6 @@
-"""Help of every command, written down ahead: typer alone takes longer to import than help may take to come.
+"""Precomputed help of every command, because importing all commands takes longer than printing help may take.
 
-``python -m servo.cli.help`` writes the file anew; a test says when it must be.
+``python -m servo.cli.help`` rewrites the file; a test fails when it is out of date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _COLUMNS = 80
 
 
 def help_of(words: Sequence[str]) -> str | None:
-    """The help of a command, ``runs list`` for instance; none where it is not known."""
+    """The help of a command such as ``runs list``, or None if the file does not have it."""
     if not FILE.exists():
         return None
     text: str | None = json.loads(FILE.read_text()).get(" ".join(words))
@@ -22,32 +22,27 @@ def help_of(words: Sequence[str]) -> str | None:
 
 
 def written() -> dict[str, str]:
-    """What typer says, of every command and every group."""
+    """The help of every command and every group, as click formats it."""
     from .main import COMMANDS, app
 
     texts: dict[str, str] = {}
     for name in COMMANDS:
-        texts[name] = _asked([name, "--help"], [name])
-        for inner in _inner(app([name]), name):
-            texts[f"{name} {inner}"] = _asked([name, inner, "--help"], [name])
+        texts[name] = _help([name])
+        group = app([name]).commands[name]
+        for inner in getattr(group, "commands", {}):
+            texts[f"{name} {inner}"] = _help([name, inner])
     return texts
 
 
-def _inner(made: object, name: str) -> list[str]:
-    import typer
-
-    group = typer.main.get_command(made).commands[name]  # type: ignore[arg-type, attr-defined]
-    return list(getattr(group, "commands", {}))
-
-
-def _asked(arguments: list[str], names: list[str]) -> str:
-    from typer.testing import CliRunner
+def _help(words: list[str]) -> str:
+    from click.testing import CliRunner
 
     from .main import app
 
-    # The environment must not show through: what it sets is shown as a default.
-    runner = CliRunner(env={"COLUMNS": str(_COLUMNS), "TERMINAL_WIDTH": str(_COLUMNS)})
-    return runner.invoke(app(names), arguments, prog_name="servo").output
+    invoked = CliRunner().invoke(
+        app(words[:1]), [*words, "--help"], prog_name="servo", terminal_width=_COLUMNS, max_content_width=_COLUMNS
+    )
+    return invoked.output
 
 
 if __name__ == "__main__":

@@ -6,19 +6,20 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Argument
 from .ends import AlreadyThere
 from .show import AsJson
 
-NewFolder = Annotated[Path, typer.Argument(help="Where the project goes; it is made if it is not there.")]
+NewFolder = Annotated[Path, Argument(help="Where the project goes; it is made if it is not there.")]
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "template"
 # Packages leave out what begins with a dot.
 _RENAMED = {"gitignore": ".gitignore"}
 _NEXT = """
-  cd {folder}
+  cd {folder}{install}
   servo dev                                                      # in a terminal of its own
   servo run '+shop/daily_revenue' --partition latest:3 --wait    # in another
   servo assets preview shop/daily_revenue"""
@@ -36,9 +37,16 @@ def init_command(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
         path.write_bytes(content)
     if as_json:
         return show.print_json({"folder": str(folder.resolve()), "files": sorted(files)})
-    return typer.echo(
-        f"made {show.counted(len(files), 'file')} in {folder.resolve()}\n{_NEXT.format(folder=quote(str(folder)))}"
-    )
+    following = _NEXT.format(folder=quote(str(folder)), install=_install())
+    return click.echo(f"made {show.counted(len(files), 'file')} in {folder.resolve()}\n{following}")
+
+
+def _install() -> str:
+    """The line that installs the extra, because the project works on tables."""
+    from servo.execute.packages import install_command, missing_tables
+
+    missing = missing_tables()
+    return f"\n  {install_command(missing[0])}" if missing else ""
 
 
 def template_files() -> dict[str, bytes]:

@@ -1,7 +1,7 @@
-"""All commands, and how they end.
+"""The entry point of ``servo``: all commands, and their exit codes.
 
-The list of commands and their help are shown without typer, which alone takes longer to import than an answer may take;
-everything else is typer's, with only the command that was asked for.
+The list of commands and their help are printed without importing click or any command, because shells and people wait
+for them. Everything else goes through click, and only the module of the requested command is imported.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import typer
+    from .commands import Group
 
-_COMPLETING = "_SERVO_COMPLETE"
+_COMPLETION = "_SERVO_COMPLETE"
 _DEBUG = "SERVO_DEBUG"
 _PURPOSE = "Build, deploy and watch data assets."
 # Each is the function `<name>_command`, or for a group of commands `<name>_app`, in the module of its name.
@@ -48,51 +48,59 @@ _EXIT_CODES = (
 
 def main() -> None:
     arguments = sys.argv[1:]
-    # A shell that completes a line calls without arguments, too.
-    text = None if _COMPLETING in os.environ else _said_at_once(arguments)
-    if text is not None:
-        print(text, end="")
-        raise SystemExit(0 if arguments else 2)
-    # gRPC's own words on stderr are for those who look for a fault of it.
+    # gRPC logs to stderr, which only helps when debugging it.
     if _DEBUG not in os.environ:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    named = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
-    raise SystemExit(_carried_out(named, as_json="--json" in arguments))
+    raise SystemExit(_run(arguments))
 
 
-def _said_at_once(arguments: list[str]) -> str | None:
-    """What needs nothing but words."""
+def _run(arguments: list[str]) -> int | None:
+    """The exit code, or None for 0."""
+    from servo.errors import InvalidValue, ServoError
+
+    from . import ends
+
+    as_json = "--json" in arguments
+    try:
+        return _dispatch(arguments)
+    except ServoError as error:
+        return ends.tell(error, as_json=as_json)
+    except Exception as error:
+        if _DEBUG in os.environ:
+            raise
+        # The caller named this file or a folder above it.
+        if isinstance(error, OSError) and error.filename:
+            return ends.tell(InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json)
+        text = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
+        print(text, file=sys.stderr)
+        return ends.OWN_FAULT
+
+
+def _dispatch(arguments: list[str]) -> int | None:
+    # A shell that completes a line calls without arguments, too.
+    text = None if _COMPLETION in os.environ else _static_text(arguments)
+    if text is not None:
+        print(text, end="")
+        return 0 if arguments else 2
+    names = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    app(names)(complete_var=_COMPLETION)
+    return None
+
+
+def _static_text(arguments: list[str]) -> str | None:
+    """The output of the options that need no command."""
     if arguments in ([], ["--help"]):
         return overview()
     if arguments == ["--version"]:
         from servo import __version__
 
         return f"servo {__version__}\n"
+    if arguments in (["--show-completion"], ["--install-completion"]):
+        return _completion(arguments[0])
     if arguments[-1] == "--help" and not any(each.startswith("-") for each in arguments[:-1]):
         from .help import help_of
 
         return help_of(arguments[:-1])
-    return None
-
-
-def _carried_out(names: Iterable[str], *, as_json: bool) -> int | None:
-    from servo.errors import InvalidValue, ServoError
-
-    from . import ends
-
-    try:
-        app(names)()
-    except ServoError as error:
-        return ends.tell(error, as_json=as_json)
-    except Exception as error:
-        if _DEBUG in os.environ:
-            raise
-        # A file that the caller named, or that lies where the caller said.
-        if isinstance(error, OSError) and error.filename:
-            return ends.tell(InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json)
-        words = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
-        print(words, file=sys.stderr)
-        return ends.OWN_FAULT
     return None
 
 
@@ -115,21 +123,28 @@ def overview() -> str:
     )
 
 
-def app(names: Iterable[str]) -> typer.Typer:
-    """With these commands only."""
+def app(names: Iterable[str]) -> Group:
+    """The command line with these commands only."""
     import importlib
 
-    import typer
+    from .commands import Group, command
 
-    # Plain help: drawing boxes takes longer than everything else.
-    made = typer.Typer(name="servo", help=_PURPOSE, no_args_is_help=True, rich_markup_mode=None)
-    # Keeps the commands' names, however few there are.
-    made.callback()(lambda: None)
+    made = Group("servo", help=_PURPOSE)
     for name in names:
         module = importlib.import_module(f"servo.cli.{name}")
-        group = getattr(module, f"{name}_app", None)
+        group: Group | None = getattr(module, f"{name}_app", None)
         if group is not None:
-            made.add_typer(group, name=name, help=COMMANDS[name])
+            group.help = COMMANDS[name]
+            made.add_command(group, name)
         else:
-            made.command(name, help=COMMANDS[name])(getattr(module, f"{name}_command"))
+            made.add_command(command(name, getattr(module, f"{name}_command"), COMMANDS[name]))
     return made
+
+
+def _completion(option: str) -> str:
+    from . import completion
+
+    group = app(COMMANDS)
+    if option == "--show-completion":
+        return f"{completion.script(group)}\n"
+    return f"completion is installed in {completion.install(group)}; start a new shell to use it\n"

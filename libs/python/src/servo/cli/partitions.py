@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from . import show
 from .assets import Key, Selection
+from .commands import Argument, Group, Option
 from .runs import Limit
 from .server import Server, connected
 from .show import AsJson
@@ -16,14 +17,14 @@ from .show import AsJson
 if TYPE_CHECKING:
     from servo.v1 import materialization_pb2
 
-Filter = Annotated[str, typer.Option(help="Such as 'state = FAILED', over state, partition_key and times.")]
-PartitionSet = Annotated[str, typer.Argument(help="The set that assets name with Dynamic(…).")]
-Values = Annotated[list[str], typer.Argument(help="As text, such as a customer's name.")]
+Filter = Annotated[str, Option(help="Such as 'state = FAILED', over state, partition_key and times.")]
+PartitionSet = Annotated[str, Argument(help="The set that assets name with Dynamic(…).")]
+Values = Annotated[list[str], Argument(help="As text, such as a customer's name.")]
 
-partitions_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+partitions_app = Group()
 
 
-@partitions_app.command("list")
+@partitions_app.add("list")
 @connected
 def list_command(
     server: Server,
@@ -46,7 +47,7 @@ def list_command(
     return show.print_list(found) if as_json else _show_all(found)
 
 
-@partitions_app.command("summary")
+@partitions_app.add("summary")
 @connected
 def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
     """How many partitions of an asset are in which state, and where."""
@@ -62,14 +63,14 @@ def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
     if as_json:
         return show.print_message(answer)
     counts = ", ".join(f"{each.count} {_state(each.state)}" for each in answer.counts)
-    typer.echo(f"{show.counted(answer.total, 'partition')}: {counts}")
+    click.echo(f"{show.counted(answer.total, 'partition')}: {counts}")
     for each in answer.stretches:
         states = ", ".join(f"{one.count} {_state(one.state)}" for one in each.counts)
-        typer.echo(f"  {each.first_key} … {each.last_key}  {states}")
+        click.echo(f"  {each.first_key} … {each.last_key}  {states}")
     return None
 
 
-@partitions_app.command("stale")
+@partitions_app.add("stale")
 @connected
 def stale_command(server: Server, selection: Selection = None, limit: Limit = 100, as_json: AsJson = False) -> None:
     """Partitions that were not made from what is current now, and why."""
@@ -83,10 +84,10 @@ def stale_command(server: Server, selection: Selection = None, limit: Limit = 10
         found = list(islice(pages(client.scheduler.ListStalePartitions, asked), limit))
     if as_json:
         return show.print_list(found)
-    return _show_all(found) if found else typer.echo("everything that was made is made from what is current")
+    return _show_all(found) if found else click.echo("everything that was made is made from what is current")
 
 
-@partitions_app.command("values")
+@partitions_app.add("values")
 @connected
 def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson = False) -> None:
     """The values of a dynamic set of partitions, in the order they were added."""
@@ -101,13 +102,13 @@ def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson 
     if as_json:
         return show.print_list(found)
     if not found:
-        return typer.echo(f"no values; `servo partitions add {partition_set} VALUE` adds one", err=True)
+        return click.echo(f"no values; `servo partitions add {partition_set} VALUE` adds one", err=True)
     for each in found:
-        typer.echo(each.value)
+        click.echo(each.value)
     return None
 
 
-@partitions_app.command("add")
+@partitions_app.add("add")
 @connected
 def add_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
     """Add values to a dynamic set of partitions; those that are there stay."""
@@ -118,10 +119,10 @@ def add_command(server: Server, partition_set: PartitionSet, values: Values, as_
     )
     with server.client() as client:
         answer = client.planner.AddDynamicPartitions(asked)
-    return show.print_message(answer) if as_json else typer.echo(f"{answer.added} added")
+    return show.print_message(answer) if as_json else click.echo(f"{answer.added} added")
 
 
-@partitions_app.command("remove")
+@partitions_app.add("remove")
 @connected
 def remove_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
     """Remove values from a dynamic set of partitions; their data stays."""
@@ -132,7 +133,7 @@ def remove_command(server: Server, partition_set: PartitionSet, values: Values, 
     )
     with server.client() as client:
         answer = client.planner.RemoveDynamicPartitions(asked)
-    return show.print_message(answer) if as_json else typer.echo(f"{answer.removed} removed")
+    return show.print_message(answer) if as_json else click.echo(f"{answer.removed} removed")
 
 
 def _show_all(found: list[materialization_pb2.Partition]) -> None:

@@ -27,9 +27,12 @@ def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
 
 def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of columns, and at most this many rows."""
-    import duckdb
-
     from servo.execute.fetched import fetched
+    from servo.execute.packages import require
+
+    for package in ("duckdb", "pyarrow"):
+        require(package, "a preview")
+    import duckdb
 
     files = [f"{folder.removeprefix('file://').rstrip('/')}/data.parquet" for folder in folders]
     with duckdb.connect() as database:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from itertools import islice
 from typing import Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Argument, Group
 from .run import Comment
 from .runs import Limit
 from .server import Server, connected
 from .show import AsJson
 
-Version = Annotated[str, typer.Argument(help="The version's id, as `servo quarantine list` shows it.")]
+Version = Annotated[str, Argument(help="The version's id, as `servo quarantine list` shows it.")]
 
-quarantine_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+quarantine_app = Group()
 
 
-@quarantine_app.command("list")
+@quarantine_app.add("list")
 @connected
 def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) -> None:
     """Versions of data that wait for a decision, since a critical check failed."""
@@ -27,7 +28,7 @@ def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) ->
     if as_json:
         return show.print_list(found)
     if not found:
-        return typer.echo("nothing waits for a decision")
+        return click.echo("nothing waits for a decision")
     rows = [
         [
             each.materialization_id,
@@ -41,14 +42,14 @@ def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) ->
     return show.print_table(["VERSION", "ASSET", "PARTITION", "MADE", "RUN"], rows)
 
 
-@quarantine_app.command("approve")
+@quarantine_app.add("approve")
 @connected
 def approve_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
     """Let readers have a version, failed checks and all."""
     _resolve(server, version, "APPROVE", comment, as_json)
 
 
-@quarantine_app.command("reject")
+@quarantine_app.add("reject")
 @connected
 def reject_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
     """Never let readers have a version; they go on with the one before."""
@@ -70,4 +71,4 @@ def _resolve(server: Server, version: str, decision: str, comment: str, as_json:
     if as_json:
         return show.print_message(answer)
     state = state_pb2.MaterializationState.Name(answer.materialization.state).removeprefix("MATERIALIZATION_STATE_")
-    return typer.echo(f"{version} {state}")
+    return click.echo(f"{version} {state}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from . import show
+from .commands import Argument, Group, Option
 from .run import Comment
 from .server import Server, connected
 from .show import AsJson
@@ -18,28 +19,28 @@ if TYPE_CHECKING:
 
     from servo.v1 import quota_model_pb2, quota_pb2
 
-Settings = Annotated[list[str], typer.Argument(help="limit=number, or limit=default; `servo quota show` names them.")]
-PoolName = Annotated[str, typer.Argument(help="The pool.")]
-PoolSlots = Annotated[int, typer.Argument(min=0, help="Tasks at the same time; 0 stops.")]
-Description = Annotated[str, typer.Option(help="What the pool protects.")]
-Days = Annotated[int, typer.Option(min=1, help="How many days back.")]
-Grain = Annotated[str, typer.Option(help="A line per hour, day or month, or one for the total.")]
+Settings = Annotated[list[str], Argument(help="limit=number, or limit=default; `servo quota show` names them.")]
+PoolName = Annotated[str, Argument(help="The pool.")]
+PoolSlots = Annotated[int, Argument(min=0, help="Tasks at the same time; 0 stops.")]
+Description = Annotated[str, Option(help="What the pool protects.")]
+Days = Annotated[int, Option(min=1, help="How many days back.")]
+Grain = Annotated[str, Option(help="A line per hour, day or month, or one for the total.")]
 By = Annotated[
-    list[str] | None, typer.Option("--by", help="Lines of their own by workspace, asset or pool; may be given again.")
+    list[str] | None, Option("--by", help="Lines of their own by workspace, asset or pool; may be given again.")
 ]
 CostsBy = Annotated[
     list[str] | None,
-    typer.Option("--by", help="Lines of their own by workspace, asset, run or backfill; may be given again."),
+    Option("--by", help="Lines of their own by workspace, asset, run or backfill; may be given again."),
 ]
 
 _MICROS = 1_000_000
 # What is used of a limit bears the limit's name without "max_", but for this one.
 _USED_OF = {"max_backfill_concurrency": "backfill_runs"}
 
-quota_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+quota_app = Group()
 
 
-@quota_app.command("show")
+@quota_app.add("show")
 @connected
 def show_command(server: Server, as_json: AsJson = False) -> None:
     """The tenant's limits as they hold, and what is used of them."""
@@ -56,7 +57,7 @@ def show_command(server: Server, as_json: AsJson = False) -> None:
     return show.print_table(["LIMIT", "USED / HOLDS", ""], rows)
 
 
-@quota_app.command("set")
+@quota_app.add("set")
 @connected
 def set_command(server: Server, settings: Settings, comment: Comment = "", as_json: AsJson = False) -> None:
     """Change limits of the tenant; those that are not named stay."""
@@ -74,10 +75,10 @@ def set_command(server: Server, settings: Settings, comment: Comment = "", as_js
         )
     if as_json:
         return show.print_message(answer)
-    return typer.echo(f"version {answer.version} of the limits holds")
+    return click.echo(f"version {answer.version} of the limits holds")
 
 
-@quota_app.command("pools")
+@quota_app.add("pools")
 @connected
 def pools_command(server: Server, as_json: AsJson = False) -> None:
     """The tenant's pools of slots."""
@@ -92,7 +93,7 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
     return show.print_table(["POOL", "USED / SLOTS", "WHAT FOR"], rows)
 
 
-@quota_app.command("pool")
+@quota_app.add("pool")
 @connected
 def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> None:
     """Who holds the slots of a pool, longest first."""
@@ -102,14 +103,14 @@ def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> Non
         answer = client.quota.GetPool(quota_pb2.GetPoolRequest(tenant=server.tenant, pool=pool))
     if as_json:
         return show.print_json({**show.as_dict(answer), "pool": _pool(answer.pool)})
-    typer.echo(f"{pool}: {_taken(answer.pool)} slots used")
+    click.echo(f"{pool}: {_taken(answer.pool)} slots used")
     if not answer.holders:
         return None
     rows = [[each.workspace, each.run_id, each.task_id, show.when(each.since_time)] for each in answer.holders]
     return show.print_table(["WORKSPACE", "RUN", "TASK", "SINCE"], rows)
 
 
-@quota_app.command("set-pool")
+@quota_app.add("set-pool")
 @connected
 def set_pool_command(
     server: Server,
@@ -142,10 +143,10 @@ def set_pool_command(
             made = client.quota.UpdatePool(change).pool
     if as_json:
         return show.print_message(made)
-    return typer.echo(f"{made.pool} has {show.counted(made.slots, 'slot')}")
+    return click.echo(f"{made.pool} has {show.counted(made.slots, 'slot')}")
 
 
-@quota_app.command("delete-pool")
+@quota_app.add("delete-pool")
 @connected
 def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", as_json: AsJson = False) -> None:
     """Remove a pool; tasks that name it are no longer held by it."""
@@ -154,10 +155,10 @@ def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", a
     with server.client() as client:
         asked = quota_pb2.DeletePoolRequest(tenant=server.tenant, pool=pool, comment=comment)
         answer = client.quota.DeletePool(asked)
-    return show.print_message(answer) if as_json else typer.echo(f"{pool} is gone")
+    return show.print_message(answer) if as_json else click.echo(f"{pool} is gone")
 
 
-@quota_app.command("usage")
+@quota_app.add("usage")
 @connected
 def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By = None, as_json: AsJson = False) -> None:
     """What tasks used: attempts, time in slots, processors and bytes."""
@@ -185,7 +186,7 @@ def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By =
     return show.print_table(["FROM", "WHAT", "ATTEMPTS", "IN SLOTS", "PROCESSOR", "BYTES WRITTEN"], rows)
 
 
-@quota_app.command("costs")
+@quota_app.add("costs")
 @connected
 def costs_command(
     server: Server, days: Days = 30, grain: Grain = "day", by: CostsBy = None, as_json: AsJson = False
@@ -206,7 +207,7 @@ def costs_command(
     return show.print_table(["FROM", "WHAT", currency or "COST"], rows)
 
 
-@quota_app.command("budgets")
+@quota_app.add("budgets")
 @connected
 def budgets_command(server: Server, as_json: AsJson = False) -> None:
     """The tenant's budgets, and what is spent of them."""

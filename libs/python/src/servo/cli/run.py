@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from . import partition_choice, show
+from .commands import Argument, Option
 from .server import Server, connected
 from .show import AsJson
 
@@ -16,21 +17,19 @@ if TYPE_CHECKING:
 
 Selection = Annotated[
     list[str],
-    typer.Argument(help="Assets: ns/a, +ns/a (with upstream), ns/a+ (with downstream), tag:x, 'ns.*', '*', -ns/a"),
+    Argument(help="Assets: ns/a, +ns/a (with upstream), ns/a+ (with downstream), tag:x, 'ns.*', '*', -ns/a"),
 ]
-Partitions = Annotated[list[str] | None, typer.Option("--partition", "-p", help=partition_choice.HELP)]
-Labels = Annotated[list[str] | None, typer.Option("--label", help="key=value, to find the run by; may be given again.")]
-Config = Annotated[str, typer.Option(help="Configuration that the functions get, as a JSON object.")]
-RunKey = Annotated[str, typer.Option(help="Same key, same run: a repeat starts nothing new.")]
-Priority = Annotated[int, typer.Option(help="Added to the priority of every task; higher goes first.")]
-SkipUpToDate = Annotated[bool, typer.Option("--skip-up-to-date", help="Leave out what is up to date.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would run.")]
-Comment = Annotated[str, typer.Option(help="Why, for the record.")]
-Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show progress until the run has ended; exit 1 if it failed.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="The same, with what its tasks write.")]
-Timeout = Annotated[
-    float | None, typer.Option(min=0, help="Wait at most this many seconds, then exit 6; the run goes on.")
-]
+Partitions = Annotated[list[str] | None, Option("--partition", "-p", help=partition_choice.HELP)]
+Labels = Annotated[list[str] | None, Option("--label", help="key=value, to find the run by; may be given again.")]
+Config = Annotated[str, Option(help="Configuration that the functions get, as a JSON object.")]
+RunKey = Annotated[str, Option(help="Same key, same run: a repeat starts nothing new.")]
+Priority = Annotated[int, Option(help="Added to the priority of every task; higher goes first.")]
+SkipUpToDate = Annotated[bool, Option("--skip-up-to-date", help="Leave out what is up to date.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only show what would run.")]
+Comment = Annotated[str, Option(help="Why, for the record.")]
+Wait = Annotated[bool, Option("--wait", "-w", help="Show progress until the run has ended; exit 1 if it failed.")]
+Follow = Annotated[bool, Option("--follow", "-f", help="The same, with what its tasks write.")]
+Timeout = Annotated[float | None, Option(min=0, help="Wait at most this many seconds, then exit 6; the run goes on.")]
 
 
 @connected
@@ -86,7 +85,7 @@ def until_it_ends(client: Client, run_id: str, *, timeout: float | None, logs: b
 
 
 def _accepted(run_id: str, tasks: int) -> None:
-    typer.echo(f"{run_id} has {show.counted(tasks, 'task')}; `servo runs watch {run_id}` shows it")
+    click.echo(f"{run_id} has {show.counted(tasks, 'task')}; `servo runs watch {run_id}` shows it")
 
 
 def _show_plan(client: Client, wanted: Run, as_json: bool) -> None:
@@ -94,11 +93,11 @@ def _show_plan(client: Client, wanted: Run, as_json: bool) -> None:
     if as_json:
         return show.print_message(answer)
     left_out = f", {answer.up_to_date_count} are up to date" if answer.up_to_date_count else ""
-    typer.echo(f"{show.counted(answer.task_count, 'task')} would run{left_out}")
+    click.echo(f"{show.counted(answer.task_count, 'task')} would run{left_out}")
     for task in answer.plan.tasks:
-        typer.echo(f"  {show.task_name(task.task_key)}")
+        click.echo(f"  {show.task_name(task.task_key)}")
     more = answer.task_count - len(answer.plan.tasks)
-    return typer.echo(f"  and {more} more") if more > 0 else None
+    return click.echo(f"  and {more} more") if more > 0 else None
 
 
 def _labels(given: list[str]) -> dict[str, str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from . import show
+from .commands import Argument, Group, Option
 from .ends import NothingFound
 from .run import Comment, Follow, Timeout, Wait, until_it_ends
 from .server import Server, connected
@@ -18,22 +19,20 @@ if TYPE_CHECKING:
     from servo.v1 import callback_pb2, run_pb2, scheduler_runs_pb2
 
 LAST = "last"
-RunId = Annotated[str, typer.Argument(help="The run's id, or `last` for the newest run.")]
-Filter = Annotated[str, typer.Option(help="Such as 'state = FAILED', over state, run_key, labels, trigger and times.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many.")]
-TaskName = Annotated[str, typer.Option("--task", help="A task's key, such as 'ns/asset[day=d:2026-01-31]', or its id.")]
-OnlyFailed = Annotated[bool, typer.Option("--failed", help="Only tasks that failed.")]
-FollowLogs = Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines come, until the run has ended.")]
-LastLines = Annotated[int, typer.Option("--lines", "-n", min=0, help="Only this many from the end; 0 for all.")]
-Level = Annotated[str, typer.Option(help="Only lines at least this important: debug, info, warning or error.")]
-SameCode = Annotated[
-    bool, typer.Option("--same-code", help="With the code that the run had, not what is deployed now.")
-]
+RunId = Annotated[str, Argument(help="The run's id, or `last` for the newest run.")]
+Filter = Annotated[str, Option(help="Such as 'state = FAILED', over state, run_key, labels, trigger and times.")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, help="At most this many.")]
+TaskName = Annotated[str, Option("--task", help="A task's key, such as 'ns/asset[day=d:2026-01-31]', or its id.")]
+OnlyFailed = Annotated[bool, Option("--failed", help="Only tasks that failed.")]
+FollowLogs = Annotated[bool, Option("--follow", "-f", help="Go on as lines come, until the run has ended.")]
+LastLines = Annotated[int, Option("--lines", "-n", min=0, help="Only this many from the end; 0 for all.")]
+Level = Annotated[str, Option(help="Only lines at least this important: debug, info, warning or error.")]
+SameCode = Annotated[bool, Option("--same-code", help="With the code that the run had, not what is deployed now.")]
 
-runs_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+runs_app = Group()
 
 
-@runs_app.command("list")
+@runs_app.add("list")
 @connected
 def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json: AsJson = False) -> None:  # noqa: A002
     """Runs of the workspace, newest first."""
@@ -42,11 +41,11 @@ def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json
     if as_json:
         return show.print_list(runs)
     if not runs:
-        return typer.echo("no runs; `servo run ASSET` starts one")
+        return click.echo("no runs; `servo run ASSET` starts one")
     return show.print_table(["RUN", "STATE", "TASKS", "CREATED", "TOOK", "WHAT"], [_row(run) for run in runs], states=1)
 
 
-@runs_app.command("show")
+@runs_app.add("show")
 @connected
 def show_command(
     server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
@@ -64,12 +63,12 @@ def show_command(
         _show_head(run)
         show.print_table(["TASK", "STATE", "TRIES", "TOOK"], [_task_row(task) for task in tasks], states=1)
         more = (run.tasks.failed if failed else run.tasks.total) - len(tasks)
-        typer.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
+        click.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
         tell_skips(client, run)
         return tell_end(client, run)
 
 
-@runs_app.command("watch")
+@runs_app.add("watch")
 @connected
 def watch_command(
     server: Server,
@@ -90,7 +89,7 @@ def watch_command(
         return until_it_ends(client, run_id, timeout=timeout, logs=follow, as_json=False)
 
 
-@runs_app.command("cancel")
+@runs_app.add("cancel")
 @connected
 def cancel_command(
     server: Server, run_id: RunId, comment: Comment = "", wait: Wait = False, as_json: AsJson = False
@@ -101,10 +100,10 @@ def cancel_command(
         run = client.wait(run.run_id) if wait else run
     if as_json:
         return show.print_message(run)
-    return typer.echo(f"{run.run_id} {show.coloured(show.run_state(run))}")
+    return click.echo(f"{run.run_id} {show.coloured(show.run_state(run))}")
 
 
-@runs_app.command("retry")
+@runs_app.add("retry")
 @connected
 def retry_command(
     server: Server,
@@ -127,7 +126,7 @@ def retry_command(
         return until_it_ends(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
 
 
-@runs_app.command("explain")
+@runs_app.add("explain")
 @connected
 def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", as_json: AsJson = False) -> None:
     """Why a run, or each of its tasks, is not running: what it waits for, and who holds it."""
@@ -141,7 +140,7 @@ def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", a
     return None
 
 
-@runs_app.command("logs")
+@runs_app.add("logs")
 @connected
 def logs_command(
     server: Server,
@@ -221,22 +220,22 @@ def _task_row(task: run_pb2.Task) -> list[str]:
 
 
 def _show_head(run: run_pb2.Run) -> None:
-    typer.echo(f"run         {run.run_id}{f' (a retry of {run.retry_of})' if run.retry_of else ''}")
-    typer.echo(f"what        {' '.join(run.spec.selection)}")
-    typer.echo(f"by          {run.requested_by.principal}  {run.requested_by.comment}".rstrip())
-    typer.echo(f"created     {show.when(run.create_time)}")
-    typer.echo(f"deployment  {run.deployment_id}\n")
+    click.echo(f"run         {run.run_id}{f' (a retry of {run.retry_of})' if run.retry_of else ''}")
+    click.echo(f"what        {' '.join(run.spec.selection)}")
+    click.echo(f"by          {run.requested_by.principal}  {run.requested_by.comment}".rstrip())
+    click.echo(f"created     {show.when(run.create_time)}")
+    click.echo(f"deployment  {run.deployment_id}\n")
 
 
 def _show_explanation(each: scheduler_runs_pb2.Explanation) -> None:
-    typer.echo(f"{show.task_name(each.task_key) or 'the run'}: {each.message}")
+    click.echo(f"{show.task_name(each.task_key) or 'the run'}: {each.message}")
     for blocker in each.blockers:
-        typer.echo(f"    {blocker.kind} {blocker.id}  {blocker.detail}".rstrip())
+        click.echo(f"    {blocker.kind} {blocker.id}  {blocker.detail}".rstrip())
 
 
 def _show_line(line: callback_pb2.LogLine, name: str) -> None:
-    typer.echo(f"{show.when(line.time)} {f'{name} | ' if name else ''}{line.text}")
+    click.echo(f"{show.when(line.time)} {f'{name} | ' if name else ''}{line.text}")
 
 
 def _retried(run: run_pb2.Run, old: str) -> None:
-    typer.echo(f"{run.run_id} repeats {show.counted(run.tasks.total, 'task')} of {old}")
+    click.echo(f"{run.run_id} repeats {show.counted(run.tasks.total, 'task')} of {old}")

@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from servo.v1 import common_pb2
@@ -16,7 +16,7 @@ class Lines:
     """One line for each thing that happens."""
 
     def line(self, text: str, colour: str | None = None) -> None:
-        typer.secho(text, fg=colour)
+        click.secho(text, fg=colour)
 
     def progress(self, counts: common_pb2.TaskCounts, running: list[str]) -> None:
         """Nothing that would have to be taken back."""

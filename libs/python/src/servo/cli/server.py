@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from servo.errors import InvalidValue
+
+from .commands import Option
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 # What `servo dev` leaves in the project's .servo folder as long as it runs.
 DEV_FILE = "dev.json"
 
-Url = Annotated[str, typer.Option(envvar="SERVO_URL", help="The gateway: https://host:port")]
-ApiKey = Annotated[str, typer.Option(envvar="SERVO_API_KEY", help="Better given in the environment.")]
+Url = Annotated[str, Option(envvar="SERVO_URL", help="The gateway: https://host:port")]
+ApiKey = Annotated[str, Option(envvar="SERVO_API_KEY", help="Better given in the environment.")]
 TokenFile = Annotated[
-    Path | None, typer.Option(envvar="SERVO_TOKEN_FILE", help="A file with an OIDC token, read before every call.")
+    Path | None, Option(envvar="SERVO_TOKEN_FILE", help="A file with an OIDC token, read before every call.")
 ]
-Tenant = Annotated[str, typer.Option(envvar="SERVO_TENANT", help="The tenant.")]
-Workspace = Annotated[str, typer.Option(envvar="SERVO_WORKSPACE", help="The workspace.")]
-CaFile = Annotated[Path | None, typer.Option(envvar="SERVO_CA_FILE", help="The authority of the server's certificate.")]
-ServerName = Annotated[str, typer.Option(envvar="SERVO_SERVER_NAME", help="The name in that certificate.")]
+Tenant = Annotated[str, Option(envvar="SERVO_TENANT", help="The tenant.")]
+Workspace = Annotated[str, Option(envvar="SERVO_WORKSPACE", help="The workspace.")]
+CaFile = Annotated[Path | None, Option(envvar="SERVO_CA_FILE", help="The authority of the server's certificate.")]
+ServerName = Annotated[str, Option(envvar="SERVO_SERVER_NAME", help="The name in that certificate.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
+
+from .commands import Option
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from servo.v1 import run_pb2
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print the answer as JSON.")]
 
 _COLOURS = {
     "SUCCEEDED": "green",
@@ -36,7 +38,7 @@ def as_dict(message: Message) -> Any:
 
 def print_json(value: Any) -> None:
     # NaN and Infinity are Python's own words, which no other reader takes.
-    typer.echo(json.dumps(value, allow_nan=False))
+    click.echo(json.dumps(value, allow_nan=False))
 
 
 def print_message(message: Message) -> None:
@@ -54,14 +56,14 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, states:
     for number, line in enumerate(lines):
         cells = [text.ljust(width) for text, width in zip(line, [*widths[:-1], 0], strict=True)]
         if number == 0:
-            cells = [typer.style(cell, bold=True) for cell in cells]
+            cells = [click.style(cell, bold=True) for cell in cells]
         elif states is not None:
-            cells[states] = typer.style(cells[states], fg=_COLOURS.get(line[states]))
-        typer.echo("  ".join(cells))
+            cells[states] = click.style(cells[states], fg=_COLOURS.get(line[states]))
+        click.echo("  ".join(cells))
 
 
 def coloured(state: str) -> str:
-    return typer.style(state, fg=_COLOURS.get(state))
+    return click.style(state, fg=_COLOURS.get(state))
 
 
 def run_state(run: run_pb2.Run) -> str:

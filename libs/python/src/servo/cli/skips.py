@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from . import show
 
@@ -21,9 +21,9 @@ def tell_skips(client: Client, run: run_pb2.Run) -> None:
         return
     skipped = list(islice(client.tasks(run.run_id, filter="reason = SKIPPED_BY_USER_CODE"), _TOLD_MAX + 1))
     for task in skipped[:_TOLD_MAX]:
-        typer.secho(f"- {show.task_name(task.task_key)}  {words(client, task)}", fg="yellow")
+        click.secho(f"- {show.task_name(task.task_key)}  {words(client, task)}", fg="yellow")
     if len(skipped) > _TOLD_MAX:
-        typer.echo(f"and more: `servo runs logs {run.run_id} --task TASK` has what each of them said")
+        click.echo(f"and more: `servo runs logs {run.run_id} --task TASK` has what each of them said")
 
 
 def words(client: Client, task: run_pb2.Task) -> str:

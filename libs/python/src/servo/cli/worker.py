@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from .commands import Option
 from .server import Server, connected
 
-Slots = Annotated[int, typer.Option(min=1, help="Attempts at the same time.")]
-State = Annotated[Path, typer.Option(help="Where code is kept, and outcomes until the server has them.")]
-OnlyWorkspace = Annotated[list[str] | None, typer.Option(help="Serve only this one; may be given again.")]
-Capability = Annotated[list[str] | None, typer.Option(help="What this worker offers; may be given again.")]
-Pool = Annotated[list[str] | None, typer.Option(help="Serve only this pool; may be given again.")]
-JsonLog = Annotated[bool, typer.Option("--json", help="Log as lines of JSON.")]
-Seconds = Annotated[
-    float, typer.Option(min=0, help="From being told to leave to the end; what runs by then is given back.")
-]
+Slots = Annotated[int, Option(min=1, help="Attempts at the same time.")]
+State = Annotated[Path, Option(help="Where code is kept, and outcomes until the server has them.")]
+OnlyWorkspace = Annotated[list[str] | None, Option(help="Serve only this one; may be given again.")]
+Capability = Annotated[list[str] | None, Option(help="What this worker offers; may be given again.")]
+Pool = Annotated[list[str] | None, Option(help="Serve only this pool; may be given again.")]
+JsonLog = Annotated[bool, Option("--json", help="Log as lines of JSON.")]
+Seconds = Annotated[float, Option(min=0, help="From being told to leave to the end; what runs by then is given back.")]
 
 
 @connected

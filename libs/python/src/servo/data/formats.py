@@ -16,6 +16,7 @@ from typing import Any
 from servo.define.io import Io, io_name
 from servo.errors import InvalidValue, ServoError
 from servo.execute import tables
+from servo.execute.packages import require
 from servo.model.canonical import sha256_hex
 
 from .places import Place
@@ -135,7 +136,7 @@ def _store_pickle(place: Place, value: Any) -> Stored:
 
 
 def _store_parquet(place: Place, value: Any) -> Stored:
-    tables.require("pyarrow", "storing a table as Parquet")
+    require("pyarrow", "storing a table as Parquet")
     import pyarrow.parquet
 
     kind = tables.kind_of(value) or (_COLUMNS if isinstance(value, Mapping) else _ROWS)
@@ -153,7 +154,7 @@ def _store_parquet(place: Place, value: Any) -> Stored:
 
 
 def _load_parquet(place: Place, kind: str) -> Any:
-    tables.require("pyarrow", "reading Parquet")
+    require("pyarrow", "reading Parquet")
     import pyarrow.parquet
 
     with place.reading("data.parquet") as file:

@@ -17,8 +17,8 @@ from servo.errors import ServoError
 from servo.model.categories import ErrorCategory
 
 from .deadline import DeadlinePassed
+from .packages import PackageMissing, missing_extra
 from .quality import CannotCheck
-from .tables import PackageMissing
 from .words import words_of
 
 # Far more than is shown: whoever shows it takes secrets out before cutting.
@@ -54,7 +54,7 @@ def describe(error: BaseException, retry: Retry | None = None, definition: Locat
     asset stands, for errors that no line of the user raised."""
     return AttemptError(
         category=_category(error),
-        message=words_of(error) or type(error).__name__,
+        message=(words_of(error) or type(error).__name__) + missing_extra(error),
         type=type(error).__name__,
         location=_location(error.__traceback__, definition),
         traceback=_traceback(error),

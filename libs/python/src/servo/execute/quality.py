@@ -23,6 +23,7 @@ from servo.errors import ServoError
 from . import tables
 from .check_kinds import answered, no_rows, outcome
 from .deadline import DeadlinePassed, within
+from .packages import PackageMissing, require
 from .words import words_of
 
 _TIMEOUT_SECONDS = 300.0
@@ -79,10 +80,10 @@ def prepare(checks: Iterable[Check], parameters: Sequence[str]) -> None:
         what = f"the check `{check.name}`"
         try:
             if isinstance(check.spec, Schema | Sql):
-                tables.require("pyarrow", what)
+                require("pyarrow", what)
             if isinstance(check.spec, Sql):
-                tables.require("duckdb", what)
-        except tables.PackageMissing as error:
+                require("duckdb", what)
+        except PackageMissing as error:
             raise CannotCheck(f"{error} where the code runs") from None
         prepare_pre(check, parameters)
 

@@ -5,11 +5,12 @@ None of those packages is imported here before a value of theirs is there, or a 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, Literal
 
-from servo.errors import InvalidValue, ServoError
+from servo.errors import InvalidValue
+
+from .packages import require
 
 Kind = Literal["pyarrow", "pandas", "polars"]
 _CLASSES: dict[tuple[str, str], Kind] = {
@@ -17,16 +18,6 @@ _CLASSES: dict[tuple[str, str], Kind] = {
     ("pandas", "DataFrame"): "pandas",
     ("polars", "DataFrame"): "polars",
 }
-
-
-class PackageMissing(ServoError):
-    """Something optional is needed after all."""
-
-
-def require(package: str, what: str) -> None:
-    """``what`` begins the sentence."""
-    if importlib.util.find_spec(package) is None:
-        raise PackageMissing(f"{what} needs {package}, which is not installed: pip install {package}")
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -104,6 +95,7 @@ def newest_of(value: Any, name: str) -> list[Any]:
 
 def arrow(value: Any) -> Any:
     """The value as an Arrow table."""
+    require("pyarrow", "reading a value as a table")
     import pyarrow
 
     match kind_of(value):
@@ -154,6 +146,7 @@ def _arrow_columns(value: Any, names: Sequence[str]) -> Any:
         return None
     for name in names:
         _check_name(name, value.column_names if kind == "pyarrow" else value.columns)
+    require("pyarrow", "a check of a frame's columns")
     import pyarrow
 
     try:

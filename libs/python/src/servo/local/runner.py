@@ -22,6 +22,7 @@ from servo.execute.checks_of import attached, checks_of
 from servo.execute.deadline import within
 from servo.execute.errors import AttemptError, SecretMissing, describe
 from servo.execute.outputs import Outputs
+from servo.execute.packages import require_for_outputs
 from servo.execute.quality import Gating, Read, blocking, prepare
 from servo.manifest.project import Project
 from servo.model.ids import run_id
@@ -140,6 +141,7 @@ class Runner:
         checks, quarantine = checks_of(asset, self.attached), asset.settings.quarantine
         # There never is a version before.
         prepare(checks, [each.parameter for each in planned.inputs])
+        require_for_outputs(asset)
         inputs = self._inputs(slot, asset, planned)
         carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
         if attempted.made is None or attempted.gating is Gating.BLOCK:

@@ -26,6 +26,7 @@ from servo.define.settings import Retry
 from servo.errors import ServoError
 from servo.execute.carry_out import Attempted, carry_out
 from servo.execute.errors import describe
+from servo.execute.packages import require_for_outputs
 from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
@@ -93,6 +94,7 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
         prepare(wanted, data.parameters(job))
+        require_for_outputs(asset)
         previous = data.previous_rows(job, wanted)
         inputs, read_bytes = data.read_inputs(asset, job)
         usage["read_bytes"] = read_bytes
