@@ -423,9 +423,9 @@ def test_sources_are_loaded_by_what_a_worker_finds(tmp_path: Path) -> None:
     reader = "from servo import asset\n{more}\n@asset\ndef clean(feed):\n    return feed\n"
     found = project(tmp_path / "found", {"a.py": sources, "b.py": reader.format(more="from a import feed")})
     assert {each.key: each.io for each in build(found).manifest.assets}["default/feed"] == "a.Feed"
-    lost = project(tmp_path / "lost", {"a.py": sources, "b.py": reader.format(more="")})
+    untracked = project(tmp_path / "lost", {"a.py": sources, "b.py": reader.format(more="")})
     with pytest.raises(ManifestInvalid, match=r"b.py:3: default/clean: .* worker looks for in `b`; import it there"):
-        build(lost)
+        build(untracked)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from servo.cli.ends import exit_code
+from servo.cli.exit_codes import exit_code
 from servo.cli.main import COMMANDS, app, overview
 from servo.client.errors import Conflict, NotAllowed, NotFound, TimedOut, Unavailable
 from servo.errors import InvalidValue

@@ -108,13 +108,13 @@ class Answers:
     """Stands for a server that answers one call, and keeps what it was asked."""
 
     def __init__(self, **answers: Message) -> None:
-        self.asked: list[Any] = []
+        self.request: list[Any] = []
         calls = {name: self._answering(answer) for name, answer in answers.items()}
         self.scheduler = self.quota = SimpleNamespace(**calls)
 
     def _answering(self, answer: Message) -> Any:
         def call(request: Message) -> Message:
-            self.asked.append(request)
+            self.request.append(request)
             return answer
 
         return call
@@ -157,9 +157,13 @@ def test_partitions_are_listed_with_the_causes_of_their_staleness(
     lines = nowhere.well("partitions", "list", "n/a", "--filter", "state = STALE").splitlines()
     assert lines[1].split() == ["n/a", "day=d:2026-01-31", "MISSING", "-"]
     assert lines[2].endswith("upstream changed n/b[day=d:2026-01-31]; too old")
-    assert (server.asked[0].namespace, server.asked[0].name, server.asked[0].filter) == ("n", "a", "state = STALE")
+    assert (server.request[0].namespace, server.request[0].name, server.request[0].filter) == (
+        "n",
+        "a",
+        "state = STALE",
+    )
     assert json.loads(nowhere.well("partitions", "stale", "n/a+", "--json"))[0]["state"] == "PARTITION_STATE_STALE"
-    assert list(server.asked[1].selection) == ["n/a+"]
+    assert list(server.request[1].selection) == ["n/a+"]
 
 
 def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +244,6 @@ def test_a_decision_is_passed_on(nowhere: Shop, monkeypatch: pytest.MonkeyPatch,
     answer = scheduler_data_pb2.ResolveQuarantineResponse(materialization=made)
     server = answering(monkeypatch, ResolveQuarantine=answer)
     assert nowhere.well("quarantine", word, "V", "--comment", "looked at it") == f"V {state}\n"
-    [asked] = server.asked
-    assert (asked.materialization_id, asked.comment) == ("V", "looked at it")
-    assert asked.decision == getattr(event_execution_pb2, f"QUARANTINE_DECISION_{word.upper()}")
+    [request] = server.request
+    assert (request.materialization_id, request.comment) == ("V", "looked at it")
+    assert request.decision == getattr(event_execution_pb2, f"QUARANTINE_DECISION_{word.upper()}")

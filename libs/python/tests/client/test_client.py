@@ -85,8 +85,8 @@ def test_refusals_carry_reason_and_fields(mesh: Mesh) -> None:
         # Every fault that is told here, Python tells as well, in the same words.
         from servo.manifest.check import check
 
-        told = [(each.field.removeprefix("manifest."), each.description) for each in raised.value.violations]
-        assert sorted(told) == sorted(check(broken)[1])
+        call_failed = [(each.field.removeprefix("manifest."), each.description) for each in raised.value.violations]
+        assert sorted(call_failed) == sorted(check(broken)[1])
         with pytest.raises(NotFound) as missing:
             client.run("run_" + "a" * 26)
         assert missing.value.reason == "RUN_NOT_FOUND"

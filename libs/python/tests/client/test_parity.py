@@ -44,11 +44,11 @@ def test_both_tell_the_same_of_a_run(mesh: Mesh, tmp_path: Path) -> None:
     shop = shop_on(mesh, "parity", tmp_path)
     shop.well("deploy", "--yes")
     with shop.worker("--workspace", "parity"):
-        told = json.loads(shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait", "--json"))
-    run_id, key = told["run_id"], "shop/daily_revenue"
+        call_failed = json.loads(shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait", "--json"))
+    run_id, key = call_failed["run_id"], "shop/daily_revenue"
     wanted = Run(key, partitions=f"day=d:{CALM_DAY}")
 
-    async def asked() -> list[object]:
+    async def request_copy() -> list[object]:
         async with mesh.async_client("parity") as client:
             tasks = [task async for task in client.tasks(run_id)]
             return [
@@ -68,7 +68,7 @@ def test_both_tell_the_same_of_a_run(mesh: Mesh, tmp_path: Path) -> None:
 
     with mesh.client("parity") as client:
         tasks = list(client.tasks(run_id))
-        assert asyncio.run(asked()) == [
+        assert asyncio.run(request_copy()) == [
             client.run(run_id),
             tasks,
             client.task(run_id, tasks[0].task_id),

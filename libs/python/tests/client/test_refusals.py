@@ -68,7 +68,7 @@ def _ask(address: Address) -> None:
 
 
 async def _ask_aio(address: Address) -> None:
-    patient = [aio._Patient()]
+    patient = [aio._RetryInterceptor()]
     async with grpc.aio.secure_channel(address.target, address.credentials, interceptors=patient) as channel:
         stub = scheduler_pb2_grpc.SchedulerServiceStub(channel)
         await stub.GetRun(scheduler_runs_pb2.GetRunRequest(run_id="x"), timeout=SECONDS)

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from servo.data import google as calls
-from servo.data.commit import About, commit, read
-from servo.data.errors import AlreadyWritten, PlaceFailed
-from servo.data.places import place, read_file
+from servo.data.commit import OutputIdentity, commit, read
+from servo.data.errors import AlreadyWritten, StorageFailed
+from servo.data.folders import open_folder, read_file
 from servo.execute.errors import InputMissing
 
 from ..google_emulator import Google, google
 
 URI = "gs://lake/acme/prod/n/a/day=d:2026-01-31,who=s:A%201/"
-ABOUT = About("run_x", "ATTEMPT", "n/a", "day=d:2026-01-31,who=s:A%201")
+ABOUT = OutputIdentity("run_x", "ATTEMPT", "n/a", "day=d:2026-01-31,who=s:A%201")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
 
 
 def test_values_go_there_and_back_under_their_own_names(cloud: Google) -> None:
-    told = commit(place(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
+    told = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
     folder = URI.removeprefix("gs://lake/")
     assert sorted(name for _, name in cloud.objects) == [
         f"{folder}_commit.json",
@@ -38,19 +38,19 @@ def test_values_go_there_and_back_under_their_own_names(cloud: Google) -> None:
     assert read(told["uri"]) == ([{"id": 1}, {"id": 2}], told["byte_size"])
     assert read_file(f"{URI}_commit.json") == cloud.objects["lake", f"{folder}_commit.json"]
     # Several pages.
-    assert place(URI).size() == sum(map(len, cloud.objects.values()))
+    assert open_folder(URI).size() == sum(map(len, cloud.objects.values()))
 
 
 def test_f08_nothing_is_written_over(cloud: Google) -> None:
-    place(URI).create("_commit.json", b"first")
+    open_folder(URI).create("_commit.json", b"first")
     with pytest.raises(AlreadyWritten, match=r"_commit\.json exists already"):
-        place(URI).create("_commit.json", b"second")
+        open_folder(URI).create("_commit.json", b"second")
     assert list(cloud.objects.values()) == [b"first"]
 
 
 def test_an_answer_that_was_lost_is_no_second_writer(cloud: Google) -> None:
     cloud.failing, cloud.after_the_deed = 1, True
-    place(URI).create("_commit.json", b"mine")
+    open_folder(URI).create("_commit.json", b"mine")
     assert list(cloud.objects.values()) == [b"mine"]
 
 
@@ -59,21 +59,21 @@ def test_large_outputs_go_in_pieces(cloud: Google, monkeypatch: pytest.MonkeyPat
     content = bytes(range(256)) * 12
     # A piece is kept in part, and one is lost on the way.
     cloud.kept_of_piece = 300
-    with place(URI).writing("data") as file:
+    with open_folder(URI).writing("data") as file:
         file.write(content)
     cloud.failing = 1
-    with place(URI).writing("more") as file:
+    with open_folder(URI).writing("more") as file:
         file.write(content)
     assert set(cloud.objects.values()) == {content}
-    with place(URI).reading("data") as file:
+    with open_folder(URI).reading("data") as file:
         assert file.read() == content
-    with pytest.raises(AlreadyWritten), place(URI).writing("data") as file:
+    with pytest.raises(AlreadyWritten), open_folder(URI).writing("data") as file:
         file.write(content)
 
 
 def test_a_function_that_fails_writes_nothing(cloud: Google) -> None:
     def write() -> None:
-        with place(URI).writing("data") as file:
+        with open_folder(URI).writing("data") as file:
             file.write(b"half")
             raise KeyError
 
@@ -86,16 +86,16 @@ def test_what_is_missing_and_what_is_away_are_told_apart(cloud: Google) -> None:
     with pytest.raises(InputMissing, match=r"there is no data at gs://lake/.*; materialize it again"):
         read(URI)
     cloud.failing = 1_000
-    with pytest.raises(PlaceFailed, match="cannot be read: HTTP 503 try again"):
+    with pytest.raises(StorageFailed, match="cannot be read: HTTP 503 try again"):
         read(URI)
-    with pytest.raises(PlaceFailed, match="cannot be written: HTTP 503"):
-        place(URI).create("x", b"")
-    with pytest.raises(PlaceFailed, match="cannot be read: HTTP 503"):
-        place(URI).size()
+    with pytest.raises(StorageFailed, match="cannot be written: HTTP 503"):
+        open_folder(URI).create("x", b"")
+    with pytest.raises(StorageFailed, match="cannot be read: HTTP 503"):
+        open_folder(URI).size()
 
 
 def test_an_empty_object_is_read(cloud: Google) -> None:
-    place(URI).create("empty", b"")
+    open_folder(URI).create("empty", b"")
     assert cloud.objects
-    with place(URI).reading("empty") as file:
+    with open_folder(URI).reading("empty") as file:
         assert file.read() == b""

@@ -17,15 +17,15 @@ import polars
 import pyarrow
 import pytest
 
-from servo.data.commit import About, commit, read
-from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
+from servo.data.commit import OutputIdentity, commit, read
+from servo.data.errors import AlreadyWritten, BadFolder, StorageFailed
+from servo.data.folders import open_folder
 from servo.data.formats import CannotStore
-from servo.data.places import place
 from servo.execute.errors import InputMissing
 from servo.execute.packages import PackageMissing
 from servo.execute.tables import Kind
 
-ABOUT = About("run_x", "A1", "shop/orders", "day=d:2026-01-31")
+ABOUT = OutputIdentity("run_x", "A1", "shop/orders", "day=d:2026-01-31")
 COLUMNS = {"id": [1, 2], "note": ["a", None]}
 ROWS = [{"id": 1, "note": "a"}, {"id": 2, "note": None}]
 
@@ -95,7 +95,7 @@ def uri(folder: Path) -> str:
     ],
 )
 def test_values_come_back_as_they_went(tmp_path: Path, value: Any, io: str, format_: str, rows: int | None) -> None:
-    told = commit(place(uri(tmp_path)), value, io, ABOUT, [])
+    told = commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
     assert (told["metadata"], told["row_count"]) == ({"format": format_}, rows)
     found, size = read(told["uri"])
     assert (found, type(found), size) == (value, type(value), told["byte_size"])
@@ -111,7 +111,7 @@ FRAMES: dict[Kind, Any] = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_come_back_as_what_they_were(tmp_path: Path, kind: Kind) -> None:
     frame = FRAMES[kind]
-    told = commit(place(uri(tmp_path)), frame, "", ABOUT, [])
+    told = commit(open_folder(uri(tmp_path)), frame, "", ABOUT, [])
     found, _ = read(told["uri"])
     assert found.equals(frame)
     assert type(found) is type(frame)
@@ -120,14 +120,14 @@ def test_frames_come_back_as_what_they_were(tmp_path: Path, kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_reader_gets_the_kind_of_frame_that_it_takes(tmp_path: Path, kind: Kind) -> None:
-    told = commit(place(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
+    told = commit(open_folder(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
     found, _ = read(told["uri"], kind)
     assert type(found) is type(FRAMES[kind])
 
 
 def test_the_schema_hash_follows_names_and_types_and_nothing_else(tmp_path: Path) -> None:
     def hash_of(name: str, columns: dict[str, list[Any]]) -> str:
-        told = commit(place(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
+        told = commit(open_folder(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
         return str(told["schema_hash"])
 
     first = hash_of("first", {"id": [1]})
@@ -139,7 +139,7 @@ def test_the_schema_hash_follows_names_and_types_and_nothing_else(tmp_path: Path
 
 def test_the_marker_is_the_attempts_own_and_says_what_is_reported(tmp_path: Path) -> None:
     inputs = [{"asset_key": "raw/x", "parameter": "x", "versions": [["", "B", "file:///b/"]]}]
-    told = commit(place(uri(tmp_path)), [1], "", ABOUT, inputs)
+    told = commit(open_folder(uri(tmp_path)), [1], "", ABOUT, inputs)
     assert told["uri"] == uri(tmp_path)
     folder = tmp_path / "day=d:2026-01-31" / "A%201"
     marker = (folder / "_commit.json").read_bytes()
@@ -160,7 +160,7 @@ def test_inv_19_nothing_is_written_over(tmp_path: Path, left: str) -> None:
     folder.mkdir()
     (folder / left).write_text("theirs")
     with pytest.raises(AlreadyWritten, match=left):
-        commit(place(f"file://{folder}"), [1], "", ABOUT, [])
+        commit(open_folder(f"file://{folder}"), [1], "", ABOUT, [])
     assert (folder / left).read_text() == "theirs"
     assert not [file for file in folder.iterdir() if file.name.startswith(".")]
 
@@ -176,41 +176,41 @@ def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
         (polars.DataFrame({"a": [object()]}), "", "the column `a` holds Python objects"),
     ]:
         with pytest.raises(CannotStore, match=part):
-            commit(place(f"file://{tmp_path}/{io or 'usual'}"), value, io, ABOUT, [])
+            commit(open_folder(f"file://{tmp_path}/{io or 'usual'}"), value, io, ABOUT, [])
     assert not list(tmp_path.rglob("_commit.json"))
 
 
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputMissing, match="there is no data at file:///ghost/; materialize it again"):
         read("file:///ghost/")
-    told = commit(place(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
+    told = commit(open_folder(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
     (tmp_path / "day=d:2026-01-31" / "A%201" / "data.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputMissing, match=r"cannot be read .Arrow.*materialize it again"):
         read(told["uri"])
 
 
 def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(BadPlace, match="set output_base of dispatcher and callback to file:///"):
-        place("acme/prod/")
-    with pytest.raises(BadPlace, match="`s3://bucket/x` cannot be reached from this worker"):
-        place("s3://bucket/x")
-    with pytest.raises(BadPlace, match="names no bucket"):
-        place("gs://")
+    with pytest.raises(BadFolder, match="set output_base of dispatcher and callback to file:///"):
+        open_folder("acme/prod/")
+    with pytest.raises(BadFolder, match="`s3://bucket/x` cannot be reached from this worker"):
+        open_folder("s3://bucket/x")
+    with pytest.raises(BadFolder, match="names no bucket"):
+        open_folder("gs://")
     (tmp_path / "file").touch()
-    with pytest.raises(PlaceFailed, match="cannot be written"):
-        commit(place(f"file://{tmp_path}/file/below/"), [1], "", ABOUT, [])
+    with pytest.raises(StorageFailed, match="cannot be written"):
+        commit(open_folder(f"file://{tmp_path}/file/below/"), [1], "", ABOUT, [])
 
 
 @pytest.mark.parametrize(("value", "error"), [("at once", PermissionError), ("while writing", FileExistsError)])
 def test_what_an_io_of_the_user_raises_is_its_own(tmp_path: Path, value: str, error: type[OSError]) -> None:
     with pytest.raises(error):
-        commit(place(uri(tmp_path)), value, Denied, ABOUT, [])
+        commit(open_folder(uri(tmp_path)), value, Denied, ABOUT, [])
     assert not list(tmp_path.rglob("_commit.json"))
 
 
 def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) -> None:
     def stored(value: str) -> str:
-        return str(commit(place(f"file://{tmp_path}/{value}/"), value, Denied, ABOUT, [])["uri"])
+        return str(commit(open_folder(f"file://{tmp_path}/{value}/"), value, Denied, ABOUT, [])["uri"])
 
     with pytest.raises(PermissionError, match="the database says no"):
         read(stored("unreadable"))
@@ -219,7 +219,7 @@ def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) 
     # But not what its place does.
     there = stored("folder")
     (tmp_path / "folder" / "folder").mkdir()
-    with pytest.raises(PlaceFailed, match=r"folder/folder cannot be read: .*Is a directory"):
+    with pytest.raises(StorageFailed, match=r"folder/folder cannot be read: .*Is a directory"):
         read(there)
 
 
@@ -246,14 +246,14 @@ def small_files() -> Iterator[None]:
     ],
 )
 def test_a_place_that_fails_is_told_as_such_whoever_writes(tmp_path: Path, value: Any, io: Any) -> None:
-    with small_files(), pytest.raises(PlaceFailed, match=r"cannot be written: \[Errno 27\] File too large"):
-        commit(place(uri(tmp_path)), value, io, ABOUT, [])
+    with small_files(), pytest.raises(StorageFailed, match=r"cannot be written: \[Errno 27\] File too large"):
+        commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
     (tmp_path / "file").touch()
-    with pytest.raises(PlaceFailed, match=r"cannot be written: .*Not a directory"):
-        commit(place(f"file://{tmp_path}/file/below/"), value, io, ABOUT, [])
+    with pytest.raises(StorageFailed, match=r"cannot be written: .*Not a directory"):
+        commit(open_folder(f"file://{tmp_path}/file/below/"), value, io, ABOUT, [])
 
 
 def test_without_pyarrow_frames_are_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(PackageMissing, match=r"needs pyarrow.*pip install 'servo-orchestrator\[tables\]'"):
-        commit(place(uri(tmp_path)), polars.DataFrame(COLUMNS), "", ABOUT, [])
+        commit(open_folder(uri(tmp_path)), polars.DataFrame(COLUMNS), "", ABOUT, [])

@@ -10,29 +10,29 @@ from typing import Any
 import pytest
 
 from servo import In
-from servo.data.commit import About, commit
-from servo.data.inputs import Reader, Resolved, Shape, Version
-from servo.data.places import place
+from servo.data.commit import OutputIdentity, commit
+from servo.data.folders import open_folder
+from servo.data.inputs import Reader, ResolvedInput, Shape, Version
 from servo.execute.errors import InputMissing
 from servo.model.partition_key import PartitionKey
-from servo.worker.inputs import BadInputs, read_list, recorded
+from servo.worker.inputs import BadInputs, read_input_list, recorded
 
 
 def stored(folder: Path, name: str, value: Any) -> Version:
-    told = commit(place(f"file://{folder}/{name}/"), value, "", About("r", name, "n/a", ""), [])
+    told = commit(open_folder(f"file://{folder}/{name}/"), value, "", OutputIdentity("r", name, "n/a", ""), [])
     return Version(f"part=s:{name}", name, told["uri"])
 
 
 def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Path) -> None:
     versions = [stored(tmp_path, "a", [1]), Version("part=s:b", "B", ""), Version("part=s:c", "", "")]
     reader = Reader()
-    found = reader.read(Resolved("n/a", "parts", versions), In("n/a", optional=True), None)
+    found = reader.read(ResolvedInput("n/a", "parts", versions), In("n/a", optional=True), None)
     keys = [PartitionKey(part="a"), PartitionKey(part="b")]
     assert (found.several, found.value) == (True, {keys[0]: [1], keys[1]: None})
     assert reader.read_bytes == len("[1]")
     with pytest.raises(InputMissing, match="the partition part=s:c of `n/a` has no version for the parameter `parts`"):
-        reader.read(Resolved("n/a", "parts", versions), In("n/a"), None)
-    assert reader.read(Resolved("n/a", "a", []), In("n/a", optional=True), None).value is None
+        reader.read(ResolvedInput("n/a", "parts", versions), In("n/a"), None)
+    assert reader.read(ResolvedInput("n/a", "a", []), In("n/a", optional=True), None).value is None
 
 
 def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
@@ -45,7 +45,9 @@ def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
             asked.append(partition)
             return "loaded"
 
-        found = Reader().read(Resolved("n/a", "a", versions, shape=shape), In("n/a", optional=optional), None, load)
+        found = Reader().read(
+            ResolvedInput("n/a", "a", versions, shape=shape), In("n/a", optional=optional), None, load
+        )
         assert not asked or shape is Shape.WHOLE
         return found.several, found.value
 
@@ -62,21 +64,21 @@ def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
 def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: Path) -> None:
     made = {index: stored(tmp_path, f"item{index}", index) for index in (10, 2, 0)}
     versions = [replace(made[index], partition=f"_map=i:{index}") for index in made]
-    assert Reader().read(Resolved("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
+    assert Reader().read(ResolvedInput("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
     # One item made nothing, and another has no version at all.
     sparse = [*versions, Version("_map=i:1", "B", ""), Version("_map=i:3", "", "")]
-    assert Reader().read(Resolved("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
+    assert Reader().read(ResolvedInput("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
     # Without items there is nothing to read, and nothing that is missing.
-    none = Resolved("n/a", "a", [Version("", "01J0000000000000000000000A", "")], mapped=True)
+    none = ResolvedInput("n/a", "a", [Version("", "01J0000000000000000000000A", "")], mapped=True)
     assert Reader().read(none, In("n/a"), None).value == []
     # By partition, where there may be several.
     several = [
         *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),
         replace(made[10], partition="_map=i:0,part=s:y"),
     ]
-    found = Reader().read(Resolved("n/a", "a", several), In("n/a"), None)
+    found = Reader().read(ResolvedInput("n/a", "a", several), In("n/a"), None)
     assert found.value == {PartitionKey(part="x"): [0, 2], PartitionKey(part="y"): [10]}
-    own = Reader().read(Resolved("n/a", "a", several[:2], shape=Shape.ONE), In("n/a"), None)
+    own = Reader().read(ResolvedInput("n/a", "a", several[:2], shape=Shape.ONE), In("n/a"), None)
     assert (own.several, own.value) == (False, [0, 2])
 
 
@@ -90,23 +92,23 @@ def digest(content: bytes) -> str:
 def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/A.jsonl"
     (tmp_path / "A.jsonl").write_bytes(LINE + b"\n")
-    (found,) = read_list(uri, digest(LINE + b"\n"))
+    (found,) = read_input_list(uri, digest(LINE + b"\n"))
     assert (found.asset_key, found.versions[0].uri) == ("n/a", "file:///x")
     (version,) = recorded([found])
     assert (version.asset_key, version.partition_key, version.materialization_id) == ("n/a", "k=s:1", "M")
     (tmp_path / "A.jsonl").write_bytes(LINE)
     with pytest.raises(BadInputs, match="is not the one that the envelope was written for"):
-        read_list(uri, digest(LINE + b"\n"))
+        read_input_list(uri, digest(LINE + b"\n"))
     (tmp_path / "A.jsonl").write_bytes(b"no json")
     with pytest.raises(BadInputs, match="is malformed"):
-        read_list(uri, digest(b"no json"))
+        read_input_list(uri, digest(b"no json"))
     (tmp_path / "A.jsonl").unlink()
     with pytest.raises(BadInputs, match="cannot be read"):
-        read_list(uri, digest(LINE))
+        read_input_list(uri, digest(LINE))
 
 
 def test_a_newer_dispatcher_may_say_more(tmp_path: Path) -> None:
     line = LINE.replace(b'"parameter"', b'"mood":"good","parameter"').replace(b'"uri"', b'"colour":[1],"uri"')
     (tmp_path / "A.jsonl").write_bytes(line)
-    (found,) = read_list(f"file://{tmp_path}/A.jsonl", digest(line))
+    (found,) = read_input_list(f"file://{tmp_path}/A.jsonl", digest(line))
     assert (found.parameter, found.versions[0].uri) == ("a", "file:///x")

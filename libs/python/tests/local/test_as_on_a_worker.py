@@ -29,11 +29,11 @@ from servo import (
     source,
 )
 from servo.data.errors import AlreadyWritten
+from servo.data.folders import Folder, open_folder
 from servo.data.memory import Memory
-from servo.data.places import Place, place
 from servo.model.categories import ErrorCategory
 from servo.v1.common_pb2 import SecretRef
-from servo.worker.secrets import NoSecret, read_all
+from servo.worker.secrets import SecretNotFound, read_all
 
 DAYS = Daily("2026-01-01")
 
@@ -158,10 +158,10 @@ def test_a_function_has_only_its_time() -> None:
 
 def test_a_function_that_would_end_the_program_fails() -> None:
     @asset
-    def leaving() -> None:
+    def shutdown() -> None:
         sys.exit(3)
 
-    (task,) = materialize([leaving], raise_on_error=False).failed
+    (task,) = materialize([shutdown], raise_on_error=False).failed
     assert task.error
     assert (task.error.type, task.error.category) == ("SystemExit", ErrorCategory.USER_CODE)
 
@@ -191,7 +191,7 @@ def test_a_secret_that_is_not_given_fails_before_user_code(monkeypatch: pytest.M
     assert remedy == " give it to materialize, secrets={'OTHER': …}"
     # A worker begins with the same words.
     monkeypatch.delenv("OTHER", raising=False)
-    with pytest.raises(NoSecret, match=f"^{begin}: set OTHER"):
+    with pytest.raises(SecretNotFound, match=f"^{begin}: set OTHER"):
         asyncio.run(read_all([SecretRef(name="OTHER", provider="env", path="OTHER")]))
 
 
@@ -228,7 +228,7 @@ def test_an_io_may_write_into_folders_below() -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "directory"])
 def test_a_folder_in_memory_is_like_one_on_disk(kind: str, tmp_path: Path) -> None:
-    folder: Place = Memory() if kind == "memory" else place(f"file://{tmp_path}/")
+    folder: Folder = Memory() if kind == "memory" else open_folder(f"file://{tmp_path}/")
     below = folder.below("x")
     below.create("data", b"123")
     folder.create("data", b"1")

@@ -315,7 +315,7 @@ def test_a_function_may_make_several_assets() -> None:
         def wrong(answer: Any = answer) -> Any:
             return answer
 
-        with pytest.raises(RunFailed, match="makes one, two; answer a mapping"):
+        with pytest.raises(RunFailed, match="makes one, two; return a mapping"):
             materialize([wrong])
 
 
@@ -334,7 +334,7 @@ def test_outputs_of_one_name_are_told_apart(answer: Any) -> None:
     def unclear() -> Any:
         return {"sales": 1, "total": 3}
 
-    with pytest.raises(RunFailed, match="makes eu/sales, us/sales, total; answer a mapping"):
+    with pytest.raises(RunFailed, match="makes eu/sales, us/sales, total; return a mapping"):
         materialize([unclear])
 
 

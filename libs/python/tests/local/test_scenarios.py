@@ -15,9 +15,9 @@ from servo.local.fold import (
     Interrupted,
     Outcome,
     Run,
-    SkippedItself,
-    Slot,
+    Skipped,
     Succeeded,
+    TaskRef,
     TaskState,
 )
 from servo.model.asset_key import AssetKey
@@ -34,7 +34,7 @@ def outcome(told: dict[str, Any]) -> Outcome:
         case "succeeded":
             return Succeeded(told.get("items", 0))
         case "skipped":
-            return SkippedItself()
+            return Skipped()
         case "interrupted":
             return Interrupted()
         case "check_failed":
@@ -63,42 +63,42 @@ def begun(scenario: dict[str, Any]) -> tuple[Run, dict[str, int]]:
     return Run("run_" + "a" * 26, tasks), ordinals
 
 
-def run_down(run: Run, attempts: dict[Slot, list[Outcome]]) -> None:
+def run_down(run: Run, attempts: dict[TaskRef, list[Outcome]]) -> None:
     while True:
-        if (slot := run.ready()) is not None:
-            run.start(slot)
-            left = attempts.get(slot, [])
-            run.finish(slot, left.pop(0) if left else Succeeded())
-        elif (slot := run.waiting()) is not None:
-            run.retry_due(slot)
+        if (ref := run.ready()) is not None:
+            run.start(ref)
+            left = attempts.get(ref, [])
+            run.finish(ref, left.pop(0) if left else Succeeded())
+        elif (ref := run.waiting()) is not None:
+            run.retry_due(ref)
         else:
             return
 
 
-def slot_of(name: str, ordinals: dict[str, int]) -> Slot:
+def ref_of(name: str, ordinals: dict[str, int]) -> TaskRef:
     parent, bracket, item = name.partition("[")
-    return Slot(ordinals[parent], int(item.rstrip("]")) if bracket else None)
+    return TaskRef(ordinals[parent], int(item.rstrip("]")) if bracket else None)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["name"])
 def test_scenario(scenario: dict[str, Any]) -> None:
     run, ordinals = begun(scenario)
     told = scenario.get("attempts", {})
-    run_down(run, {slot_of(name, ordinals): [outcome(each) for each in ends] for name, ends in told.items()})
+    run_down(run, {ref_of(name, ordinals): [outcome(each) for each in ends] for name, ends in told.items()})
     expect = scenario["expect"]
-    states = {slot_of(name, ordinals): TaskState[state] for name, state in expect["tasks"].items()}
-    assert {slot: cell.state for slot, cell in run.cells.items()} == states
+    states = {ref_of(name, ordinals): TaskState[state] for name, state in expect["tasks"].items()}
+    assert {ref: row.state for ref, row in run.rows.items()} == states
     assert run.state.value == expect["run"]
     assert (run.error[1] if run.error else None) == expect.get("error")
     for name, count in expect.get("attempts", {}).items():
-        assert run.cells[slot_of(name, ordinals)].attempt == count, name
+        assert run.rows[ref_of(name, ordinals)].attempt == count, name
 
 
 def test_a_join_of_ten_thousand_and_a_deep_chain() -> None:
     key = TaskKey(AssetKey("t", "x"))
     wide = Run("run_" + "a" * 26, [FoldTask(key, ()), FoldTask(key, (0,), 0), FoldTask(key, (1,))])
-    run_down(wide, {Slot(0): [Succeeded(10_000)]})
-    assert (wide.state.value, len(wide.cells)) == ("SUCCEEDED", 10_003)
+    run_down(wide, {TaskRef(0): [Succeeded(10_000)]})
+    assert (wide.state.value, len(wide.rows)) == ("SUCCEEDED", 10_003)
     deep = Run("run_" + "a" * 26, [FoldTask(key, (at - 1,) if at else ()) for at in range(20_000)])
-    run_down(deep, {Slot(0): [Failed(ErrorCategory.USER_CODE)]})
-    assert sum(cell.state is TaskState.SKIPPED for cell in deep.cells.values()) == 19_999
+    run_down(deep, {TaskRef(0): [Failed(ErrorCategory.USER_CODE)]})
+    assert sum(row.state is TaskState.SKIPPED for row in deep.rows.values()) == 19_999

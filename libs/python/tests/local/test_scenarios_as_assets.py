@@ -66,8 +66,8 @@ class Story:
         return [function, told]
 
     def ends(self, name: str, context: Context) -> Any:
-        slot = name if context.map_index is None else f"{name}[{context.map_index}]"
-        ends = self.scenario.get("attempts", {}).get(slot, [])
+        ref = name if context.map_index is None else f"{name}[{context.map_index}]"
+        ends = self.scenario.get("attempts", {}).get(ref, [])
         told: dict[str, Any] = ends[context.attempt - 1] if context.attempt <= len(ends) else {"outcome": "succeeded"}
         match told["outcome"]:
             case "skipped":

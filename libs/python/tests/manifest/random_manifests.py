@@ -63,7 +63,7 @@ class _Maker:
         self.random = random
         self.may_be_wrong = may_be_wrong
         # The dimensions of each asset so far, and which of them yield items.
-        self.cuts: list[set[str]] = []
+        self.partitionings: list[set[str]] = []
         self.yielding: list[bool] = []
         self.sources: list[bool] = []
         # The type that lists have in this manifest, so that equal dimensions can be equal.
@@ -150,7 +150,7 @@ class _Maker:
         asset = manifest_pb2.AssetDefinition(key=self.pick([f"n/a{number}"], ["n/a0", "N/x"]), source=source)
         if random.random() < 0.8:
             asset.partitions.CopyFrom(self.partitions())
-        self.cuts.append({dimension.name for dimension in asset.partitions.dimensions})
+        self.partitionings.append({dimension.name for dimension in asset.partitions.dimensions})
         self.yielding.append(not source and random.random() < 0.4)
         self.sources.append(source)
         asset.yields_items = self.yielding[-1]
@@ -257,7 +257,7 @@ class _Maker:
             dependency.optional = random.random() < 0.2
             is_mapped = self.yielding[upstream] and not any(each.mapped for each in found) and random.random() < 0.6
             dependency.mapped = self.pick([str(is_mapped)], [str(not is_mapped)]) == "True"
-            rule = self.rule(self.cuts[upstream], self.cuts[number])
+            rule = self.rule(self.partitionings[upstream], self.partitionings[number])
             if rule is not None and random.random() < 0.5:
                 dependency.mapping.dimensions.append(rule)
             found.append(dependency)

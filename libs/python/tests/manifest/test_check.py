@@ -37,14 +37,19 @@ def fixed(name: str, *values: str) -> partition_pb2.PartitionDimension:
     return partition_pb2.PartitionDimension(name=name, fixed=partition_pb2.StaticValues(values=values))
 
 
-def cut(given: AssetDefinition, *dimensions: partition_pb2.PartitionDimension) -> AssetDefinition:
+def partitioning(given: AssetDefinition, *dimensions: partition_pb2.PartitionDimension) -> AssetDefinition:
     given.partitions.CopyFrom(partition_pb2.PartitionsDefinition(dimensions=dimensions))
     return given
 
 
 def good() -> Manifest:
     """A small world in which everything is right."""
-    assets = [source("raw/events"), asset("n/a", "raw/events"), asset("n/b", "n/a"), cut(asset("n/c", "n/b"), days())]
+    assets = [
+        source("raw/events"),
+        asset("n/a", "raw/events"),
+        asset("n/b", "n/a"),
+        partitioning(asset("n/c", "n/b"), days()),
+    ]
     return Manifest(format=1, assets=assets)
 
 
@@ -67,12 +72,12 @@ def code_of_source(manifest: Manifest) -> None:
     manifest.assets[0].code.CopyFrom(manifest.assets[1].code)
 
 
-def cut_c(*dimensions: partition_pb2.PartitionDimension) -> Change:
-    return lambda manifest: cut(manifest.assets[3], *dimensions)
+def partitioning_c(*dimensions: partition_pb2.PartitionDimension) -> Change:
+    return lambda manifest: partitioning(manifest.assets[3], *dimensions)
 
 
 def window_between_strangers(manifest: Manifest) -> None:
-    cut(manifest.assets[2], fixed("r", "x"))
+    partitioning(manifest.assets[2], fixed("r", "x"))
     rule = partition_pb2.DimensionMapping(upstream="day", downstream="day", window=partition_pb2.TimeWindow())
     manifest.assets[3].dependencies[0].mapping.dimensions.append(rule)
 
@@ -136,17 +141,21 @@ _AT = "assets[3].partitions"
             "does not say what is checked",
         ),
         (secret, "assets[1].secrets[0].provider", "is not known"),
-        (cut_c(time("day", "Mars/Base", "2026-01-01", "")), f"{_AT}.dimensions[0].time.time_zone", "Mars/Base"),
-        (cut_c(time("day", "", "yesterday", "")), f"{_AT}.dimensions[0].time.start", "is not a date"),
         (
-            cut_c(time("day", "", "2026-01-02", "2026-01-01")),
+            partitioning_c(time("day", "Mars/Base", "2026-01-01", "")),
+            f"{_AT}.dimensions[0].time.time_zone",
+            "Mars/Base",
+        ),
+        (partitioning_c(time("day", "", "yesterday", "")), f"{_AT}.dimensions[0].time.start", "is not a date"),
+        (
+            partitioning_c(time("day", "", "2026-01-02", "2026-01-01")),
             f"{_AT}.dimensions[0].time.end",
             "before the start",
         ),
-        (cut_c(fixed("r")), f"{_AT}.dimensions[0].fixed.values", "has 0 values"),
-        (cut_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "stand twice"),
-        (cut_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "is not a dimension name"),
-        (cut_c(days(), days()), _AT, "appears twice"),
+        (partitioning_c(fixed("r")), f"{_AT}.dimensions[0].fixed.values", "has 0 values"),
+        (partitioning_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "stand twice"),
+        (partitioning_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "is not a dimension name"),
+        (partitioning_c(days(), days()), _AT, "appears twice"),
         (
             window_between_strangers,
             "assets[3].dependencies[0].mapping.dimensions[0].upstream",
@@ -182,7 +191,7 @@ def test_every_fault_is_told_at_once() -> None:
     broken = good()
     broken.assets[1].key = "bad"
     broken.assets[2].config_json = "}"
-    cut(broken.assets[3], fixed("", "a"))
+    partitioning(broken.assets[3], fixed("", "a"))
     _, faults = check(broken)
     # The asset that lost its key is missed by the one that reads it.
     assert [path for path, _ in faults] == [

@@ -19,9 +19,9 @@ from servo.local.deployed import Deployed
 from servo.local.plan import PlannedTask, plan
 from servo.manifest import canonical
 from servo.manifest.check import Checked, check
-from servo.model.cut import Moment
 from servo.model.partition_key import PartitionKey
 from servo.model.partition_value import kind_of, plain_text
+from servo.model.partitioning import Moment
 from servo.model.plan import PlanResources, PlanTask, fingerprint
 from servo.v1 import manifest_pb2, partition_pb2, plan_pb2, planner_pb2, run_spec_pb2
 
@@ -96,8 +96,8 @@ def _keys(key: str) -> tuple[partition_pb2.PartitionSelection, PartitionChoice]:
 
 def _plan(client: Client, checked: Checked, seed: int) -> bool:
     """Everything, and then one partition with what leads to it and what follows from it."""
-    assets = zip(checked.cuts, checked.manifest.assets, strict=True)
-    if not any(cut is not None for cut, asset in assets if not asset.source):
+    assets = zip(checked.partitionings, checked.manifest.assets, strict=True)
+    if not any(partitioning is not None for partitioning, asset in assets if not asset.source):
         return _plan_one(client, checked, None, f"seed {seed}") is not None
     every = partition_pb2.PartitionSelection(all=True)
     tasks = _plan_one(client, checked, (every, AllPartitions()), f"seed {seed}")

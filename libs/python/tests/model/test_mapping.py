@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servo.errors import InvalidValue
-from servo.model import wanted
-from servo.model.cut import Cut, Dimension, Dynamic, Fixed, Moment, OutOfRange
+from servo.model import declared_mapping
+from servo.model.declared_mapping import WantedRule
 from servo.model.grain import Grain
 from servo.model.grid import TimeGrid
 from servo.model.partition_key import PartitionKey
-from servo.model.wanted import WantedRule
+from servo.model.partitioning import Dimension, Dynamic, Fixed, Moment, OutOfRange, Partitioning
 
 
 def moment(now: str, **sets: list[str]) -> Moment:
@@ -32,16 +32,16 @@ def fixed(name: str, *values: str) -> Dimension:
     return Dimension(name, Fixed(values))
 
 
-def days(zone: str = "") -> Cut:
-    return Cut([time("day", Grain.DAY, zone, "2026-01-01")])
+def days(zone: str = "") -> Partitioning:
+    return Partitioning([time("day", Grain.DAY, zone, "2026-01-01")])
 
 
-HOURS = Cut([time("hour", Grain.HOUR, "", "2026-01-01T00:00:00Z")])
-REGIONS = Cut([fixed("region", "eu", "us")])
+HOURS = Partitioning([time("hour", Grain.HOUR, "", "2026-01-01T00:00:00Z")])
+REGIONS = Partitioning([fixed("region", "eu", "us")])
 
 
-def reads(up: Cut, down: Cut, rules: list[WantedRule], key: str) -> list[str]:
-    keys = wanted.resolve(up, down, rules).upstream(up, down, PartitionKey.parse(key), NOW)
+def reads(up: Partitioning, down: Partitioning, rules: list[WantedRule], key: str) -> list[str]:
+    keys = declared_mapping.resolve(up, down, rules).upstream(up, down, PartitionKey.parse(key), NOW)
     return [str(key) for key in keys]
 
 
@@ -49,20 +49,20 @@ def test_times_of_different_grain_correspond_where_they_overlap() -> None:
     long = reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-10-25")
     assert (len(long), long[0], long[24]) == (25, "hour=t:2026-10-24T22:00:00Z", "hour=t:2026-10-25T22:00:00Z")
     assert len(reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-03-29")) == 23
-    weeks = Cut([time("week", Grain.WEEK, "", "2026-01-05")])
+    weeks = Partitioning([time("week", Grain.WEEK, "", "2026-01-05")])
     assert reads(weeks, days(), [], "day=d:2026-01-14") == ["week=d:2026-01-12"]
     assert reads(weeks, days(), [], "day=d:2026-01-02") == []
 
 
 def test_one_goes_with_one_by_the_definitions_alone() -> None:
-    def one_to_one(up: Cut, down: Cut | None, *rules: WantedRule) -> bool:
-        return wanted.resolve(up, down, list(rules)).is_one_to_one(up, down)
+    def one_to_one(up: Partitioning, down: Partitioning | None, *rules: WantedRule) -> bool:
+        return declared_mapping.resolve(up, down, list(rules)).is_one_to_one(up, down)
 
-    def of(name: str, grain: Grain, start: str) -> Cut:
-        return Cut([time(name, grain, "", start)])
+    def of(name: str, grain: Grain, start: str) -> Partitioning:
+        return Partitioning([time(name, grain, "", start)])
 
     def window(start: int, end: int) -> WantedRule:
-        return WantedRule("day", "day", wanted.Window(start, end))
+        return WantedRule("day", "day", declared_mapping.Window(start, end))
 
     later = of("day", Grain.DAY, "2026-02-01")
     assert one_to_one(days(), later)
@@ -75,13 +75,13 @@ def test_one_goes_with_one_by_the_definitions_alone() -> None:
     mondays = of("week", Grain.WEEK, "2026-01-05")
     assert one_to_one(mondays, of("week", Grain.WEEK, "2026-03-02"))
     assert not one_to_one(mondays, of("week", Grain.WEEK, "2026-01-06"))
-    assert one_to_one(Cut([fixed("region", "eu")]), REGIONS)
+    assert one_to_one(Partitioning([fixed("region", "eu")]), REGIONS)
     assert not one_to_one(REGIONS, days())
 
 
 def test_windows_move_and_widen() -> None:
     def window(start: int, end: int, key: str) -> list[str]:
-        return reads(days(), days(), [WantedRule("day", "day", wanted.Window(start, end))], key)
+        return reads(days(), days(), [WantedRule("day", "day", declared_mapping.Window(start, end))], key)
 
     read = window(-6, 0, "day=d:2026-01-10")
     assert (len(read), read[0], read[6]) == (7, "day=d:2026-01-04", "day=d:2026-01-10")
@@ -91,33 +91,33 @@ def test_windows_move_and_widen() -> None:
 
 
 def test_the_other_rules() -> None:
-    zones = Cut([fixed("zone", "e1", "e2", "u1")])
+    zones = Partitioning([fixed("zone", "e1", "e2", "u1")])
     assert len(reads(zones, REGIONS, [], "region=s:eu")) == 3
-    table = [WantedRule("zone", "region", wanted.Table((("eu", ("e1", "e2")),)))]
+    table = [WantedRule("zone", "region", declared_mapping.Table((("eu", ("e1", "e2")),)))]
     assert reads(zones, REGIONS, table, "region=s:eu") == ["zone=s:e1", "zone=s:e2"]
     assert reads(zones, REGIONS, table, "region=s:us") == []
-    latest = [WantedRule("day", "", wanted.Latest(2))]
+    latest = [WantedRule("day", "", declared_mapping.Latest(2))]
     assert reads(days(), REGIONS, latest, "region=s:eu") == ["day=d:2026-12-30", "day=d:2026-12-31"]
-    both = Cut([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu", "asia")])
+    both = Partitioning([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu", "asia")])
     assert reads(REGIONS, both, [], "day=d:2026-01-01,region=s:eu") == ["region=s:eu"]
     assert reads(REGIONS, both, [], "day=d:2026-01-01,region=s:asia") == []
-    assert len(wanted.resolve(REGIONS, None, []).upstream(REGIONS, None, None, NOW)) == 2
+    assert len(declared_mapping.resolve(REGIONS, None, []).upstream(REGIONS, None, None, NOW)) == 2
 
 
 def test_every_wrong_rule_is_told() -> None:
     rules = [
-        WantedRule("moon", "day", wanted.Identity()),
-        WantedRule("day", "moon", wanted.Identity()),
-        WantedRule("day", "region", wanted.Window()),
-        WantedRule("day", "region", wanted.Identity()),
-        WantedRule("day", "day", wanted.Latest(1)),
-        WantedRule("day", "", wanted.Latest(0)),
-        WantedRule("day", "region", wanted.Table((("mars", ()),))),
-        WantedRule("day", "day", wanted.Window(-(2**31), 0)),
+        WantedRule("moon", "day", declared_mapping.Identity()),
+        WantedRule("day", "moon", declared_mapping.Identity()),
+        WantedRule("day", "region", declared_mapping.Window()),
+        WantedRule("day", "region", declared_mapping.Identity()),
+        WantedRule("day", "day", declared_mapping.Latest(1)),
+        WantedRule("day", "", declared_mapping.Latest(0)),
+        WantedRule("day", "region", declared_mapping.Table((("mars", ()),))),
+        WantedRule("day", "day", declared_mapping.Window(-(2**31), 0)),
     ]
-    down = Cut([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu")])
-    with pytest.raises(wanted.NoMapping) as raised:
-        wanted.resolve(days(), down, rules)
+    down = Partitioning([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu")])
+    with pytest.raises(declared_mapping.NoMapping) as raised:
+        declared_mapping.resolve(days(), down, rules)
     assert [(fault.index, fault.field) for fault in raised.value.faults] == [
         (0, "upstream"),
         (1, "downstream"),
@@ -141,18 +141,18 @@ def test_every_wrong_rule_is_told() -> None:
 def test_readers_are_exactly_those_that_read(
     up_grain: Grain, down_grain: Grain, up_zone: str, down_zone: str, window: tuple[int, int], place: int
 ) -> None:
-    def cut(grain: Grain, zone: str) -> tuple[Cut, TimeGrid]:
+    def partitioning(grain: Grain, zone: str) -> tuple[Partitioning, TimeGrid]:
         start = "2026-01-01T00:00:00Z" if grain is Grain.HOUR else "2026-01-01"
         grid = TimeGrid.read(grain, zone, start, "")
-        return Cut([Dimension("t", grid)]), grid
+        return Partitioning([Dimension("t", grid)]), grid
 
     def key_at(grid: TimeGrid, place: int) -> PartitionKey:
         value = grid.value(place)
         assert value is not None
         return PartitionKey(t=value)
 
-    (up, up_grid), (down, down_grid) = cut(up_grain, up_zone), cut(down_grain, down_zone)
-    mapping = wanted.resolve(up, down, [WantedRule("t", "t", wanted.Window(*window))])
+    (up, up_grid), (down, down_grid) = partitioning(up_grain, up_zone), partitioning(down_grain, down_zone)
+    mapping = declared_mapping.resolve(up, down, [WantedRule("t", "t", declared_mapping.Window(*window))])
     now, key = moment("2046-01-01T00:00:00Z"), key_at(up_grid, place)
     readers = mapping.downstream(up, down, key, now)
     span = up_grid.span(place)
@@ -173,14 +173,14 @@ def test_what_exists_depends_on_the_moment() -> None:
         days().check(PartitionKey.parse("day=d:2025-01-03"), early)
     with pytest.raises(InvalidValue, match="does not name the dimensions day"):
         days().check(PartitionKey.parse("hour=i:1"), early)
-    dynamic = Cut([Dimension("tenant", Dynamic("tenants"))])
+    dynamic = Partitioning([Dimension("tenant", Dynamic("tenants"))])
     assert [str(key) for key in dynamic.all(early)] == ["tenant=s:acme"]
     with pytest.raises(InvalidValue, match="add it to the dynamic partition set `tenants` first"):
         dynamic.check(PartitionKey(tenant="other"), early)
 
 
 def test_values_that_python_takes_for_equal_are_told_apart() -> None:
-    numbers = Cut([Dimension("n", Fixed((1, 0)))])
+    numbers = Partitioning([Dimension("n", Fixed((1, 0)))])
     numbers.check(PartitionKey(n=1), NOW)
     with pytest.raises(InvalidValue, match="`n` has no value `b:true`"):
         numbers.check(PartitionKey(n=True), NOW)

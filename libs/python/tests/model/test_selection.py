@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from servo.model import selection
-from servo.model.nearest import did_you_mean
+from servo.model.suggestions import did_you_mean
 
 # a -> b -> c -> d, x/e alone; b has the tag team=core, c the tag hot.
 _WORLD = selection.Graph(

@@ -17,13 +17,13 @@ from google.protobuf.duration_pb2 import Duration
 from servo.build.archive import archive
 from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
 from servo.worker import environments, orphans
-from servo.worker.attempt import Attempt, next_round
+from servo.worker.attempt import Attempt, next_tick
 from servo.worker.children import Children
 from servo.worker.code import CodeCache
 from servo.worker.environments import Environments
-from servo.worker.fit import FINISH_BYTES_MAX
 from servo.worker.reports import TakesAnswer
 from servo.worker.secrets import Secrets
+from servo.worker.truncate import FINISH_BYTES_MAX
 
 from ..waiting import wait_until
 
@@ -198,7 +198,7 @@ def envelope(function: str, server: Server, **more: Any) -> worker_pb2.TaskEnvel
     return made
 
 
-def carry_out(
+def run_attempt(
     folder: Path,
     server: Server,
     given: worker_pb2.TaskEnvelope,
@@ -241,7 +241,7 @@ def carry_out_all(
 def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
     server = Server(lives=2, go=(25, folder / "go"))
     given = envelope("long", server, run_config_json=json.dumps({"go": str(folder / "go")}))
-    finish = carry_out(folder, server, given)
+    finish = run_attempt(folder, server, given)
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED
     assert server.refused == []
     assert len(server.of("heartbeat")) >= 25
@@ -257,7 +257,7 @@ def test_signatures_are_asked_for_as_long_as_the_envelope_says(folder: Path) -> 
         given = envelope("long", server, run_config_json=json.dumps({"go": str(go)}))
         if heartbeat:
             given.timeouts.heartbeat.CopyFrom(heartbeat)
-        carry_out(folder, server, given)
+        run_attempt(folder, server, given)
         for call in server.of("start") + server.of("heartbeat"):
             assert (call.heartbeat_timeout if call.HasField("heartbeat_timeout") else None) == heartbeat
 
@@ -266,7 +266,7 @@ def test_what_was_killed_has_used_something(folder: Path) -> None:
     server = Server()
     given = envelope("hungry", server)
     given.deadline.FromNanoseconds(time.time_ns() + 2_500_000_000)
-    finish = carry_out(folder, server, given)
+    finish = run_attempt(folder, server, given)
     assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT
     assert finish.usage.cpu_ms > 300
     assert finish.usage.memory_peak_bytes > 100_000_000
@@ -278,7 +278,7 @@ def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str)
     server = Server()
     given = envelope(function, server)
     given.resources.memory_bytes = 90_000_000 if function == "hungry" else 300_000_000
-    finish = carry_out(folder, server, given)
+    finish = run_attempt(folder, server, given)
     assert (finish.outcome, finish.error.category) == (
         state_pb2.OUTCOME_FAILED,
         state_pb2.ERROR_CATEGORY_INFRASTRUCTURE,
@@ -296,14 +296,14 @@ def test_a_limit_is_about_memory_that_is_there(folder: Path, function: str, limi
     server = Server()
     given = envelope(function, server)
     given.resources.memory_bytes = limit
-    finish = carry_out(folder, server, given)
+    finish = run_attempt(folder, server, given)
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED, finish.error
 
 
 def test_every_report_goes_on_with_the_trace(folder: Path) -> None:
     server = Server()
     given = envelope("talking", server)
-    carry_out(folder, server, given)
+    run_attempt(folder, server, given)
     assert {item.trace.traceparent for item in server.calls} == {given.trace.traceparent}
 
 
@@ -312,7 +312,7 @@ def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypat
     server = Server()
     given = envelope("talking", server)
     given.secrets.add(name="key", provider="env", path="KEY")
-    assert carry_out(folder, server, given).outcome == state_pb2.OUTCOME_SUCCEEDED
+    assert run_attempt(folder, server, given).outcome == state_pb2.OUTCOME_SUCCEEDED
     lines = [line for logs in server.of("logs") for line in logs.lines]
     assert "hunter2" not in str(server.calls)
     said, failed = (line for line in lines if line.stream == callback_pb2.LOG_STREAM_LOGGER)
@@ -366,7 +366,7 @@ def test_a_traceback_is_cut_when_secrets_are_gone(folder: Path, monkeypatch: pyt
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     config = json.dumps({"chars": 16 * 1024 - len("-long\n")})
-    finish = carry_out(folder, server, with_key("long_words", server, run_config_json=config))
+    finish = run_attempt(folder, server, with_key("long_words", server, run_config_json=config))
     assert finish.error.traceback.endswith("x" * 10_000 + "\n")
     assert len(finish.error.traceback) == 16 * 1024
     assert "-long" not in str(finish)
@@ -374,7 +374,7 @@ def test_a_traceback_is_cut_when_secrets_are_gone(folder: Path, monkeypatch: pyt
 
 def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:
     server = Server()
-    finish = carry_out(folder, server, envelope("odd", server))
+    finish = run_attempt(folder, server, envelope("odd", server))
     assert finish.error.message.startswith("bro␀ken ")
     assert "bro␀ken" in finish.error.traceback
     lines = [line for logs in server.of("logs") for line in logs.lines]
@@ -388,7 +388,7 @@ def test_what_a_check_says_is_text(folder: Path) -> None:
     given = envelope("odd_checks", server, output_uri=f"file://{folder}/out/")
     for name in ("broken", "strange"):
         given.checks.add(name=name).code.CopyFrom(quality_pb2.CodeCheck(module="work", function=name))
-    broken, strange = carry_out(folder, server, given).checks
+    broken, strange = run_attempt(folder, server, given).checks
     assert broken.message == "the check broke: ValueError: bro␀ken"
     assert (strange.message, strange.actual, strange.expected) == ("3", "a␀", "b␀")
     assert dict(strange.metadata) == {"k␀": "v␀"}
@@ -396,14 +396,14 @@ def test_what_a_check_says_is_text(folder: Path) -> None:
 
 def test_a_skip_that_is_answered_skips(folder: Path) -> None:
     server = Server()
-    finish = carry_out(folder, server, envelope("skipping", server))
+    finish = run_attempt(folder, server, envelope("skipping", server))
     assert (finish.outcome, finish.skip_reason) == (state_pb2.OUTCOME_SKIPPED, "nothing␀new")
 
 
 def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
     server = Server()
     server.silent = True
-    finish = carry_out(folder, server, envelope("chatty", server))
+    finish = run_attempt(folder, server, envelope("chatty", server))
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED
     logs = server.of("logs")
     told = sum(len(batch.lines) for batch in logs)
@@ -441,7 +441,7 @@ def test_f17_what_waits_for_its_code_can_be_cut_short(
     server = Server()
     given = envelope("long", server)
     given.code.artifact_digest = "not there"
-    assert carry_out(folder, server, given, how).outcome == outcome
+    assert run_attempt(folder, server, given, how).outcome == outcome
 
 
 def test_f05_what_waits_for_its_code_has_a_deadline(folder: Path) -> None:
@@ -449,7 +449,7 @@ def test_f05_what_waits_for_its_code_has_a_deadline(folder: Path) -> None:
     given = envelope("long", server)
     given.code.artifact_digest = "not there"
     given.deadline.FromNanoseconds(time.time_ns() + 50_000_000)
-    finish = carry_out(folder, server, given)
+    finish = run_attempt(folder, server, given)
     assert finish.error.category == state_pb2.ERROR_CATEGORY_TIMEOUT
 
 
@@ -474,7 +474,7 @@ def test_a_disk_that_takes_no_code_is_told(folder: Path) -> None:
     given = envelope("small", server)
     given.code.artifact_digest = hashlib.sha256(content).hexdigest()
     code = CodeCache(folder / "file" / "below", download)
-    check_that_it_could_not_be_run(carry_out(folder, server, given, code=code), "NotADirectoryError: ")
+    check_that_it_could_not_be_run(run_attempt(folder, server, given, code=code), "NotADirectoryError: ")
 
 
 def test_what_could_not_be_run_says_so_in_few_words(folder: Path) -> None:
@@ -486,7 +486,7 @@ def test_what_could_not_be_run_says_so_in_few_words(folder: Path) -> None:
     server = Server()
     given = envelope("small", server)
     given.code.artifact_digest = "not there"
-    finish = carry_out(folder, server, given, code=CodeCache(folder / "code", download))
+    finish = run_attempt(folder, server, given, code=CodeCache(folder / "code", download))
     check_that_it_could_not_be_run(finish, "RuntimeError: no no ")
     assert finish.ByteSize() <= FINISH_BYTES_MAX
 
@@ -499,18 +499,18 @@ def test_an_interpreter_that_does_not_start_is_told(folder: Path) -> None:
     for file in ("complete", "bin/python"):
         (made / file).touch()
     server = Server()
-    finish = carry_out(folder, server, envelope("small", server))
+    finish = run_attempt(folder, server, envelope("small", server))
     check_that_it_could_not_be_run(finish, "PermissionError: [Errno 13] Permission denied: ")
 
 
 def test_a_job_that_cannot_be_written_is_told_and_its_child_ends(folder: Path) -> None:
     server = Server()
-    finish = carry_out(folder, server, envelope("small", server, asset_config_json="{"))
+    finish = run_attempt(folder, server, envelope("small", server, asset_config_json="{"))
     check_that_it_could_not_be_run(finish, "JSONDecodeError: ")
 
 
 def test_what_began_around_the_same_time_is_reported_together() -> None:
     begun = [1_000.001, 1_000.02, 1_000.05, 1_000.099]
-    assert len({next_round(at) for at in begun}) == 1
-    assert next_round(begun[0]) == pytest.approx(1_000.1)
-    assert next_round(1_000.101) == pytest.approx(1_000.2)
+    assert len({next_tick(at) for at in begun}) == 1
+    assert next_tick(begun[0]) == pytest.approx(1_000.1)
+    assert next_tick(1_000.101) == pytest.approx(1_000.2)

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from servo.data.commit import About, commit
-from servo.data.places import place
+from servo.data.commit import OutputIdentity, commit
+from servo.data.folders import open_folder
 from servo.v1 import quality_pb2
 from servo.worker import orphans
-from servo.worker.checks import told
+from servo.worker.checks import to_job
 from servo.worker.child import Child, ChildDied
 
 from ..waiting import wait_until
@@ -380,7 +380,7 @@ def test_a_source_is_loaded_by_its_io(folder: Path) -> None:
 
 def test_a_check_of_a_further_output_looks_at_that(folder: Path) -> None:
     rows = [quality_pb2.CheckDefinition(name=name, row_count={"min": 1}) for name in ("row_count", "high.row_count")]
-    answer, _ = run(folder, job("halves", checks=[told(each) for each in rows]))
+    answer, _ = run(folder, job("halves", checks=[to_job(each) for each in rows]))
     assert [(each["name"], each["passed"]) for each in answer["checks"]] == [
         ("row_count", True),
         ("high.row_count", False),
@@ -444,7 +444,7 @@ def test_skips_are_no_failures(folder: Path) -> None:
         ("strange_items", "USER_CODE", "InvalidValue", "not JSON serializable"),
         ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
         ("reading", "INPUT", "InputMissing", "`default/fine` has no version for the parameter `fine`; materialize it"),
-        ("homeless", "CONFIGURATION", "BadPlace", "`` is no place to keep data: set output_base of dispatcher and"),
+        ("homeless", "CONFIGURATION", "BadFolder", "`` is no place to keep data: set output_base of dispatcher and"),
     ],
 )
 def test_failures_are_told_and_the_child_goes_on(
@@ -478,7 +478,7 @@ def definition(name: str, severity: str = "", phase: str = "", **spec: Any) -> d
         phase=f"CHECK_PHASE_{phase.upper()}" if phase else None,
         **spec,
     )
-    return told(message)
+    return to_job(message)
 
 
 def code_check(function: str) -> quality_pb2.CodeCheck:
@@ -547,9 +547,9 @@ def test_who_closes_where_it_prints_to_has_done_its_work(folder: Path, given: di
 
     async def use(child: Child) -> tuple[dict[str, Any], list[str]]:
         lines: list[str] = []
-        place = {"output_uri": f"file://{folder}/out/"}
+        output = {"output_uri": f"file://{folder}/out/"}
         take = partial(take_into, lines)
-        return await child.begin(given | place, take, lambda record: records.append(record["text"])), lines
+        return await child.begin(given | output, take, lambda record: records.append(record["text"])), lines
 
     answer, lines = with_child(folder, use)
     assert (answer["outcome"], len(answer["outputs"]), answer["worn"]) == ("succeeded", 1, True)
@@ -580,7 +580,13 @@ def test_a_check_that_cannot_run_fails_the_attempt_before_user_code(
 def test_rows_are_compared_with_the_version_that_the_job_names(folder: Path) -> None:
     less = definition("less", "critical", row_count=quality_pb2.RowCountCheck(min_share_of_previous_ppm=900_000))
     before = f"file://{folder}/before/"
-    commit(place(before), [{"id": each} for each in range(3)], "", About("r", "B", "default/checked", ""), [])
+    commit(
+        open_folder(before),
+        [{"id": each} for each in range(3)],
+        "",
+        OutputIdentity("r", "B", "default/checked", ""),
+        [],
+    )
     answer, lines = run(folder, job("checked", checks=[less], previous=before))
     assert (answer["gating"], lines) == ("BLOCK", [("STDOUT", "ran")])
     assert answer["checks"][0]["message"] == "has 1 rows, the version before 3"
@@ -600,8 +606,8 @@ def test_one_of_many_items_is_not_taken_for_all(folder: Path) -> None:
 @pytest.mark.parametrize(("own", "rest"), [("", ""), ("day=d:2026-01-31", ",day=d:2026-01-31")])
 def test_what_all_items_made_is_one_list(folder: Path, own: str, rest: str) -> None:
     def version(item: int) -> list[str]:
-        about = About("r", str(item), "default/parsed", "")
-        made = commit(place(f"file://{folder}/{item}/"), f"made of {item}", "", about, [])
+        about = OutputIdentity("r", str(item), "default/parsed", "")
+        made = commit(open_folder(f"file://{folder}/{item}/"), f"made of {item}", "", about, [])
         return [f"_map=i:{item}{rest}", str(item), made["uri"]]
 
     versions = [version(item) for item in (10, 0, 2)]

@@ -37,7 +37,7 @@ CODE = """
 import os, signal, time
 from pathlib import Path
 from servo import CheckOutcome, Partitions, Retry, Static, asset, check
-from servo.data import places
+from servo.data import folders
 
 PARTS = Partitions(part=Static(*(str(each) for each in range(12))))
 LIMITS = {"retry": Retry(attempts=1_000, delay="50ms", max_delay="50ms"), "heartbeat_timeout": "3s", "timeout": "60s"}
@@ -61,7 +61,7 @@ def die_in(step):
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60)
 
-class Dying(places._Directory):
+class Dying(folders._Directory):
     def create(self, name, content):
         if name == "_metadata.json":
             die_in("staged")
@@ -71,7 +71,7 @@ class Dying(places._Directory):
         if name == "_commit.json":
             die_in("after the marker")
 
-places._Directory = Dying
+folders._Directory = Dying
 
 @asset(namespace="kill", **LIMITS)
 def once(context):
@@ -182,10 +182,10 @@ def check_versions(client: Client, workspace: str, effects: Path, run_ids: list[
         assert each.state == state_pb2.MATERIALIZATION_STATE_PROMOTED
         assert each.materialization_id in checked
         assert each.materialization_id == tasks[each.run_id, each.task_id].attempt_id
-        place = Path(each.output.uri.removeprefix("file://"))
-        marker = (place / "_commit.json").read_bytes()
+        folder = Path(each.output.uri.removeprefix("file://"))
+        marker = (folder / "_commit.json").read_bytes()
         assert hashlib.sha256(marker).hexdigest() == each.output.commit_digest
-        assert json.loads((place / "data.json").read_bytes()) == [each.materialization_id]
+        assert json.loads((folder / "data.json").read_bytes()) == [each.materialization_id]
 
 
 def check_effects(effects: Path, run_ids: list[str]) -> None:

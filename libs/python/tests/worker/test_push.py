@@ -109,7 +109,7 @@ def with_door(
         await asyncio.wait_for(use(door), 30)
         server.registers.set()
         server.may_answer.set()
-        slots.leaving.begin()
+        slots.shutdown.begin()
         await asyncio.wait_for(serving, 30)
 
     asyncio.run(story())
@@ -173,7 +173,7 @@ def test_before_it_is_registered_and_after_it_leaves_nothing_is_taken(tmp_path: 
 
     async def after(door: Door) -> None:
         assert await door.post(envelope("A")) == 202
-        door.slots.leaving.begin()
+        door.slots.shutdown.begin()
         # It still answers while what it has ends.
         assert await door.post(envelope("B")) == 503
 

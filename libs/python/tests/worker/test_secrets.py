@@ -17,7 +17,7 @@ from servo.v1 import common_pb2, state_pb2
 from servo.worker import redaction
 from servo.worker.outcome import add_outputs, finish_of
 from servo.worker.redaction import Redactor
-from servo.worker.secrets import NoSecret, Secrets, SecretUnavailable, read_all
+from servo.worker.secrets import SecretNotFound, Secrets, SecretUnavailable, read_all
 
 from ..google_emulator import Google, google
 
@@ -47,11 +47,11 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
 def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERE", "value")
     assert read(ref()) == {"k": "value"}
-    with pytest.raises(NoSecret, match="the secret `k` is missing: set MISSING where the worker runs"):
+    with pytest.raises(SecretNotFound, match="the secret `k` is missing: set MISSING where the worker runs"):
         read(ref(path="MISSING"))
-    with pytest.raises(NoSecret, match="variables have none"):
+    with pytest.raises(SecretNotFound, match="variables have none"):
         read(ref(version="3"))
-    with pytest.raises(NoSecret, match="the secret `k` lies in vault, which this worker cannot read"):
+    with pytest.raises(SecretNotFound, match="the secret `k` lies in vault, which this worker cannot read"):
         read(ref(provider="vault"))
 
 
@@ -67,10 +67,10 @@ def test_from_secret_manager(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_secret_manager_refuses_and_what_it_cannot_answer(cloud: Google) -> None:
     gcp = "gcp-secret-manager"
-    with pytest.raises(NoSecret, match=r"the secret `k` cannot be read at .*not found.*let the worker's account"):
+    with pytest.raises(SecretNotFound, match=r"the secret `k` cannot be read at .*not found.*let the worker's account"):
         read(ref("k", gcp, KEY))
     cloud.secrets = {f"{KEY}/versions/latest": b"\xff\xfe"}
-    with pytest.raises(NoSecret, match="is no text") as told:
+    with pytest.raises(SecretNotFound, match="is no text") as told:
         read(ref("k", gcp, KEY))
     assert "xff" not in str(told.value)
     cloud.failing = 1_000
@@ -210,7 +210,7 @@ def test_secrets_of_all_tasks_are_known_and_their_variables(monkeypatch: pytest.
     async def story() -> None:
         assert await secrets.read([ref("a", path="HERE")]) == {"a": "value HERE"}
         # What comes before one that is missing was read.
-        with pytest.raises(NoSecret, match="set MISSING"):
+        with pytest.raises(SecretNotFound, match="set MISSING"):
             await secrets.read([ref("b", path="THERE"), ref("c", path="MISSING")])
         # No process works without.
         assert await secrets.read([ref("p", path="PATH")]) == {"p": os.environ["PATH"]}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from servo.define.made import listening
+from servo.define.registry import listening
 from servo.errors import InvalidValue
 from servo.manifest import canonical
 from servo.manifest.faults import Fault, ManifestInvalid
@@ -21,11 +21,11 @@ from servo.v1 import code_pb2, manifest_pb2
 
 from .archive import archive
 from .files import name_of, packaged
-from .left_out import Before, imported, left_out
-from .lost import lost, unspeakable
 from .requirements import lock
 from .scan import import_all, importing, module_names
 from .settings import ProjectSettings
+from .unpackaged import Before, imported, unpackaged
+from .untracked import unspeakable, untracked
 
 # Where a worker finds the locked requirements in the archive.
 REQUIREMENTS_NAME = "requirements.lock"
@@ -98,7 +98,10 @@ def build(folder: Path, *, code_version: str = "") -> Built:
             modules, broken = import_all(source, settings.modules or module_names(source, files))
         own = [sys.modules[name] for name, _ in imported(source, before)]
         # What a module that broke has defined has no name yet.
-        faults += [*(broken or lost(heard, [*modules, *own])), *left_out(source, files, settings.exclude, before)]
+        faults += [
+            *(broken or untracked(heard, [*modules, *own])),
+            *unpackaged(source, files, settings.exclude, before),
+        ]
         chosen = modules if settings.modules else [*modules, *own]
         manifest = _manifest(Project.of_modules(chosen), artifact, code_version, faults)
     return Built(manifest, zipped, requirements.encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from servo.errors import InvalidValue
-from servo.model.nearest import did_you_mean
+from servo.model.suggestions import did_you_mean
 
 FILE = "servo.toml"
 

@@ -52,9 +52,9 @@ def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_js
     """Let a worker finish what it has, and give it nothing new."""
     from servo.v1 import dispatcher_pb2
 
-    asked = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
+    request = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
-        answer = client.dispatcher.DrainWorker(asked)
+        answer = client.dispatcher.DrainWorker(request)
     return show.print_message(answer) if as_json else click.echo(f"{worker} takes nothing new")
 
 
@@ -64,9 +64,9 @@ def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_jso
     """Cut a worker off; its tasks are given to others."""
     from servo.v1 import dispatcher_pb2
 
-    asked = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
+    request = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
-        answer = client.dispatcher.KillWorker(asked)
+        answer = client.dispatcher.KillWorker(request)
     return show.print_message(answer) if as_json else click.echo(f"{worker} is cut off")
 
 
@@ -82,11 +82,11 @@ def pause_command(
     """Give no new task to any worker; what runs goes on."""
     from servo.v1 import dispatcher_pb2
 
-    asked = dispatcher_pb2.PauseDispatchRequest(
+    request = dispatcher_pb2.PauseDispatchRequest(
         tenant=server.tenant, workspace="" if all_workspaces else server.workspace, pool=pool, comment=comment
     )
     with server.client() as client:
-        answer = client.dispatcher.PauseDispatch(asked)
+        answer = client.dispatcher.PauseDispatch(request)
     if as_json:
         return show.print_message(answer)
     return click.echo(f"paused; `servo admin resume {answer.pause.pause_id}` goes on")
@@ -100,8 +100,8 @@ def pauses_command(server: Server, as_json: AsJson = False) -> None:
     from servo.v1 import dispatcher_pb2
 
     with server.client() as client:
-        asked = dispatcher_pb2.ListDispatchPausesRequest(tenant=server.tenant)
-        pauses = list(pages(client.dispatcher.ListDispatchPauses, asked))
+        request = dispatcher_pb2.ListDispatchPausesRequest(tenant=server.tenant)
+        pauses = list(pages(client.dispatcher.ListDispatchPauses, request))
     if as_json:
         return show.print_list(pauses)
     rows = [
@@ -123,9 +123,9 @@ def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_jso
     """End a pause."""
     from servo.v1 import dispatcher_pb2
 
-    asked = dispatcher_pb2.ResumeDispatchRequest(tenant=server.tenant, pause_id=pause, comment=comment)
+    request = dispatcher_pb2.ResumeDispatchRequest(tenant=server.tenant, pause_id=pause, comment=comment)
     with server.client() as client:
-        answer = client.dispatcher.ResumeDispatch(asked)
+        answer = client.dispatcher.ResumeDispatch(request)
     return show.print_message(answer) if as_json else click.echo("it goes on")
 
 
@@ -136,9 +136,9 @@ def deployments_command(server: Server, limit: Limit = 20, as_json: AsJson = Fal
     from servo.client.pages import pages
     from servo.v1 import planner_pb2
 
-    asked = planner_pb2.ListDeploymentsRequest(tenant=server.tenant, workspace=server.workspace)
+    request = planner_pb2.ListDeploymentsRequest(tenant=server.tenant, workspace=server.workspace)
     with server.client() as client:
-        deployments = list(islice(pages(client.planner.ListDeployments, asked), limit))
+        deployments = list(islice(pages(client.planner.ListDeployments, request), limit))
     if as_json:
         return show.print_list(deployments)
     rows = [

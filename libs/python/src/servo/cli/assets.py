@@ -107,18 +107,18 @@ def checks_command(
     as_json: AsJson = False,
 ) -> None:
     """What checks found, newest first."""
-    from . import found
+    from . import check_results
 
     with server.client() as client:
         asset_key = client.asset(key).asset_key if key else ""
-        asked = {"asset_key": asset_key, "run_id": run, "passed": "false" if failed else ""}
-        records = list(islice(found.results(client, **asked), limit))
+        request = {"asset_key": asset_key, "run_id": run, "passed": "false" if failed else ""}
+        records = list(islice(check_results.results(client, **request), limit))
     if as_json:
         return show.print_list(records)
     if not records:
         return click.echo("no check found anything wrong" if failed else "no check has run")
     return show.print_table(
-        ["WHEN", "ASSET", "CHECK", "RESULT", "SEVERITY", "WHY"], [found.row(each) for each in records]
+        ["WHEN", "ASSET", "CHECK", "RESULT", "SEVERITY", "WHY"], [check_results.row(each) for each in records]
     )
 
 

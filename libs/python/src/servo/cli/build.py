@@ -22,7 +22,7 @@ def build_command(
     folder: Folder = Path(), out: Out = None, code_version: CodeVersion = "", as_json: AsJson = False
 ) -> None:
     """Check a project and package it: manifest, sources and locked requirements, each under its digest."""
-    summary = built_at(folder, out, code_version).summary()
+    summary = build_project(folder, out, code_version).summary()
     if as_json:
         return print_json(summary)
     click.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
@@ -31,7 +31,7 @@ def build_command(
     return click.echo(f"  requirements  {summary['requirements']}")
 
 
-def built_at(folder: Path, out: Path | None, code_version: str) -> Built:
+def build_project(folder: Path, out: Path | None, code_version: str) -> Built:
     from servo.build.build import build
 
     built = build(folder, code_version=code_version)

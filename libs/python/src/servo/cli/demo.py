@@ -14,7 +14,7 @@ import click
 
 from . import show
 from .commands import Option
-from .ends import RUN_FAILED, NotWorking
+from .exit_codes import RUN_FAILED, NotWorking
 from .show import AsJson
 
 OwnFolder = Annotated[Path, Option("--dir", help="Where server and project are kept.")]

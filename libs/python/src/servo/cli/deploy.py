@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from .ask import ask
-from .build import CodeVersion, Folder, built_at
+from .build import CodeVersion, Folder, build_project
 from .commands import Option
+from .confirm import confirm
 from .server import Server, connected
 from .show import AsJson, counted, print_message
 
@@ -33,17 +33,17 @@ def deploy_command(
     as_json: AsJson = False,
 ) -> None:
     """Build a project, show what would change, and make it the workspace's current deployment."""
-    built = built_at(folder, None, code_version)
+    built = build_project(folder, None, code_version)
     with server.client() as client:
         client.upload(built.archive, "SOURCE_ARCHIVE")
         answer = client.deploy(built.manifest, validate_only=True)
         asking = not (yes or dry_run)
         if asking or not as_json:
-            tell_diff(
+            print_diff(
                 answer.diff, built.archive_digest, new_code=_artifact(client) != built.archive_digest, err=as_json
             )
         if asking:
-            ask("Deploy this?")
+            confirm("Deploy this?")
         if not dry_run:
             answer = client.deploy(built.manifest, comment=comment)
     if as_json:
@@ -62,7 +62,7 @@ def _artifact(client: Client) -> str:
         return ""
 
 
-def tell_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: bool, err: bool) -> None:
+def print_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: bool, err: bool) -> None:
     """``archive`` is the digest of the code; ``err`` on stderr, where it is for the one who is asked."""
     from servo.v1 import deployment_pb2
 

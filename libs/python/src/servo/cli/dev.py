@@ -15,7 +15,7 @@ import click
 from . import show
 from .build import Folder
 from .commands import Option
-from .ends import NotWorking
+from .exit_codes import NotWorking
 from .server import DEV_FILE
 from .show import AsJson
 

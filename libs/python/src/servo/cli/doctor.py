@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import show
-from .ends import NOT_FOUND, WRONG_USE, exit_code
+from .exit_codes import NOT_FOUND, WRONG_USE, exit_code
 from .server import ApiKey, CaFile, ServerName, Tenant, TokenFile, Url, Workspace, dev_server, named
 from .show import AsJson
 
@@ -28,7 +28,7 @@ _POSTGRES_MAJOR_MIN = 15
 @dataclass(frozen=True, slots=True)
 class Finding:
     what: str
-    told: str
+    message: str
     # What to do about it; empty when all is well.
     remedy: str = ""
     # How the command ends by it; 0 when one can do without.
@@ -53,7 +53,7 @@ def doctor_command(
     given |= {"ca_file": ca_file, "server_name": server_name}
     if url or dev_server(Path.cwd()):
         try:
-            found += _asked(named(given))
+            found += _server_findings(named(given))
         except ServoError as error:
             found.append(Finding("server", str(error), "correct what it names", exit_code(error)))
     else:
@@ -68,7 +68,7 @@ def doctor_command(
 
 def _show(found: Finding) -> None:
     mark, colour = ("✗", "red") if found.code else ("!", "yellow") if found.remedy else ("✓", "green")
-    click.echo(f"{click.style(mark, fg=colour)} {found.what.ljust(12)}  {found.told}")
+    click.echo(f"{click.style(mark, fg=colour)} {found.what.ljust(12)}  {found.message}")
     if found.remedy:
         click.echo(f"  {''.ljust(12)}  → {found.remedy}")
 
@@ -111,7 +111,7 @@ def _postgres() -> Finding:
     return Finding("postgres", "there is none to start with `servo dev`", remedy)
 
 
-def _asked(server: Server) -> Iterator[Finding]:
+def _server_findings(server: Server) -> Iterator[Finding]:
     from servo.client.errors import NotFound
     from servo.errors import ServoError
 

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import common_pb2, run_pb2
 
-_TOLD_MAX = 10
+_PRINTED_MAX = 10
 _CAME_FROM = re.compile(
     r"^(?:The above exception was the direct cause|During handling of the above exception).*$", re.MULTILINE
 )
 _FRAME = re.compile(r'File "([^"]+)", line ([0-9]+)')
 
 
-def tell_failures(client: Client, run: run_pb2.Run) -> None:
-    failed = list(islice(client.tasks(run.run_id, filter="state = FAILED"), _TOLD_MAX))
+def print_failures(client: Client, run: run_pb2.Run) -> None:
+    failed = list(islice(client.tasks(run.run_id, filter="state = FAILED"), _PRINTED_MAX))
     for task in failed:
-        tell_failure(run.run_id, task)
+        print_failure(run.run_id, task)
     if run.tasks.failed > len(failed):
         click.echo(f"\nand {run.tasks.failed - len(failed)} more: `servo runs show {run.run_id} --failed` names all")
 
 
-def tell_failure(run_id: str, task: run_pb2.Task) -> None:
+def print_failure(run_id: str, task: run_pb2.Task) -> None:
     error = task.error
     message = error.message.strip() or show.task_state(task)
     click.secho(f"\n✗ {show.task_name(task.task_key)}", fg="red", bold=True)

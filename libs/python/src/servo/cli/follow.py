@@ -10,44 +10,44 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import found, show, skips
-from .ends import RUN_FAILED, STOPPED, OutOfTime
-from .failures import tell_failures
-from .screen import Lines, screen
+from . import check_results, show, skip_reasons
+from .exit_codes import RUN_FAILED, STOPPED, OutOfTime
+from .failures import print_failures
+from .progress import Lines, progress_display
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import common_pb2, quality_pb2, run_pb2, scheduler_runs_pb2
 
 # Of runs with more tasks than this, only what goes wrong is told line by line.
-_TOLD_MAX = 200
+_PRINTED_MAX = 200
 # What was written last may come after the end.
-_LAST_WORDS_SECONDS = 5.0
+_FINAL_LOGS_SECONDS = 5.0
 _ENDED = {"SUCCEEDED": ("✓", "green"), "FAILED": ("✗", "red"), "SKIPPED": ("-", "yellow"), "CANCELLED": ("-", "yellow")}
 _ACTIVE = ("QUEUED", "DISPATCHED", "RUNNING")
 
 
 def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: bool = False) -> run_pb2.Run:
     """Shows a run until it has ended."""
-    story = _Story(client, run_id, screen())
-    with story.screen.open():
-        telling = threading.Thread(target=story.tell_logs, daemon=True)
+    story = _RunView(client, run_id, progress_display())
+    with story.progress_display.open():
+        telling = threading.Thread(target=story.print_logs, daemon=True)
         if logs:
             telling.start()
         try:
             for change in client.watch(run_id, timeout=timeout):
                 story.tell(change)
             if logs:
-                telling.join(_LAST_WORDS_SECONDS)
-            story.told = True
+                telling.join(_FINAL_LOGS_SECONDS)
+            story.printed = True
         except KeyboardInterrupt:
-            story.told = True
-            story.screen.line(
+            story.printed = True
+            story.progress_display.line(
                 f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
             raise click.exceptions.Exit(STOPPED) from None
     run = client.run(run_id)
-    tell_end(client, run)
+    print_end(client, run)
     return run
 
 
@@ -73,22 +73,22 @@ def follow_as_json(client: Client, run_id: str, *, timeout: float | None = None)
     return client.run(run_id)
 
 
-def tell_end(client: Client, run: run_pb2.Run) -> None:
+def print_end(client: Client, run: run_pb2.Run) -> None:
     counts = run.tasks
     parts = [f"{number} {word}" for word, number in _parts(counts) if number]
     state = show.coloured(show.run_state(run))
     flagged = ", flagged by a check" if run.flagged else ""
     click.echo(f"{run.run_id} {state} after {show.took(run.create_time, run.end_time)}: {', '.join(parts)}{flagged}")
     if run.flagged:
-        found.tell_flags(client, run)
-    found.tell_quarantined(client, run)
+        check_results.print_flags(client, run)
+    check_results.print_quarantined(client, run)
     if counts.failed:
-        tell_failures(client, run)
+        print_failures(client, run)
     elif run.error:
         click.echo(f"  {run.error}")
 
 
-def leave_with(run: run_pb2.Run) -> None:
+def exit_for(run: run_pb2.Run) -> None:
     """The run's end is the command's."""
     if show.run_state(run) != "SUCCEEDED":
         raise click.exceptions.Exit(RUN_FAILED)
@@ -103,41 +103,41 @@ def _parts(counts: common_pb2.TaskCounts) -> list[tuple[str, int]]:
     ]
 
 
-class _Story:
+class _RunView:
     def __init__(self, client: Client, run_id: str, on: Lines) -> None:
-        self._client, self._run_id, self.screen = client, run_id, on
+        self._client, self._run_id, self.progress_display = client, run_id, on
         self._tasks: dict[str, tuple[str, str, int]] = {}
         self._many = False
         # Nobody waits for its logs any more.
-        self.told = False
+        self.printed = False
 
     def tell(self, change: scheduler_runs_pb2.WatchRunResponse) -> None:
-        if change.HasField("run") and change.run.tasks.total > _TOLD_MAX and not self._many:
+        if change.HasField("run") and change.run.tasks.total > _PRINTED_MAX and not self._many:
             self._many = True
-            self.screen.line(f"  more than {_TOLD_MAX} tasks: only what goes wrong is told one by one")
+            self.progress_display.line(f"  more than {_PRINTED_MAX} tasks: only what goes wrong is told one by one")
         for task in change.tasks:
             now = (show.task_name(task.task_key), show.task_state(task), task.attempt)
             before = self._tasks.get(task.task_id)
             self._tasks[task.task_id] = now
             if now != before:
-                self._tell_task(task, now[0], now[1])
+                self._print_task(task, now[0], now[1])
         if change.HasField("run"):
             running = [name for name, state, _ in self._tasks.values() if state in _ACTIVE]
-            self.screen.progress(change.run.tasks, running)
+            self.progress_display.progress(change.run.tasks, running)
 
-    def _tell_task(self, task: run_pb2.Task, name: str, state: str) -> None:
+    def _print_task(self, task: run_pb2.Task, name: str, state: str) -> None:
         if state == "RETRY_WAIT":
             again = show.seconds(max(task.retry_time.ToNanoseconds() / 1e9 - time.time(), 0))
-            self.screen.line(f"  ↻ {name}  {_error_words(task)}; tried again in {again}", "yellow")
+            self.progress_display.line(f"  ↻ {name}  {_error_text(task)}; tried again in {again}", "yellow")
         elif state in _ENDED and (state == "FAILED" or not self._many):
             mark, colour = _ENDED[state]
-            self.screen.line(f"  {mark} {name}{self._details(task, state)}", colour)
+            self.progress_display.line(f"  {mark} {name}{self._details(task, state)}", colour)
 
     def _details(self, task: run_pb2.Task, state: str) -> str:
         if state == "FAILED":
-            return f"  {_error_words(task)}"
+            return f"  {_error_text(task)}"
         if state == "SKIPPED":
-            return f"  {skips.words(self._client, task)}"
+            return f"  {skip_reasons.reason_text(self._client, task)}"
         if state == "CANCELLED":
             return f"  {show.task_reason(task)}"
         if state != "SUCCEEDED" or not task.attempt:
@@ -149,29 +149,29 @@ class _Story:
         parts = [show.counted(each.row_count, "row") for each in last.outputs if each.HasField("row_count")]
         parts.append(show.took(task.start_time, task.end_time))
         parts += [f"at try {task.attempt}"] if task.attempt > 1 else []
-        return "  ".join(["", *parts, *check_words(last.checks)])
+        return "  ".join(["", *parts, *check_text(last.checks)])
 
-    def tell_logs(self) -> None:
+    def print_logs(self) -> None:
         from servo.errors import ServoError
 
         try:
             for line in self._client.logs(self._run_id, follow=True):
                 name = self._tasks.get(line.task_id, (line.task_id, "", 0))[0]
-                self.screen.line(f"    {name} | {line.text}")
+                self.progress_display.line(f"    {name} | {line.text}")
         # The run is followed by its changes; that its words are not to be had is no reason to end.
         except (ServoError, ValueError) as error:
-            if not self.told:
-                self.screen.line(f"    no logs: {error}", "yellow")
+            if not self.printed:
+                self.progress_display.line(f"    no logs: {error}", "yellow")
 
 
-def _error_words(task: run_pb2.Task) -> str:
+def _error_text(task: run_pb2.Task) -> str:
     kind = f"{task.error.type}: " if task.error.type else ""
     first, *_ = task.error.message.splitlines() or ["the attempt was lost"]
     return f"{kind}{first}"
 
 
-def check_words(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
+def check_text(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
     """What passed is counted, what failed is named."""
     passed = [each.name for each in checks if each.passed]
     words = [f"check {passed[0]} passed" if len(passed) == 1 else f"{len(passed)} checks passed"] if passed else []
-    return [*words, *(found.words(each) for each in checks if not each.passed)]
+    return [*words, *(check_results.describe(each) for each in checks if not each.passed)]

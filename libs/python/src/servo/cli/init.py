@@ -10,7 +10,7 @@ import click
 
 from . import show
 from .commands import Argument
-from .ends import AlreadyThere
+from .exit_codes import AlreadyThere
 from .show import AsJson
 
 NewFolder = Annotated[Path, Argument(help="Where the project goes; it is made if it is not there.")]

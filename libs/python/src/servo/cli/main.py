@@ -58,22 +58,24 @@ def _run(arguments: list[str]) -> int | None:
     """The exit code, or None for 0."""
     from servo.errors import InvalidValue, ServoError
 
-    from . import ends
+    from . import exit_codes
 
     as_json = "--json" in arguments
     try:
         return _dispatch(arguments)
     except ServoError as error:
-        return ends.tell(error, as_json=as_json)
+        return exit_codes.report(error, as_json=as_json)
     except Exception as error:
         if _DEBUG in os.environ:
             raise
         # The caller named this file or a folder above it.
         if isinstance(error, OSError) and error.filename:
-            return ends.tell(InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json)
+            return exit_codes.report(
+                InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json
+            )
         text = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
         print(text, file=sys.stderr)
-        return ends.OWN_FAULT
+        return exit_codes.OWN_FAULT
 
 
 def _dispatch(arguments: list[str]) -> int | None:

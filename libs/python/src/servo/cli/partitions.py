@@ -39,11 +39,11 @@ def list_command(
     from servo.v1 import scheduler_data_pb2
 
     asset = AssetKey.parse(key)
-    asked = scheduler_data_pb2.ListPartitionsRequest(
+    request = scheduler_data_pb2.ListPartitionsRequest(
         tenant=server.tenant, workspace=server.workspace, namespace=asset.namespace, name=asset.name, filter=filter
     )
     with server.client() as client:
-        found = list(islice(pages(client.scheduler.ListPartitions, asked), limit))
+        found = list(islice(pages(client.scheduler.ListPartitions, request), limit))
     return show.print_list(found) if as_json else _show_all(found)
 
 
@@ -55,11 +55,11 @@ def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
     from servo.v1 import scheduler_data_pb2
 
     asset = AssetKey.parse(key)
-    asked = scheduler_data_pb2.GetPartitionSummaryRequest(
+    request = scheduler_data_pb2.GetPartitionSummaryRequest(
         tenant=server.tenant, workspace=server.workspace, namespace=asset.namespace, name=asset.name
     )
     with server.client() as client:
-        answer = client.scheduler.GetPartitionSummary(asked)
+        answer = client.scheduler.GetPartitionSummary(request)
     if as_json:
         return show.print_message(answer)
     counts = ", ".join(f"{each.count} {_state(each.state)}" for each in answer.counts)
@@ -77,11 +77,11 @@ def stale_command(server: Server, selection: Selection = None, limit: Limit = 10
     from servo.client.pages import pages
     from servo.v1 import scheduler_data_pb2
 
-    asked = scheduler_data_pb2.ListStalePartitionsRequest(
+    request = scheduler_data_pb2.ListStalePartitionsRequest(
         tenant=server.tenant, workspace=server.workspace, selection=selection or ()
     )
     with server.client() as client:
-        found = list(islice(pages(client.scheduler.ListStalePartitions, asked), limit))
+        found = list(islice(pages(client.scheduler.ListStalePartitions, request), limit))
     if as_json:
         return show.print_list(found)
     return _show_all(found) if found else click.echo("everything that was made is made from what is current")
@@ -94,11 +94,11 @@ def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson 
     from servo.client.pages import pages
     from servo.v1 import planner_pb2
 
-    asked = planner_pb2.ListDynamicPartitionsRequest(
+    request = planner_pb2.ListDynamicPartitionsRequest(
         tenant=server.tenant, workspace=server.workspace, set=partition_set
     )
     with server.client() as client:
-        found = list(pages(client.planner.ListDynamicPartitions, asked))
+        found = list(pages(client.planner.ListDynamicPartitions, request))
     if as_json:
         return show.print_list(found)
     if not found:
@@ -114,11 +114,11 @@ def add_command(server: Server, partition_set: PartitionSet, values: Values, as_
     """Add values to a dynamic set of partitions; those that are there stay."""
     from servo.v1 import planner_pb2
 
-    asked = planner_pb2.AddDynamicPartitionsRequest(
+    request = planner_pb2.AddDynamicPartitionsRequest(
         tenant=server.tenant, workspace=server.workspace, set=partition_set, values=values
     )
     with server.client() as client:
-        answer = client.planner.AddDynamicPartitions(asked)
+        answer = client.planner.AddDynamicPartitions(request)
     return show.print_message(answer) if as_json else click.echo(f"{answer.added} added")
 
 
@@ -128,11 +128,11 @@ def remove_command(server: Server, partition_set: PartitionSet, values: Values, 
     """Remove values from a dynamic set of partitions; their data stays."""
     from servo.v1 import planner_pb2
 
-    asked = planner_pb2.RemoveDynamicPartitionsRequest(
+    request = planner_pb2.RemoveDynamicPartitionsRequest(
         tenant=server.tenant, workspace=server.workspace, set=partition_set, values=values
     )
     with server.client() as client:
-        answer = client.planner.RemoveDynamicPartitions(asked)
+        answer = client.planner.RemoveDynamicPartitions(request)
     return show.print_message(answer) if as_json else click.echo(f"{answer.removed} removed")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from servo.errors import InvalidValue
 
-from .ends import NothingFound
+from .exit_codes import NothingFound
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
@@ -27,7 +27,7 @@ def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
 
 def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of columns, and at most this many rows."""
-    from servo.execute.fetched import fetched
+    from servo.execute.duckdb_rows import fetch_rows
     from servo.execute.packages import require
 
     for package in ("duckdb", "pyarrow"):
@@ -38,7 +38,7 @@ def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...
     with duckdb.connect() as database:
         # Columns may come and go between versions; folders are named after partitions, which are no columns.
         query = "SELECT * FROM read_parquet($1, union_by_name = true, hive_partitioning = false) LIMIT $2"
-        return fetched(database.sql(query, params=[files, limit]))
+        return fetch_rows(database.sql(query, params=[files, limit]))
 
 
 def plain(columns: list[str], values: list[tuple[Any, ...]]) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ def reject_command(server: Server, version: Version, comment: Comment = "", as_j
 def _resolve(server: Server, version: str, decision: str, comment: str, as_json: bool) -> None:
     from servo.v1 import scheduler_data_pb2, state_pb2
 
-    asked = scheduler_data_pb2.ResolveQuarantineRequest(
+    request = scheduler_data_pb2.ResolveQuarantineRequest(
         tenant=server.tenant,
         workspace=server.workspace,
         materialization_id=version,
@@ -67,7 +67,7 @@ def _resolve(server: Server, version: str, decision: str, comment: str, as_json:
         comment=comment,
     )
     with server.client() as client:
-        answer = client.scheduler.ResolveQuarantine(asked)
+        answer = client.scheduler.ResolveQuarantine(request)
     if as_json:
         return show.print_message(answer)
     state = state_pb2.MaterializationState.Name(answer.materialization.state).removeprefix("MATERIALIZATION_STATE_")

@@ -49,11 +49,11 @@ def show_command(server: Server, as_json: AsJson = False) -> None:
     with server.client() as client:
         answer = client.quota.GetQuota(quota_pb2.GetQuotaRequest(tenant=server.tenant))
     if as_json:
-        return show.print_json(_with_use(answer))
+        return show.print_json(_with_usage(answer))
     rows = []
     for field in answer.effective.DESCRIPTOR.fields:
         own = "set" if answer.limits.HasField(field.name) else "default"
-        rows.append([field.name, _used(answer, field.name) + _told(answer.effective, field.name), own])
+        rows.append([field.name, _used(answer, field.name) + _limit_text(answer.effective, field.name), own])
     return show.print_table(["LIMIT", "USED / HOLDS", ""], rows)
 
 
@@ -89,7 +89,7 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
         pools = list(pages(client.quota.ListPools, quota_pb2.ListPoolsRequest(tenant=server.tenant)))
     if as_json:
         return show.print_json([_pool(each) for each in pools])
-    rows = [[each.pool, _taken(each), each.description] for each in pools]
+    rows = [[each.pool, _slots_text(each), each.description] for each in pools]
     return show.print_table(["POOL", "USED / SLOTS", "WHAT FOR"], rows)
 
 
@@ -103,7 +103,7 @@ def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> Non
         answer = client.quota.GetPool(quota_pb2.GetPoolRequest(tenant=server.tenant, pool=pool))
     if as_json:
         return show.print_json({**show.as_dict(answer), "pool": _pool(answer.pool)})
-    click.echo(f"{pool}: {_taken(answer.pool)} slots used")
+    click.echo(f"{pool}: {_slots_text(answer.pool)} slots used")
     if not answer.holders:
         return None
     rows = [[each.workspace, each.run_id, each.task_id, show.when(each.since_time)] for each in answer.holders]
@@ -129,8 +129,8 @@ def set_pool_command(
             before = client.quota.GetPool(quota_pb2.GetPoolRequest(tenant=server.tenant, pool=pool)).pool
         except NotFound:
             new = quota_model_pb2.Pool(pool=pool, slots=slots, description=description)
-            asked = quota_pb2.CreatePoolRequest(tenant=server.tenant, pool=new, comment=comment)
-            made = client.quota.CreatePool(asked).pool
+            request = quota_pb2.CreatePoolRequest(tenant=server.tenant, pool=new, comment=comment)
+            made = client.quota.CreatePool(request).pool
         else:
             change = quota_pb2.UpdatePoolRequest(
                 tenant=server.tenant,
@@ -153,8 +153,8 @@ def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", a
     from servo.v1 import quota_pb2
 
     with server.client() as client:
-        asked = quota_pb2.DeletePoolRequest(tenant=server.tenant, pool=pool, comment=comment)
-        answer = client.quota.DeletePool(asked)
+        request = quota_pb2.DeletePoolRequest(tenant=server.tenant, pool=pool, comment=comment)
+        answer = client.quota.DeletePool(request)
     return show.print_message(answer) if as_json else click.echo(f"{pool} is gone")
 
 
@@ -165,11 +165,11 @@ def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By =
     from servo.client.pages import pages
     from servo.v1 import quota_pb2
 
-    asked = quota_pb2.ListUsageRequest(
+    request = quota_pb2.ListUsageRequest(
         tenant=server.tenant, start_time=_since(days), grain=_grain(grain), group_by=by or ()
     )
     with server.client() as client:
-        lines = list(pages(client.quota.ListUsage, asked))
+        lines = list(pages(client.quota.ListUsage, request))
     if as_json:
         return show.print_list(lines)
     rows = [
@@ -195,11 +195,11 @@ def costs_command(
     from servo.client.pages import pages
     from servo.v1 import quota_pb2
 
-    asked = quota_pb2.GetCostsRequest(
+    request = quota_pb2.GetCostsRequest(
         tenant=server.tenant, start_time=_since(days), grain=_grain(grain), group_by=by or ()
     )
     with server.client() as client:
-        lines = list(pages(client.quota.GetCosts, asked))
+        lines = list(pages(client.quota.GetCosts, request))
         currency = client.quota.GetPrices(quota_pb2.GetPricesRequest(tenant=server.tenant)).prices.currency
     if as_json:
         return show.print_list(lines)
@@ -233,7 +233,7 @@ def budgets_command(server: Server, as_json: AsJson = False) -> None:
 def _apply(limits: quota_model_pb2.QuotaLimits, setting: str) -> None:
     from servo.define.durations import read_duration
     from servo.errors import InvalidValue
-    from servo.model.nearest import did_you_mean
+    from servo.model.suggestions import did_you_mean
 
     name, _, value = setting.partition("=")
     known = [field.name for field in limits.DESCRIPTOR.fields]
@@ -249,20 +249,20 @@ def _apply(limits: quota_model_pb2.QuotaLimits, setting: str) -> None:
         raise InvalidValue(f"`{setting}` sets no limit: write {name}=number or {name}=default")
 
 
-def _with_use(answer: quota_pb2.GetQuotaResponse) -> Any:
+def _with_usage(answer: quota_pb2.GetQuotaResponse) -> Any:
     """Zeros are told as well, so that a number that is missing is one that nobody knows."""
-    told = show.as_dict(answer)
+    answer_dict = show.as_dict(answer)
     if answer.HasField("used"):
-        told["used"] = {field.name: getattr(answer.used, field.name) for field in answer.used.DESCRIPTOR.fields}
-    return told
+        answer_dict["used"] = {field.name: getattr(answer.used, field.name) for field in answer.used.DESCRIPTOR.fields}
+    return answer_dict
 
 
 def _pool(pool: quota_model_pb2.Pool) -> Any:
-    told = show.as_dict(pool)
-    return told if pool.use_unknown else {**told, "used_slots": pool.used_slots}
+    answer_dict = show.as_dict(pool)
+    return answer_dict if pool.use_unknown else {**answer_dict, "used_slots": pool.used_slots}
 
 
-def _taken(pool: quota_model_pb2.Pool) -> str:
+def _slots_text(pool: quota_model_pb2.Pool) -> str:
     return f"{'?' if pool.use_unknown else pool.used_slots} / {pool.slots}"
 
 
@@ -274,7 +274,7 @@ def _used(answer: quota_pb2.GetQuotaResponse, name: str) -> str:
     return f"{getattr(answer.used, counted)} / " if answer.HasField("used") else "? / "
 
 
-def _told(limits: quota_model_pb2.QuotaLimits, name: str) -> str:
+def _limit_text(limits: quota_model_pb2.QuotaLimits, name: str) -> str:
     if not limits.HasField(name):
         return "no cap"
     value: Any = getattr(limits, name)

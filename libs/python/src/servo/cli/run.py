@@ -68,12 +68,12 @@ def run_command(
             return show.print_message(run) if as_json else _accepted(run.run_id, run.tasks.total)
         if not as_json:
             _accepted(run.run_id, run.tasks.total)
-        return until_it_ends(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
+        return follow_until_end(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
 
 
-def until_it_ends(client: Client, run_id: str, *, timeout: float | None, logs: bool, as_json: bool) -> None:
+def follow_until_end(client: Client, run_id: str, *, timeout: float | None, logs: bool, as_json: bool) -> None:
     """Shows the rest of a run, and ends as it does."""
-    from .follow import follow, leave_with, waiting
+    from .follow import exit_for, follow, waiting
 
     with waiting(run_id, timeout):
         if as_json:
@@ -81,7 +81,7 @@ def until_it_ends(client: Client, run_id: str, *, timeout: float | None, logs: b
             show.print_message(run)
         else:
             run = follow(client, run_id, timeout=timeout, logs=logs)
-    leave_with(run)
+    exit_for(run)
 
 
 def _accepted(run_id: str, tasks: int) -> None:

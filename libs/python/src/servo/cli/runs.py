@@ -9,8 +9,8 @@ import click
 
 from . import show
 from .commands import Argument, Group, Option
-from .ends import NothingFound
-from .run import Comment, Follow, Timeout, Wait, until_it_ends
+from .exit_codes import NothingFound
+from .run import Comment, Follow, Timeout, Wait, follow_until_end
 from .server import Server, connected
 from .show import AsJson
 
@@ -51,11 +51,11 @@ def show_command(
     server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
 ) -> None:
     """A run and its tasks; what failed with file, line and hint."""
-    from .follow import tell_end
-    from .skips import tell_skips
+    from .follow import print_end
+    from .skip_reasons import print_skips
 
     with server.client() as client:
-        run = client.run(chosen(client, run_id))
+        run = client.run(resolve_run_id(client, run_id))
         listed = client.tasks(run.run_id, filter="state = FAILED" if failed else "")
         tasks = list(listed if as_json else islice(listed, limit))
         if as_json:
@@ -64,8 +64,8 @@ def show_command(
         show.print_table(["TASK", "STATE", "TRIES", "TOOK"], [_task_row(task) for task in tasks], states=1)
         more = (run.tasks.failed if failed else run.tasks.total) - len(tasks)
         click.echo(f"and {more} more; --limit shows them\n" if more > 0 else "")
-        tell_skips(client, run)
-        return tell_end(client, run)
+        print_skips(client, run)
+        return print_end(client, run)
 
 
 @runs_app.add("watch")
@@ -78,15 +78,15 @@ def watch_command(
     as_json: AsJson = False,
 ) -> None:
     """Show a run until it has ended; exit 1 if it did not succeed."""
-    from .follow import follow_as_json, leave_with, waiting
+    from .follow import exit_for, follow_as_json, waiting
 
     with server.client() as client:
-        run_id = chosen(client, run_id)
+        run_id = resolve_run_id(client, run_id)
         if as_json:
             with waiting(run_id, timeout):
                 run = follow_as_json(client, run_id, timeout=timeout)
-            return leave_with(run)
-        return until_it_ends(client, run_id, timeout=timeout, logs=follow, as_json=False)
+            return exit_for(run)
+        return follow_until_end(client, run_id, timeout=timeout, logs=follow, as_json=False)
 
 
 @runs_app.add("cancel")
@@ -96,7 +96,7 @@ def cancel_command(
 ) -> None:
     """Cancel a run: what waits is cancelled at once, what runs is told and given time."""
     with server.client() as client:
-        run = client.cancel(chosen(client, run_id), comment=comment)
+        run = client.cancel(resolve_run_id(client, run_id), comment=comment)
         run = client.wait(run.run_id) if wait else run
     if as_json:
         return show.print_message(run)
@@ -117,13 +117,13 @@ def retry_command(
 ) -> None:
     """Start a new run of what did not succeed, with what is deployed now; what succeeded is taken over."""
     with server.client() as client:
-        old = chosen(client, run_id)
+        old = resolve_run_id(client, run_id)
         run = client.retry(old, current_code=not same_code, comment=comment)
         if not (wait or follow):
-            return show.print_message(run) if as_json else _retried(run, old)
+            return show.print_message(run) if as_json else _retried_run(run, old)
         if not as_json:
-            _retried(run, old)
-        return until_it_ends(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
+            _retried_run(run, old)
+        return follow_until_end(client, run.run_id, timeout=timeout, logs=follow, as_json=as_json)
 
 
 @runs_app.add("explain")
@@ -131,11 +131,11 @@ def retry_command(
 def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", as_json: AsJson = False) -> None:
     """Why a run, or each of its tasks, is not running: what it waits for, and who holds it."""
     with server.client() as client:
-        run_id = chosen(client, run_id)
-        told = list(client.explain(run_id, task_of(client, run_id, task) if task else ""))
+        run_id = resolve_run_id(client, run_id)
+        explanations = list(client.explain(run_id, task_of(client, run_id, task) if task else ""))
     if as_json:
-        return show.print_list(told)
-    for each in told:
+        return show.print_list(explanations)
+    for each in explanations:
         _show_explanation(each)
     return None
 
@@ -153,7 +153,7 @@ def logs_command(
 ) -> None:
     """What tasks of a run wrote."""
     with server.client() as client:
-        run_id = chosen(client, run_id)
+        run_id = resolve_run_id(client, run_id)
         task_id = task_of(client, run_id, task) if task else ""
         names = {each.task_id: show.task_name(each.task_key) for each in client.tasks(run_id)}
         for line in client.logs(run_id, task_id=task_id, follow=follow, last_lines=lines, min_level=_level(level)):
@@ -163,7 +163,7 @@ def logs_command(
                 _show_line(line, "" if task else names.get(line.task_id, line.task_id))
 
 
-def chosen(client: Client, given: str) -> str:
+def resolve_run_id(client: Client, given: str) -> str:
     if given != LAST:
         return given
     newest = next(client.runs(), None)
@@ -174,7 +174,7 @@ def chosen(client: Client, given: str) -> str:
 
 def task_of(client: Client, run_id: str, given: str) -> str:
     """By id, by key, or by the key of an asset that has one task in the run."""
-    from servo.model.nearest import did_you_mean
+    from servo.model.suggestions import did_you_mean
 
     tasks = list(client.tasks(run_id))
     fitting = [task for task in tasks if given in (task.task_id, task.task_key, show.task_name(task.task_key))]
@@ -237,5 +237,5 @@ def _show_line(line: callback_pb2.LogLine, name: str) -> None:
     click.echo(f"{show.when(line.time)} {f'{name} | ' if name else ''}{line.text}")
 
 
-def _retried(run: run_pb2.Run, old: str) -> None:
+def _retried_run(run: run_pb2.Run, old: str) -> None:
     click.echo(f"{run.run_id} repeats {show.counted(run.tasks.total, 'task')} of {old}")

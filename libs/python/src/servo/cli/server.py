@@ -44,9 +44,9 @@ class Server:
     def client(self) -> Client:
         from servo.client.sync import Client
 
-        return Client(self.url, **self.as_whom())
+        return Client(self.url, **self.identity())
 
-    def as_whom(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What a client takes besides the address."""
         return {
             "api_key": self.api_key,
@@ -115,16 +115,16 @@ def dev_server(folder: Path) -> dict[str, Any] | None:
     for parent in (folder, *folder.parents):
         file = parent / ".servo" / DEV_FILE
         if file.is_file():
-            told = json.loads(file.read_text())
-            key = Path(told["api_key_file"])
+            dev_file = json.loads(file.read_text())
+            key = Path(dev_file["api_key_file"])
             return {
-                "url": told["url"],
+                "url": dev_file["url"],
                 "api_key": key.read_text().strip() if key.is_file() else "",
                 "token_file": None,
-                "tenant": told["tenant"],
-                "workspace": told["workspace"],
-                "ca_file": Path(told["ca_file"]),
-                "server_name": told["server_name"],
+                "tenant": dev_file["tenant"],
+                "workspace": dev_file["workspace"],
+                "ca_file": Path(dev_file["ca_file"]),
+                "server_name": dev_file["server_name"],
             }
     return None
 

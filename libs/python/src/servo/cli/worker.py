@@ -51,7 +51,7 @@ def worker_command(
 
     async def work() -> None:
         # Any workspace: each envelope names its own.
-        client = AsyncClient(server.url, **server.as_whom())
+        client = AsyncClient(server.url, **server.identity())
         async with client:
             worker = Worker(client, config)
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,8 +67,8 @@ def _log_as_json() -> None:
 
     class Lines(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            told = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
-            return json.dumps({**told, "message": super().format(record)})
+            fields = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
+            return json.dumps({**fields, "message": super().format(record)})
 
     for handler in logging.getLogger().handlers:
         handler.setFormatter(Lines())

@@ -37,31 +37,31 @@ from servo.v1 import (
 )
 
 from .address import STUBS, Address, read_authority
+from .backoff import DEADLINE_SECONDS, Backoff
 from .errors import CallFailed, InvalidRequest
-from .faults import are_cut, with_all
+from .manifest_faults import are_truncated, with_all_faults
 from .methods import with_request_id
 from .pages import async_pages
-from .patience import DEADLINE_SECONDS, Patience
 from .requests import Requests, large_manifest
-from .status import is_unavailable, ran_out, told
+from .status import call_failed, deadline_exceeded, is_unavailable
 from .sync import FIRST_TRIES, PAUSE_MAX, PAUSE_MIN, TERMINAL, LogLevel, RunKeyPolicy
 
 _PAGE_SIZE = 100
 
 
-class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
+class _RetryInterceptor(grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
         self, continuation: Callable[..., Any], details: grpc.aio.ClientCallDetails, request: Any
     ) -> Any:
         method = details.method.decode() if isinstance(details.method, bytes) else details.method
         request, harmless = with_request_id(method, request)
         seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
-        patience = Patience(time.monotonic() + seconds)
+        backoff = Backoff(time.monotonic() + seconds)
         refusal: grpc.aio.AioRpcError | None = None
         while True:
             left = grpc.aio.ClientCallDetails(
                 method=details.method,
-                timeout=patience.left(time.monotonic()),
+                timeout=backoff.left(time.monotonic()),
                 metadata=details.metadata,
                 credentials=details.credentials,
                 wait_for_ready=details.wait_for_ready,
@@ -70,15 +70,15 @@ class _Patient(grpc.aio.UnaryUnaryClientInterceptor):
             try:
                 return await call
             except grpc.aio.AioRpcError as error:
-                pause = patience.pause(time.monotonic(), random.random())
-                if refusal is not None and ran_out(error):
+                pause = backoff.pause(time.monotonic(), random.random())
+                if refusal is not None and deadline_exceeded(error):
                     # Why it was repeated says more than that there was no time for another answer.
-                    raise told(refusal) from error
+                    raise call_failed(refusal) from error
                 if not harmless or not is_unavailable(error) or pause is None:
-                    raise told(error) from error
+                    raise call_failed(error) from error
                 refusal = error
             await asyncio.sleep(pause)
-            patience = patience.again()
+            backoff = backoff.again()
 
 
 class AsyncClient:
@@ -142,20 +142,20 @@ class AsyncClient:
         try:
             return await self.planner.Deploy(request)
         except InvalidRequest as refused:
-            if not are_cut(refused):
+            if not are_truncated(refused):
                 raise
-            told: CallFailed = refused
+            failure: CallFailed = refused
             # Some of the faults are better than the news that the others could not be had.
             with suppress(CallFailed):
                 listed = await self.planner.Deploy(self._requests.list_faults(request))
-                told = with_all(refused, listed)
-            raise told from None
+                failure = with_all_faults(refused, listed)
+            raise failure from None
 
     async def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         try:
             return (await self.planner.UploadArtifact(self._requests.upload(content, kind))).digest
         except grpc.aio.AioRpcError as error:
-            raise told(error) from error
+            raise call_failed(error) from error
 
     async def download(self, digest: str) -> bytes:
         try:
@@ -163,7 +163,7 @@ class AsyncClient:
                 [piece.chunk async for piece in self.planner.DownloadArtifact(self._requests.download(digest, 0))]
             )
         except grpc.aio.AioRpcError as error:
-            raise told(error) from error
+            raise call_failed(error) from error
 
     def assets(self, *selection: str, filter: str = "") -> AsyncIterator[deployment_pb2.Asset]:  # noqa: A002
         return async_pages(self.planner.ListAssets, self._requests.assets(filter, selection, _PAGE_SIZE))
@@ -245,7 +245,7 @@ class AsyncClient:
             except grpc.aio.AioRpcError as error:
                 tries_left -= 1
                 if tries_left == 0 or not is_unavailable(error):
-                    raise told(error) from error
+                    raise call_failed(error) from error
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, PAUSE_MAX)
             else:
@@ -261,7 +261,9 @@ class AsyncClient:
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
         address = self._address
-        return grpc.aio.secure_channel(address.target, address.credentials, address.options, interceptors=[_Patient()])
+        return grpc.aio.secure_channel(
+            address.target, address.credentials, address.options, interceptors=[_RetryInterceptor()]
+        )
 
     @cached_property
     def planner(self) -> planner_pb2_grpc.PlannerServiceAsyncStub:

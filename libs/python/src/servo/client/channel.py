@@ -10,16 +10,16 @@ from typing import Any, NoReturn, cast
 import grpc
 
 from .address import Address
+from .backoff import DEADLINE_SECONDS, Backoff
 from .errors import Details, failure
 from .methods import with_request_id
-from .patience import DEADLINE_SECONDS, Patience
-from .status import is_unavailable, ran_out, told
+from .status import call_failed, deadline_exceeded, is_unavailable
 
 
 def open_channel(address: Address) -> grpc.Channel:
     """Connects with the first call."""
     channel = grpc.secure_channel(address.target, address.credentials, address.options)
-    return grpc.intercept_channel(channel, _Patient())
+    return grpc.intercept_channel(channel, _RetryInterceptor())
 
 
 def closed_channel() -> grpc.Channel:
@@ -35,27 +35,27 @@ class _Closed:
         raise failure(Details("UNKNOWN", "the call cannot be made: the client is closed"))
 
 
-class _Patient(grpc.UnaryUnaryClientInterceptor):
+class _RetryInterceptor(grpc.UnaryUnaryClientInterceptor):
     def intercept_unary_unary(
         self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
     ) -> Any:
         request, harmless = with_request_id(str(details.method), request)
         seconds = DEADLINE_SECONDS if details.timeout is None else details.timeout
-        patience = Patience(time.monotonic() + seconds)
+        backoff = Backoff(time.monotonic() + seconds)
         refusal: grpc.RpcError | None = None
         while True:
-            outcome = continuation(_Details(details, patience.left(time.monotonic())), request)
+            outcome = continuation(_Details(details, backoff.left(time.monotonic())), request)
             if not isinstance(outcome, grpc.RpcError):
                 return outcome
-            pause = patience.pause(time.monotonic(), random.random())
-            if refusal is not None and ran_out(outcome):
+            pause = backoff.pause(time.monotonic(), random.random())
+            if refusal is not None and deadline_exceeded(outcome):
                 # Why it was repeated says more than that there was no time for another answer.
-                raise told(refusal) from outcome
+                raise call_failed(refusal) from outcome
             if not harmless or not is_unavailable(outcome) or pause is None:
-                raise told(outcome) from outcome
+                raise call_failed(outcome) from outcome
             refusal = outcome
             time.sleep(pause)
-            patience = patience.again()
+            backoff = backoff.again()
 
 
 class _Details(grpc.ClientCallDetails):

@@ -37,8 +37,8 @@ def entries(response: Message) -> Any:
 
 
 def _page(request: Request, token: str) -> Request:
-    asked = type(request)()
-    asked.CopyFrom(request)
+    request_copy = type(request)()
+    request_copy.CopyFrom(request)
     if token:
-        setattr(asked, _TOKEN, token)
-    return asked
+        setattr(request_copy, _TOKEN, token)
+    return request_copy

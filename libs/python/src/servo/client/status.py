@@ -18,7 +18,7 @@ _DETAILS = "grpc-status-details-bin"
 _DOMAIN = "servo"
 
 
-def told(error: grpc.RpcError | grpc.aio.AioRpcError) -> CallFailed:
+def call_failed(error: grpc.RpcError | grpc.aio.AioRpcError) -> CallFailed:
     """What the server said, or that there is none."""
     if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
         return failure(Details("UNKNOWN", str(error)))
@@ -37,7 +37,7 @@ def is_unavailable(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
     return error.code() is grpc.StatusCode.UNAVAILABLE
 
 
-def ran_out(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
+def deadline_exceeded(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
     """Whether the time was over before an answer came."""
     return isinstance(error, grpc.Call | grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 

@@ -44,10 +44,10 @@ from servo.v1 import (
 from .address import STUBS, Address, read_authority
 from .channel import closed_channel, open_channel
 from .errors import CallFailed, InvalidRequest
-from .faults import are_cut, with_all
+from .manifest_faults import are_truncated, with_all_faults
 from .pages import pages
 from .requests import Requests, large_manifest
-from .status import is_unavailable, told
+from .status import call_failed, is_unavailable
 
 RunKeyPolicy = Literal["return_existing", "reject", "retry_if_failed", "force"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -115,28 +115,28 @@ class Client:
         try:
             return self.planner.Deploy(request)
         except InvalidRequest as refused:
-            if not are_cut(refused):
+            if not are_truncated(refused):
                 raise
-            told: CallFailed = refused
+            failure: CallFailed = refused
             # Some of the faults are better than the news that the others could not be had.
             with suppress(CallFailed):
                 listed = self.planner.Deploy(self._requests.list_faults(request))
-                told = with_all(refused, listed)
-            raise told from None
+                failure = with_all_faults(refused, listed)
+            raise failure from None
 
     def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
         """Stores an artifact under its digest, which is answered; one that is there already stays."""
         try:
             return self.planner.UploadArtifact(self._requests.upload(content, kind)).digest
         except grpc.RpcError as error:
-            raise told(error) from error
+            raise call_failed(error) from error
 
     def download(self, digest: str) -> bytes:
         try:
             pieces = self.planner.DownloadArtifact(self._requests.download(digest, 0))
             return b"".join(piece.chunk for piece in pieces)
         except grpc.RpcError as error:
-            raise told(error) from error
+            raise call_failed(error) from error
 
     def assets(self, *selection: str, filter: str = "") -> Iterator[deployment_pb2.Asset]:  # noqa: A002
         return pages(self.planner.ListAssets, self._requests.assets(filter, selection, _PAGE_SIZE))
@@ -229,7 +229,7 @@ class Client:
             except grpc.RpcError as error:
                 tries_left -= 1
                 if tries_left == 0 or not is_unavailable(error):
-                    raise told(error) from error
+                    raise call_failed(error) from error
                 time.sleep(pause)
                 pause = min(pause * 2, PAUSE_MAX)
             else:

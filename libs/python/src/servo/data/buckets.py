@@ -12,7 +12,7 @@ from typing import IO, Any
 from urllib.parse import quote, urlencode
 
 from . import google
-from .errors import AlreadyWritten, BadPlace, PlaceFailed
+from .errors import AlreadyWritten, BadFolder, StorageFailed
 
 SCHEME = "gs://"
 # Uploads and downloads go in pieces of this; uploads of at most one go at once. A multiple of 256 KiB, as Google asks.
@@ -27,7 +27,7 @@ class Bucket:
         self._uri = uri if uri.endswith("/") else f"{uri}/"
         self._bucket, _, self._prefix = self._uri.removeprefix(SCHEME).partition("/")
         if not self._bucket:
-            raise BadPlace(f"`{uri}` names no bucket: write gs://bucket/folder")
+            raise BadFolder(f"`{uri}` names no bucket: write gs://bucket/folder")
 
     @property
     def uri(self) -> str:
@@ -76,9 +76,9 @@ class Bucket:
                     return
                 if error.status == 404:
                     raise FileNotFoundError(f"{self._uri}{name} does not exist") from error
-                raise PlaceFailed(f"{self._uri}{name} cannot be read: {error}") from error
+                raise StorageFailed(f"{self._uri}{name} cannot be read: {error}") from error
             except google.Unavailable as error:
-                raise PlaceFailed(f"{self._uri}{name} cannot be read: {error}") from error
+                raise StorageFailed(f"{self._uri}{name} cannot be read: {error}") from error
             file.write(answer.body)
             start += len(answer.body)
             total = answer.headers.get("Content-Range", "").rpartition("/")[2]
@@ -111,12 +111,12 @@ class Bucket:
         query = {"uploadType": "resumable", "name": f"{self._prefix}{name}", "ifGenerationMatch": "0"}
         try:
             begun = google.call("POST", self._url("/upload/storage/v1", "", query), b"")
-            place, start = begun.headers["Location"], 0
+            folder, start = begun.headers["Location"], 0
             while start < size:
                 file.seek(start)
                 piece = file.read(PIECE_BYTES)
                 span = f"bytes {start}-{start + len(piece) - 1}/{size}"
-                answer = google.call("PUT", place, piece, {"Content-Range": span})
+                answer = google.call("PUT", folder, piece, {"Content-Range": span})
                 if answer.status != 308:
                     return
                 # What it has got; without it, nothing.
@@ -135,14 +135,14 @@ class Bucket:
         try:
             return google.call(method, url)
         except (google.Refused, google.Unavailable) as error:
-            raise PlaceFailed(f"{self._uri} cannot be read: {error}") from error
+            raise StorageFailed(f"{self._uri} cannot be read: {error}") from error
 
-    def _failed(self, name: str, error: google.Refused | google.Unavailable) -> AlreadyWritten | PlaceFailed:
+    def _failed(self, name: str, error: google.Refused | google.Unavailable) -> AlreadyWritten | StorageFailed:
         if isinstance(error, google.Refused) and error.status == 412:
             return AlreadyWritten(f"{self._uri}{name} exists already")
-        return PlaceFailed(f"{self._uri}{name} cannot be written: {error}")
+        return StorageFailed(f"{self._uri}{name} cannot be written: {error}")
 
     def _url(self, api: str, name: str, query: dict[str, str]) -> str:
         one = f"/{quote(f'{self._prefix}{name}', safe='')}" if name else ""
-        said = urlencode({key: value for key, value in query.items() if value})
-        return f"{google.storage()}{api}/b/{quote(self._bucket, safe='')}/o{one}?{said}"
+        parameters = urlencode({key: value for key, value in query.items() if value})
+        return f"{google.storage()}{api}/b/{quote(self._bucket, safe='')}/o{one}?{parameters}"

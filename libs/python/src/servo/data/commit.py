@@ -18,14 +18,14 @@ from servo.execute import tables
 from servo.execute.errors import InputMissing
 
 from . import formats
-from .errors import PlaceFailed
-from .places import Place, place
+from .errors import StorageFailed
+from .folders import Folder, open_folder
 
 METADATA, MARKER = "_metadata.json", "_commit.json"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class OutputIdentity:
     """What an output is."""
 
     run_id: str
@@ -35,7 +35,7 @@ class About:
     partition_key: str
 
 
-def commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def commit(folder: Folder, value: Any, io: Io, about: OutputIdentity, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     """What to report of it. What an io of the user raises goes through: it is an error of user code."""
     with nullcontext() if is_custom(io) else _writing(folder.uri):
         stored = formats.store(folder, value, io)
@@ -45,7 +45,7 @@ def commit(folder: Place, value: Any, io: Io, about: About, inputs: list[dict[st
 
 def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
     """The value in a committed folder, and its bytes. What an io of the user raises goes through here, too."""
-    folder = place(uri)
+    folder = open_folder(uri)
     with _reading(uri):
         with folder.reading(METADATA) as file:
             facts: Mapping[str, Any] = json.load(file)
@@ -58,10 +58,10 @@ def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
 def row_count(uri: str) -> int | None:
     """Of a committed folder, as far as its format tells."""
     try:
-        with place(uri).reading(METADATA) as file:
+        with open_folder(uri).reading(METADATA) as file:
             rows = json.load(file).get("row_count")
     except (OSError, ValueError, AttributeError) as error:
-        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+        raise StorageFailed(f"{uri} cannot be read: {error}") from error
     return rows if isinstance(rows, int) else None
 
 
@@ -70,7 +70,7 @@ def _writing(uri: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PlaceFailed(f"{uri} cannot be written: {error}") from error
+        raise StorageFailed(f"{uri} cannot be written: {error}") from error
 
 
 @contextmanager
@@ -82,14 +82,16 @@ def _reading(uri: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise InputMissing(f"there is no data at {uri}; materialize it again") from error
-        raise PlaceFailed(f"{uri} cannot be read: {error}") from error
+        raise StorageFailed(f"{uri} cannot be read: {error}") from error
     # What is in a file may break its reader in any way: a pickle whose class is gone, a table cut short.
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise InputMissing(f"the data at {uri} cannot be read ({told}); materialize it again") from error
+        cause = f"{type(error).__name__}: {error}"
+        raise InputMissing(f"the data at {uri} cannot be read ({cause}); materialize it again") from error
 
 
-def _commit(folder: Place, stored: formats.Stored, about: About, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def _commit(
+    folder: Folder, stored: formats.Stored, about: OutputIdentity, inputs: list[dict[str, Any]]
+) -> dict[str, Any]:
     size = folder.size()
     facts = {**asdict(stored), "schema_hash": stored.schema_hash, "byte_size": size, "inputs": inputs}
     metadata = _json({**asdict(about), **facts})

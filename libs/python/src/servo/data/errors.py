@@ -5,7 +5,7 @@ from __future__ import annotations
 from servo.errors import ServoError
 
 
-class BadPlace(ServoError):
+class BadFolder(ServoError):
     """A place that this worker can neither read nor write."""
 
 
@@ -13,5 +13,5 @@ class AlreadyWritten(ServoError):
     """Somebody was here before, in the name of the same attempt."""
 
 
-class PlaceFailed(ServoError):
+class StorageFailed(ServoError):
     """The disk or the network did not do its part; another try may go better."""

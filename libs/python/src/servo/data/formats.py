@@ -19,7 +19,7 @@ from servo.execute import tables
 from servo.execute.packages import require
 from servo.model.canonical import sha256_hex
 
-from .places import Place
+from .folders import Folder
 
 _PLAIN = (str, int, float, bool, type(None))
 # A table of the user that came as these, rather than as a frame.
@@ -46,33 +46,33 @@ class Stored:
         return sha256_hex([list(each) for each in self.schema])
 
 
-def store(place: Place, value: Any, io: Io) -> Stored:
-    match io_name(io) or _usual(value):
+def store(folder: Folder, value: Any, io: Io) -> Stored:
+    match io_name(io) or _default_format(value):
         case "parquet":
-            return _store_parquet(place, value)
+            return _store_parquet(folder, value)
         case "json":
-            return _store_json(place, value)
+            return _store_json(folder, value)
         case "pickle":
-            return _store_pickle(place, value)
+            return _store_pickle(folder, value)
         case name:
-            custom(io).store(value, place)
+            custom(io).store(value, folder)
             return Stored(name, row_count=_rows(value))
 
 
-def load(place: Place, stored: Mapping[str, Any], wanted: tables.Kind | None = None) -> Any:
+def load(folder: Folder, stored: Mapping[str, Any], wanted: tables.Kind | None = None) -> Any:
     """``stored`` is what ``_metadata.json`` says; a function that asks for another kind of frame gets that."""
     match stored["format"]:
         case "parquet":
-            return _load_parquet(place, wanted or stored["kind"])
+            return _load_parquet(folder, wanted or stored["kind"])
         case "json":
-            with place.reading("data.json") as file:
+            with folder.reading("data.json") as file:
                 return json.load(file)
         case "pickle":
-            with place.reading("data.pickle") as file:
+            with folder.reading("data.pickle") as file:
                 # Written by a task of the same workspace, whose code runs here anyway.
                 return pickle.load(file)
         case name:
-            return custom(name).load(place)
+            return custom(name).load(folder)
 
 
 def custom(io: Io, *needed: str) -> Any:
@@ -88,7 +88,7 @@ def custom(io: Io, *needed: str) -> Any:
     return found()
 
 
-def _usual(value: Any) -> str:
+def _default_format(value: Any) -> str:
     if tables.kind_of(value) is not None:
         return "parquet"
     return "json" if _is_plain(value) else "pickle"
@@ -111,21 +111,21 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _store_json(place: Place, value: Any) -> Stored:
+def _store_json(folder: Folder, value: Any) -> Stored:
     if not _is_plain(value):
         raise CannotStore(
             "JSON holds lists, mappings with text keys, texts, numbers, bools and None; leave io out to have anything "
             "pickled"
         )
-    with place.writing("data.json") as file:
+    with folder.writing("data.json") as file:
         # Surrogates and numbers such as NaN survive the way there and back.
         file.write(json.dumps(value).encode())
     return Stored("json", row_count=_rows(value))
 
 
-def _store_pickle(place: Place, value: Any) -> Stored:
+def _store_pickle(folder: Folder, value: Any) -> Stored:
     try:
-        with place.writing("data.pickle") as file:
+        with folder.writing("data.pickle") as file:
             pickle.dump(value, file, protocol=5)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(
@@ -135,7 +135,7 @@ def _store_pickle(place: Place, value: Any) -> Stored:
     return Stored("pickle", row_count=_rows(value))
 
 
-def _store_parquet(place: Place, value: Any) -> Stored:
+def _store_parquet(folder: Folder, value: Any) -> Stored:
     require("pyarrow", "storing a table as Parquet")
     import pyarrow.parquet
 
@@ -147,17 +147,17 @@ def _store_parquet(place: Place, value: Any) -> Stored:
     # Whatever the packages say to columns that they do not like.
     except (InvalidValue, pyarrow.ArrowException, ValueError, TypeError) as error:
         raise CannotStore(f"a {type(value).__name__} cannot be stored as Parquet: {error}") from error
-    with place.writing("data.parquet") as file:
+    with folder.writing("data.parquet") as file:
         pyarrow.parquet.write_table(table, file)
     schema = tuple((field.name, str(field.type)) for field in table.schema)
     return Stored("parquet", kind, table.num_rows, schema)
 
 
-def _load_parquet(place: Place, kind: str) -> Any:
+def _load_parquet(folder: Folder, kind: str) -> Any:
     require("pyarrow", "reading Parquet")
     import pyarrow.parquet
 
-    with place.reading("data.parquet") as file:
+    with folder.reading("data.parquet") as file:
         table = pyarrow.parquet.read_table(file)
     match kind:
         case "pandas" | "polars":

@@ -84,10 +84,10 @@ def _once(method: str, url: str, body: bytes | None, headers: Mapping[str, str])
         # A resumable upload goes on by it.
         if error.code == 308:
             return Answer(error.code, error.headers, b"")
-        said = _said(error.read())
+        detail = _error_detail(error.read())
         if error.code in _PASSING:
-            raise Unavailable(f"HTTP {error.code} {said}") from error
-        raise Refused(f"HTTP {error.code} {said}", error.code) from error
+            raise Unavailable(f"HTTP {error.code} {detail}") from error
+        raise Refused(f"HTTP {error.code} {detail}", error.code) from error
     except (OSError, HTTPException) as error:
         raise Unavailable(f"{type(error).__name__}: {error}") from error
 
@@ -99,7 +99,7 @@ def _endpoint(override: str, usual: str) -> str:
     return given if "://" in given else f"http://{given}"
 
 
-def _said(body: bytes) -> str:
+def _error_detail(body: bytes) -> str:
     """Google's words in an error's body."""
     try:
         return str(json.loads(body)["error"]["message"])[:500]
@@ -147,8 +147,8 @@ def _by_metadata() -> tuple[str, float]:
     request = urllib.request.Request(f"http://{host}{_METADATA_PATH}", headers={"Metadata-Flavor": "Google"})
     try:
         with urllib.request.urlopen(request, timeout=5.0) as answer:
-            told = json.load(answer)
-        return str(told["access_token"]), float(told["expires_in"])
+            token = json.load(answer)
+        return str(token["access_token"]), float(token["expires_in"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             f"there are no credentials for Google: the metadata server says {error}; outside of Google's machines "

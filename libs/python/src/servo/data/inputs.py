@@ -38,7 +38,7 @@ class Shape(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedInput:
     """An input as the envelope names it."""
 
     asset_key: str
@@ -69,14 +69,14 @@ class Reader:
     def __init__(self) -> None:
         self.read_bytes = 0
 
-    def read(self, resolved: Resolved, given: In, wanted: tables.Kind | None, load: Load | None = None) -> Read:
+    def read(self, resolved: ResolvedInput, given: In, wanted: tables.Kind | None, load: Load | None = None) -> Read:
         """One value where partitions are paired one to one, else a mapping from partition key to value. ``load`` gives
         what has no version here because it is made elsewhere."""
         if resolved.shape is Shape.ONE and not resolved.versions:
-            refuse_no_partition(resolved.asset_key, resolved.parameter, optional=given.optional)
+            refuse_missing_partition(resolved.asset_key, resolved.parameter, optional=given.optional)
             return Read(None)
-        is_cut = resolved.shape in (Shape.ONE, Shape.SEVERAL)
-        pieces = _pieces(resolved.versions if resolved.versions or is_cut else [Version("", "", "")])
+        is_partitioned = resolved.shape in (Shape.ONE, Shape.SEVERAL)
+        pieces = _pieces(resolved.versions if resolved.versions or is_partitioned else [Version("", "", "")])
         if resolved.shape is not Shape.SEVERAL and len(pieces) == 1:
             return Read(self._value(resolved, pieces[0], given, wanted, load))
         found = {
@@ -87,7 +87,7 @@ class Reader:
         return Read(found, several=True)
 
     def _value(
-        self, resolved: Resolved, piece: _Piece, given: In, wanted: tables.Kind | None, load: Load | None
+        self, resolved: ResolvedInput, piece: _Piece, given: In, wanted: tables.Kind | None, load: Load | None
     ) -> Any:
         """Of what is made once per item, the list of what the items made."""
         if resolved.mapped and not piece.mapped and piece.there:
@@ -100,7 +100,7 @@ class Reader:
         made = (version if version.materialization_id else None for version in piece.versions)
         return [each and self._one(resolved, each, given, wanted) for each in made]
 
-    def _one(self, resolved: Resolved, version: Version, given: In, wanted: tables.Kind | None) -> Any:
+    def _one(self, resolved: ResolvedInput, version: Version, given: In, wanted: tables.Kind | None) -> Any:
         if not version.materialization_id:
             if given.optional:
                 return None
@@ -136,7 +136,7 @@ def _pieces(versions: Sequence[Version]) -> list[_Piece]:
     return [*whole, *items]
 
 
-def refuse_no_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
+def refuse_missing_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
     """The asset has no partition that goes with the reader's own; only an optional input may be without."""
     if not optional:
         raise InputMissing(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from .errors import AlreadyWritten
-from .places import Place
+from .folders import Folder
 
 
 class Memory:
@@ -21,7 +21,7 @@ class Memory:
     def uri(self) -> str:
         return self._uri
 
-    def below(self, name: str) -> Place:
+    def below(self, name: str) -> Folder:
         return Memory(f"{self._uri}{name}/", self._files)
 
     @contextmanager
@@ -33,7 +33,7 @@ class Memory:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        file = _Kept()
+        file = _KeptBuffer()
         yield file
         self.create(name, file.content())
 
@@ -47,7 +47,7 @@ class Memory:
         return sum(len(content) for full, content in self._files.items() if full.startswith(self.uri))
 
 
-class _Kept(io.BytesIO):
+class _KeptBuffer(io.BytesIO):
     """Whose content is still there when its writer has closed it."""
 
     _content: bytes | None = None

@@ -16,10 +16,10 @@ from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
 
 from .functions import check_function, check_known, refuse_yielding
-from .given import listed, of_kind, one_of, one_or_more
 from .io import Io
 from .location import Location, of_caller, of_function
-from .made import note
+from .registry import note
+from .validation import listed, of_kind, one_of, one_or_more
 
 # What users say about an asset is imported by those who say it: the decorator alone stays quick to import.
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from servo.errors import InvalidValue
 
 from .durations import Duration
 from .functions import check_function
-from .given import listed, one_of, text
 from .location import Location, of_caller, of_function
-from .made import note
+from .registry import note
 from .run import Run
 from .settings import Secret
+from .validation import listed, one_of, text
 
 P = ParamSpec("P")
 R = TypeVar("R")

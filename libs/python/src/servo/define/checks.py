@@ -16,9 +16,9 @@ from servo.errors import InvalidValue
 
 from .durations import Duration, read_duration
 from .functions import check_function
-from .given import UINT32, UINT64, amount, one_of, text, texts, whole
 from .location import Location, of_function
-from .made import note
+from .registry import note
+from .validation import UINT32, UINT64, amount, one_of, text, texts, whole
 
 if TYPE_CHECKING:
     from .asset import Asset, Output

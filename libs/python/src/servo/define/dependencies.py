@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from servo.model.partition_value import Value, plain_text
 
-from .given import INT32, UINT32, whole
+from .validation import INT32, UINT32, whole
 
 if TYPE_CHECKING:
     from .asset import Asset, Output, Source

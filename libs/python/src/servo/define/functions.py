@@ -42,7 +42,7 @@ def check_known(decorator: str, given: Iterable[str], options: Iterable[str], *o
     known = {*options, *others}
     for name in given:
         if name not in known:
-            from servo.model.nearest import did_you_mean
+            from servo.model.suggestions import did_you_mean
 
             hint = did_you_mean(name, known) or f"; there are {', '.join(sorted(known))}"
             raise InvalidValue(f"{of_caller()}: {decorator} has no option `{name}`{hint}")

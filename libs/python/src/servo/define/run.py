@@ -9,7 +9,7 @@ from typing import Any
 from servo.model.partition_key import PartitionKey
 
 from .asset import Asset, Output, as_input
-from .given import UINT32, listed, mapping, of_kind, whole, words
+from .validation import UINT32, listed, mapping, of_kind, whole, words
 
 
 @dataclass(frozen=True, slots=True)

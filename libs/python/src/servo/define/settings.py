@@ -10,10 +10,10 @@ from typing import Literal, get_args
 
 from servo.errors import InvalidValue
 from servo.model.categories import ErrorCategory
-from servo.model.nearest import did_you_mean
+from servo.model.suggestions import did_you_mean
 
 from .durations import Duration, read_duration
-from .given import INT32, UINT32, UINT64, amount, listed, one_of, one_or_more, shown, whole, words
+from .validation import INT32, UINT32, UINT64, amount, listed, one_of, one_or_more, shown, whole, words
 
 Category = Literal["transient", "infrastructure", "timeout", "user_code", "input", "configuration"]
 Provider = Literal["env", "gcp-secret-manager"]

@@ -72,14 +72,14 @@ def running(folder: Path, workspace: str) -> Iterator[Mesh]:
     command = [str(standalone()), "dev", "--json", "--dir", str(folder)]
     started = process.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        told = _told(started)
-        gateway = next(each for each in told["services"] if each["service"] == "gateway")
+        facts = _read_facts(started)
+        gateway = next(each for each in facts["services"] if each["service"] == "gateway")
         yield Mesh(
             url=gateway["address"],
-            tenant=told["tenant"],
+            tenant=facts["tenant"],
             workspace=workspace,
-            api_key_file=Path(told["api_key_file"]),
-            ca_file=Path(told["ca_file"]),
+            api_key_file=Path(facts["api_key_file"]),
+            ca_file=Path(facts["ca_file"]),
             server_name="localhost",
             logs=folder / "logs",
             process=started,
@@ -88,7 +88,7 @@ def running(folder: Path, workspace: str) -> Iterator[Mesh]:
         process.stop(started, _STOP_SECONDS)
 
 
-def _told(started: subprocess.Popen[str]) -> Any:
+def _read_facts(started: subprocess.Popen[str]) -> Any:
     """The object that it prints once everything is healthy."""
     assert started.stdout
     lines: list[str] = []

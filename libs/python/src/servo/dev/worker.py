@@ -31,8 +31,8 @@ class RunningWorker:
     def check(self) -> None:
         """Raises when it has ended."""
         if self.process.poll() is not None:
-            said = self.log.read_text(errors="replace").splitlines()
-            raise WorkerFailed(f"the worker ended: {said[-1] if said else 'it said nothing'} ({self.log})")
+            log_lines = self.log.read_text(errors="replace").splitlines()
+            raise WorkerFailed(f"the worker ended: {log_lines[-1] if log_lines else 'it said nothing'} ({self.log})")
 
 
 @contextmanager

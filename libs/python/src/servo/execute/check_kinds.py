@@ -11,7 +11,7 @@ from servo.define.results import CheckOutcome
 from servo.errors import InvalidValue
 
 from . import tables
-from .fetched import fetched
+from .duckdb_rows import fetch_rows
 
 OUTPUT_VIEW = "output"
 _BAD_ROWS_COUNTED_MAX = 1_000
@@ -31,7 +31,7 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
     """``previous_rows`` are those of the version before, None without one."""
     match check.spec:
         case Code(function):
-            return answered(function(value))
+            return user_outcome(function(value))
         case RowCount(at_least, at_most, share):
             return _row_count(tables.row_count(value), at_least, at_most, share, previous_rows)
         case NotNull(columns):
@@ -50,22 +50,28 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
             return no_rows(query, {OUTPUT_VIEW: tables.arrow(value)})
 
 
-def answered(found: Any) -> CheckOutcome:
+def user_outcome(found: Any) -> CheckOutcome:
     """What a function of the user answered, as what it says it is: nothing of it breaks whoever tells it later."""
     if isinstance(found, CheckOutcome):
-        return _as_declared(found)
+        return _with_texts(found)
     # What frames answer (numpy.bool_) is no bool, and does as one.
     if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
         raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
     return CheckOutcome(bool(found))
 
 
-def _as_declared(told: CheckOutcome) -> CheckOutcome:
-    if not isinstance(told.metadata, Mapping):
-        kind = type(told.metadata).__name__
+def _with_texts(outcome_given: CheckOutcome) -> CheckOutcome:
+    if not isinstance(outcome_given.metadata, Mapping):
+        kind = type(outcome_given.metadata).__name__
         raise InvalidValue(f"its metadata is a {kind}; give a mapping from names to texts, or leave it out")
-    metadata = {str(name): str(value) for name, value in told.metadata.items()}
-    return CheckOutcome(bool(told.passed), str(told.message), str(told.actual), str(told.expected), metadata)
+    metadata = {str(name): str(value) for name, value in outcome_given.metadata.items()}
+    return CheckOutcome(
+        bool(outcome_given.passed),
+        str(outcome_given.message),
+        str(outcome_given.actual),
+        str(outcome_given.expected),
+        metadata,
+    )
 
 
 def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
@@ -80,7 +86,7 @@ def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
         found = database.sql(query)
         if found is None:
             raise InvalidValue("its SQL asks for nothing; write a SELECT that gives the rows which are wrong")
-        _, rows = fetched(found.limit(_BAD_ROWS_COUNTED_MAX + 1))
+        _, rows = fetch_rows(found.limit(_BAD_ROWS_COUNTED_MAX + 1))
     count = f"more than {_BAD_ROWS_COUNTED_MAX}" if len(rows) > _BAD_ROWS_COUNTED_MAX else str(len(rows))
     message = f"{count} {'row' if len(rows) == 1 else 'rows'}, the first is {rows[0]}" if rows else ""
     return CheckOutcome(not rows, message, count, "0")

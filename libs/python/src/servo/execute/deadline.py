@@ -22,14 +22,14 @@ def within(seconds: float, work: Callable[[], T], name: str) -> T:
     made: list[T] = []
     raised: list[BaseException] = []
 
-    def carry_out() -> None:
+    def run_attempt() -> None:
         try:
             made.append(work())
         except BaseException as error:
             raised.append(error)
 
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(carry_out,), name=f"servo-{name}", daemon=True)
+    thread = threading.Thread(target=context.run, args=(run_attempt,), name=f"servo-{name}", daemon=True)
     thread.start()
     thread.join(seconds)
     if raised:

@@ -17,9 +17,9 @@ from servo.errors import ServoError
 from servo.model.categories import ErrorCategory
 
 from .deadline import DeadlinePassed
+from .exceptions import message_of
 from .packages import PackageMissing, missing_extra
 from .quality import CannotCheck
-from .words import words_of
 
 # Far more than is shown: whoever shows it takes secrets out before cutting.
 _TRACEBACK_CHARS_MAX = 1024 * 1024
@@ -54,7 +54,7 @@ def describe(error: BaseException, retry: Retry | None = None, definition: Locat
     asset stands, for errors that no line of the user raised."""
     return AttemptError(
         category=_category(error),
-        message=(words_of(error) or type(error).__name__) + missing_extra(error),
+        message=(message_of(error) or type(error).__name__) + missing_extra(error),
         type=type(error).__name__,
         location=_location(error.__traceback__, definition),
         traceback=_traceback(error),

@@ -67,8 +67,8 @@ def _several(asset: Asset[..., Any], answer: Any) -> dict[str, Any]:
         given = {}
     if given.keys() != set(keys):
         raise InvalidValue(
-            f"the function of `{asset.key}` makes {', '.join(_said(keys))}; answer a mapping with a value for each "
-            "(None where there is nothing), or the values in this order"
+            f"the function of `{asset.key}` makes {', '.join(_display_names(keys))}; return a mapping with a value for "
+            "each (None where there is nothing), or the values in this order"
         )
     return {key: given[key] for key in keys}
 
@@ -79,7 +79,7 @@ def _key(keys: Sequence[str], name: object) -> object:
     return found[0] if len(found) == 1 else name
 
 
-def _said(keys: Sequence[str]) -> list[str]:
+def _display_names(keys: Sequence[str]) -> list[str]:
     """By their names as far as those tell them apart."""
     names = [key.rpartition("/")[2] for key in keys]
     return [name if names.count(name) == 1 else key for key, name in zip(keys, names, strict=True)]

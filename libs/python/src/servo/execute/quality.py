@@ -21,10 +21,10 @@ from servo.define.results import CheckOutcome
 from servo.errors import ServoError
 
 from . import tables
-from .check_kinds import answered, no_rows, outcome
+from .check_kinds import no_rows, outcome, user_outcome
 from .deadline import DeadlinePassed, within
+from .exceptions import message_of
 from .packages import PackageMissing, require
-from .words import words_of
 
 _TIMEOUT_SECONDS = 300.0
 
@@ -136,7 +136,7 @@ def _look_at_inputs(check: Check, inputs: Mapping[str, Read], now: datetime) -> 
     match check.spec:
         case Code(function):
             chosen = _arguments(function, list(inputs)) or {}
-            return answered(function(**{name: inputs[read].value for name, read in chosen.items()}))
+            return user_outcome(function(**{name: inputs[read].value for name, read in chosen.items()}))
         case Sql(query):
             return no_rows(query, {name: _whole(read) for name, read in inputs.items()})
     ((_, only),) = inputs.items()
@@ -170,12 +170,12 @@ def _run(check: Check, look: Callable[[], CheckOutcome]) -> CheckResult:
     began = time.monotonic()
     errored = timed_out = False
     try:
-        told = within(seconds, look, f"check-{check.name}")
+        found = within(seconds, look, f"check-{check.name}")
     except DeadlinePassed as late:
         errored = timed_out = True
-        told = CheckOutcome(False, str(late), metadata={"timeout": "true"})
+        found = CheckOutcome(False, str(late), metadata={"timeout": "true"})
     # Whatever it is, a SystemExit too: it came from the check.
     except BaseException as error:
         errored = True
-        told = CheckOutcome(False, f"the check broke: {type(error).__name__}: {words_of(error)}")
-    return CheckResult(check.name, told, severity, errored, phase, time.monotonic() - began, timed_out)
+        found = CheckOutcome(False, f"the check broke: {type(error).__name__}: {message_of(error)}")
+    return CheckResult(check.name, found, severity, errored, phase, time.monotonic() - began, timed_out)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Slices
 from servo.errors import InvalidValue
-from servo.model.cut import Cut, Moment
 from servo.model.partition_key import PartitionKey
+from servo.model.partitioning import Moment, Partitioning
 
 from .deployed import Deployed
 
@@ -21,15 +21,15 @@ Chosen = dict[int, list[PartitionKey | None]]
 
 def choose(deployed: Deployed, makers: Sequence[int], wanted: PartitionChoice | None, moment: Moment) -> Chosen:
     """``makers`` are the assets whose tasks run."""
-    cut = [maker for maker in makers if deployed.cuts[maker] is not None]
-    chosen: Chosen = {maker: [None] for maker in makers if deployed.cuts[maker] is None}
-    if not cut:
+    partitioning = [maker for maker in makers if deployed.partitionings[maker] is not None]
+    chosen: Chosen = {maker: [None] for maker in makers if deployed.partitionings[maker] is None}
+    if not partitioning:
         if wanted is not None:
             raise InvalidValue("none of the selected assets has partitions; leave this out")
         return chosen
     if wanted is None:
-        raise InvalidValue(f"`{deployed.name(cut[0])}` has partitions; say which are meant")
-    for maker, keys in _Chooser(deployed, moment, cut).run(wanted).items():
+        raise InvalidValue(f"`{deployed.name(partitioning[0])}` has partitions; say which are meant")
+    for maker, keys in _Chooser(deployed, moment, partitioning).run(wanted).items():
         chosen[maker] = sorted(keys, key=str)
     return chosen
 
@@ -67,12 +67,12 @@ class _Chooser:
         for key in map(PartitionKey.parse, wanted.keys):
             refusal: InvalidValue | None = None
             fits = False
-            for asset, cut in self._cuts():
+            for asset, partitioning in self._partitionings():
                 try:
-                    cut.check(key, self.moment)
+                    partitioning.check(key, self.moment)
                 except InvalidValue as fault:
                     # What at least looks right says more than what does not.
-                    refusal = fault if refusal is None or cut.has_shape_of(key) else refusal
+                    refusal = fault if refusal is None or partitioning.has_shape_of(key) else refusal
                 else:
                     fits = True
                     chosen.setdefault(asset, set()).add(key)
@@ -83,9 +83,9 @@ class _Chooser:
     def _by_products(self, wanted: PartitionChoice) -> tuple[dict[int, set[PartitionKey]], dict[int, InvalidValue]]:
         chosen: dict[int, set[PartitionKey]] = {}
         refused: dict[int, InvalidValue] = {}
-        for asset, cut in self._cuts():
+        for asset, partitioning in self._partitionings():
             try:
-                chosen[asset] = set(_product(wanted, cut, self.moment))
+                chosen[asset] = set(_product(wanted, partitioning, self.moment))
             except InvalidValue as fault:
                 refused[asset] = InvalidValue(f"`{self.deployed.name(asset)}`: {fault}")
         if refused and not chosen:
@@ -94,10 +94,10 @@ class _Chooser:
 
     def _read_by_readers(self, asset: int, chosen: dict[int, set[PartitionKey]]) -> set[PartitionKey] | None:
         """What the selected readers of an asset read of it; ``None`` without such a reader."""
-        up = self.deployed.cuts[asset]
+        up = self.deployed.partitionings[asset]
         read: set[PartitionKey] | None = None
         for reader, keys in chosen.items():
-            down = self.deployed.cuts[reader]
+            down = self.deployed.partitionings[reader]
             for link in self.deployed.task_links(reader):
                 if self.deployed.makers[link.upstream] != asset or link.mapping is None or up is None or down is None:
                     continue
@@ -109,11 +109,11 @@ class _Chooser:
 
     def _readers_of_made(self, asset: int, chosen: dict[int, set[PartitionKey]]) -> set[PartitionKey] | None:
         """What of an asset reads something that is made; ``None`` when it reads everything or nothing of it."""
-        down = self.deployed.cuts[asset]
+        down = self.deployed.partitionings[asset]
         readers: set[PartitionKey] | None = None
         for link in self.deployed.task_links(asset):
             upstream = self.deployed.makers[link.upstream]
-            up = self.deployed.cuts[upstream]
+            up = self.deployed.partitionings[upstream]
             if link.mapping is None or up is None or down is None:
                 continue
             for key in chosen.get(upstream, ()):
@@ -122,23 +122,23 @@ class _Chooser:
                     readers = (readers if readers is not None else set()) | set(found)
         return readers
 
-    def _cuts(self) -> list[tuple[int, Cut]]:
-        pairs = [(asset, self.deployed.cuts[asset]) for asset in self.makers]
-        return [(asset, cut) for asset, cut in pairs if cut is not None]
+    def _partitionings(self) -> list[tuple[int, Partitioning]]:
+        pairs = [(asset, self.deployed.partitionings[asset]) for asset in self.makers]
+        return [(asset, partitioning) for asset, partitioning in pairs if partitioning is not None]
 
 
-def _product(wanted: PartitionChoice, cut: Cut, moment: Moment) -> list[PartitionKey]:
+def _product(wanted: PartitionChoice, partitioning: Partitioning, moment: Moment) -> list[PartitionKey]:
     match wanted:
         case AllPartitions():
-            return cut.all(moment)
+            return partitioning.all(moment)
         case LatestPartitions(count):
-            return cut.latest(count, moment)
+            return partitioning.latest(count, moment)
         case Slices(slices):
             for name in slices:
-                if name not in cut.names:
-                    raise InvalidValue(f"there is no dimension `{name}`; there are {', '.join(cut.names)}")
+                if name not in partitioning.names:
+                    raise InvalidValue(f"there is no dimension `{name}`; there are {', '.join(partitioning.names)}")
             lists = []
-            for dimension in cut.dimensions:
+            for dimension in partitioning.dimensions:
                 each = slices.get(dimension.name)
                 if each is None:
                     lists.append(dimension.existing(moment))
@@ -146,6 +146,6 @@ def _product(wanted: PartitionChoice, cut: Cut, moment: Moment) -> list[Partitio
                     lists.append([dimension.known(text, moment) for text in dict.fromkeys(each.values)])
                 else:
                     lists.append(dimension.between(each.start, each.end, moment))
-            return cut.product(lists)
+            return partitioning.product(lists)
         case _:
             raise InvalidValue("keys are no product")

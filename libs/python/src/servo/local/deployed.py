@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from servo.errors import InvalidValue
 from servo.manifest.check import Checked, Link
 from servo.model import selection
-from servo.model.cut import Cut
 from servo.model.graph import order
+from servo.model.partitioning import Partitioning
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Deployed:
         return deployed
 
     @property
-    def cuts(self) -> Sequence[Cut | None]:
-        return self.checked.cuts
+    def partitionings(self) -> Sequence[Partitioning | None]:
+        return self.checked.partitionings
 
     @property
     def makers(self) -> Sequence[int]:

@@ -18,7 +18,7 @@ from servo.model.retry import RetryPolicy
 from servo.model.task_key import TaskKey
 
 # A task that was given back is offered again after this.
-_GIVEN_BACK_MS = 1_000
+_INTERRUPTED_DELAY_MS = 1_000
 
 
 class TaskState(Enum):
@@ -53,7 +53,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class SkippedItself:
+class Skipped:
     reason: str = ""
 
 
@@ -75,10 +75,10 @@ class Interrupted:
     """Given back: no failure."""
 
 
-Outcome = Succeeded | SkippedItself | CheckFailed | Failed | Interrupted
+Outcome = Succeeded | Skipped | CheckFailed | Failed | Interrupted
 
 
-class Slot(NamedTuple):
+class TaskRef(NamedTuple):
     """A task by its place in the plan, or one child of a mapped task."""
 
     ordinal: int
@@ -94,7 +94,7 @@ class FoldTask:
 
 
 @dataclass(slots=True)
-class Cell:
+class TaskRow:
     state: TaskState
     reason: str
     attempt: int = 0
@@ -108,7 +108,7 @@ class Cell:
 class Run:
     run_id: str
     tasks: Sequence[FoldTask]
-    cells: dict[Slot, Cell] = field(default_factory=dict)
+    rows: dict[TaskRef, TaskRow] = field(default_factory=dict)
     # Of the failed task that stands first in the plan: its place, its key and what it said.
     error: tuple[int, str] | None = None
     _items: dict[int, int] = field(default_factory=dict)
@@ -122,13 +122,13 @@ class Run:
 
     def __post_init__(self) -> None:
         for ordinal, task in enumerate(self.tasks):
-            self._create(Slot(ordinal), TaskState.BLOCKED, "RUN_STARTED")
+            self._create(TaskRef(ordinal), TaskState.BLOCKED, "RUN_STARTED")
             self._upstreams[ordinal] = Counter()
             for upstream in task.upstream:
                 self._waiters.setdefault(upstream, []).append(ordinal)
         for ordinal, task in enumerate(self.tasks):
             if not task.upstream:
-                self._step(Slot(ordinal), TaskState.READY, "DEPENDENCIES_SATISFIED")
+                self._step(TaskRef(ordinal), TaskState.READY, "DEPENDENCIES_SATISFIED")
 
     @property
     def state(self) -> RunState:
@@ -136,136 +136,134 @@ class Run:
             return RunState.RUNNING
         return RunState.FAILED if self._counts[TaskState.FAILED] else RunState.SUCCEEDED
 
-    def ready(self) -> Slot | None:
+    def ready(self) -> TaskRef | None:
         """The first task that may start."""
         while self._ready:
             ordinal, item = self._ready[0]
-            slot = Slot(ordinal, None if item < 0 else item)
-            if self.cells[slot].state is TaskState.READY:
-                return slot
+            ref = TaskRef(ordinal, None if item < 0 else item)
+            if self.rows[ref].state is TaskState.READY:
+                return ref
             heapq.heappop(self._ready)
         return None
 
-    def waiting(self) -> Slot | None:
+    def waiting(self) -> TaskRef | None:
         """The task whose next try is due first."""
-        slots = [slot for slot, cell in self.cells.items() if cell.state is TaskState.RETRY_WAIT]
-        return min(slots, key=lambda slot: (self.cells[slot].delay_ms, _place(slot)), default=None)
+        slots = [ref for ref, row in self.rows.items() if row.state is TaskState.RETRY_WAIT]
+        return min(slots, key=lambda ref: (self.rows[ref].delay_ms, _place(ref)), default=None)
 
-    def start(self, slot: Slot) -> Cell:
-        cell = self.cells[slot]
-        cell.attempt += 1
-        cell.attempt_id = attempt_id(dispatch_id(self.run_id, str(self.key(slot)), cell.attempt))
-        self._step(slot, TaskState.RUNNING, "EXECUTION_STARTED")
-        return cell
+    def start(self, ref: TaskRef) -> TaskRow:
+        row = self.rows[ref]
+        row.attempt += 1
+        row.attempt_id = attempt_id(dispatch_id(self.run_id, str(self.key(ref)), row.attempt))
+        self._step(ref, TaskState.RUNNING, "EXECUTION_STARTED")
+        return row
 
-    def retry_due(self, slot: Slot) -> None:
-        self._step(slot, TaskState.READY, "RETRY_TIMER_EXPIRED")
+    def retry_due(self, ref: TaskRef) -> None:
+        self._step(ref, TaskState.READY, "RETRY_TIMER_EXPIRED")
 
-    def key(self, slot: Slot) -> TaskKey:
-        key = self.tasks[slot.ordinal].key
-        return key if slot.item is None else key.child(slot.item)
+    def key(self, ref: TaskRef) -> TaskKey:
+        key = self.tasks[ref.ordinal].key
+        return key if ref.item is None else key.child(ref.item)
 
-    def finish(self, slot: Slot, outcome: Outcome) -> None:
+    def finish(self, ref: TaskRef, outcome: Outcome) -> None:
         match outcome:
             case Succeeded(items, quarantined):
-                if slot.item is None:
-                    self._items[slot.ordinal] = items
+                if ref.item is None:
+                    self._items[ref.ordinal] = items
                 if quarantined:
-                    self._quarantined.add(slot.ordinal)
-                self._step(slot, TaskState.SUCCEEDED, "EXECUTION_SUCCEEDED")
-            case SkippedItself():
-                self._step(slot, TaskState.SKIPPED, "SKIPPED_BY_USER_CODE")
+                    self._quarantined.add(ref.ordinal)
+                self._step(ref, TaskState.SUCCEEDED, "EXECUTION_SUCCEEDED")
+            case Skipped():
+                self._step(ref, TaskState.SKIPPED, "SKIPPED_BY_USER_CODE")
             case CheckFailed(message):
-                self._fail(slot, "CHECK_FAILED", message)
+                self._fail(ref, "CHECK_FAILED", message)
             case Interrupted():
-                self._wait(slot, "INTERRUPTED", _GIVEN_BACK_MS)
+                self._wait(ref, "INTERRUPTED", _INTERRUPTED_DELAY_MS)
             case Failed() as failed:
-                self._failed(slot, failed)
-        self._settle(slot)
+                self._failed(ref, failed)
+        self._settle(ref)
 
-    def _failed(self, slot: Slot, failed: Failed) -> None:
-        cell = self.cells[slot]
-        cell.failures += 1
-        policy = self.tasks[slot.ordinal].retry
-        delay = policy.after_failure(
-            cell.failures, failed.category, cell.attempt_id, failed.error_type, failed.retriable
-        )
+    def _failed(self, ref: TaskRef, failed: Failed) -> None:
+        row = self.rows[ref]
+        row.failures += 1
+        policy = self.tasks[ref.ordinal].retry
+        delay = policy.after_failure(row.failures, failed.category, row.attempt_id, failed.error_type, failed.retriable)
         timed_out = failed.category is ErrorCategory.TIMEOUT
         if delay is not None:
-            self._wait(slot, "TIMED_OUT" if timed_out else "RETRY_SCHEDULED", delay)
+            self._wait(ref, "TIMED_OUT" if timed_out else "RETRY_SCHEDULED", delay)
         else:
-            self._fail(slot, "TIMED_OUT" if timed_out else "EXECUTION_FAILED", failed.message)
+            self._fail(ref, "TIMED_OUT" if timed_out else "EXECUTION_FAILED", failed.message)
 
-    def _fail(self, slot: Slot, reason: str, message: str) -> None:
-        self._step(slot, TaskState.FAILED, reason)
-        error = slot.ordinal, f"{self.key(slot)}: {message}"
+    def _fail(self, ref: TaskRef, reason: str, message: str) -> None:
+        self._step(ref, TaskState.FAILED, reason)
+        error = ref.ordinal, f"{self.key(ref)}: {message}"
         # Of several the least is told, so that the order in which tasks fail does not show.
         self.error = error if self.error is None else min(error, self.error)
 
-    def _wait(self, slot: Slot, reason: str, delay_ms: int) -> None:
-        self._step(slot, TaskState.RETRY_WAIT, reason)
-        self.cells[slot].delay_ms = delay_ms
+    def _wait(self, ref: TaskRef, reason: str, delay_ms: int) -> None:
+        self._step(ref, TaskState.RETRY_WAIT, reason)
+        self.rows[ref].delay_ms = delay_ms
 
-    def _step(self, slot: Slot, state: TaskState, reason: str) -> None:
-        cell = self.cells[slot]
-        self._counts[cell.state] -= 1
+    def _step(self, ref: TaskRef, state: TaskState, reason: str) -> None:
+        row = self.rows[ref]
+        self._counts[row.state] -= 1
         self._counts[state] += 1
-        cell.state, cell.reason = state, reason
+        row.state, row.reason = state, reason
         if state is TaskState.READY:
-            heapq.heappush(self._ready, _place(slot))
+            heapq.heappush(self._ready, _place(ref))
 
-    def _create(self, slot: Slot, state: TaskState, reason: str) -> None:
-        self.cells[slot] = Cell(state, reason)
+    def _create(self, ref: TaskRef, state: TaskState, reason: str) -> None:
+        self.rows[ref] = TaskRow(state, reason)
         self._counts[state] += 1
         if state is TaskState.READY:
-            heapq.heappush(self._ready, _place(slot))
+            heapq.heappush(self._ready, _place(ref))
 
-    def _settle(self, first: Slot) -> None:
+    def _settle(self, first: TaskRef) -> None:
         """Tells everybody who waits for this task, and for those that end by it, and so on; without recursion."""
         ended = [first]
         while ended:
-            slot = ended.pop()
-            state = self.cells[slot].state
+            ref = ended.pop()
+            state = self.rows[ref].state
             if not state.is_terminal:
                 continue
-            if slot.item is not None:
-                self._children[slot.ordinal][state] += 1
-                ended.extend(self._settle_children(slot.ordinal))
+            if ref.item is not None:
+                self._children[ref.ordinal][state] += 1
+                ended.extend(self._settle_children(ref.ordinal))
                 continue
-            for waiter in self._waiters.get(slot.ordinal, ()):
+            for waiter in self._waiters.get(ref.ordinal, ()):
                 self._upstreams[waiter][state] += 1
                 ended.extend(self._settle_waiter(waiter))
 
-    def _settle_waiter(self, ordinal: int) -> list[Slot]:
-        slot, task = Slot(ordinal), self.tasks[ordinal]
-        if self.cells[slot].state is not TaskState.BLOCKED or ordinal in self._children:
+    def _settle_waiter(self, ordinal: int) -> list[TaskRef]:
+        ref, task = TaskRef(ordinal), self.tasks[ordinal]
+        if self.rows[ref].state is not TaskState.BLOCKED or ordinal in self._children:
             return []
         states = self._upstreams[ordinal]
         # A failed or skipped upstream decides at once, because nothing the others do can outweigh it.
         if states[TaskState.FAILED] or states[TaskState.SKIPPED]:
-            self._step(slot, TaskState.SKIPPED, "UPSTREAM_NOT_SUCCEEDED")
-            return [slot]
+            self._step(ref, TaskState.SKIPPED, "UPSTREAM_NOT_SUCCEEDED")
+            return [ref]
         if states[TaskState.SUCCEEDED] < len(task.upstream):
             return []
         if self._quarantined.intersection(task.upstream):
-            self._step(slot, TaskState.SKIPPED, "UPSTREAM_QUARANTINED")
-            return [slot]
+            self._step(ref, TaskState.SKIPPED, "UPSTREAM_QUARANTINED")
+            return [ref]
         if task.mapped_over is not None:
             return self._map(ordinal, self._items.get(task.mapped_over, 0))
-        self._step(slot, TaskState.READY, "DEPENDENCIES_SATISFIED")
+        self._step(ref, TaskState.READY, "DEPENDENCIES_SATISFIED")
         return []
 
-    def _map(self, parent: int, count: int) -> list[Slot]:
+    def _map(self, parent: int, count: int) -> list[TaskRef]:
         """Makes a child for every item. Without items there is nothing to do, which is done."""
         if count == 0:
-            self._step(Slot(parent), TaskState.SUCCEEDED, "CHILDREN_ENDED")
-            return [Slot(parent)]
+            self._step(TaskRef(parent), TaskState.SUCCEEDED, "CHILDREN_ENDED")
+            return [TaskRef(parent)]
         self._children[parent] = Counter()
         for item in range(count):
-            self._create(Slot(parent, item), TaskState.READY, "MAPPED")
+            self._create(TaskRef(parent, item), TaskState.READY, "MAPPED")
         return []
 
-    def _settle_children(self, parent: int) -> list[Slot]:
+    def _settle_children(self, parent: int) -> list[TaskRef]:
         states = self._children[parent]
         over = self.tasks[parent].mapped_over
         if over is None or states.total() < self._items[over]:
@@ -276,9 +274,9 @@ class Run:
             state = TaskState.SKIPPED
         else:
             state = TaskState.SUCCEEDED
-        self._step(Slot(parent), state, "CHILDREN_ENDED")
-        return [Slot(parent)]
+        self._step(TaskRef(parent), state, "CHILDREN_ENDED")
+        return [TaskRef(parent)]
 
 
-def _place(slot: Slot) -> tuple[int, int]:
-    return slot.ordinal, -1 if slot.item is None else slot.item
+def _place(ref: TaskRef) -> tuple[int, int]:
+    return ref.ordinal, -1 if ref.item is None else ref.item

@@ -12,22 +12,22 @@ from types import ModuleType
 from typing import Any
 
 from servo.define.asset import Asset, Output, Source, as_input
-from servo.define.given import mapping, shown, words
 from servo.define.run import PartitionChoice, choice
+from servo.define.validation import mapping, shown, words
 from servo.errors import InvalidValue
 from servo.manifest.make import make
 from servo.manifest.project import KINDS, Definition, Project
 from servo.model.asset_key import AssetKey
-from servo.model.cut import Moment
-from servo.model.nearest import did_you_mean
 from servo.model.partition_key import PartitionKey
+from servo.model.partitioning import Moment
+from servo.model.suggestions import did_you_mean
 from servo.v1 import code_pb2
 
 from .deployed import Deployed
+from .implicit_sources import implicit_sources
 from .plan import PlannedTask, plan
 from .result import MaterializeResult
 from .runner import Runner
-from .stand_ins import stand_ins
 
 _NO_ARTIFACT = code_pb2.CodeArtifact(digest="0" * 64, kind="ARTIFACT_KIND_SOURCE_ARCHIVE")
 
@@ -57,7 +57,7 @@ def materialize(
     it still does, it does beside the rest. Memory limits and processes are a worker's alone.
     """
     listed = list(_flat(definitions))
-    project = Project.of([*listed, *stand_ins(listed, inputs or ())])
+    project = Project.of([*listed, *implicit_sources(listed, inputs or ())])
     given = _full_keys({_key(asset): value for asset, value in (inputs or {}).items()}, project)
     now = now or datetime.now(UTC)
     made = make(project, artifact=_NO_ARTIFACT, importable=False)
@@ -90,7 +90,7 @@ def _flat(definitions: Iterable[Definition | ModuleType]) -> Iterable[Definition
 def _check_inputs(given: Mapping[str, Any], deployed: Deployed, tasks: Sequence[PlannedTask]) -> None:
     """A value that would not be used is a test that does not test what it says. Of what has partitions, it may stand
     for those that are not run."""
-    whole = {task.asset for task in tasks if deployed.cuts[task.asset] is None}
+    whole = {task.asset for task in tasks if deployed.partitionings[task.asset] is None}
     made = {deployed.name(member) for maker in whole for member in deployed.members[maker]}
     read = {deployed.name(link.upstream) for maker in deployed.members for link in deployed.task_links(maker)}
     for key in given:

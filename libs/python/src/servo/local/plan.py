@@ -9,10 +9,10 @@ from servo.define.run import PartitionChoice
 from servo.errors import InvalidValue
 from servo.manifest.check import Link
 from servo.model.asset_key import AssetKey
-from servo.model.cut import Moment
 from servo.model.graph import order
 from servo.model.limits import TASKS_PER_RUN_MAX
 from servo.model.partition_key import PartitionKey
+from servo.model.partitioning import Moment
 from servo.model.task_key import TaskKey
 
 from .choose import choose
@@ -101,14 +101,18 @@ class _Draft:
 
     def _read(self, link: Link) -> list[PartitionKey] | None:
         """The partitions that a link reads; ``None`` of an asset in one piece."""
-        up = self.deployed.cuts[link.upstream]
+        up = self.deployed.partitionings[link.upstream]
         if link.mapping is None or up is None:
             return None
-        return link.mapping.upstream(up, self.deployed.cuts[self.asset], self.partition, self.moment)
+        return link.mapping.upstream(up, self.deployed.partitionings[self.asset], self.partition, self.moment)
 
     def _is_single(self, link: Link) -> bool:
-        up = self.deployed.cuts[link.upstream]
-        return link.mapping is None or up is None or link.mapping.is_one_to_one(up, self.deployed.cuts[self.asset])
+        up = self.deployed.partitionings[link.upstream]
+        return (
+            link.mapping is None
+            or up is None
+            or link.mapping.is_one_to_one(up, self.deployed.partitionings[self.asset])
+        )
 
     def _yielding(self, link: Link, before: list[str]) -> str:
         upstream = self.deployed.name(link.upstream)

@@ -20,7 +20,7 @@ class RunFailed(ServoError):
 
     def __init__(self, result: MaterializeResult) -> None:
         self.result = result
-        lines = [f"{task.key}: {_told(task.error)}" for task in result.failed if task.error]
+        lines = [f"{task.key}: {_summary(task.error)}" for task in result.failed if task.error]
         super().__init__("\n".join(lines) or result.error)
 
 
@@ -78,5 +78,5 @@ def _shown(key: str, partition: PartitionKey | None) -> str:
     return key if partition is None else f"{key}[{partition}]"
 
 
-def _told(error: AttemptError) -> str:
+def _summary(error: AttemptError) -> str:
     return f"{error.message} ({error.location})" if error.location else error.message

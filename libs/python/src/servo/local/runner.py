@@ -17,20 +17,20 @@ from servo.define.io import is_custom
 from servo.define.results import Fatal, Skip
 from servo.define.settings import Retry
 from servo.execute.annotations import wanted_frame
-from servo.execute.carry_out import Attempted, carry_out
-from servo.execute.checks_of import attached, checks_of
+from servo.execute.attempt import AttemptState, run_attempt
 from servo.execute.deadline import within
 from servo.execute.errors import AttemptError, SecretMissing, describe
 from servo.execute.outputs import Outputs
 from servo.execute.packages import require_for_outputs
 from servo.execute.quality import Gating, Read, blocking, prepare
+from servo.execute.task_checks import attached, checks_of
 from servo.manifest.project import Project
 from servo.model.ids import run_id
 from servo.model.partition_key import PartitionKey
 from servo.v1 import event_execution_pb2, manifest_pb2, state_pb2
-from servo.worker.fit import Finish, fit
+from servo.worker.truncate import Finish, truncate
 
-from .fold import CheckFailed, Failed, FoldTask, Outcome, Run, SkippedItself, Slot, Succeeded
+from .fold import CheckFailed, Failed, FoldTask, Outcome, Run, Skipped, Succeeded, TaskRef
 from .plan import PlannedTask
 from .result import MaterializeResult, TaskResult
 from .retries import retry_policy
@@ -41,11 +41,11 @@ _SECRET = bytes(32)
 
 
 @dataclass(slots=True)
-class _Story:
+class _Attempts:
     """What the attempts of one task left behind."""
 
     error: AttemptError | None = None
-    attempted: Attempted = field(default_factory=Attempted)
+    attempted: AttemptState = field(default_factory=AttemptState)
 
 
 class Runner:
@@ -65,7 +65,7 @@ class Runner:
         self.tasks = tasks
         self.values = Values(given, _loads(project))
         self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
-        self.stories: dict[Slot, _Story] = {}
+        self.attempts: dict[TaskRef, _Attempts] = {}
         # As JSON texts, which is how they reach a worker.
         self.items: dict[int, tuple[str, ...]] = {}
         folded = [
@@ -77,63 +77,68 @@ class Runner:
     def run(self) -> MaterializeResult:
         run = self.run_state
         while True:
-            slot = run.ready()
-            if slot is not None:
-                self._attempt(slot)
+            ref = run.ready()
+            if ref is not None:
+                self._attempt(ref)
                 continue
             waiting = run.waiting()
             if waiting is None:
                 return self._result()
             if self.sleep is not None:
-                self.sleep(run.cells[waiting].delay_ms / 1000)
+                self.sleep(run.rows[waiting].delay_ms / 1000)
             run.retry_due(waiting)
 
-    def _attempt(self, slot: Slot) -> None:
-        cell = self.run_state.start(slot)
-        planned = self.tasks[slot.ordinal]
+    def _attempt(self, ref: TaskRef) -> None:
+        row = self.run_state.start(ref)
+        planned = self.tasks[ref.ordinal]
         asset = self.assets[str(planned.key.asset)]
-        story = self.stories[slot] = _Story()
+        attempts_of_task = self.attempts[ref] = _Attempts()
         context = Context(
             asset_key=str(asset.key),
             partition=planned.key.partition,
             run_id=self.run_state.run_id,
-            attempt_id=cell.attempt_id,
-            attempt=cell.attempt,
-            idempotency_key=self.run_state.key(slot).id,
-            fencing_token=cell.attempt,
-            map_index=slot.item,
+            attempt_id=row.attempt_id,
+            attempt=row.attempt,
+            idempotency_key=self.run_state.key(ref).id,
+            fencing_token=row.attempt,
+            map_index=ref.item,
             config={**_plain(asset.settings.config), **self.config},
         )
-        self.run_state.finish(slot, self._outcome(slot, asset, planned, context, story))
+        self.run_state.finish(ref, self._outcome(ref, asset, planned, context, attempts_of_task))
 
     def _outcome(
-        self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, story: _Story
+        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempts_of_task: _Attempts
     ) -> Outcome:
-        attempted = story.attempted
-        work = partial(self._carry_out, slot, asset, planned, context, attempted)
+        attempted = attempts_of_task.attempted
+        work = partial(self._carry_out, ref, asset, planned, context, attempted)
         try:
             timeout = asset.settings.timeout
             seconds = None if timeout is None else read_duration(timeout).total_seconds()
             stored = work() if seconds is None else within(seconds, work, f"task-{asset.key}")
         except Skip as skip:
-            return SkippedItself(skip.reason)
+            return Skipped(skip.reason)
         # Somebody at the keyboard, who means all of it.
         except KeyboardInterrupt:
             raise
         # What user code raises to end the program ends its task.
         except BaseException as error:
             retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
-            story.error = describe(error, retry, asset.location)
-            return Failed(story.error.category, story.error.message, story.error.type, story.error.retriable)
+            attempts_of_task.error = describe(error, retry, asset.location)
+            return Failed(
+                attempts_of_task.error.category,
+                attempts_of_task.error.message,
+                attempts_of_task.error.type,
+                attempts_of_task.error.retriable,
+            )
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return CheckFailed(blocking(attempted.checks))
         quarantined = attempted.gating is Gating.QUARANTINE
         if not quarantined:
-            self._keep(slot, planned.key.partition, attempted.made, stored)
+            self._keep(ref, planned.key.partition, attempted.made, stored)
         return Succeeded(len(attempted.made.items or ()), quarantined=quarantined)
 
     def _carry_out(
-        self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: Attempted
+        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: AttemptState
     ) -> dict[str, Stored]:
         """What it made, as it would lie in a store; nothing of it counts before somebody keeps it."""
         # A worker reads them before it looks at anything else.
@@ -142,8 +147,8 @@ class Runner:
         # There never is a version before.
         prepare(checks, [each.parameter for each in planned.inputs])
         require_for_outputs(asset)
-        inputs = self._inputs(slot, asset, planned)
-        carry_out(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
+        inputs = self._inputs(ref, asset, planned)
+        run_attempt(asset, checks, inputs, context, self.now, attempted, quarantine=quarantine)
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return {}
         _check_size(attempted.made.items or ())
@@ -159,39 +164,46 @@ class Runner:
                 )
         return {secret.name: self.secrets[secret.name] for secret in asset.settings.secrets}
 
-    def _inputs(self, slot: Slot, asset: Asset[..., Any], planned: PlannedTask) -> dict[str, Read]:
+    def _inputs(self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask) -> dict[str, Read]:
         inputs: dict[str, Read] = {}
         for each in planned.inputs:
-            if each.mapped and slot.item is not None and planned.mapped_over is not None:
-                inputs[each.parameter] = Read(json.loads(self.items[planned.mapped_over][slot.item]))
+            if each.mapped and ref.item is not None and planned.mapped_over is not None:
+                inputs[each.parameter] = Read(json.loads(self.items[planned.mapped_over][ref.item]))
             else:
                 value = self.values.read(each, wanted_frame(asset.function, each.parameter))
                 inputs[each.parameter] = Read(value, several=not each.single)
         return inputs
 
-    def _keep(self, slot: Slot, partition: PartitionKey | None, made: Outputs, stored: Mapping[str, Stored]) -> None:
+    def _keep(self, ref: TaskRef, partition: PartitionKey | None, made: Outputs, stored: Mapping[str, Stored]) -> None:
         for key, value in stored.items():
-            self.values.keep(key, partition, value, slot.item)
-        if made.items is not None and slot.item is None:
-            self.items[slot.ordinal] = made.items
-            self._make_room(slot.ordinal, len(made.items))
+            self.values.keep(key, partition, value, ref.item)
+        if made.items is not None and ref.item is None:
+            self.items[ref.ordinal] = made.items
+            self._reserve_items(ref.ordinal, len(made.items))
 
-    def _make_room(self, over: int, count: int) -> None:
+    def _reserve_items(self, over: int, count: int) -> None:
         """A mapped asset is the list of what is made of the items, be there none."""
         for task in self.tasks:
             if task.mapped_over == over:
                 for output in self.assets[str(task.key.asset)].outputs:
-                    self.values.make_room(str(output.key), task.key.partition, count)
+                    self.values.reserve_items(str(output.key), task.key.partition, count)
 
     def _result(self) -> MaterializeResult:
         run = self.run_state
-        slots = sorted(run.cells, key=lambda slot: (slot.ordinal, -1 if slot.item is None else slot.item))
-        stories = [(slot, run.cells[slot], self.stories.get(slot, _Story())) for slot in slots]
+        refs = sorted(run.rows, key=lambda ref: (ref.ordinal, -1 if ref.item is None else ref.item))
+        attempts = [(ref, run.rows[ref], self.attempts.get(ref, _Attempts())) for ref in refs]
         results = [
-            TaskResult(str(run.key(slot)), cell.state, cell.reason, cell.attempt, story.error, story.attempted.checks)
-            for slot, cell, story in stories
+            TaskResult(
+                str(run.key(ref)),
+                row.state,
+                row.reason,
+                row.attempt,
+                attempts_of_task.error,
+                attempts_of_task.attempted.checks,
+            )
+            for ref, row, attempts_of_task in attempts
         ]
-        checks = [check for _, _, story in stories for check in story.attempted.checks]
+        checks = [check for _, _, attempts_of_task in attempts for check in attempts_of_task.attempted.checks]
         flagged = any(not check.passed and check.severity == "error" for check in checks)
         return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made(), flagged)
 
@@ -199,7 +211,7 @@ class Runner:
 def _check_size(items: Sequence[str]) -> None:
     """What a worker could not report fails here with the same words."""
     mapped = event_execution_pb2.MappedItems(count=len(items), items_json=items)
-    finish = fit(Finish(outcome=state_pb2.OUTCOME_SUCCEEDED, items=mapped))
+    finish = truncate(Finish(outcome=state_pb2.OUTCOME_SUCCEEDED, items=mapped))
     if finish.HasField("error"):
         raise Fatal(finish.error.message)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from servo.data import formats
-from servo.data.inputs import refuse_no_partition
+from servo.data.inputs import refuse_missing_partition
 from servo.data.memory import Memory
 from servo.define.io import Io
 from servo.execute import tables
@@ -28,17 +28,17 @@ class Stored:
     """One value as it was made, and as it lies in the store."""
 
     value: Any
-    place: Memory
+    folder: Memory
     # None when there is nothing to store.
     facts: formats.Stored | None
 
     @classmethod
     def of(cls, value: Any, io: Io) -> Stored:
-        place = Memory()
-        return cls(value, place, None if value is None else formats.store(place, value, io))
+        folder = Memory()
+        return cls(value, folder, None if value is None else formats.store(folder, value, io))
 
     def read(self, wanted: tables.Kind | None) -> Any:
-        return None if self.facts is None else formats.load(self.place, asdict(self.facts), wanted)
+        return None if self.facts is None else formats.load(self.folder, asdict(self.facts), wanted)
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Values:
             assert isinstance(made, list)
             made[item] = stored
 
-    def make_room(self, key: str, partition: PartitionKey | None, items: int) -> None:
+    def reserve_items(self, key: str, partition: PartitionKey | None, items: int) -> None:
         """For what will be made of the items, be there none."""
         self._made[key, partition] = [None] * items
 
@@ -71,7 +71,7 @@ class Values:
     def read(self, wanted: Input, kind: tables.Kind | None) -> Any:
         """One value, or one per partition when the definitions say that there may be several."""
         if wanted.single and wanted.partitions == ():
-            refuse_no_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
+            refuse_missing_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
             return None
         if wanted.single:
             (partition,) = wanted.partitions or (None,)

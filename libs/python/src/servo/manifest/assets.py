@@ -9,9 +9,9 @@ from servo.define.asset import Asset, Output, Settings, Source
 from servo.define.checks import Check
 from servo.define.conditions import AllOf, AnyOf, Condition, Cron, Is, Not
 from servo.define.dependencies import In
-from servo.define.given import INT32, flag, listed, of_kind, text, texts, whole, words
 from servo.define.io import io_name
 from servo.define.settings import Freshness, Resources, Retry, Secret, causes
+from servo.define.validation import INT32, flag, listed, of_kind, text, texts, whole, words
 from servo.errors import InvalidValue
 from servo.v1 import code_pb2, common_pb2, condition_pb2, manifest_pb2
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from servo.define.asset import Asset, Output, Source
 from servo.define.automation import Activity, PollSensor, Push, Schedule, Sensor, Webhook
-from servo.define.given import INT32, UINT32, flag, listed, of_kind, text, texts, whole
 from servo.define.run import AllPartitions, Keys, LatestPartitions, PartitionChoice, Run, Slice, Slices
 from servo.define.settings import Secret
+from servo.define.validation import INT32, UINT32, flag, listed, of_kind, text, texts, whole
 from servo.v1 import code_pb2, partition_pb2, run_spec_pb2, schedule_pb2, sensor_pb2
 
 from .entry_points import EntryPoints

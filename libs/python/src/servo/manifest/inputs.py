@@ -9,10 +9,10 @@ from typing import Any
 
 from servo.define.asset import CONTEXT, Asset, as_input
 from servo.define.dependencies import In
-from servo.define.given import shown
+from servo.define.validation import shown
 from servo.errors import InvalidValue
 from servo.model.asset_key import AssetKey
-from servo.model.nearest import did_you_mean
+from servo.model.suggestions import did_you_mean
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -11,9 +11,9 @@ from servo.define.asset import Asset, Source
 from servo.define.checks import Check
 from servo.define.location import Location
 from servo.errors import InvalidValue
-from servo.execute.checks_of import attached, checks_of
 from servo.execute.quality import CannotCheck, prepare_pre
-from servo.model.nearest import did_you_mean
+from servo.execute.task_checks import attached, checks_of
+from servo.model.suggestions import did_you_mean
 from servo.v1 import code_pb2, manifest_pb2
 
 from . import assets, automation, canonical, sources
@@ -26,7 +26,7 @@ from .project import Project
 _FORMAT = 1
 
 
-class Made(NamedTuple):
+class BuiltManifest(NamedTuple):
     manifest: manifest_pb2.Manifest
     checked: Checked
 
@@ -43,7 +43,7 @@ def make(
     code_version: str = "",
     labels: Mapping[str, str] | None = None,
     importable: bool = True,
-) -> Made:
+) -> BuiltManifest:
     """Raises :class:`ManifestInvalid` with every fault at once."""
     writer = _Writer(project, EntryPoints(importable=importable, places=project.places))
     manifest = manifest_pb2.Manifest(format=_FORMAT, code_version=code_version, labels=labels or {}, artifact=artifact)
@@ -52,11 +52,11 @@ def make(
     manifest.sensors.extend(writer.sensors())
     canonical.normalise(manifest)
     checked, found = check(manifest)
-    told = [(path, sentence) for path, sentence in found if not writer.follows(path, sentence)]
-    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in told)]
+    reported = [(path, sentence) for path, sentence in found if not writer.follows(path, sentence)]
+    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in reported)]
     if faults or checked is None:
         raise ManifestInvalid(faults)
-    return Made(manifest, checked)
+    return BuiltManifest(manifest, checked)
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Writer:
                 yield from self._asset(asset, names, checks)
         for source in self.project.sources:
             if self._is_new(str(source.key), source.location):
-                with self._telling(str(source.key), source.location):
+                with self._collecting_faults(str(source.key), source.location):
                     yield assets.source(source)
 
     def schedules(self) -> Iterator[Any]:
@@ -105,7 +105,7 @@ class _Writer:
         return Fault(path, sentence, key, subject.location if subject else None)
 
     def _asset(self, asset: Asset[..., Any], names: Names, checks: Mapping[str, list[Check]]) -> Iterator[Any]:
-        with self._telling(str(asset.key), asset.location):
+        with self._collecting_faults(str(asset.key), asset.location):
             every = checks_of(asset, checks)
             read = inputs(asset, names)
             for each in every:
@@ -114,7 +114,7 @@ class _Writer:
                 sources.check(asset, read, self._sources, self.entry_points)
             yield assets.maker(asset, read, every, self.entry_points)
         for output in asset.outputs[1:]:
-            with self._telling(str(output.key), asset.location):
+            with self._collecting_faults(str(output.key), asset.location):
                 yield assets.also_made(asset, output, self.entry_points)
 
     @property
@@ -141,11 +141,11 @@ class _Writer:
     def _named(self, heading: str, definition: Any, write: Callable[[Any], Any]) -> Iterator[Any]:
         subject = _Subject(definition.name, definition.location)
         self.subjects.setdefault((heading, definition.name), subject)
-        with self._telling(subject.name, subject.location):
+        with self._collecting_faults(subject.name, subject.location):
             yield write(definition)
 
     @contextmanager
-    def _telling(self, subject: str, location: Location) -> Iterator[None]:
+    def _collecting_faults(self, subject: str, location: Location) -> Iterator[None]:
         """What a definition cannot say becomes a fault; the rest of the project is looked at all the same."""
         try:
             yield
@@ -153,6 +153,6 @@ class _Writer:
             self.faults.append(Fault("", str(fault), subject, location))
         # Nobody can foresee everything that may be given.
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            sentence = f"cannot be written down ({told}); look for an argument of a kind that does not belong there"
+            reported = f"{type(error).__name__}: {error}"
+            sentence = f"cannot be written down ({reported}); look for an argument of a kind that does not belong there"
             self.faults.append(Fault("", sentence, subject, location))

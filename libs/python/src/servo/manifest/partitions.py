@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from servo.define.dependencies import AllOf, Identity, Latest, Rule, Table, Window
-from servo.define.given import of_kind, shown, text
 from servo.define.partitions import Dimension, Dynamic, Partitions, Static
+from servo.define.validation import of_kind, shown, text
 from servo.errors import InvalidValue
 from servo.model.partition_value import plain_text
 from servo.v1 import partition_pb2 as pb

@@ -22,20 +22,20 @@ def check(
 ) -> None:
     """Refuses what would reach a worker and fail there."""
     module, _ = entry_points.of_definition(asset)
-    for parameter, key, said in read:
-        if parameter and key in sources and not said.optional:
+    for parameter, key, declared_input in read:
+        if parameter and key in sources and not declared_input.optional:
             _check_one(parameter, key, sources[key], entry_points)
-            if upstream(module, said, key) is not sources[key]:
+            if upstream(module, declared_input, key) is not sources[key]:
                 raise InvalidValue(
                     f"the parameter `{parameter}` reads the source `{key}`, which a worker looks for in `{module}`; "
                     "import it there, or give the source itself in deps"
                 )
 
 
-def upstream(module: str, said: In, key: str) -> Asset[..., Any] | Source | None:
+def upstream(module: str, declared_input: In, key: str) -> Asset[..., Any] | Source | None:
     """The definition that a function of this module reads, where the code has it at hand."""
-    if isinstance(said.asset, Asset | Source):
-        return said.asset
+    if isinstance(declared_input.asset, Asset | Source):
+        return declared_input.asset
     known = vars(sys.modules[module]).values() if module in sys.modules else ()
     return next((each for each in known if isinstance(each, Asset | Source) and _makes(each, key)), None)
 

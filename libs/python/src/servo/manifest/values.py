@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 
 from servo.define import durations
-from servo.define.given import shown
 from servo.define.settings import Secret
+from servo.define.validation import shown
 from servo.errors import InvalidValue
 from servo.v1 import common_pb2
 

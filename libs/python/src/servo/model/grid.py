@@ -60,10 +60,10 @@ class TimeGrid:
     @classmethod
     def read(cls, grain: Grain, zone: str, start: str, end: str) -> TimeGrid:
         """An empty zone is UTC, an empty ``end`` none."""
-        grid = cls(grain, _told("time_zone", lambda: find_zone(zone)), _told("start", lambda: _first(grain, start)))
+        grid = cls(grain, _shown("time_zone", lambda: find_zone(zone)), _shown("start", lambda: _first(grain, start)))
         if not end:
             return grid
-        return cls(grain, grid.zone, grid.first, _told("end", lambda: grid._count_until(end)))
+        return cls(grain, grid.zone, grid.first, _shown("end", lambda: grid._count_until(end)))
 
     @property
     def kind(self) -> ValueKind:
@@ -201,7 +201,7 @@ def _instant(seconds: int) -> datetime | None:
         return None
 
 
-def _told(field: str, read: Callable[[], _T]) -> _T:
+def _shown(field: str, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except InvalidValue as fault:

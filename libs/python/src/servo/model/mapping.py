@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .cut import Cut, Dimension, Moment, typed
 from .grid import TimeGrid
 from .partition_key import PartitionKey
 from .partition_value import Value, ValueKind
+from .partitioning import Dimension, Moment, Partitioning, typed
 
 _Typed = tuple[ValueKind, str]
 
@@ -55,7 +55,7 @@ class PartitionMapping:
 
     rules: tuple[Rule, ...]
 
-    def is_one_to_one(self, up: Cut, down: Cut | None) -> bool:
+    def is_one_to_one(self, up: Partitioning, down: Partitioning | None) -> bool:
         """Whether every downstream partition goes with one upstream, by the definitions alone: it may not exist."""
 
         def pairs(rule: Rule, dimension: Dimension) -> bool:
@@ -70,12 +70,16 @@ class PartitionMapping:
 
         return all(pairs(rule, dimension) for rule, dimension in zip(self.rules, up.dimensions, strict=True))
 
-    def upstream(self, up: Cut, down: Cut | None, key: PartitionKey | None, moment: Moment) -> list[PartitionKey]:
+    def upstream(
+        self, up: Partitioning, down: Partitioning | None, key: PartitionKey | None, moment: Moment
+    ) -> list[PartitionKey]:
         """What one downstream partition reads. Values that the upstream cut does not have are left out."""
         pairs = zip(self.rules, up.dimensions, strict=True)
         return up.product([_read(rule, dimension, down, key, moment) for rule, dimension in pairs])
 
-    def downstream(self, up: Cut, down: Cut, key: PartitionKey, moment: Moment) -> list[PartitionKey] | None:
+    def downstream(
+        self, up: Partitioning, down: Partitioning, key: PartitionKey, moment: Moment
+    ) -> list[PartitionKey] | None:
         """The downstream partitions that read this one; ``None`` when every one does."""
         lists: list[list[Value] | None] = [None] * len(down.dimensions)
         for rule, dimension in zip(self.rules, up.dimensions, strict=True):
@@ -94,7 +98,9 @@ class PartitionMapping:
         return [key for key in down.product(filled) if down.exists(key, moment)]
 
 
-def _read(rule: Rule, dimension: Dimension, down: Cut | None, key: PartitionKey | None, moment: Moment) -> list[Value]:
+def _read(
+    rule: Rule, dimension: Dimension, down: Partitioning | None, key: PartitionKey | None, moment: Moment
+) -> list[Value]:
     match rule:
         case All():
             return dimension.existing(moment)
@@ -116,7 +122,7 @@ def _read(rule: Rule, dimension: Dimension, down: Cut | None, key: PartitionKey 
             return [upstream for upstream in listed if dimension.has(upstream, moment)]
 
 
-def _readers(rule: Rule, dimension: Dimension, down: Cut, value: Value) -> tuple[int, list[Value]] | None:
+def _readers(rule: Rule, dimension: Dimension, down: Partitioning, value: Value) -> tuple[int, list[Value]] | None:
     """The downstream dimension that decides, and its values that may read ``value``; none when all do."""
     match rule:
         case All() | Latest():

@@ -30,7 +30,7 @@ class PartitionKey:
         dimensions = tuple(sorted({**(given or {}), **named}.items()))
         for name, value in dimensions:
             check_name(name)
-            _told(name, value)
+            _shown(name, value)
         if any(name == MAP_DIMENSION for name, _ in dimensions):
             raise InvalidValue("the dimension name `_map` is reserved for mapped tasks; choose another")
         text = write_dimensions(dimensions)
@@ -103,7 +103,7 @@ def _parse_dimension(text: str) -> tuple[str, Value]:
         raise InvalidValue(f"the value of dimension `{name}` is refused: {fault}") from None
 
 
-def _told(name: str, value: Value) -> str:
+def _shown(name: str, value: Value) -> str:
     try:
         return partition_value.write(value)
     except InvalidValue as fault:

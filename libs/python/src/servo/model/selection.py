@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from servo.errors import InvalidValue
 
 from .asset_key import AssetKey
-from .nearest import did_you_mean
+from .suggestions import did_you_mean
 from .text import excerpt, is_name
 
 # As far as there is.

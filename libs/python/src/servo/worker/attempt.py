@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.client.errors import CallFailed
-from servo.data.errors import PlaceFailed
+from servo.data.errors import StorageFailed
 from servo.v1 import callback_pb2, common_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
 
 from . import checks, inputs, logs, outcome
@@ -20,13 +20,13 @@ from .child import Answer, Child, ChildDied, Stream
 from .children import Children, Kind
 from .code import BadCode, CodeCache
 from .environments import BadEnvironment, Environments, EnvironmentUnavailable
-from .fit import fit
 from .inputs import BadInputs
-from .memory import MemoryOverTime
+from .memory_usage import MemoryOverTime
 from .outcome import Finish
 from .redaction import Redactor
 from .reports import TakesAnswer, TakesReports
-from .secrets import NoSecret, Secrets, SecretUnavailable
+from .secrets import SecretNotFound, Secrets, SecretUnavailable
+from .truncate import truncate
 
 _log = logging.getLogger("servo.worker")
 # Attempts that end sooner are not reported as started: their outcome says it all.
@@ -35,7 +35,7 @@ _START_REPORTED_AFTER = 0.1
 _STARTS_REPORTED_EVERY = 0.1
 _LOGS_EVERY = 1.0
 # Of attempts that may have only so much memory.
-_MEMORY_LOOKS_EVERY = 0.1
+_MEMORY_CHECK_SECONDS = 0.1
 _MEMORY_HINT = "give it more memory or less to do, deploy, then `servo runs retry`"
 _DIED_HINT = (
     "look for what ends a process: os._exit, native code that crashes, SIGKILL of a machine without memory; then "
@@ -74,7 +74,7 @@ class Attempt:
         self._beside: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[Any] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
-        self._lines = logs.Kept()
+        self._lines = logs.LogBuffer()
         self._batches = 0
         self._batch_under_way = False
         self._secrets, self._redact = secrets, secrets.redact
@@ -94,7 +94,7 @@ class Attempt:
         """Tells that it began, or asks whether it may."""
         start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
         start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
-        self._say_heartbeat_timeout(start)
+        self._report_heartbeat_timeout(start)
         self._about(start)
         return start
 
@@ -107,13 +107,13 @@ class Attempt:
         """To its end, whatever that is, and reports it."""
         self._started = _now()
         loop = asyncio.get_running_loop()
-        lasts = loop.call_at(next_round(loop.time() + _START_REPORTED_AFTER), self._begin_beside)
+        lasts = loop.call_at(next_tick(loop.time() + _START_REPORTED_AFTER), self._start_background)
         try:
-            finish = fit(await self._work())
+            finish = truncate(await self._work())
         except Exception as error:
             # A full disk, a fork that fails, a fault of ours: who says nothing of it gets the next one, and loses that.
             _log.exception("attempt %s could not be run", self.envelope.attempt_id)
-            finish = fit(self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}"))
+            finish = truncate(self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}"))
         finally:
             lasts.cancel()
             if self._beside:
@@ -154,9 +154,9 @@ class Attempt:
             return self._cut.result()
         except BadInputs as error:
             return self._failed("INPUT", error)
-        except (BadCode, BadEnvironment, NoSecret) as error:
+        except (BadCode, BadEnvironment, SecretNotFound) as error:
             return self._failed("CONFIGURATION", error)
-        except (EnvironmentUnavailable, SecretUnavailable, PlaceFailed) as error:
+        except (EnvironmentUnavailable, SecretUnavailable, StorageFailed) as error:
             return self._failed("INFRASTRUCTURE", error)
         except CallFailed as error:
             return self._failed("INFRASTRUCTURE", f"the code could not be downloaded: {error}")
@@ -225,8 +225,8 @@ class Attempt:
 
     async def _watch_memory(self, child: Child, limit: int) -> None:
         """Ends what has more than its limit, at once: who takes too much takes more while it is asked to stop."""
-        while not (used := child.bytes_beyond(limit)):
-            await asyncio.sleep(_MEMORY_LOOKS_EVERY)
+        while not (used := child.exceeds_limit(limit)):
+            await asyncio.sleep(_MEMORY_CHECK_SECONDS)
         self._memory.look(used, time.monotonic())
         self._kill_grace = 0.0
         self._cut_short(outcome.failed("INFRASTRUCTURE", _too_much(used, limit), _MEMORY_HINT))
@@ -245,7 +245,7 @@ class Attempt:
     async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
         if not self.envelope.inputs_uri:
             return list(self.envelope.inputs)
-        return await asyncio.to_thread(inputs.read_list, self.envelope.inputs_uri, self.envelope.inputs_digest)
+        return await asyncio.to_thread(inputs.read_input_list, self.envelope.inputs_uri, self.envelope.inputs_digest)
 
     def _job(self, secrets: dict[str, str]) -> dict[str, Any]:
         envelope = self.envelope
@@ -276,7 +276,7 @@ class Attempt:
             "config": config,
             "secrets": secrets,
             "quarantine": envelope.quarantine,
-            "checks": [checks.told(check) for check in envelope.checks],
+            "checks": [checks.to_job(check) for check in envelope.checks],
             # Where the version before lies; empty without one, or when no check compares with it.
             "previous": envelope.previous.uri,
             "trace": _trace(envelope.trace),
@@ -286,10 +286,10 @@ class Attempt:
         deadline = self.envelope.deadline
         return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
 
-    def _begin_beside(self) -> None:
-        self._beside = asyncio.create_task(self._report_beside())
+    def _start_background(self) -> None:
+        self._beside = asyncio.create_task(self._report_in_background())
 
-    async def _report_beside(self) -> None:
+    async def _report_in_background(self) -> None:
         """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
         # A pushed one asked before it began.
         if self.envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
@@ -307,7 +307,7 @@ class Attempt:
             if time.monotonic() >= beat_at:
                 beat_at += every
                 beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
-                self._say_heartbeat_timeout(beat)
+                self._report_heartbeat_timeout(beat)
                 self._about(beat)
                 self._send(self._paths.heartbeat, heartbeat=beat)
 
@@ -329,8 +329,8 @@ class Attempt:
 
     def _take_record(self, record: dict[str, Any]) -> None:
         """Of the logger that user code was given."""
-        told = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
-        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in told}
+        to_job = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
+        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in to_job}
         self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
 
     def _keep_line(
@@ -349,7 +349,7 @@ class Attempt:
         call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
         call.attempt_id, call.session = envelope.attempt_id, self._session
 
-    def _say_heartbeat_timeout(self, call: callback_pb2.StartAttemptRequest | callback_pb2.HeartbeatRequest) -> None:
+    def _report_heartbeat_timeout(self, call: callback_pb2.StartAttemptRequest | callback_pb2.HeartbeatRequest) -> None:
         """As the envelope says it: signatures are renewed for as long."""
         if self.envelope.timeouts.HasField("heartbeat"):
             call.heartbeat_timeout.CopyFrom(self.envelope.timeouts.heartbeat)
@@ -396,7 +396,7 @@ def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def next_round(at: float) -> float:
+def next_tick(at: float) -> float:
     """The next time, not before this one, at which all attempts of this worker report their start."""
     return math.ceil(at / _STARTS_REPORTED_EVERY) * _STARTS_REPORTED_EVERY
 

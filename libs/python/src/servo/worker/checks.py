@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from servo.v1 import quality_pb2
 
 
-def told(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
+def to_job(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
     """As JSON for the child."""
     from servo.v1 import quality_pb2
 
@@ -27,7 +27,7 @@ def told(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
         "phase": "pre" if check.phase == quality_pb2.CHECK_PHASE_PRE else "post",
         "timeout": _seconds(check.timeout) if check.HasField("timeout") else None,
         "kind": check.WhichOneof("spec"),
-        **_told_spec(check),
+        **_spec_to_job(check),
     }
 
 
@@ -38,7 +38,7 @@ def read(given: Mapping[str, Any]) -> Check:
     return Check(given["name"], spec, given["severity"], given["phase"], timeout)
 
 
-def _told_spec(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
+def _spec_to_job(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
     match check.WhichOneof("spec"):
         case "row_count":
             rows = check.row_count

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from . import frames, orphans, tree
+from . import frames, orphans, process_tree
 from .logs import Lines
 
 Stream = Literal["STDOUT", "STDERR"]
@@ -90,11 +90,11 @@ class Child:
 
     def resident_bytes(self) -> int:
         """Of the process itself, now."""
-        return tree.resident_bytes(self._process.pid)
+        return process_tree.resident_bytes(self._process.pid)
 
-    def bytes_beyond(self, limit: int) -> int:
+    def exceeds_limit(self, limit: int) -> int:
         """What it has in memory with all it started, when that is more than the limit; else 0."""
-        return tree.bytes_beyond(self._process.pid, limit)
+        return process_tree.exceeds_limit(self._process.pid, limit)
 
     def begin(
         self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None

@@ -17,20 +17,20 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from servo.data.errors import AlreadyWritten, BadPlace, PlaceFailed
+from servo.data.errors import AlreadyWritten, BadFolder, StorageFailed
 from servo.define.asset import Asset
 from servo.define.context import LOGGER, Context
 from servo.define.location import Location
 from servo.define.results import Skip
 from servo.define.settings import Retry
 from servo.errors import ServoError
-from servo.execute.carry_out import Attempted, carry_out
+from servo.execute.attempt import AttemptState, run_attempt
 from servo.execute.errors import describe
 from servo.execute.packages import require_for_outputs
 from servo.execute.quality import CheckResult, blocking, prepare
 from servo.model.partition_key import PartitionKey
 
-from . import checks, data, frames
+from . import checks, frames, job_data
 from .records import Records, flush_printed
 from .usage import Meter
 
@@ -46,7 +46,7 @@ def main() -> None:
     # What user code starts must not hold the lines to the worker.
     for line in (control.fileno(), lifeline):
         os.set_inheritable(line, False)
-    _die_with_the_worker(lifeline)
+    _exit_with_worker(lifeline)
     sys.path.insert(0, sys.argv[3])
     jobs = control.makefile("rb")
     records = Records(control)
@@ -58,7 +58,7 @@ def main() -> None:
         records.send(_packed(answer))
 
 
-def _die_with_the_worker(lifeline: int) -> None:
+def _exit_with_worker(lifeline: int) -> None:
     """The thread ends the whole group; the kernel ends this process even while native code holds the interpreter."""
 
     def watch() -> None:
@@ -87,21 +87,23 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     retry: Retry | None = None
     definition: Location | None = None
-    attempted = Attempted()
+    attempted = AttemptState()
     try:
         asset = _find(job["module"], job["function"])
         definition = asset.location
         retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
         wanted = [checks.read(each) for each in job["checks"]]
-        prepare(wanted, data.parameters(job))
+        prepare(wanted, job_data.parameters(job))
         require_for_outputs(asset)
-        previous = data.previous_rows(job, wanted)
-        inputs, read_bytes = data.read_inputs(asset, job)
+        previous = job_data.previous_rows(job, wanted)
+        inputs, read_bytes = job_data.read_inputs(asset, job)
         usage["read_bytes"] = read_bytes
         context, now = _context(job), datetime.now(UTC)
-        carry_out(asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"], previous_rows=previous)
+        run_attempt(
+            asset, wanted, inputs, context, now, attempted, quarantine=job["quarantine"], previous_rows=previous
+        )
         answer = _succeeded(attempted)
-        answer["outputs"] = data.write_outputs(asset, attempted, job)
+        answer["outputs"] = job_data.write_outputs(asset, attempted, job)
         usage["written_bytes"] = sum(output["byte_size"] for output in answer["outputs"])
     except Skip as skip:
         answer = {"outcome": "skipped", "reason": str(skip.reason)}
@@ -109,7 +111,7 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
     except BaseException as error:
         answer = {"outcome": "failed", "error": _error(error, retry, definition)}
-    answer["checks"] = [_told(result) for result in attempted.checks]
+    answer["checks"] = [_check_to_answer(result) for result in attempted.checks]
     # A thread that a check left behind does not meet the next job, and no process outlives its own.
     answer["worn"] = any(result.timed_out for result in attempted.checks) or _has_processes()
     return answer
@@ -124,7 +126,7 @@ def _has_processes() -> bool:
     return True
 
 
-def _succeeded(attempted: Attempted) -> dict[str, Any]:
+def _succeeded(attempted: AttemptState) -> dict[str, Any]:
     made = attempted.made
     return {
         "outcome": "succeeded",
@@ -157,7 +159,7 @@ def _context(job: dict[str, Any]) -> Context:
     )
 
 
-def _told(result: CheckResult) -> dict[str, Any]:
+def _check_to_answer(result: CheckResult) -> dict[str, Any]:
     outcome = result.outcome
     return {
         "name": result.name,
@@ -175,19 +177,19 @@ def _told(result: CheckResult) -> dict[str, Any]:
 
 
 def _error(error: BaseException, retry: Retry | None, definition: Location | None) -> dict[str, Any]:
-    told = describe(error, retry, definition)
-    category = told.category.name
-    if isinstance(error, CodeMissing | ImportError | SyntaxError | BadPlace):
+    described = describe(error, retry, definition)
+    category = described.category.name
+    if isinstance(error, CodeMissing | ImportError | SyntaxError | BadFolder):
         category = "CONFIGURATION"
-    elif isinstance(error, AlreadyWritten | PlaceFailed):
+    elif isinstance(error, AlreadyWritten | StorageFailed):
         category = "INFRASTRUCTURE"
     return {
         "category": category,
-        "message": told.message,
-        "type": told.type,
-        "location": told.location,
-        "traceback": told.traceback,
-        "retriable": told.retriable,
+        "message": described.message,
+        "type": described.type,
+        "location": described.location,
+        "traceback": described.traceback,
+        "retriable": described.retriable,
     }
 
 
@@ -195,9 +197,9 @@ def _packed(answer: dict[str, Any]) -> bytes:
     try:
         return frames.pack(answer)
     except (TypeError, ValueError) as error:
-        told = {"category": "USER_CODE", "message": f"what the function answered cannot be sent: {error}"}
+        described = {"category": "USER_CODE", "message": f"what the function answered cannot be sent: {error}"}
         empty: dict[str, Any] = {"checks": [], "worn": answer["worn"]}
-        return frames.pack({"outcome": "failed", "error": told, "usage": answer["usage"], **empty})
+        return frames.pack({"outcome": "failed", "error": described, "usage": answer["usage"], **empty})
 
 
 if __name__ == "__main__":

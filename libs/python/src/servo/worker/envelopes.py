@@ -23,7 +23,7 @@ def open_envelope(key: bytes, signed: worker_pb2.SignedEnvelope) -> worker_pb2.T
         return None
 
 
-class Seen:
+class SeenAttempts:
     """The attempts of late."""
 
     def __init__(self) -> None:

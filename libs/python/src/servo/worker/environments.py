@@ -99,7 +99,7 @@ def _digest(locked: str) -> str:
 async def _make(folder: Path, locked: str) -> str:
     python = folder / "bin" / "python"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    async with _alone(folder.with_suffix(".lock")):
+    async with _exclusive_lock(folder.with_suffix(".lock")):
         if not ((folder / _COMPLETE).exists() and python.exists()):
             # What a process left that died on the way, or somebody deleted in part.
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -139,7 +139,7 @@ async def _run(*command: str) -> None:
     )
     try:
         async with asyncio.timeout(_INSTALL_SECONDS_MAX):
-            told, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError:
         raise EnvironmentUnavailable(f"its requirements were not installed in {_INSTALL_SECONDS_MAX:g} s") from None
     finally:
@@ -147,17 +147,17 @@ async def _run(*command: str) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
-        _refuse(told.decode(errors="replace"))
+        _refuse(output.decode(errors="replace"))
 
 
-def _refuse(told: str) -> None:
-    lines = [_CREDENTIALS.sub("***@", line) for line in told.splitlines() if line.strip()]
+def _refuse(output: str) -> None:
+    lines = [_CREDENTIALS.sub("***@", line) for line in output.splitlines() if line.strip()]
     words = "its requirements cannot be installed here; pip says:\n" + "\n".join(lines[-_LINES_TOLD:])
-    raise EnvironmentUnavailable(words) if _PASSING.search(told) else BadEnvironment(words)
+    raise EnvironmentUnavailable(words) if _PASSING.search(output) else BadEnvironment(words)
 
 
 @contextlib.asynccontextmanager
-async def _alone(lock: Path) -> AsyncIterator[None]:
+async def _exclusive_lock(lock: Path) -> AsyncIterator[None]:
     """Among all workers that share the folder."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from google.protobuf import json_format
 
-from servo.data.errors import BadPlace
-from servo.data.places import read_file
+from servo.data.errors import BadFolder
+from servo.data.folders import read_file
 from servo.errors import ServoError
 from servo.v1 import materialization_pb2, worker_pb2
 
@@ -17,11 +17,11 @@ class BadInputs(ServoError):
     """A list of inputs that cannot be believed or read."""
 
 
-def read_list(uri: str, digest: str) -> list[worker_pb2.ResolvedInput]:
+def read_input_list(uri: str, digest: str) -> list[worker_pb2.ResolvedInput]:
     """Of many inputs."""
     try:
         content = read_file(uri)
-    except (OSError, BadPlace) as error:
+    except (OSError, BadFolder) as error:
         raise BadInputs(f"the list of inputs at {uri} cannot be read: {error}") from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise BadInputs(f"the list of inputs at {uri} is not the one that the envelope was written for")

@@ -45,7 +45,7 @@ class Lines:
         self._rest, self._cut = b"", False
 
 
-class Kept:
+class LogBuffer:
     """Lines of an attempt that wait to be sent."""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from servo.execute.quality import Gating
 from servo.manifest.values import duration
 from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
 
-from .plain import plain
 from .redaction import Redactor
+from .sanitize import plain
 
 _TRACEBACK_BYTES_MAX = 16 * 1024
 
@@ -74,20 +74,20 @@ def add_outputs(
     """What was committed, and from what it was made."""
     if finish.outcome != state_pb2.OUTCOME_SUCCEEDED:
         return
-    for told in answer.get("outputs", ()):
-        finish.outputs.append(materialization_pb2.Output(**told, code_version=code_version, inputs=inputs))
+    for described in answer.get("outputs", ()):
+        finish.outputs.append(materialization_pb2.Output(**described, code_version=code_version, inputs=inputs))
 
 
-def _error(told: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
+def _error(described: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
     error = common_pb2.TaskError(
-        category=f"ERROR_CATEGORY_{told['category']}",
-        message=redact(told["message"]),
-        type=redact(told.get("type", "")),
-        location=redact(told.get("location", "")),
-        traceback=_end(redact(told.get("traceback", ""))),
+        category=f"ERROR_CATEGORY_{described['category']}",
+        message=redact(described["message"]),
+        type=redact(described.get("type", "")),
+        location=redact(described.get("location", "")),
+        traceback=_end(redact(described.get("traceback", ""))),
     )
-    if told.get("retriable") is not None:
-        error.retriable = told["retriable"]
+    if described.get("retriable") is not None:
+        error.retriable = described["retriable"]
     return error
 
 
@@ -97,16 +97,16 @@ def _end(traceback: str) -> str:
     return traceback if len(raw) <= _TRACEBACK_BYTES_MAX else raw[-_TRACEBACK_BYTES_MAX:].decode(errors="ignore")
 
 
-def _check(told: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:
+def _check(described: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:
     return quality_pb2.CheckResult(
-        name=told["name"],
-        passed=told["passed"],
-        severity=f"SEVERITY_{told['severity'].upper()}",
-        phase=f"CHECK_PHASE_{told['phase'].upper()}",
-        message=redact(told["message"]),
-        actual=redact(told["actual"]),
-        expected=redact(told["expected"]),
-        errored=told["errored"],
-        duration=duration(told["seconds"]),
-        metadata={redact(key): redact(value) for key, value in told["metadata"].items()},
+        name=described["name"],
+        passed=described["passed"],
+        severity=f"SEVERITY_{described['severity'].upper()}",
+        phase=f"CHECK_PHASE_{described['phase'].upper()}",
+        message=redact(described["message"]),
+        actual=redact(described["actual"]),
+        expected=redact(described["expected"]),
+        errored=described["errored"],
+        duration=duration(described["seconds"]),
+        metadata={redact(key): redact(value) for key, value in described["metadata"].items()},
     )

@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 
 from servo.client.errors import CallFailed, InvalidRequest, NotAllowed, NotAuthenticated, NotImplementedByServer
-from servo.client.status import told
+from servo.client.status import call_failed
 from servo.v1 import dispatcher_pb2
 
 from .slots import Admission, Slots
@@ -31,7 +31,7 @@ FINAL = (NotAuthenticated, NotAllowed, InvalidRequest, NotImplementedByServer)
 class Pull:
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
-        self._says: list[dispatcher_pb2.PullTasksRequest] = []
+        self._outgoing: list[dispatcher_pb2.PullTasksRequest] = []
         # Granted and not said yet: while one message is under way they add up.
         self._credits = 0
         self._word = asyncio.Event()
@@ -41,7 +41,7 @@ class Pull:
     async def serve(self) -> None:
         """Until the worker leaves. Raises when the server refuses it for good."""
         pause = _PAUSE_MIN
-        while not self._slots.leaving.begun:
+        while not self._slots.shutdown.begun:
             began = time.monotonic()
             try:
                 await self._serve_once()
@@ -51,16 +51,16 @@ class Pull:
                 _log.info("the stream of envelopes broke: %s", error)
             pause = _PAUSE_MIN if time.monotonic() - began > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._slots.leaving.wait(), pause * random.uniform(0.5, 1.0))
+                await asyncio.wait_for(self._slots.shutdown.wait(), pause * random.uniform(0.5, 1.0))
 
     async def _serve_once(self) -> None:
         """Registers, opens a stream and works until it ends."""
         slots = self._slots
         registered = await slots.register()
         client = slots.client.at(registered.address) if registered.address else slots.client
-        self._says, self._credits = [], 0
+        self._outgoing, self._credits = [], 0
         self._stream += 1
-        self._say(
+        self._enqueue(
             open=dispatcher_pb2.PullOpen(
                 session=slots.session,
                 attempt_ids=list(slots.running),
@@ -68,32 +68,32 @@ class Pull:
             )
         )
         call = client.dispatcher.PullTasks(self._messages(self._stream))
-        hearing = asyncio.create_task(self._hear_all(call))
-        leaving = asyncio.create_task(self._say_leave())
-        beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._show_life())]
+        hearing = asyncio.create_task(self._receive_all(call))
+        shutdown = asyncio.create_task(self._send_drain())
+        beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._send_keepalives())]
         try:
-            await asyncio.wait([hearing, leaving], return_when=asyncio.FIRST_COMPLETED)
-            if leaving.done():
+            await asyncio.wait([hearing, shutdown], return_when=asyncio.FIRST_COMPLETED)
+            if shutdown.done():
                 # The server ends the stream when it has noted that we are gone.
-                await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.leaving.seconds_left))
+                await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.shutdown.seconds_left))
             elif hearing.exception() is not None:
                 await hearing
         finally:
             self._stream += 1
             call.cancel()
-            for task in (hearing, leaving, *beside):
+            for task in (hearing, shutdown, *beside):
                 task.cancel()
-            await asyncio.gather(hearing, leaving, *beside, return_exceptions=True)
+            await asyncio.gather(hearing, shutdown, *beside, return_exceptions=True)
 
-    async def _hear_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse]) -> None:
+    async def _receive_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse]) -> None:
         try:
             async for message in call:
-                if not self._hear(message):
+                if not self._receive(message):
                     return
         except grpc.aio.AioRpcError as error:
-            raise told(error) from error
+            raise call_failed(error) from error
 
-    def _hear(self, message: dispatcher_pb2.PullTasksResponse) -> bool:
+    def _receive(self, message: dispatcher_pb2.PullTasksResponse) -> bool:
         """Whether the stream goes on."""
         match message.WhichOneof("message"):
             case "envelopes":
@@ -106,7 +106,7 @@ class Pull:
             case "drain":
                 if message.drain.kill:
                     self._slots.interrupt_all()
-                self._slots.leaving.begin()
+                self._slots.shutdown.begin()
             case "moved":
                 return False
         return True
@@ -117,31 +117,31 @@ class Pull:
             if stream != self._stream:
                 return
             self._word.clear()
-            said, self._says = self._says, []
+            said, self._outgoing = self._outgoing, []
             for message in said:
                 yield message
             if self._credits:
                 count, self._credits = self._credits, 0
                 yield self._message(credits=dispatcher_pb2.PullCredits(count=count))
 
-    async def _show_life(self) -> None:
+    async def _send_keepalives(self) -> None:
         while True:
             await asyncio.sleep(_ALIVE_EVERY)
-            self._say(credits=dispatcher_pb2.PullCredits(count=0))
+            self._enqueue(credits=dispatcher_pb2.PullCredits(count=0))
 
-    async def _say_leave(self) -> None:
+    async def _send_drain(self) -> None:
         """Tells the server to send nothing more; cancels are still heard while the rest ends."""
-        await self._slots.leaving.wait()
-        self._say(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
+        await self._slots.shutdown.wait()
+        self._enqueue(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
         await self._slots.finish_running()
 
     def _grant(self, count: int) -> None:
-        if count > 0 and not self._slots.leaving.begun:
+        if count > 0 and not self._slots.shutdown.begun:
             self._credits += count
             self._word.set()
 
-    def _say(self, **message: Any) -> None:
-        self._says.append(self._message(**message))
+    def _enqueue(self, **message: Any) -> None:
+        self._outgoing.append(self._message(**message))
         self._word.set()
 
     def _message(self, **message: Any) -> dispatcher_pb2.PullTasksRequest:

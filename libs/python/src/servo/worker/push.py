@@ -57,15 +57,15 @@ class Push:
         """Until the worker leaves. Raises when the server refuses it for good, or the port is taken."""
         config = self._config
         server = await asyncio.start_server(
-            self._greet, config.host, config.port, ssl=_tls(config), limit=_HEAD_BYTES_MAX
+            self._handle_connection, config.host, config.port, ssl=_tls(config), limit=_HEAD_BYTES_MAX
         )
         self.port = server.sockets[0].getsockname()[1]
         self._listens.set()
         staying: asyncio.Task[None] | None = None
         try:
-            while not self._slots.leaving.begun and not self._registered:
+            while not self._slots.shutdown.begun and not self._registered:
                 staying = await self._register()
-            await self._slots.leaving.wait()
+            await self._slots.shutdown.wait()
             # Cancels come with heartbeats; nothing new is taken.
             await self._slots.finish_running()
         finally:
@@ -81,12 +81,12 @@ class Push:
         except CallFailed as error:
             _log.info("not registered: %s", error)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._slots.leaving.wait(), _PAUSE)
+                await asyncio.wait_for(self._slots.shutdown.wait(), _PAUSE)
             return None
         self._registered = True
         return asyncio.create_task(self._slots.stay_registered(registered))
 
-    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: requests one after the other, each answered before its work is done."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, TimeoutError, ssl.SSLError):
             goes_on = True
@@ -102,7 +102,7 @@ class Push:
         writer.close()
 
     def _take(self, body: bytes) -> HTTPStatus:
-        if not self._registered or self._slots.leaving.begun:
+        if not self._registered or self._slots.shutdown.begun:
             return HTTPStatus.SERVICE_UNAVAILABLE
         try:
             signed = worker_pb2.SignedEnvelope.FromString(body)

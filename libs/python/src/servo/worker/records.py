@@ -51,7 +51,7 @@ class Records(logging.Handler):
             flush_printed()
             level = next((name for least, name in _LEVELS if record.levelno >= least), "DEBUG")
             given = [(name, value) for name, value in vars(record).items() if name not in _USUAL][:_FIELDS_MAX]
-            told = {"level": level, "text": self.format(record)[:_TEXT_CHARS_MAX]}
-            self.send(frames.pack({"record": {**told, "fields": {name: str(value) for name, value in given}}}))
+            text_fields = {"level": level, "text": self.format(record)[:_TEXT_CHARS_MAX]}
+            self.send(frames.pack({"record": {**text_fields, "fields": {name: str(value) for name, value in given}}}))
         except Exception:
             self.handleError(record)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
-from .plain import plain
+from .sanitize import plain
 
 _REDACTED = "***"
 # Shorter secrets would turn ordinary words into stars; so would shorter lines of one that has several.
@@ -47,8 +47,8 @@ class Redactor:
     def cut_off(self, text: str) -> str:
         """Of a text that goes on where nobody looked: its end may be a secret's beginning."""
         begun = (len(shape) for shape in self._shapes if shape[:_SECRET_CHARS_MIN] in text[-len(shape) :])
-        told = self(text)
-        return told[: max(len(told) - max(begun, default=_SECRET_CHARS_MIN), 0)]
+        text_fields = self(text)
+        return text_fields[: max(len(text_fields) - max(begun, default=_SECRET_CHARS_MIN), 0)]
 
     def finds(self, text: str) -> bool:
         return any(shape in text for shape in self._shapes)

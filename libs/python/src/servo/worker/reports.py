@@ -19,7 +19,7 @@ from servo.client.aio import AsyncClient
 from servo.v1 import callback_pb2, error_pb2
 
 from .spool import Spool
-from .together import until_one_ends
+from .tasks import run_until_first_ends
 
 _log = logging.getLogger("servo.worker")
 _ITEMS_PER_MESSAGE_MAX = 256
@@ -82,23 +82,23 @@ class Reports:
     async def run(self) -> None:
         """Until it is cancelled. Raises what is no fault of the network."""
         for path, items in self._spool.left():
-            self._may_be_sent(path, [self._add(item) for item in items])
+            self._is_durable(path, [self._add(item) for item in items])
         try:
-            await until_one_ends(self._keep_outcomes(), self._speak_again_and_again())
+            await run_until_first_ends(self._keep_outcomes(), self._exchange_until_stopped())
         finally:
             self._disk.shutdown()
             # Nothing is lost that nobody had the time to write; what is written twice is sent twice, which is once.
             self._write(self._answered_files(), [self._open[number].item for number in self._unkept])
             self._spool.close()
 
-    async def _speak_again_and_again(self) -> None:
+    async def _exchange_until_stopped(self) -> None:
         pause = _PAUSE_MIN
         while True:
             # No stream before there is something to say.
             await self._news.wait()
             began = asyncio.get_running_loop().time()
             try:
-                await self._speak()
+                await self._exchange()
             except grpc.aio.AioRpcError as error:
                 _log.debug("the stream of reports broke: %s", error.details())
             self._unsent = sorted(self._open.keys() - set(self._unkept))
@@ -129,7 +129,7 @@ class Reports:
                 writing = loop.run_in_executor(self._disk, self._write, answered, items)
                 kept_in: Path | None = await asyncio.shield(writing)
                 del self._unkept[: len(numbers)]
-                self._may_be_sent(kept_in, numbers)
+                self._is_durable(kept_in, numbers)
                 answered = []
 
     def _write(self, answered: list[Path], items: list[callback_pb2.CallbackItem]) -> Path | None:
@@ -142,7 +142,7 @@ class Reports:
             _log.error("outcomes cannot be kept on this disk: %s", error)
             return None
 
-    def _may_be_sent(self, path: Path | None, numbers: list[int]) -> None:
+    def _is_durable(self, path: Path | None, numbers: list[int]) -> None:
         if path is not None:
             self._kept.update(dict.fromkeys(numbers, path))
             self._files.setdefault(path, set()).update(numbers)
@@ -159,7 +159,7 @@ class Reports:
         self._idle.clear()
         return item.number
 
-    async def _speak(self) -> None:
+    async def _exchange(self) -> None:
         """One stream, until it breaks."""
         self._stream += 1
         call = self._client.callback.StreamCallbacks(self._messages(self._stream))

@@ -20,7 +20,7 @@ _NEEDED = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONPATH"
 _NEEDED |= {"GCE_METADATA_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"}
 
 
-class NoSecret(ServoError):
+class SecretNotFound(ServoError):
     """A secret that this worker cannot read, until somebody does something about it."""
 
 
@@ -40,9 +40,9 @@ class Environment:
 
     def read(self, path: str, version: str) -> str:
         if version:
-            raise NoSecret("has a version, and variables have none; leave it out")
+            raise SecretNotFound("has a version, and variables have none; leave it out")
         if path not in os.environ:
-            raise NoSecret(f"is missing: set {path} where the worker runs")
+            raise SecretNotFound(f"is missing: set {path} where the worker runs")
         return os.environ[path]
 
 
@@ -60,13 +60,15 @@ class SecretManager:
             return base64.b64decode(json.loads(answer.body)["payload"]["data"], validate=True).decode()
         except google.Refused as error:
             if error.status in (403, 404):
-                raise NoSecret(f"cannot be read at {resource}: {error}; let the worker's account access it") from error
-            raise NoSecret(f"cannot be read at {resource}: {error}") from error
+                raise SecretNotFound(
+                    f"cannot be read at {resource}: {error}; let the worker's account access it"
+                ) from error
+            raise SecretNotFound(f"cannot be read at {resource}: {error}") from error
         except google.Unavailable as error:
             raise SecretUnavailable(f"cannot be read at {resource}: {error}") from error
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             # Without the error's words: they may hold a part of the secret.
-            raise NoSecret(f"at {resource} is no text that was encoded as the protocol says") from error
+            raise SecretNotFound(f"at {resource} is no text that was encoded as the protocol says") from error
 
 
 PROVIDERS: Mapping[str, Provider] = {"env": Environment(), "gcp-secret-manager": SecretManager()}
@@ -102,13 +104,15 @@ async def read_all(
     for reference in references:
         provider = providers.get(reference.provider)
         if provider is None:
-            raise NoSecret(f"the secret `{reference.name}` lies in {reference.provider}, which this worker cannot read")
+            raise SecretNotFound(
+                f"the secret `{reference.name}` lies in {reference.provider}, which this worker cannot read"
+            )
         try:
             if isinstance(provider, Environment):
                 found[reference.name] = provider.read(reference.path, reference.version)
             else:
                 # Others go over a network.
                 found[reference.name] = await asyncio.to_thread(provider.read, reference.path, reference.version)
-        except (NoSecret, SecretUnavailable) as error:
+        except (SecretNotFound, SecretUnavailable) as error:
             raise type(error)(f"the secret `{reference.name}` {error}") from error.__cause__
     return found

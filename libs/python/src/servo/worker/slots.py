@@ -18,11 +18,11 @@ from .attempt import Attempt
 from .children import Children
 from .code import CodeCache
 from .config import WorkerConfig
-from .envelopes import Seen, open_envelope
+from .envelopes import SeenAttempts, open_envelope
 from .environments import Environments
-from .leaving import Leaving
 from .reports import Reports
 from .secrets import Secrets
+from .shutdown import Shutdown
 from .spool import Spool
 
 _log = logging.getLogger("servo.worker")
@@ -44,14 +44,14 @@ class Slots:
     def __init__(self, client: AsyncClient, config: WorkerConfig) -> None:
         self.client, self.config = client, config
         self.worker_id, self.session = _new_id(), _new_id()
-        self.leaving = Leaving(config.leave_grace, config.kill_grace)
+        self.shutdown = Shutdown(config.leave_grace, config.kill_grace)
         self.running: dict[str, tuple[Attempt, asyncio.Task[None]]] = {}
         self.reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
         self._code = CodeCache(config.folder / "code", self._download)
         self._environments = Environments(config.folder / "environments")
         self._secrets = Secrets()
         self._children = Children(config.slots)
-        self._seen = Seen()
+        self._seen = SeenAttempts()
         self._envelope_key = b""
 
     async def register(self) -> dispatcher_pb2.RegisterWorkerResponse:
@@ -76,7 +76,7 @@ class Slots:
     def admit(
         self,
         signed: worker_pb2.SignedEnvelope,
-        carry_out: Callable[[Attempt], Awaitable[None]] = Attempt.run,
+        run_attempt: Callable[[Attempt], Awaitable[None]] = Attempt.run,
         ended: Callable[[], None] = lambda: None,
         *,
         only_with_room: bool = False,
@@ -104,7 +104,7 @@ class Slots:
             reports=self.reports,
             kill_grace=self.config.kill_grace,
         )
-        task = asyncio.create_task(self._run(attempt, carry_out, ended))
+        task = asyncio.create_task(self._run(attempt, run_attempt, ended))
         self.running[envelope.attempt_id] = attempt, task
         return Admission.STARTED
 
@@ -114,13 +114,13 @@ class Slots:
 
     def interrupt_all(self) -> None:
         for attempt, _ in self.running.values():
-            attempt.interrupt(self.leaving.kill_seconds)
+            attempt.interrupt(self.shutdown.kill_seconds)
 
     async def finish_running(self) -> None:
         """What does not end by itself in time is given back."""
-        await self._ended_within(self.leaving.seconds_to_finish)
+        await self._ended_within(self.shutdown.seconds_to_finish)
         self.interrupt_all()
-        await self._ended_within(self.leaving.seconds_to_end)
+        await self._ended_within(self.shutdown.seconds_to_kill)
 
     async def _ended_within(self, seconds: float) -> None:
         tasks = [task for _, task in self.running.values()]
@@ -128,7 +128,7 @@ class Slots:
             await asyncio.wait(tasks, timeout=seconds)
 
     async def all_answered(self) -> None:
-        if not await self.reports.all_answered(self.leaving.seconds_left):
+        if not await self.reports.all_answered(self.shutdown.seconds_left):
             _log.warning("outcomes without an answer stay in %s", self.config.folder)
 
     async def close(self) -> None:
@@ -136,10 +136,10 @@ class Slots:
         await self._children.close()
 
     async def _run(
-        self, attempt: Attempt, carry_out: Callable[[Attempt], Awaitable[None]], ended: Callable[[], None]
+        self, attempt: Attempt, run_attempt: Callable[[Attempt], Awaitable[None]], ended: Callable[[], None]
     ) -> None:
         try:
-            await carry_out(attempt)
+            await run_attempt(attempt)
         except Exception:
             # The server will miss its heartbeat and try it elsewhere.
             _log.exception("attempt %s could not be carried out", attempt.envelope.attempt_id)

@@ -18,7 +18,7 @@ from .config import PushConfig, WorkerConfig
 from .pull import Pull
 from .push import Push
 from .slots import Slots
-from .together import until_one_ends
+from .tasks import run_until_first_ends
 
 __all__ = ["FolderTaken", "PushConfig", "ReportingFailed", "Worker", "WorkerConfig"]
 
@@ -41,20 +41,20 @@ class Worker:
 
     def leave(self) -> None:
         """Take nothing more, finish what runs within the grace, give the rest back."""
-        self._slots.leaving.begin()
+        self._slots.shutdown.begin()
 
     async def run(self) -> None:
         """Until it is told to leave. Raises when the server refuses the worker for good, its folder is taken, or it can
         report no more."""
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
         orphans.adopt()
-        with _alone_in(self._config.folder):
+        with _lock_folder(self._config.folder):
             await self._work()
 
     async def _work(self) -> None:
         try:
             # Who cannot tell how attempts end must not go on taking them.
-            await until_one_ends(self._serve(), self._report())
+            await run_until_first_ends(self._serve(), self._report())
         finally:
             await self._slots.close()
 
@@ -76,7 +76,7 @@ class Worker:
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Two processes would send, and forget, each other's outcomes."""
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from servo.model.limits import ASSETS_PER_MANIFEST_MAX
 from servo.v1 import manifest_pb2
 
-from . import assets, cuts, graph, links, rest
-from .found import Checked, Faults, Link
+from . import assets, graph, links, partitionings, rest
+from .context import Checked, Faults, Link
 
 __all__ = ["Checked", "Link", "check"]
 
@@ -28,7 +28,7 @@ def check(manifest: manifest_pb2.Manifest) -> tuple[Checked | None, list[tuple[s
         faults.add("assets", f"has {count} assets, more than the {ASSETS_PER_MANIFEST_MAX} of one manifest; split it")
         return None, faults.found
     names = assets.check(manifest, faults)
-    all_cuts = cuts.check(manifest, faults)
+    all_cuts = partitionings.check(manifest, faults)
     makers, all_links = links.check(manifest, names, all_cuts, faults)
     rest.check(manifest, names, faults)
     graph.check(manifest, names, faults)

@@ -7,7 +7,7 @@ from servo.model.asset_key import AssetKey
 from servo.v1 import code_pb2, common_pb2, manifest_pb2, state_pb2
 
 from . import values
-from .found import Faults
+from .context import Faults
 
 _MAX_ATTEMPTS_MAX = 1_000
 _LIST_ITEMS_MAX = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from servo.model.graph import Cycle, order
 from servo.v1 import manifest_pb2
 
-from .found import Faults, Names
+from .context import Faults, Names
 
 # More circles than these are told after the first ones are gone.
 _CYCLES_TOLD_MAX = 8

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from servo.model import wanted
-from servo.model.cut import Cut
+from servo.model import declared_mapping
+from servo.model.declared_mapping import NoMapping, WantedRule
 from servo.model.mapping import PartitionMapping
-from servo.model.wanted import NoMapping, WantedRule
+from servo.model.partitioning import Partitioning
 from servo.v1 import manifest_pb2, partition_pb2
 
 from . import values
-from .found import Faults, Link, Names
+from .context import Faults, Link, Names
 
 _DEPENDENCIES_MAX = 10_000
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -21,10 +21,10 @@ _SHOWN_CHARS_MAX = 128
 
 
 def check(
-    manifest: manifest_pb2.Manifest, names: Names, cuts: Sequence[Cut | None], faults: Faults
+    manifest: manifest_pb2.Manifest, names: Names, partitionings: Sequence[Partitioning | None], faults: Faults
 ) -> tuple[list[int], list[list[Link]]]:
     """The asset whose task makes each one, and the links of each."""
-    reader = _Reader(manifest, names, cuts, faults)
+    reader = _Reader(manifest, names, partitionings, faults)
     indices = range(len(manifest.assets))
     return [reader.maker(index) for index in indices], [reader.links(index) for index in indices]
 
@@ -33,7 +33,7 @@ def check(
 class _Reader:
     manifest: manifest_pb2.Manifest
     names: Names
-    cuts: Sequence[Cut | None]
+    partitionings: Sequence[Partitioning | None]
     faults: Faults
 
     def maker(self, index: int) -> int:
@@ -49,7 +49,7 @@ class _Reader:
             self.faults.add(path, f"`{asset.made_by}` has no task of its own; name the asset that has")
         elif asset.checks:
             self.faults.add(f"assets[{index}].checks", f"run in the task of `{asset.made_by}`; define them there")
-        elif self.cuts[maker] != self.cuts[index]:
+        elif self.partitionings[maker] != self.partitionings[index]:
             self.faults.add(path, f"`{asset.made_by}` is cut in another way; give both the same partitions")
         return maker
 
@@ -94,7 +94,7 @@ class _Reader:
         self, index: int, upstream: int, path: str, dependency: manifest_pb2.Dependency
     ) -> PartitionMapping | None:
         given = dependency.mapping.dimensions
-        up = self.cuts[upstream]
+        up = self.partitionings[upstream]
         if up is None:
             # A broken cut was told already.
             if given and not self.manifest.assets[upstream].HasField("partitions"):
@@ -108,7 +108,7 @@ class _Reader:
             else:
                 rules.append(rule)
         try:
-            return wanted.resolve(up, self.cuts[index], rules)
+            return declared_mapping.resolve(up, self.partitionings[index], rules)
         except NoMapping as wrong:
             for fault in wrong.faults:
                 self.faults.add(f"{path}.dimensions[{fault.index}].{fault.field}", fault.sentence)
@@ -129,18 +129,26 @@ def _check_parameter(faults: Faults, path: str, text: str) -> None:
 
 def _wanted(given: partition_pb2.DimensionMapping) -> WantedRule | None:
     """A bool that says no is no rule."""
-    rule: wanted.Identity | wanted.Window | wanted.All | wanted.Latest | wanted.Table
+    rule: (
+        declared_mapping.Identity
+        | declared_mapping.Window
+        | declared_mapping.All
+        | declared_mapping.Latest
+        | declared_mapping.Table
+    )
     match given.WhichOneof("rule"):
         case "identity" if given.identity:
-            rule = wanted.Identity()
+            rule = declared_mapping.Identity()
         case "all" if given.all:
-            rule = wanted.All()
+            rule = declared_mapping.All()
         case "window":
-            rule = wanted.Window(given.window.start_offset, given.window.end_offset)
+            rule = declared_mapping.Window(given.window.start_offset, given.window.end_offset)
         case "latest":
-            rule = wanted.Latest(given.latest)
+            rule = declared_mapping.Latest(given.latest)
         case "table":
-            rule = wanted.Table(tuple((entry.downstream, tuple(entry.upstream)) for entry in given.table.entries))
+            rule = declared_mapping.Table(
+                tuple((entry.downstream, tuple(entry.upstream)) for entry in given.table.entries)
+            )
         case _:
             return None
     return WantedRule(given.upstream, given.downstream, rule)

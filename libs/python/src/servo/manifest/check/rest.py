@@ -7,7 +7,7 @@ from servo.model.selection import NoSelection
 from servo.v1 import code_pb2, manifest_pb2, run_spec_pb2
 
 from . import assets, values
-from .found import Faults, Names
+from .context import Faults, Names
 
 _DEFINITIONS_MAX = 10_000
 _LABELS_MAX = 32

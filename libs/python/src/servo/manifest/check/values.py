@@ -14,7 +14,7 @@ from servo.model.limits import CONFIG_BYTES_MAX
 from servo.model.text import excerpt
 from servo.model.zones import find_zone
 
-from .found import Faults
+from .context import Faults
 
 # Names of pools, checks, sets, schedules and the like.
 NAME_BYTES_MAX = 128

@@ -13,7 +13,7 @@ _MESSAGE_CHARS_MAX = 256
 Finish = callback_pb2.FinishAttemptRequest
 
 
-def fit(finish: Finish) -> Finish:
+def truncate(finish: Finish) -> Finish:
     """Gives up what matters least first. Items are never given up: then the attempt failed, and says why."""
     for give_up in _STEPS:
         if finish.ByteSize() <= FINISH_BYTES_MAX:
@@ -29,20 +29,20 @@ def fit(finish: Finish) -> Finish:
     return Finish(outcome=state_pb2.OUTCOME_FAILED, error=error, usage=finish.usage)
 
 
-def _what_was_read(finish: Finish) -> None:
+def _drop_inputs(finish: Finish) -> None:
     """It stands in the output's own metadata as well."""
     for output in finish.outputs:
         output.ClearField("inputs")
 
 
-def _facts_of_checks(finish: Finish) -> None:
+def _drop_check_details(finish: Finish) -> None:
     for check in finish.checks:
         for field in ("metadata", "actual", "expected"):
             check.ClearField(field)
         check.message = _cut(check.message)
 
 
-def _words_of_the_error(finish: Finish) -> None:
+def _shorten_error(finish: Finish) -> None:
     if finish.HasField("error"):
         finish.error.ClearField("traceback")
         finish.error.message = _cut(finish.error.message)
@@ -53,4 +53,4 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MESSAGE_CHARS_MAX else f"{text[:_MESSAGE_CHARS_MAX]}…"
 
 
-_STEPS: tuple[Callable[[Finish], None], ...] = (_what_was_read, _facts_of_checks, _words_of_the_error)
+_STEPS: tuple[Callable[[Finish], None], ...] = (_drop_inputs, _drop_check_details, _shorten_error)

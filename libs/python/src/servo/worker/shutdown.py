@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 
-_SHARE_KEPT = 0.25
+_REPORT_SHARE = 0.25
 _ANSWERS_SECONDS_MAX = 10.0
 
 
-class Leaving:
+class Shutdown:
     """``grace`` is all the time there is, ``kill_grace`` what user code may have after TERM."""
 
     def __init__(self, grace: float, kill_grace: float) -> None:
         self._grace = grace
-        self.kill_seconds = min(kill_grace, grace * _SHARE_KEPT)
-        self._answer_seconds = min(_ANSWERS_SECONDS_MAX, grace * _SHARE_KEPT)
+        self.kill_seconds = min(kill_grace, grace * _REPORT_SHARE)
+        self._answer_seconds = min(_ANSWERS_SECONDS_MAX, grace * _REPORT_SHARE)
         self._told = asyncio.Event()
         self._ends = 0.0
 
@@ -44,6 +44,6 @@ class Leaving:
         return max(self.seconds_left - self.kill_seconds - self._answer_seconds, 0.0)
 
     @property
-    def seconds_to_end(self) -> float:
+    def seconds_to_kill(self) -> float:
         """In which the rest must have ended."""
         return max(self.seconds_left - self._answer_seconds, 0.0)

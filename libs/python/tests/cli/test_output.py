@@ -17,10 +17,10 @@ import pytest
 
 from servo import __version__
 from servo.cli import preview, show
-from servo.cli.ask import ask
-from servo.cli.deploy import tell_diff
+from servo.cli.confirm import confirm
+from servo.cli.deploy import print_diff
 from servo.cli.failures import called_at, hint, place
-from servo.cli.follow import check_words
+from servo.cli.follow import check_text
 from servo.cli.help import FILE, help_of, written
 from servo.cli.main import COMMANDS
 from servo.cli.partition_choice import partition_choice
@@ -123,7 +123,7 @@ def test_a_code_version_of_its_own_is_told(
         )
         for name, version in zip("ab", versions, strict=True)
     ]
-    tell_diff(deployment_pb2.DeploymentDiff(changes=changes, stale_partitions=1), "new", new_code=True, err=False)
+    print_diff(deployment_pb2.DeploymentDiff(changes=changes, stale_partitions=1), "new", new_code=True, err=False)
     assert capsys.readouterr().out.splitlines() == [
         f"  {line}" for line in [*lines, "1 partition holds data of other code"]
     ]
@@ -134,7 +134,7 @@ def test_checks_are_told_in_one_line_each() -> None:
     failed = quality_pb2.CheckResult(name="c", message="has 1 row\nor so")
     broken = quality_pb2.CheckResult(name="d", errored=True, message="the check broke: ParserException: no\n\nLINE 1")
     speechless = quality_pb2.CheckResult(name="e")
-    assert check_words([*passed, failed, broken, speechless]) == [
+    assert check_text([*passed, failed, broken, speechless]) == [
         "2 checks passed",
         "check c failed: has 1 row",
         "check d broke: ParserException: no",
@@ -157,8 +157,8 @@ def test_stored_help_is_current() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_loads_nothing_heavy(name: str) -> None:
-    asked = f"sys.argv = ['servo', '{name}', '--help']\nfrom servo.cli.main import main\n"
-    assert loaded(f"{asked}try: main()\nexcept SystemExit: pass", HEAVY) == set()
+    request = f"sys.argv = ['servo', '{name}', '--help']\nfrom servo.cli.main import main\n"
+    assert loaded(f"{request}try: main()\nexcept SystemExit: pass", HEAVY) == set()
     assert servo(name, "--help").stdout == help_of([name])
 
 
@@ -203,14 +203,14 @@ def test_no_answer_holds_what_is_no_json(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_only_a_yes_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidValue, match="give --yes"):
-        ask("Really?")
+        confirm("Really?")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\nn\n"))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    ask("Really?")
+    confirm("Really?")
     # No, and then the end of what is typed.
     for _ in range(2):
         with pytest.raises(click.exceptions.Exit) as ended:
-            ask("Really?")
+            confirm("Really?")
         assert ended.value.exit_code == 130
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
-from servo.worker.fit import FINISH_BYTES_MAX, fit
+from servo.worker.truncate import FINISH_BYTES_MAX, truncate
 
 
 def finish(inputs: int = 0, checks: int = 0, traceback: int = 0, items: int = 0) -> callback_pb2.FinishAttemptRequest:
@@ -24,22 +24,22 @@ def finish(inputs: int = 0, checks: int = 0, traceback: int = 0, items: int = 0)
 
 def test_what_fits_stays_as_it_is() -> None:
     given = finish(inputs=10_000, checks=10_000, traceback=10_000, items=10_000)
-    assert fit(finish(inputs=10_000, checks=10_000, traceback=10_000, items=10_000)) == given
+    assert truncate(finish(inputs=10_000, checks=10_000, traceback=10_000, items=10_000)) == given
 
 
 def test_what_is_told_elsewhere_goes_first() -> None:
-    made = fit(finish(inputs=100_000, checks=10_000))
+    made = truncate(finish(inputs=100_000, checks=10_000))
     assert (len(made.outputs[0].inputs), made.checks[0].actual, made.outputs[0].uri) == (0, "a" * 1000, "file:///b/")
-    made = fit(finish(checks=100_000, traceback=10_000))
+    made = truncate(finish(checks=100_000, traceback=10_000))
     assert made.ByteSize() <= FINISH_BYTES_MAX
     assert (len(made.checks), made.checks[0].actual, made.checks[0].message) == (50, "", "m" * 256 + "…")
     assert len(made.error.traceback) == 10_000
-    made = fit(finish(traceback=100_000))
+    made = truncate(finish(traceback=100_000))
     assert (made.error.message, made.error.traceback) == ("broken", "")
 
 
 def test_items_that_do_not_fit_are_a_failure_that_says_so() -> None:
-    made = fit(finish(items=100_000))
+    made = truncate(finish(items=100_000))
     assert (made.outcome, made.error.category) == (state_pb2.OUTCOME_FAILED, state_pb2.ERROR_CATEGORY_USER_CODE)
     assert "yield fewer or smaller items" in made.error.message
     assert (len(made.outputs), made.usage.cpu_ms) == (0, 7)

@@ -56,5 +56,5 @@ class Bar(Lines):
         return self._progress
 
 
-def screen() -> Lines:
+def progress_display() -> Lines:
     return Bar() if sys.stdout.isatty() else Lines()

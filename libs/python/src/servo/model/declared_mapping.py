@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from servo.errors import InvalidValue
 
 from . import mapping
-from .cut import Cut, Dimension, Fixed, typed
 from .grid import TimeGrid
 from .limits import WINDOW_PERIODS_MAX
 from .mapping import PartitionMapping, Rule
 from .partition_value import Value, ValueKind, from_text
+from .partitioning import Dimension, Fixed, Partitioning, typed
 from .text import excerpt
 
 
@@ -73,7 +73,7 @@ class _Wrong(Exception):
         self.field, self.sentence = field, sentence
 
 
-def resolve(up: Cut, down: Cut | None, wanted: Sequence[WantedRule]) -> PartitionMapping:
+def resolve(up: Partitioning, down: Partitioning | None, wanted: Sequence[WantedRule]) -> PartitionMapping:
     """Checks the rules that were asked for and fills in the rest. ``down`` is ``None`` for an asset in one piece."""
     rules: dict[int, Rule] = {}
     faults = []
@@ -89,7 +89,9 @@ def resolve(up: Cut, down: Cut | None, wanted: Sequence[WantedRule]) -> Partitio
     return PartitionMapping(tuple(rules.get(place, rule) for place, rule in enumerate(usual)))
 
 
-def _place_rule(up: Cut, down: Cut | None, wanted: WantedRule, taken: dict[int, Rule]) -> tuple[int, Rule]:
+def _place_rule(
+    up: Partitioning, down: Partitioning | None, wanted: WantedRule, taken: dict[int, Rule]
+) -> tuple[int, Rule]:
     place = up.position(wanted.upstream)
     if place is None:
         raise _Wrong("upstream", f"the upstream asset has no dimension `{excerpt(wanted.upstream)}`")
@@ -118,7 +120,7 @@ def _undecided(wanted: WantedRule) -> None:
         raise _Wrong("downstream", "nothing downstream decides here; leave it empty")
 
 
-def _decider(down: Cut | None, name: str) -> tuple[int, Dimension]:
+def _decider(down: Partitioning | None, name: str) -> tuple[int, Dimension]:
     place = down.position(name) if down else None
     if down is None or place is None:
         raise _Wrong("downstream", f"this asset has no dimension `{excerpt(name)}`")
@@ -160,7 +162,7 @@ def _table_value(dimension: Dimension, text: str) -> Value:
     return value
 
 
-def _usual(up: Cut, dimension: Dimension, down: Cut | None) -> Rule:
+def _usual(up: Partitioning, dimension: Dimension, down: Partitioning | None) -> Rule:
     """What holds for an upstream dimension that no rule names."""
     if down is None:
         return mapping.All()
@@ -174,6 +176,6 @@ def _usual(up: Cut, dimension: Dimension, down: Cut | None) -> Rule:
     return mapping.All() if only is None else mapping.Window(only, 0, 0)
 
 
-def _only_time(cut: Cut) -> int | None:
-    times = [place for place, dimension in enumerate(cut.dimensions) if isinstance(dimension.values, TimeGrid)]
+def _only_time(partitioning: Partitioning) -> int | None:
+    times = [place for place, dimension in enumerate(partitioning.dimensions) if isinstance(dimension.values, TimeGrid)]
     return times[0] if len(times) == 1 else None

@@ -14,7 +14,7 @@ from servo.model.asset_key import AssetKey
 Named = Asset[..., Any] | Source | Output
 
 
-def stand_ins(listed: Iterable[Definition], given: Iterable[str | Named]) -> Iterator[Source]:
+def implicit_sources(listed: Iterable[Definition], given: Iterable[str | Named]) -> Iterator[Source]:
     listed, given = list(listed), list(given)
     known = {str(key) for each in listed for key in _keys(each)}
     names = {key.rpartition("/")[2] for key in known}

@@ -9,11 +9,11 @@ from servo.v1 import planner_pb2
 from .errors import CallFailed, Violation, failure
 
 
-def are_cut(refused: CallFailed) -> bool:
+def are_truncated(refused: CallFailed) -> bool:
     """Whether there are more than the refusal names, which it says without a field."""
     return bool(refused.violations) and not refused.violations[-1].field
 
 
-def with_all(refused: CallFailed, answer: planner_pb2.DeployResponse) -> CallFailed:
+def with_all_faults(refused: CallFailed, answer: planner_pb2.DeployResponse) -> CallFailed:
     violations = [Violation(each.field, each.description) for each in answer.faults]
     return failure(replace(refused.details, violations=violations)) if violations else refused

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import materialization_pb2, quality_pb2, run_pb2
 
-_TOLD_MAX = 10
+_PRINTED_MAX = 10
 
 
 def results(client: Client, **wanted: str) -> Iterator[materialization_pb2.CheckRecord]:
@@ -22,38 +22,38 @@ def results(client: Client, **wanted: str) -> Iterator[materialization_pb2.Check
     from servo.client.pages import pages
     from servo.v1 import scheduler_data_pb2
 
-    asked = scheduler_data_pb2.ListCheckResultsRequest(
+    request = scheduler_data_pb2.ListCheckResultsRequest(
         tenant=client.tenant,
         workspace=client.workspace,
         filter=" AND ".join(f'{field} = "{value}"' for field, value in wanted.items() if value),
         page_size=100,
     )
-    return pages(client.scheduler.ListCheckResults, asked)
+    return pages(client.scheduler.ListCheckResults, request)
 
 
-def tell_flags(client: Client, run: run_pb2.Run) -> None:
+def print_flags(client: Client, run: run_pb2.Run) -> None:
     """Why a run is flagged."""
-    found = list(islice(results(client, run_id=run.run_id, passed="false"), _TOLD_MAX + 1))
-    for each in found[:_TOLD_MAX]:
+    found = list(islice(results(client, run_id=run.run_id, passed="false"), _PRINTED_MAX + 1))
+    for each in found[:_PRINTED_MAX]:
         partition = f"[{each.partition_key}]" if each.partition_key else ""
-        click.secho(f"  ! {each.asset_key}{partition}  {words(each.result)}", fg="yellow")
-    if len(found) > _TOLD_MAX:
+        click.secho(f"  ! {each.asset_key}{partition}  {describe(each.result)}", fg="yellow")
+    if len(found) > _PRINTED_MAX:
         click.echo(f"  and more: `servo assets checks --run {run.run_id} --failed` names all")
 
 
-def tell_quarantined(client: Client, run: run_pb2.Run) -> None:
+def print_quarantined(client: Client, run: run_pb2.Run) -> None:
     """What the run made and readers do not get."""
     of_run = f'run_id = "{run.run_id}" AND state = QUARANTINED'
-    waiting = list(islice(client.materializations(filter=of_run), _TOLD_MAX + 1))
-    for each in waiting[:_TOLD_MAX]:
+    waiting = list(islice(client.materializations(filter=of_run), _PRINTED_MAX + 1))
+    for each in waiting[:_PRINTED_MAX]:
         place = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
         click.secho(f"  ! {place}  waits for a decision, and readers get the version before it:", fg="yellow")
         click.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
-    if len(waiting) > _TOLD_MAX:
+    if len(waiting) > _PRINTED_MAX:
         click.echo("  and more: `servo quarantine list` names all")
 
 
-def words(check: quality_pb2.CheckResult) -> str:
+def describe(check: quality_pb2.CheckResult) -> str:
     """One that did not pass, in one line."""
     first, *_ = check.message.removeprefix("the check broke: ").splitlines() or [""]
     return f"check {check.name} {ending(check)}{f': {first}' if first else ''}"

@@ -11,7 +11,7 @@ _PAUSE_MAX = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Backoff:
     # When the whole call must have ended, on the caller's clock.
     deadline: float
     tries: int = 1
@@ -25,5 +25,5 @@ class Patience:
         pause = full * (0.5 + chance / 2)
         return None if self.tries >= _TRIES_MAX or self.left(now) <= pause else pause
 
-    def again(self) -> Patience:
-        return Patience(self.deadline, self.tries + 1)
+    def again(self) -> Backoff:
+        return Backoff(self.deadline, self.tries + 1)

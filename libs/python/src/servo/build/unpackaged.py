@@ -26,12 +26,12 @@ class Before:
         return cls(frozenset(sys.modules), tuple(map(Path, sys.path)))
 
 
-def left_out(source: Path, files: Sequence[Path], exclude: Sequence[str], before: Before) -> list[Fault]:
+def unpackaged(source: Path, files: Sequence[Path], exclude: Sequence[str], before: Before) -> list[Fault]:
     """A fault for every module of the project that was imported and is not among the packaged files."""
     known = set(files)
     missing = {name: file for name, file in imported(source, before) if file not in known}
     # What is inside a package that is left out follows from it.
-    told = [name for name in sorted(missing) if name.rpartition(".")[0] not in missing]
+    reported = [name for name in sorted(missing) if name.rpartition(".")[0] not in missing]
     return [
         Fault(
             "modules",
@@ -39,7 +39,7 @@ def left_out(source: Path, files: Sequence[Path], exclude: Sequence[str], before
             name,
             _place(source, files, name),
         )
-        for name in told
+        for name in reported
     ]
 
 

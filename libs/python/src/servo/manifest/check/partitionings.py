@@ -1,36 +1,36 @@
-"""How assets are cut: from the manifest's words to a :class:`~servo.model.cut.Cut`."""
+"""How assets are cut: from the manifest's words to a :class:`~servo.model.partitioning.Cut`."""
 
 from __future__ import annotations
 
 from servo.errors import InvalidValue
-from servo.model.cut import Cut, Dimension, Dynamic, Fixed, Values, typed
 from servo.model.grain import Grain
 from servo.model.grid import NoGrid, TimeGrid
 from servo.model.limits import STATIC_VALUES_MAX
 from servo.model.partition_key import PartitionKey
 from servo.model.partition_value import Value, ValueKind, from_text
+from servo.model.partitioning import Dimension, Dynamic, Fixed, Partitioning, Values, typed
 from servo.v1 import manifest_pb2, partition_pb2
 
 from . import values
-from .found import Faults
+from .context import Faults
 
 
-def check(manifest: manifest_pb2.Manifest, faults: Faults) -> list[Cut | None]:
+def check(manifest: manifest_pb2.Manifest, faults: Faults) -> list[Partitioning | None]:
     """One per asset; ``None`` for those in one piece and for those that are wrong."""
     return [
-        _cut(faults, f"assets[{index}].partitions", asset.partitions) if asset.partitions.dimensions else None
+        _partitioning(faults, f"assets[{index}].partitions", asset.partitions) if asset.partitions.dimensions else None
         for index, asset in enumerate(manifest.assets)
     ]
 
 
-def _cut(faults: Faults, path: str, given: partition_pb2.PartitionsDefinition) -> Cut | None:
+def _partitioning(faults: Faults, path: str, given: partition_pb2.PartitionsDefinition) -> Partitioning | None:
     places = enumerate(given.dimensions)
     read = [_dimension(faults, f"{path}.dimensions[{index}]", dimension) for index, dimension in places]
     dimensions = [dimension for dimension in read if dimension is not None]
     if len(dimensions) < len(read):
         return None
     try:
-        return Cut(dimensions)
+        return Partitioning(dimensions)
     except InvalidValue as fault:
         faults.add(path, str(fault))
         return None

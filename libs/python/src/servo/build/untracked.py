@@ -18,7 +18,7 @@ from .imports import module_name
 _DECORATORS = frozenset({"asset", "multi_asset", "check", "schedule", "sensor"})
 
 
-def lost(heard: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
+def untracked(heard: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
     """A fault for everything that was defined and stands at the top of no module."""
     kept = {id(value) for module in modules for value in list(vars(module).values()) if isinstance(value, KINDS)}
     return [_fault(each) for each in heard if id(each) not in kept]

@@ -17,7 +17,7 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def bytes_beyond(pid: int, limit: int) -> int:
+def exceeds_limit(pid: int, limit: int) -> int:
     """What a process and everything below it have, when that is more than the limit; else 0.
 
     Pages that several share would be counted several times by what is quick to know, so that is only asked first.

@@ -143,7 +143,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Cut:
+class Partitioning:
     """Its dimensions, sorted by name; at least one."""
 
     dimensions: tuple[Dimension, ...]

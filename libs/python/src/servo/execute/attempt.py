@@ -11,13 +11,13 @@ from servo.define.asset import CONTEXT, Asset
 from servo.define.checks import Check
 from servo.define.context import Context
 
-from .checks_of import looked_at
 from .outputs import Outputs, outputs
 from .quality import CheckResult, Gating, Read, gating, run_post, run_pre
+from .task_checks import checked_output
 
 
 @dataclass(slots=True)
-class Attempted:
+class AttemptState:
     """Filled while it goes on, so that what was found before a failure is not lost."""
 
     checks: list[CheckResult] = field(default_factory=list)
@@ -26,13 +26,13 @@ class Attempted:
     gating: Gating = Gating.ALLOW
 
 
-def carry_out(
+def run_attempt(
     asset: Asset[..., Any],
     checks: Sequence[Check],
     inputs: Mapping[str, Read],
     context: Context,
     now: datetime,
-    attempted: Attempted,
+    attempted: AttemptState,
     *,
     quarantine: bool,
     previous_rows: int | None = None,
@@ -48,6 +48,6 @@ def carry_out(
     attempted.made = outputs(asset, asset.function(**arguments))
     for check in checks:
         if check.phase != "pre":
-            value = attempted.made.values[looked_at(asset, check)]
+            value = attempted.made.values[checked_output(asset, check)]
             attempted.checks.append(run_post(check, value, now, previous_rows))
     attempted.gating = gating(attempted.checks, quarantine=quarantine)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from servo.model.cut import Cut
 from servo.model.mapping import PartitionMapping
-from servo.model.nearest import did_you_mean
+from servo.model.partitioning import Partitioning
+from servo.model.suggestions import did_you_mean
 from servo.v1 import manifest_pb2
 
 # Comparing with every key is dear, so only the first unknown ones are helped.
@@ -35,7 +35,7 @@ class Checked:
 
     manifest: manifest_pb2.Manifest
     names: Names
-    cuts: Sequence[Cut | None]
+    partitionings: Sequence[Partitioning | None]
     links: Sequence[Sequence[Link]]
     # The asset whose task makes each one: mostly itself.
     makers: Sequence[int]

@@ -8,10 +8,10 @@ import click
 
 from servo.errors import InvalidValue
 
-from .ends import STOPPED
+from .exit_codes import STOPPED
 
 
-def ask(question: str) -> None:
+def confirm(question: str) -> None:
     """Goes on only after a yes. The question stands on stderr: the answer on stdout may be for a program."""
     if not sys.stdin.isatty():
         raise InvalidValue("nobody is there to be asked; give --yes to do it without a question")

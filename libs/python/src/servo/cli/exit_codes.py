@@ -45,12 +45,12 @@ def exit_code(error: Exception) -> int:
     return next((code for kinds, code in codes if isinstance(error, kinds)), WRONG_USE)
 
 
-def tell(error: ServoError, *, as_json: bool) -> int:
+def report(error: ServoError, *, as_json: bool) -> int:
     """Says what went wrong; answers the exit code."""
     code = exit_code(error)
     if as_json:
-        told = {"message": str(error), "reason": getattr(error, "reason", ""), "exit_code": code}
-        print(json.dumps({"error": told}), file=sys.stderr)
+        fields = {"message": str(error), "reason": getattr(error, "reason", ""), "exit_code": code}
+        print(json.dumps({"error": fields}), file=sys.stderr)
     else:
         print(f"servo: {error}{_remedy(error)}", file=sys.stderr)
     return code

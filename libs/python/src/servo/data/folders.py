@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from .errors import AlreadyWritten, BadPlace, PlaceFailed
+from .errors import AlreadyWritten, BadFolder, StorageFailed
 
 _FILE, _BUCKET = "file://", "gs://"
 _BUFFER_BYTES = 256 * 1024
 
 
-class Place(Protocol):
+class Folder(Protocol):
     """One folder. What was written is durable when the call returns, and is never written over."""
 
     @property
     def uri(self) -> str: ...
-    def below(self, name: str) -> Place: ...
+    def below(self, name: str) -> Folder: ...
     @contextmanager
     def reading(self, name: str) -> Iterator[IO[bytes]]: ...
     @contextmanager
@@ -36,7 +36,7 @@ class Place(Protocol):
         """Bytes of everything in it."""
 
 
-def place(uri: str) -> Place:
+def open_folder(uri: str) -> Folder:
     if uri.startswith(f"{_FILE}/"):
         # No unescaping: keys of partitions hold percent signs of their own.
         return _Directory(uri)
@@ -46,15 +46,15 @@ def place(uri: str) -> Place:
 
         return Bucket(uri)
     if "://" not in uri:
-        raise BadPlace(f"`{uri}` is no place to keep data: set output_base of dispatcher and callback to file:///…")
-    raise BadPlace(
+        raise BadFolder(f"`{uri}` is no place to keep data: set output_base of dispatcher and callback to file:///…")
+    raise BadFolder(
         f"`{uri}` cannot be reached from this worker: set output_base to a place that begins with file:// or gs://"
     )
 
 
 def read_file(uri: str) -> bytes:
     folder, _, name = uri.rpartition("/")
-    with place(f"{folder}/").reading(name) as file:
+    with open_folder(f"{folder}/").reading(name) as file:
         return file.read()
 
 
@@ -67,7 +67,7 @@ class _Directory:
     def uri(self) -> str:
         return self._uri
 
-    def below(self, name: str) -> Place:
+    def below(self, name: str) -> Folder:
         return _Directory(f"{self._uri}{name}/")
 
     @contextmanager
@@ -77,7 +77,7 @@ class _Directory:
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(f"{self._uri}{name} does not exist") from None
         except OSError as error:
-            raise PlaceFailed(f"{self._uri}{name} cannot be read: {error}") from error
+            raise StorageFailed(f"{self._uri}{name} cannot be read: {error}") from error
         with file:
             yield file
 
@@ -146,4 +146,4 @@ def _failing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PlaceFailed(f"{what}: {error}") from error
+        raise StorageFailed(f"{what}: {error}") from error

@@ -13,23 +13,23 @@ import pytest
 
 from servo import AsyncClient, Client
 from servo.client.address import Address
+from servo.client.backoff import Backoff
 from servo.client.errors import CallFailed, Unavailable
 from servo.client.methods import method, with_request_id
-from servo.client.patience import Patience
 from servo.errors import InvalidValue
 from servo.v1 import scheduler_runs_pb2
 
 
 def test_pauses_grow_and_end_with_tries_and_time() -> None:
-    patience = Patience(deadline=100.0)
+    backoff = Backoff(deadline=100.0)
     pauses = []
-    while (pause := patience.pause(now=0.0, chance=1.0)) is not None:
+    while (pause := backoff.pause(now=0.0, chance=1.0)) is not None:
         pauses.append(pause)
-        patience = patience.again()
+        backoff = backoff.again()
     assert pauses == [0.05, 0.1, 0.2, 0.4]
-    assert Patience(100.0).pause(0.0, 0.0) == 0.025
-    assert Patience(100.0).pause(99.99, 0.0) is None
-    assert (Patience(5.0).left(2.0), Patience(5.0).left(7.0)) == (3.0, 0.0)
+    assert Backoff(100.0).pause(0.0, 0.0) == 0.025
+    assert Backoff(100.0).pause(99.99, 0.0) is None
+    assert (Backoff(5.0).left(2.0), Backoff(5.0).left(7.0)) == (3.0, 0.0)
 
 
 def test_methods_say_whether_a_repeat_does_harm() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-async def until_one_ends(*loops: Coroutine[Any, Any, None]) -> None:
+async def run_until_first_ends(*loops: Coroutine[Any, Any, None]) -> None:
     """Raises what it raised. The others are cancelled, and have ended when this returns."""
     tasks = [asyncio.create_task(loop) for loop in loops]
     try:

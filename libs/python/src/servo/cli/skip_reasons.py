@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import run_pb2
 
-_TOLD_MAX = 10
+_PRINTED_MAX = 10
 
 
-def tell_skips(client: Client, run: run_pb2.Run) -> None:
+def print_skips(client: Client, run: run_pb2.Run) -> None:
     if not run.tasks.skipped:
         return
-    skipped = list(islice(client.tasks(run.run_id, filter="reason = SKIPPED_BY_USER_CODE"), _TOLD_MAX + 1))
-    for task in skipped[:_TOLD_MAX]:
-        click.secho(f"- {show.task_name(task.task_key)}  {words(client, task)}", fg="yellow")
-    if len(skipped) > _TOLD_MAX:
+    skipped = list(islice(client.tasks(run.run_id, filter="reason = SKIPPED_BY_USER_CODE"), _PRINTED_MAX + 1))
+    for task in skipped[:_PRINTED_MAX]:
+        click.secho(f"- {show.task_name(task.task_key)}  {reason_text(client, task)}", fg="yellow")
+    if len(skipped) > _PRINTED_MAX:
         click.echo(f"and more: `servo runs logs {run.run_id} --task TASK` has what each of them said")
 
 
-def words(client: Client, task: run_pb2.Task) -> str:
+def reason_text(client: Client, task: run_pb2.Task) -> str:
     """Why a task was skipped, in one line. What user code said stands with the attempt that skipped."""
     from servo.v1 import state_pb2
 
@@ -34,6 +34,6 @@ def words(client: Client, task: run_pb2.Task) -> str:
     if task.reason != state_pb2.TRANSITION_REASON_SKIPPED_BY_USER_CODE:
         return reason
     attempts = client.task(task.run_id, task.task_id).attempts
-    said = next((each.skip_reason for each in attempts if each.attempt_id == task.attempt_id), "")
-    first, *_ = said.splitlines() or [""]
+    reason = next((each.skip_reason for each in attempts if each.attempt_id == task.attempt_id), "")
+    first, *_ = reason.splitlines() or [""]
     return f"{reason}: {first}" if first else reason

@@ -12,7 +12,7 @@ from typing import Any
 
 from servo.define.asset import Asset, Output
 from servo.define.checks import Check, CheckFunction, RowCount
-from servo.define.given import listed
+from servo.define.validation import listed
 from servo.errors import InvalidValue
 
 
@@ -34,7 +34,7 @@ def checks_of(asset: Asset[..., Any], others: Mapping[str, Sequence[Check]]) -> 
     return own
 
 
-def looked_at(asset: Asset[..., Any], check: Check) -> str:
+def checked_output(asset: Asset[..., Any], check: Check) -> str:
     """The key of the output that a check is about."""
     name, dot, _ = check.name.partition(".")
     further = {output.key.name: str(output.key) for output in asset.outputs[1:]}

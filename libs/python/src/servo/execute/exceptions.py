@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     try:
         return str(error)
     # User code may fail here, too.

@@ -21,19 +21,19 @@ from servo.define.checks import Check
 from servo.manifest.checks import definition
 from servo.manifest.entry_points import EntryPoints
 from servo.v1 import callback_pb2, callback_pb2_grpc, worker_pb2
-from servo.worker.checks import read, told
+from servo.worker.checks import read, to_job
 from servo.worker.config import WorkerConfig
-from servo.worker.envelopes import Seen, open_envelope
-from servo.worker.leaving import Leaving
-from servo.worker.logs import Kept, Lines
+from servo.worker.envelopes import SeenAttempts, open_envelope
+from servo.worker.logs import Lines, LogBuffer
 from servo.worker.outcome import failed
-from servo.worker.plain import plain
 from servo.worker.pull import Pull
 from servo.worker.redaction import Redactor
 from servo.worker.reports import Reports
+from servo.worker.sanitize import plain
+from servo.worker.shutdown import Shutdown
 from servo.worker.slots import Slots
 from servo.worker.spool import Spool
-from servo.worker.together import until_one_ends
+from servo.worker.tasks import run_until_first_ends
 from servo.worker.worker import ReportingFailed, Worker
 
 
@@ -54,7 +54,7 @@ def test_only_envelopes_for_this_worker_are_opened() -> None:
 
 
 def test_f06_an_attempt_is_run_once() -> None:
-    seen = Seen()
+    seen = SeenAttempts()
     assert [seen.is_new(attempt) for attempt in ("a", "b", "a")] == [True, True, False]
 
 
@@ -190,7 +190,7 @@ def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog:
     async def story(reports: Reports) -> None:
         for attempt in ("A", "B"):
             item = callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt))
-            reports.send(item, lambda told: refused.append(told.refusal.message))
+            reports.send(item, lambda to_job: refused.append(to_job.refusal.message))
             assert await reports.all_answered(10)
 
     # It has no other methods, and nobody calls them.
@@ -235,16 +235,16 @@ class Forgetful(callback_pb2_grpc.CallbackServiceServicer):
 def test_f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal(
     tmp_path: Path, call: str, renewal: str, answer: str, renewals: list[str]
 ) -> None:
-    told: list[str | None] = []
+    to_job: list[str | None] = []
 
     async def story(reports: Reports) -> None:
         item = callback_pb2.CallbackItem(presigned="/old", **cast(Any, {call: {}}))
-        reports.send(item, lambda result: told.append(result.WhichOneof("result")), renewal)
+        reports.send(item, lambda result: to_job.append(result.WhichOneof("result")), renewal)
         assert await reports.all_answered(10)
 
     server = Forgetful()  # type: ignore[abstract]
     with_reports(tmp_path, server, story)
-    assert told == [answer]
+    assert to_job == [answer]
     assert server.calls == [(call, shown) for shown in renewals]
 
 
@@ -294,7 +294,7 @@ def test_loops_that_need_each_other_end_together() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        asyncio.run(until_one_ends(lasts(), breaks()))
+        asyncio.run(run_until_first_ends(lasts(), breaks()))
     assert ended == ["lasts"]
 
 
@@ -306,7 +306,7 @@ def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
         pull = Pull(Slots(client, WorkerConfig("t", tmp_path)))
         reports = Reports(client, "t", Spool(tmp_path / "outcomes"))
         says: list[tuple[Any, Callable[[], None]]] = [
-            (pull, pull._say),
+            (pull, pull._enqueue),
             (reports, lambda: reports.send(callback_pb2.CallbackItem())),
         ]
         for door, say in says:
@@ -327,14 +327,14 @@ def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])
 def test_leaving_keeps_time_for_ending_and_telling(grace: float, finish: float, end: float) -> None:
     async def story() -> None:
-        leaving = Leaving(grace, kill_grace=5.0)
-        leaving.begin()
-        ends = leaving._ends
-        leaving.begin()
-        assert leaving._ends == ends
-        assert leaving.seconds_to_finish <= finish
-        assert leaving.seconds_to_end <= end
-        assert leaving.kill_seconds == min(5.0, grace / 4)
+        shutdown = Shutdown(grace, kill_grace=5.0)
+        shutdown.begin()
+        ends = shutdown._ends
+        shutdown.begin()
+        assert shutdown._ends == ends
+        assert shutdown.seconds_to_finish <= finish
+        assert shutdown.seconds_to_kill <= end
+        assert shutdown.kill_seconds == min(5.0, grace / 4)
 
     asyncio.run(story())
 
@@ -372,7 +372,7 @@ def holds(value: object) -> bool:
     ],
 )
 def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
-    sent = told(definition(check, EntryPoints(importable=True)))
+    sent = to_job(definition(check, EntryPoints(importable=True)))
     found = read(json.loads(json.dumps(sent)))
     assert (found.name, found.spec) == (check.name, check.spec)
     assert (found.severity, found.phase) == (check.severity or "error", check.phase or "post")
@@ -380,7 +380,7 @@ def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
 
 
 def test_log_batches_are_small_enough_for_the_server() -> None:
-    kept = Kept()
+    kept = LogBuffer()
     for number in range(100):
         kept.add(callback_pb2.LogLine(text=f"{number} " + "x" * 16_000))
     kept.drop()
@@ -393,7 +393,7 @@ def test_log_batches_are_small_enough_for_the_server() -> None:
 
 
 def test_lines_that_nobody_takes_are_counted() -> None:
-    kept = Kept()
+    kept = LogBuffer()
     while not kept.full:
         kept.add(callback_pb2.LogLine(text="x" * 16_000))
     kept.drop()

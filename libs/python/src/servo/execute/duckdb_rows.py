@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def fetched(relation: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+def fetch_rows(relation: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of columns, and rows. By way of Arrow: DuckDB itself wants another package to tell times with a zone."""
     columns = [_column(each) for each in relation.to_arrow_table().columns]
     return list(relation.columns), list(zip(*columns, strict=True))

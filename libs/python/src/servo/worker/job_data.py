@@ -6,16 +6,16 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from servo.data.commit import About, commit, row_count
+from servo.data.commit import OutputIdentity, commit, row_count
+from servo.data.folders import open_folder
 from servo.data.formats import custom
-from servo.data.inputs import Reader, Resolved, Shape, Version, is_item
-from servo.data.places import place
+from servo.data.inputs import Reader, ResolvedInput, Shape, Version, is_item
 from servo.define.asset import Asset, Source
 from servo.define.checks import Check, RowCount
 from servo.define.dependencies import In
 from servo.define.io import is_custom
 from servo.execute.annotations import wanted_frame
-from servo.execute.carry_out import Attempted
+from servo.execute.attempt import AttemptState
 from servo.execute.errors import InputMissing
 from servo.execute.quality import Gating, Read
 from servo.manifest.inputs import declared
@@ -43,33 +43,35 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
     inputs: dict[str, Read] = {}
     for each in job["inputs"]:
         parameter = each["parameter"]
-        said = given.get(parameter) or In(each["asset_key"])
-        if said.each and job["item_json"]:
+        declared_input = given.get(parameter) or In(each["asset_key"])
+        if declared_input.each and job["item_json"]:
             inputs[parameter] = Read(json.loads(job["item_json"]))
         elif parameter:
             versions = [Version(*version) for version in each["versions"]]
             shape = Shape(each["shape"])
-            resolved = Resolved(each["asset_key"], parameter, versions, mapped=each["mapped"], shape=shape)
-            read = upstream(job["module"], said, resolved.asset_key)
-            _refuse_one_of_many(read, resolved)
-            inputs[parameter] = reader.read(resolved, said, wanted_frame(asset.function, parameter), _load(read))
+            resolved = ResolvedInput(each["asset_key"], parameter, versions, mapped=each["mapped"], shape=shape)
+            read = upstream(job["module"], declared_input, resolved.asset_key)
+            _refuse_partial_mapped_input(read, resolved)
+            inputs[parameter] = reader.read(
+                resolved, declared_input, wanted_frame(asset.function, parameter), _load(read)
+            )
     return inputs, reader.read_bytes
 
 
-def write_outputs(asset: Asset[..., Any], attempted: Attempted, job: Job) -> list[dict[str, Any]]:
+def write_outputs(asset: Asset[..., Any], attempted: AttemptState, job: Job) -> list[dict[str, Any]]:
     """Everything that was made and may be promoted or waits for a decision. ``None`` is nothing made."""
     if attempted.made is None or attempted.gating is Gating.BLOCK:
         return []
-    told = []
+    outputs = []
     for number, output in enumerate(asset.outputs):
         value = attempted.made.values[str(output.key)]
         if value is not None:
-            folder = place(job["output_uri"])
+            folder = open_folder(job["output_uri"])
             # The first has the attempt's folder, the others one below.
             folder = folder if number == 0 else folder.below(output.key.namespace).below(output.key.name)
-            about = About(job["run_id"], job["attempt_id"], str(output.key), job["partition"])
-            told.append(commit(folder, value, output.io or asset.settings.io, about, job["inputs"]))
-    return told
+            about = OutputIdentity(job["run_id"], job["attempt_id"], str(output.key), job["partition"])
+            outputs.append(commit(folder, value, output.io or asset.settings.io, about, job["inputs"]))
+    return outputs
 
 
 def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | None], Any] | None:
@@ -80,7 +82,7 @@ def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | Non
     return load
 
 
-def _refuse_one_of_many(read: Asset[..., Any] | Source | None, resolved: Resolved) -> None:
+def _refuse_partial_mapped_input(read: Asset[..., Any] | Source | None, resolved: ResolvedInput) -> None:
     """A mapped asset is what all its items made; a server that names only the last of them would hand over a part."""
     made = [version for version in resolved.versions if version.materialization_id]
     if resolved.mapped or not isinstance(read, Asset) or all(is_item(version) for version in made):
