@@ -44,7 +44,7 @@ pub(crate) enum NoEnvelope {
     #[error("the plan has no task {0}")]
     NoSuchTask(u32),
     #[error(
-        "its envelope would have {0} bytes, and {ENVELOPE_BYTES_MAX} are allowed; shorten the configuration of the asset or the run"
+        "the envelope would have {0} bytes, and {ENVELOPE_BYTES_MAX} are allowed; shorten the configuration of the asset or the run"
     )]
     TooLarge(usize),
 }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_asset_comes_from_the_deployments_code_unless_it_names_another() {
+    fn asset_uses_the_deployments_code_unless_it_names_another() {
         let shared = pb::CodeArtifact {
             digest: "d1".to_owned(),
             kind: pb::ArtifactKind::ContainerImage.into(),
@@ -328,7 +328,7 @@ mod tests {
 
     /// A worker's clock may be off by 45 s. The queue holds an envelope until its start deadline.
     #[test]
-    fn f14_a_signature_outlives_what_it_is_for() {
+    fn f14_signatures_outlive_the_calls_they_are_for() {
         let key = servo_model::presign::SigningKey::new("k", vec![7; 32]).unwrap();
         let signer = Signer {
             callbacks: KeyRing::new(key, []).unwrap(),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_have_folders_of_their_own_below_the_base() {
+    fn output_base_gets_a_trailing_slash() {
         for (base, expected) in [
             ("", ""),
             ("file:///data", "file:///data/"),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_asset_with_partitions_nothing_is_read_when_none_goes_with_the_reader() {
+    fn partitioned_input_without_matching_partitions_reads_nothing() {
         let plan = pb::Plan::default();
         let read = |shape: pb::InputShape| {
             let none = [pb::PlannedInput {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_takes_over_the_versions_of_the_run_it_repeats() {
+    fn retry_pins_the_versions_of_the_run_it_repeats() {
         let id = AttemptId::from_bytes([7; 16]);
         let reused = |task_key: &str, also_made: &[&str]| pb::ReusedOutput {
             task_key: task_key.to_owned(),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_without_a_version_are_named_and_assets_without_one_are_empty() {
+    fn partitions_without_a_version_are_listed_but_assets_without_one_are_not() {
         let found = |id: &str| {
             let (materialization_id, uri) = (id.to_owned(), format!("file:///{id}"));
             vec![FoundVersion {
@@ -391,7 +391,7 @@ mod tests {
             ('n/c', lpad('b', 32, '0')::uuid)) AS v (asset, id)";
 
     #[tokio::test]
-    async fn a_version_of_a_mapped_asset_is_what_all_its_children_made() {
+    async fn version_of_a_mapped_asset_lists_the_outputs_of_all_children() {
         use sqlx::{Connection, Executor};
         let database = servo_local::TestDatabase::create().await.unwrap();
         let mut admin = sqlx::PgConnection::connect(&database.admin_url())
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(
             found.last(),
             find(store.loops(), &[last]).await.unwrap().first(),
-            "in its own place"
+            "at its own position"
         );
         assert_eq!(shown(&resolved[0]), (true, named(&items)));
         assert_eq!(shown(&resolved[1]), (false, named(&[("k=s:1", true)])));

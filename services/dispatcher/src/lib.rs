@@ -3,16 +3,16 @@
 //! It leases admission shards and is the only instance that admits tasks of their tenants.
 //!
 //! - [`core`]: admission as pure decisions: fair share, limits, which task goes to which worker.
-//! - [`engine`]: the actor that owns admission in memory, with its helpers: streams from schedulers,
-//!   sessions of workers, plans, inputs and the push queue. Its page explains how a ready task becomes
-//!   an envelope.
+//! - [`engine`]: the actor that owns admission in memory, with its helpers: streams from
+//!   schedulers, sessions of workers, plans, inputs and the push queue. Its page explains how a
+//!   ready task becomes an envelope.
 //! - [`envelope`], [`inputs`], [`stored_plan`]: building and signing one envelope.
-//! - [`loops`]: background work that the mesh repeats: keeping leases, keeping a stream open to every
-//!   scheduler, applying commands, following limits, recording workers.
+//! - [`loops`]: background work that the mesh repeats: keeping leases, keeping a stream open to
+//!   every scheduler, applying commands, following limits, recording workers.
 //! - [`rpc`]: the API, one file per method. [`store`]: the SQL. [`wire`]: conversions of messages.
 //!
-//! **Stays absent:** writes to tasks. A claim is an event, and the scheduler that holds the run's shard
-//! appends it.
+//! **Stays absent:** writes to tasks. A claim is an event, and the scheduler that holds the run's
+//! shard appends it.
 
 mod clock;
 mod config;
@@ -147,8 +147,8 @@ impl Parts {
         });
     }
 
-    /// Releases all leases as soon as the process drains, so that other instances admit tasks while this
-    /// one finishes its calls.
+    /// Releases all leases as soon as the process drains, so that other instances admit tasks while
+    /// this one finishes its calls.
     fn release_when_draining(&self, mesh: &Mesh<Config>) -> JoinHandle<()> {
         let shutdown = mesh.shutdown().clone();
         let leases = self.leases.clone();

@@ -45,34 +45,34 @@ impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "queue_depth",
-            "Tasks that are ready, and attempts that hold a slot",
+            "Ready tasks and live attempts",
             self.depth.clone(),
         );
         registry.register(
             "quota_usage_ratio",
-            "What is used of a limit, as a share of it",
+            "Used part of a limit",
             self.quota.clone(),
         );
-        let help = "Envelopes that wait in the push queue, and those that are being pushed";
+        let help = "Envelopes that wait in the push queue or are being pushed";
         registry.register("push_queue_entries", help, self.entries.clone());
         registry.register(
             "dispatcher_workers",
-            "Workers that are reached from here",
+            "Workers that this instance serves",
             self.workers.clone(),
         );
         registry.register(
             "dispatcher_shards_held",
-            "Admission shards held here",
+            "Admission shards that this instance holds",
             self.shards.clone(),
         );
         registry.register(
             "dispatcher_claims",
-            "Tasks that were chosen",
+            "Tasks that were claimed",
             self.claimed.clone(),
         );
         registry.register(
             "dispatcher_claims_refused",
-            "Claims that did not count",
+            "Claims that schedulers refused",
             self.refused.clone(),
         );
     }

@@ -87,7 +87,7 @@ pub(crate) fn shard(shard: u32) -> Result<i16, BadMessage> {
         .filter(|shard| *shard < servo_model::Stream::Execution.shards());
     known.ok_or_else(|| BadMessage {
         field: "shard",
-        fault: format!("there is no shard {shard} of runs"),
+        fault: format!("there is no execution shard {shard}"),
     })
 }
 

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn live_attempts_grow_and_count_one_mean_task_from_the_start() {
+    fn live_attempts_count_elapsed_time_plus_one_mean_task() {
         let mut usage = Usage::default();
         usage.attempt_started(10.0);
         usage.attempt_started(12.0);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_returns_starts_at_the_minimum_and_loses_nothing_above_it() {
+    fn returning_tenant_is_raised_to_the_minimum_and_never_lowered() {
         let mut usage = Usage::default();
         usage.raise_to(7.0, 50.0);
         near(usage.seconds(50.0, 1.0), 7.0);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_follows_what_tasks_take() {
+    fn mean_follows_task_durations() {
         let mut mean = MeanDuration::unknown();
         mean.learn(2.0);
         near(mean.get(), 2.0);

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_floor_rounds_up_and_a_cap_is_never_below_it() {
+    fn floor_rounds_up_and_cap_is_never_below_it() {
         let limits = TenantLimits::default();
         let check = |slots, floor, cap| {
             assert_eq!(
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_covers_what_it_names_and_no_more() {
+    fn pause_covers_only_what_it_names() {
         let (acme, other): (TenantId, TenantId) =
             ("acme".parse().unwrap(), "other".parse().unwrap());
         let (prod, dev): (WorkspaceId, WorkspaceId) =

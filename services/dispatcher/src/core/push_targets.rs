@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_covers_its_own_host_only() {
+    fn target_covers_only_its_own_host() {
         check("https://work.example", "https://work.example/push", true);
         check("https://work.example", "https://WORK.example:8443", true);
         check("https://work.example", "http://work.example/push", false);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_paths_narrow_it() {
+    fn ports_and_paths_narrow_a_target() {
         check(
             "https://work.example:8443/push",
             "https://work.example:8443/push/a",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_nobody() {
+    fn invalid_address_is_not_a_target() {
         for text in [
             "",
             "work.example",

@@ -10,8 +10,8 @@ use crate::core::{CLAIMS_PER_BATCH_MAX, Chosen, SourceId};
 use crate::{clock, inputs, wire};
 
 impl EngineActor {
-    /// Claims every task that may be admitted, in batches per stream. While these batches are in flight
-    /// the next messages queue up, so the following batches are larger under load.
+    /// Claims every task that may be admitted, in batches per stream. While these batches are in
+    /// flight the next messages queue up, so the following batches are larger under load.
     pub(super) fn claim_ready(&mut self) {
         loop {
             let chosen = self.admission.choose(clock::now(), CLAIMS_PER_BATCH_MAX);

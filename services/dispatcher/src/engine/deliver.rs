@@ -46,9 +46,9 @@ impl EngineActor {
         }
     }
 
-    /// Sends the attempt's envelope. Returns without sending when the plan or the inputs must be read
-    /// first; the engine calls this again when they arrive. `resolved` are the inputs, if they were
-    /// read already.
+    /// Sends the attempt's envelope. Returns without sending when the plan or the inputs must be
+    /// read first; the engine calls this again when they arrive. `resolved` are the inputs, if they
+    /// were read already.
     fn deliver_with(
         &mut self,
         worker: &WorkerKey,
@@ -96,7 +96,8 @@ impl EngineActor {
         }
     }
 
-    /// Stops an attempt. A worker that is pushed to learns it from the answer to its next heartbeat.
+    /// Stops an attempt. A worker that is pushed to learns it from the answer to its next
+    /// heartbeat.
     fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
         match self.admission.live(attempt) {
             Some(live) if live.pushed => {

@@ -169,7 +169,7 @@ async fn read_batch(engine: &Engine, loops: &LoopStore, reads: Vec<Read>) {
     match find_with_retry(loops, &reads).await {
         Ok(found) => engine.send(Message::InputsResolved(found)),
         Err(error) => {
-            warn!(%error, tasks = reads.len(), "cannot read together what tasks need, reading one by one");
+            warn!(%error, tasks = reads.len(), "failed to read the inputs of a batch; reading them one by one");
             tokio::spawn(read_each(engine.clone(), loops.clone(), reads));
         }
     }
@@ -181,7 +181,7 @@ async fn read_each(engine: Engine, loops: LoopStore, reads: Vec<Read>) {
             Ok(found) => engine.send(Message::InputsResolved(found)),
             Err(error) => {
                 let reason = format!(
-                    "what it reads cannot be looked up: {error}; read fewer partitions at once"
+                    "the inputs cannot be looked up: {error}; read fewer partitions at once"
                 );
                 engine.send(Message::Undeliverable(read.0, reason));
             }
@@ -205,7 +205,7 @@ async fn find_with_retry(
         if failures >= FAILURES_MAX {
             return Err(error);
         }
-        warn!(%error, "cannot read what tasks need, trying again");
+        warn!(%error, "failed to read the inputs of tasks; retrying");
         tokio::time::sleep(RETRY_DELAY).await;
     }
 }
@@ -254,14 +254,15 @@ async fn find_once(
 async fn store_list(engine: &Engine, attempt: AttemptId, uri: String, found: EnvelopeInputs) {
     let EnvelopeInputs { inputs, previous } = found;
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
-        let reason = "what it reads is too much for an envelope, and lists of inputs are kept below a file:// base only: set \
-                   dispatcher.output_base to one, or read fewer partitions at once";
+        let reason = "the list of inputs is too long for an envelope, and longer lists are stored \
+                      below a file:// base only: set dispatcher.output_base to one, or read fewer \
+                      partitions at once";
         return engine.send(Message::Undeliverable(attempt, reason.to_owned()));
     };
     let lines = match inputs::json_lines(&inputs.into_list()) {
         Ok(lines) => lines,
         Err(error) => {
-            let reason = format!("what it reads cannot be written down: {error}");
+            let reason = format!("the list of inputs cannot be encoded: {error}");
             return engine.send(Message::Undeliverable(attempt, reason));
         }
     };
@@ -275,7 +276,7 @@ async fn store_list(engine: &Engine, attempt: AttemptId, uri: String, found: Env
             )]));
         }
         Err(error) => {
-            error!(%error, uri, "inputs cannot be kept; the task is ready again when nobody starts it")
+            error!(%error, uri, "failed to store a list of inputs; the task becomes ready again after the start deadline")
         }
     }
 }
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_whose_inputs_cannot_be_read_holds_up_nobody_else() {
+    async fn task_with_unreadable_inputs_does_not_delay_others() {
         let database = TestDatabase::create().await.unwrap();
         let config = DatabaseConfig::new(database.service_url(), database.password());
         let store = Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
@@ -344,7 +345,7 @@ mod tests {
                 }
                 Message::Undeliverable(attempt, reason) => {
                     assert!(
-                        reason.starts_with("what it reads cannot be looked up"),
+                        reason.starts_with("the inputs cannot be looked up"),
                         "{reason}"
                     );
                     given_up.push(attempt);

@@ -8,10 +8,10 @@
 //! back on the stream of the scheduler that holds the run's shard.
 //!
 //! No worker sees anything yet, because a claim counts only when the scheduler has folded it into
-//! the run: the dispatcher stores nothing, so it could not prove after a crash that it had given the
-//! attempt to a worker, and a second dispatcher could give it away again. The scheduler is the
-//! single writer of a run. It refuses a claim whose task is no longer ready or whose admission epoch
-//! is no longer the newest, and its answer orders the claims of all dispatchers (ADR 7).
+//! the run: the dispatcher stores nothing, so it could not prove after a crash that it had given
+//! the attempt to a worker, and a second dispatcher could give it away again. The scheduler is the
+//! single writer of a run. It refuses a claim whose task is no longer ready or whose admission
+//! epoch is no longer the newest, and its answer orders the claims of all dispatchers (ADR 7).
 //!
 //! When the scheduler accepts a claim, admission emits [`Effect::Deliver`], and [`deliver`] builds
 //! the envelope. That takes the run's plan ([`plans`]) and the versions of the partitions that the
@@ -65,15 +65,15 @@ use crate::stored_plan::StoredPlan;
 /// Messages that are handled as one batch before the engine chooses tasks.
 const MESSAGES_PER_TURN_MAX: usize = 1024;
 
-/// How long a handover waits for the answers to its claims. A scheduler answers within one flush; one
-/// that does not is not waited for.
+/// How long a handover waits for the answers to its claims. A scheduler answers within one flush;
+/// one that does not is not waited for.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) enum Message {
     /// The admission shards that this instance holds now, with their epochs.
     HeldShards(BTreeMap<i16, u64>),
-    /// These shards are about to be released. Replies once every claim for them is answered and every
-    /// envelope is sent.
+    /// These shards are about to be released. Replies once every claim for them is answered and
+    /// every envelope is sent.
     HandOver(Vec<i16>, oneshot::Sender<()>),
     Limits(Limits),
     Pauses(Vec<Pause>),
@@ -152,9 +152,9 @@ impl Engine {
             .map_err(|_| Error::new(Reason::NotReady, "the dispatcher is shutting down; retry"))
     }
 
-    /// Stops choosing tasks for these shards and returns when every claim for them has been delivered.
-    /// The next holder learns from the schedulers only that claims exist, so an envelope that was never
-    /// sent would leave its task waiting until its start deadline.
+    /// Stops choosing tasks for these shards and returns when every claim for them has been
+    /// delivered. The next holder learns from the schedulers only that claims exist, so an envelope
+    /// that was never sent would leave its task waiting until its start deadline.
     pub(crate) async fn hand_over(&self, shards: Vec<i16>) {
         let (done, handed_over) = oneshot::channel();
         self.send(Message::HandOver(shards, done));
@@ -342,8 +342,8 @@ impl EngineActor {
         let lost_shard = tenant
             .filter(|tenant| !self.admission.holds(tenant))
             .map(TenantId::admission_shard);
-        // The shard moved after the RPC checked it. The other workers of the tenant were redirected by
-        // `set_held`, which did not see this one.
+        // The shard moved after the RPC checked it. The other workers of the tenant were redirected
+        // by `set_held`, which did not see this one.
         if let Some(admission_shard) = lost_shard {
             let redirected = RedirectedWorker {
                 worker,

@@ -115,7 +115,7 @@ async fn load(engine: Engine, loops: LoopStore, plan: PlanRef) {
     let stored = match load_stored(&loops, &plan).await {
         Ok(stored) => Some(Arc::new(stored)),
         Err(fault) => {
-            warn!(tenant = %plan.tenant, plan = %plan.plan_id, fault, "cannot read a plan, trying again");
+            warn!(tenant = %plan.tenant, plan = %plan.plan_id, fault, "failed to load a plan; retrying");
             tokio::time::sleep(RETRY_DELAY).await;
             None
         }

@@ -168,7 +168,7 @@ async fn run(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::UnboundedRec
         enqueue_batch(&engine, &queue, entries).await;
         for (name, ids) in cancelled {
             if let Err(error) = queue.delete(&name, &ids).await {
-                warn!(%error, "cancelled envelopes stay in the queue; their starts are refused");
+                warn!(%error, "failed to remove cancelled envelopes from the queue; their starts will be refused");
             }
         }
     }
@@ -188,12 +188,12 @@ async fn enqueue_batch(
             Ok(_) => return engine.send(Message::Enqueued(entries)),
             Err(error) if error.is_transient() => tokio::time::sleep(RETRY_DELAY).await,
             Err(QueueError::BadTask { name, field, fault }) => {
-                warn!(name, field, fault, "the queue refuses an envelope");
+                warn!(name, field, fault, "the queue rejected an envelope");
                 tasks.retain(|task| task.name != name);
                 entries.retain(|entry| entry.id.to_string() != name);
             }
             Err(error) => {
-                warn!(%error, "the queue refuses envelopes; their tasks are ready again when nobody starts them");
+                warn!(%error, "the queue rejected envelopes; their tasks become ready again after the start deadline");
                 return;
             }
         }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_queue_refuses_takes_nobody_along() {
+    async fn rejected_envelope_does_not_affect_the_rest_of_its_batch() {
         let world = World::start().await;
         let queue =
             PostgresQueue::new(world.store.clone(), [QueueSettings::new("dispatch-0")]).unwrap();
@@ -249,7 +249,7 @@ mod tests {
         ];
         enqueue_batch(&engine, &queue, batch).await;
         let Some(Message::Enqueued(entries)) = messages.recv().await else {
-            panic!("nothing was taken")
+            panic!("nothing was enqueued")
         };
         let taken: Vec<_> = entries.iter().map(|entry| entry.attempt).collect();
         assert_eq!(

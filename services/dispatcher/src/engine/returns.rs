@@ -71,7 +71,7 @@ impl EngineActor {
         let Some(live) = self.admission.live(attempt) else {
             return;
         };
-        error!(%attempt, tenant = %live.tenant, run = %live.run, reason, "no envelope");
+        error!(%attempt, tenant = %live.tenant, run = %live.run, reason, "no envelope can be built for an attempt");
         let error = pb::TaskError {
             category: pb::ErrorCategory::Configuration.into(),
             message: reason,

@@ -16,8 +16,8 @@ use super::{Engine, Message, SchedulerConnection, SchedulerMessage};
 use crate::core::SourceId;
 use crate::wire;
 
-/// Delay before a stream that failed is reported as ended, because a scheduler that refuses a stream at
-/// once would otherwise be called in a tight loop.
+/// Delay before a stream that failed is reported as ended, because a scheduler that refuses a
+/// stream at once would otherwise be called in a tight loop.
 const REOPEN_DELAY: Duration = Duration::from_millis(100);
 
 /// A stream to one scheduler.
@@ -47,7 +47,7 @@ impl SchedulerStream {
             () = self.stop.cancelled() => {}
             ended = self.read(client, outgoing) => {
                 if let Err(status) = ended {
-                    debug!(address = self.address, %status, "a stream of admission ended");
+                    debug!(address = self.address, %status, "stream to a scheduler ended");
                     tokio::time::sleep(REOPEN_DELAY).await;
                 }
             }
@@ -71,7 +71,7 @@ impl SchedulerStream {
                 Ok(Some(message)) => self.forward(message),
                 Ok(None) => {}
                 Err(fault) => {
-                    warn!(address = self.address, %fault, "a scheduler said what cannot be read");
+                    warn!(address = self.address, %fault, "received an undecodable message from a scheduler");
                     return Err(
                         servo_mesh::Error::new(Reason::InvalidField, fault.to_string()).into(),
                     );

@@ -119,7 +119,7 @@ async fn redirected_to(
 }
 
 #[tokio::test]
-async fn who_comes_after_its_shard_went_is_sent_after_it() {
+async fn worker_that_connects_after_its_shard_moved_is_redirected() {
     let world = World::start().await;
     world.hold(OTHER).await;
     assert_eq!(redirected_to(world.connect()).await.as_deref(), Some(OTHER));
@@ -131,7 +131,7 @@ async fn who_comes_after_its_shard_went_is_sent_after_it() {
 }
 
 #[tokio::test]
-async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
+async fn redirect_may_point_back_to_this_instance_once_it_holds_the_shard_again() {
     let world = World::start().await;
     world.hold(OWN).await;
     let responses = world.connect();
@@ -143,7 +143,7 @@ async fn who_was_sent_away_may_come_back_to_whoever_took_its_shard_again() {
 }
 
 #[tokio::test]
-async fn a_plan_that_is_told_of_ahead_is_read_at_once() {
+async fn plan_that_is_announced_ahead_is_loaded_at_once() {
     let world = World::start().await;
     let plan = crate::core::PlanRef {
         tenant: "acme".parse().unwrap(),

@@ -118,7 +118,10 @@ impl LeaseKeeper {
         let surplus = held.leases.split_off(share.min(held.leases.len()));
         if !surplus.is_empty() {
             let shards: Vec<i16> = surplus.iter().map(Lease::shard).collect();
-            info!(?shards, instances, "giving admission shards to a newcomer");
+            info!(
+                ?shards,
+                instances, "releasing admission shards above the fair share"
+            );
             self.engine.hand_over(shards).await;
             self.publish(held);
             for lease in surplus {
@@ -150,7 +153,7 @@ impl LeaseKeeper {
         };
         let leases: BTreeMap<i16, u64> = held.leases.iter().map(epoch).collect();
         if *self.engine.held().borrow() != leases {
-            info!(shards = ?leases.keys().collect::<Vec<_>>(), "admission shards held");
+            info!(shards = ?leases.keys().collect::<Vec<_>>(), "admission shards changed");
             self.engine.send(Message::HeldShards(leases));
         }
     }
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_renewal_gives_nothing_away() {
+    async fn failed_renewal_keeps_unexpired_leases() {
         let world = World::start().await;
         let leases = lease_loop(&world);
         leases.run_once().await.unwrap();
@@ -198,7 +201,7 @@ mod tests {
         assert_eq!(
             epochs(&leases).await,
             [1; 16],
-            "they are ours until they run out"
+            "they are held until they expire"
         );
         admin
             .execute("ALTER FUNCTION ledger.renew_away RENAME TO renew")
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_lost_connection_all_is_taken_again_at_once() {
+    async fn lost_connection_reacquires_all_shards_under_new_epochs() {
         let world = World::start().await;
         let leases = lease_loop(&world);
         leases.run_once().await.unwrap();
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_cover_all_shards_and_are_even() {
+    fn fair_shares_cover_all_shards() {
         let check =
             |instances, share| assert_eq!(fair_share(instances), share, "{instances} instances");
         check(0, 16);

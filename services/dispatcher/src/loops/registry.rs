@@ -16,8 +16,9 @@ pub(crate) const RECORD_INTERVAL: Duration = Duration::from_secs(10);
 /// Silence after which a worker counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(60);
 
-/// Silence after which a worker's row is deleted. Must be longer than the ledger keeps the idempotency
-/// keys of commands, because a worker that returns with the same id starts its versions at 1 again.
+/// Silence after which a worker's row is deleted. Must be longer than the ledger keeps the
+/// idempotency keys of commands, because a worker that returns with the same id starts its versions
+/// at 1 again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(14 * 24 * 3_600);
 
 pub(crate) struct RegistryLoop {

@@ -92,7 +92,7 @@ impl SchedulerStreams {
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
         let peer = self.mesh.peer_at(Service::Scheduler, address);
         let peer = peer
-            .inspect_err(|error| warn!(address, ?error, "a scheduler has no usable address"))
+            .inspect_err(|error| warn!(address, ?error, "a scheduler's address is invalid"))
             .ok()?;
         let source = SourceId(self.sources.fetch_add(1, Ordering::Relaxed));
         let (requests, outgoing) = mpsc::unbounded_channel();

@@ -1,4 +1,5 @@
-//! CountUse: what a tenant uses of its limits on tasks, from the memory of whoever admits them.
+//! CountUse: how much of its task limits a tenant uses, from the memory of the instance that admits
+//! its tasks.
 
 use servo_mesh::{Caller, Error, Reason};
 use servo_proto::v1 as pb;
@@ -9,7 +10,7 @@ use super::support::parse::parse_tenant;
 use crate::core::{Admission, LimitUsage, LiveAttempt};
 use crate::wire;
 
-/// How many holders of a pool are told.
+/// How many holders of a pool are listed.
 const HOLDERS_LISTED_MAX: usize = 100;
 
 pub(super) async fn count_use(
@@ -31,7 +32,7 @@ pub(super) async fn count_use(
             .limit_usage(&tenant)
             .map(|used| counted(used, listed.collect()))
     });
-    let unknown = "some shards of runs have not told what is live, so that it cannot be counted";
+    let unknown = "some execution shards have not reported their live attempts yet; retry";
     counted
         .await?
         .ok_or_else(|| Error::new(Reason::NotReady, unknown))

@@ -43,7 +43,7 @@ fn parse_grace(grace: prost_types::Duration) -> Result<Duration, Error> {
         .filter(|grace| *grace <= GRACE_MAX);
     let message = || {
         format!(
-            "is below 0 or above {} seconds; write one between them",
+            "is negative or longer than {} seconds; send a value between",
             GRACE_MAX.as_secs()
         )
     };

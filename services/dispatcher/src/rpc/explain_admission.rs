@@ -1,4 +1,4 @@
-//! ExplainAdmission: why ready tasks wait, from the memory of whoever admits them.
+//! ExplainAdmission: why ready tasks wait, from the memory of the instance that admits them.
 
 use servo_mesh::{Caller, Error};
 use servo_model::TaskRef;
@@ -43,7 +43,7 @@ pub(super) async fn explain_admission(
     })
 }
 
-/// What stands in the way, in words and numbers.
+/// Describes the obstacle in words and numbers.
 fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
     use pb::WaitReason as Reason;
     let waiting = |reason: Reason, message: String| pb::Explanation {
@@ -55,18 +55,22 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
     match wait {
         Wait::NotReady => waiting(
             Reason::WorkerStart,
-            "it is claimed, or is being offered again".to_owned(),
+            "the task is claimed, or is being sent again".to_owned(),
         ),
         Wait::LimitsUnknown => waiting(
             Reason::TaskLimit,
-            "the quota service has not told the limits yet".to_owned(),
+            "the quota service has not sent the limits yet".to_owned(),
         ),
         Wait::LiveUnknown => {
-            let message = "some shards of runs have no holder, so that what counts against the limit is not known";
+            let message =
+                "some execution shards have no holder, so the usage of the limit is unknown";
             waiting(Reason::TaskLimit, message.to_owned())
         }
         Wait::Suspended => waiting(Reason::Suspended, "the tenant is suspended".to_owned()),
-        Wait::PlanNotLoaded => waiting(Reason::Planning, "the run's plan is being read".to_owned()),
+        Wait::PlanNotLoaded => waiting(
+            Reason::Planning,
+            "the run's plan is being loaded".to_owned(),
+        ),
         Wait::Paused(pause) => {
             let message = format!(
                 "dispatch is paused ({}); ResumeDispatch ends it",
@@ -110,8 +114,9 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             full
         }
         Wait::BackfillCap { limit, used } => {
-            let message =
-                format!("backfills hold {used} of the {limit} slots they may while others wait");
+            let message = format!(
+                "backfills hold {used} of the {limit} slots that they may hold while other runs wait"
+            );
             within(waiting(Reason::BackfillCap, message), limit, used)
         }
         Wait::NoWorker => waiting(
@@ -121,7 +126,7 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
         Wait::NoCapableWorker { missing } => {
             let missing: Vec<String> = missing.iter().map(|name| name.to_string()).collect();
             let message = if missing.is_empty() {
-                "no connected worker serves its workspace, pool and resources together".to_owned()
+                "no connected worker matches the task's workspace, pool and resources".to_owned()
             } else {
                 format!("no connected worker offers {}", missing.join(", "))
             };

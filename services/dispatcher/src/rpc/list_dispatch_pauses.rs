@@ -1,4 +1,4 @@
-//! ListDispatchPauses: what holds a tenant's tasks back on purpose.
+//! ListDispatchPauses: the active pauses of a tenant.
 
 use servo_mesh::Error;
 use servo_proto::v1 as pb;
@@ -15,7 +15,8 @@ pub(super) async fn list_dispatch_pauses(
     request: pb::ListDispatchPausesRequest,
 ) -> Result<pb::ListDispatchPausesResponse, Error> {
     let mut all = Vec::new();
-    // Pauses of all_tenants are no secret of anybody: each is read as the tenant it belongs to.
+    // Pauses of all tenants are visible to every tenant. Row-level security requires that each set
+    // is read as the tenant it belongs to.
     for tenant in [ALL_TENANTS, &request.tenant] {
         let mut tx = dispatcher
             .store

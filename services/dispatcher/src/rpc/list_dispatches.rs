@@ -1,7 +1,8 @@
-//! ListDispatches: the live attempts of a workspace, from the memory of whoever admits them.
+//! ListDispatches: the live attempts of a workspace, from the memory of the instance that admits
+//! them.
 //!
-//! The gateway may ask any instance. Only the gateway may call ListDispatches, so the holder is asked by a method of
-//! its own, ListHeldDispatches; who asks for which tenant was checked by then.
+//! The gateway may call any instance. Only the gateway may call ListDispatches, so an instance
+//! forwards the call to the holder as ListHeldDispatches, after the tenant was checked.
 
 use servo_mesh::filter::{self, Term};
 use servo_mesh::{Caller, Error};
@@ -83,7 +84,7 @@ pub(super) async fn list_dispatches(
     })
 }
 
-/// Where pushed ones stand in their queues.
+/// Adds the state of the queue entries of pushed attempts.
 async fn add_queue_entries(
     dispatcher: &Dispatcher,
     tenant: &str,
@@ -144,7 +145,7 @@ fn dispatch(admission: &Admission, live: &LiveAttempt) -> pb::Dispatch {
             .unwrap_or_default(),
         task_key: key.map(|key| key.to_string()).unwrap_or_default(),
         mode: wire::dispatch_mode(live.pushed).into(),
-        // Until the queue is asked.
+        // Replaced by `add_queue_entries` if the queue has the entry.
         state: if live.pushed {
             pb::QueueEntryState::Pending
         } else {

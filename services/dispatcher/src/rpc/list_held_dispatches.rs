@@ -1,4 +1,4 @@
-//! ListHeldDispatches: ListDispatches of another instance, for a tenant whose tasks are admitted here.
+//! ListHeldDispatches: a ListDispatches call that another instance forwarded to the holder.
 
 use servo_mesh::{Caller, Error};
 use servo_proto::v1 as pb;
@@ -25,7 +25,7 @@ pub(super) async fn list_held_dispatches(
         page_token,
         filter,
     };
-    // It has made its hop: if the lease moved meanwhile it is refused here.
+    // The call was forwarded once; if the lease has moved again, it is refused here.
     let pb::ListDispatchesResponse {
         dispatches,
         next_page_token,

@@ -1,4 +1,4 @@
-//! ListWorkers: who is registered, and what they do.
+//! ListWorkers: the registered workers and their attempts.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::support::rows::listed_worker;
 use crate::core::{ALL_TENANTS, Worker};
 use crate::store;
 
-/// Rows that are read by one statement, and looked through.
+/// Rows that one statement reads and that are then filtered.
 const ROWS_PER_STATEMENT: usize = 1_000;
 const FIELDS: [&str; 4] = ["state", "name", "workspaces", "capabilities"];
 
@@ -43,7 +43,7 @@ pub(super) async fn list_workers(
     })
 }
 
-/// Up to `size` workers that fit behind a place, and whether there are more.
+/// Returns up to `size` workers after a position that match, and whether there are more.
 async fn matching_workers(
     dispatcher: &Dispatcher,
     tenant: &str,
@@ -80,7 +80,8 @@ async fn matching_workers(
     }
 }
 
-/// For workers that are connected here it is known exactly what they have.
+/// Replaces the recorded number of attempts with the exact one, for workers that are connected
+/// here.
 async fn add_active_attempts(
     dispatcher: &Dispatcher,
     tenant: &str,
@@ -113,7 +114,7 @@ async fn add_active_attempts(
     Ok(())
 }
 
-/// Where a worker stands in the list: its name and its id.
+/// The position of a worker in the list: its name and id.
 fn position(worker: &pb::Worker) -> String {
     format!(
         "{}\n{}",

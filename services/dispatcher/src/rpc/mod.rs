@@ -28,7 +28,7 @@ use crate::Config;
 use crate::engine::Engine;
 use crate::envelope::Signer;
 
-/// What every handler needs. Cheap to clone.
+/// The context of every handler. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
     pub(crate) mesh: Mesh<Config>,
@@ -37,7 +37,7 @@ pub(crate) struct Dispatcher {
     pub(crate) signer: Signer,
     /// Rings when a command was appended here.
     pub(crate) commands_changed: Doorbell,
-    /// Rings when a worker was registered for pushes here.
+    /// Rings when a worker registered for pushes here.
     pub(crate) push_workers_changed: Doorbell,
     pub(crate) connections: Arc<AtomicU64>,
 }

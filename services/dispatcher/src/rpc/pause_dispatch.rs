@@ -1,4 +1,4 @@
-//! PauseDispatch: admission stops for a tenant, or for a workspace or pool of it.
+//! PauseDispatch: stops admission for a tenant, or for one of its workspaces or pools.
 
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
@@ -17,7 +17,7 @@ use crate::store::{self, NewPauseState, PauseRow};
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
-/// How often a call that others overtook is repeated.
+/// How often a call that lost a race is repeated.
 const TRIES_MAX: usize = 3;
 
 pub(super) async fn pause_dispatch(
@@ -38,11 +38,12 @@ pub(super) async fn pause_dispatch(
     }
     Err(Error::new(
         Reason::NotReady,
-        "others pause and resume the same at once; repeat the call",
+        "the pause is being changed by concurrent calls; retry",
     ))
 }
 
-/// The pause that holds, or `None` when another call was faster: a row that is not there yet cannot be locked.
+/// Returns the active pause, or `None` when a concurrent call created it first. A row that does not
+/// exist yet cannot be locked.
 async fn try_pause(
     dispatcher: &Dispatcher,
     principal: &str,

@@ -1,4 +1,4 @@
-//! PullTasks: the stream on which a worker gets its envelopes.
+//! PullTasks: the stream on which a worker receives its envelopes.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -40,8 +40,12 @@ pub(super) async fn pull_tasks(
         return Err(not_holder(dispatcher, tenant).await.into());
     }
     let row = registered_worker(dispatcher, &request.tenant, worker, &open.session).await?;
-    let info = pb::WorkerInfo::decode(&*row.info)
-        .map_err(|error| Error::new(Reason::Internal, format!("the registry's entry: {error}")))?;
+    let info = pb::WorkerInfo::decode(&*row.info).map_err(|error| {
+        Error::new(
+            Reason::Internal,
+            format!("the worker's row cannot be decoded: {error}"),
+        )
+    })?;
     if !info.push_url.is_empty() {
         let message = format!(
             "worker {worker} is registered for pushes; register it without push_url to pull"
@@ -114,9 +118,8 @@ async fn registered_worker(
         Error::new(Reason::WorkerNotFound, message)
     })?;
     if row.command == pb::WorkerCommand::Kill as i16 {
-        let message = format!(
-            "worker {worker} was told to leave; register it under a new session to use it again"
-        );
+        let message =
+            format!("worker {worker} was killed; register it with a new session to use it again");
         return Err(Error::new(Reason::InvalidState, message));
     }
     Ok(row)
@@ -144,7 +147,7 @@ fn attempts(ids: &[String]) -> Result<BTreeSet<AttemptId>, Error> {
         .map_err(|fault| Error::bad_field("attempt_ids", fault))
 }
 
-/// What a worker goes on to say.
+/// Reads the requests that follow the opening one.
 struct WorkerRequests {
     dispatcher: Dispatcher,
     worker: WorkerKey,
@@ -172,8 +175,8 @@ impl WorkerRequests {
                         attempt_ids,
                         comment,
                     } = returned;
-                    info!(worker = %self.worker.id, attempts = ?attempt_ids, comment, "a worker returned envelopes");
-                    // What is no attempt's id is nobody's attempt.
+                    info!(worker = %self.worker.id, attempts = ?attempt_ids, comment, "worker returned envelopes");
+                    // Ids that cannot be parsed belong to no attempt.
                     let attempts = attempt_ids
                         .iter()
                         .filter_map(|id| id.parse().ok())
@@ -193,7 +196,7 @@ impl WorkerRequests {
             self.connection,
         ));
         if left && let Err(error) = self.record_leave().await {
-            info!(worker = %self.worker.id, %error, "a worker left; the registry will find it lost");
+            info!(worker = %self.worker.id, %error, "failed to record that a worker left; it will be marked as lost");
         }
     }
 

@@ -1,4 +1,4 @@
-//! RegisterWorker: who is there, and where it shall connect.
+//! RegisterWorker: records a worker and tells it which instance to connect to.
 
 use prost::Message as _;
 use servo_mesh::{Caller, Error, PeerIdentity, Reason};
@@ -53,7 +53,8 @@ pub(super) async fn register_worker(
     if !info.push_url.is_empty() {
         dispatcher.push_workers_changed.ring();
     }
-    // Who came through the gateway cannot reach us otherwise; the gateway finds the holder by itself.
+    // A worker that came through the gateway cannot reach this instance directly; the gateway finds
+    // the holder.
     let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
     let address = match &tenant {
         Some(tenant) if direct && !holds(dispatcher, tenant) => {
@@ -75,11 +76,11 @@ pub(super) async fn register_worker(
     })
 }
 
-/// Only to where an operator allows it, and the queue takes it.
+/// Accepts only addresses that an operator allowed and that fit into the queue.
 fn check_push_url(dispatcher: &Dispatcher, url: &str) -> Result<(), Error> {
     if url.len() > URL_BYTES_MAX {
         let fault = format!(
-            "has {} bytes; write an address of at most {URL_BYTES_MAX}",
+            "has {} bytes; use an address of at most {URL_BYTES_MAX}",
             url.len()
         );
         return Err(Error::bad_field("info.push_url", fault));
@@ -87,7 +88,7 @@ fn check_push_url(dispatcher: &Dispatcher, url: &str) -> Result<(), Error> {
     if url.is_empty() || allows(&dispatcher.mesh.config().dispatcher.push.targets, url) {
         return Ok(());
     }
-    let fault = "is not among dispatcher.push.targets; have an operator add it, or register without it and pull";
+    let fault = "is not covered by dispatcher.push.targets; ask an operator to add it, or register without it and pull";
     Err(Error::bad_field("info.push_url", fault))
 }
 
@@ -99,13 +100,15 @@ fn check(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> 
     if !is_name(&request.session) {
         return Err(Error::bad_field(
             "session",
-            format!("write 1 to {NAME_BYTES_MAX} bytes without NUL, new for every process"),
+            format!(
+                "must have 1 to {NAME_BYTES_MAX} bytes without NUL, and be new for every process"
+            ),
         ));
     }
     if !is_name(&info.name) {
         return Err(Error::bad_field(
             "info.name",
-            format!("write 1 to {NAME_BYTES_MAX} bytes without NUL"),
+            format!("must have 1 to {NAME_BYTES_MAX} bytes without NUL"),
         ));
     }
     if !(1..=SLOTS_MAX).contains(&info.slots) {
@@ -134,14 +137,14 @@ fn is_name(text: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.contains('\0')
 }
 
-/// A principal of one workspace registers workers of that workspace only.
+/// A principal of one workspace may register workers of that workspace only.
 fn check_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error> {
     let own = caller.workspace.as_str();
     if own.is_empty() || (info.workspaces.len() == 1 && info.workspaces[0] == own) {
         return Ok(());
     }
     let message = format!(
-        "the credential opens workspace `{own}` only; name it as the worker's one workspace"
+        "the credential is valid for workspace `{own}` only; register the worker for that workspace alone"
     );
     Err(Error::new(Reason::WorkspaceMismatch, message))
 }

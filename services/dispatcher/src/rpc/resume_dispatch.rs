@@ -1,4 +1,4 @@
-//! ResumeDispatch: a pause ends.
+//! ResumeDispatch: ends a pause.
 
 use servo_mesh::{Error, Reason};
 use servo_model::EventType;
@@ -57,12 +57,13 @@ pub(super) async fn resume_dispatch(
     })
 }
 
-/// The row of a pause that ended stays, so that one that never was is told apart from it.
+/// Returns the pause if it is active. Rows of ended pauses are kept, so that an ended pause and an
+/// unknown one get different errors.
 fn active(row: Option<PauseRow>, pause_id: &str) -> Result<PauseRow, Error> {
     let refused = |reason, message: String| {
         Error::new(
             reason,
-            format!("{message}; ListDispatchPauses names those that hold"),
+            format!("{message}; ListDispatchPauses lists the active ones"),
         )
     };
     match row {

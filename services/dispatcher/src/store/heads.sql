@@ -1,2 +1,2 @@
--- Called by the command loop: whether anything was appended to the stream of commands.
+-- Reads head and watermark of every shard, to detect new commands. Run by store::shards::heads.
 SELECT shard, head, watermark FROM ledger.shards WHERE stream = $1 ORDER BY shard

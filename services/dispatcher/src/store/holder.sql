@@ -1,2 +1,2 @@
--- Called by whoever must say where a tenant's tasks are admitted.
+-- Reads the address of a shard's holder. Run by store::shards::holder.
 SELECT address FROM ledger.shards WHERE stream = $1 AND shard = $2 AND lease_until > clock_timestamp()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servo_store::{LoopStore, StoreError, query};
 
-/// Says that this instance lives, and answers how many do.
+/// Records that this instance is alive and returns the number of living instances.
 pub(crate) async fn note_instance(
     loops: &LoopStore,
     instance: &str,

@@ -1,3 +1,4 @@
--- Called by DrainWorker and KillWorker: of two commands at once the second one sees the first.
+-- Reads and locks a worker, so that the second of two concurrent commands sees the first. Run by
+-- store::workers::lock_worker.
 SELECT worker_id, state, session, info, active_attempts, command, version, event_id, cut_off_at, registered_at, seen_at
 FROM dispatcher.workers WHERE tenant = $1 AND worker_id = $2 FOR UPDATE

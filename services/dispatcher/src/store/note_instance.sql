@@ -1,4 +1,5 @@
--- Called by the lease loop: says that this instance lives and answers how many do.
+-- Records that this instance is alive, deletes stale rows and counts the living instances. Run by
+-- store::instances::note_instance.
 WITH gone AS (
     DELETE FROM dispatcher.instances WHERE seen_at < clock_timestamp() - 10 * $2::interval
 ), here AS (

@@ -1,3 +1,5 @@
--- Called by the registry loop: who is silent for too long is lost. Who is pushed to says nothing but its registrations.
-UPDATE dispatcher.workers SET state = 4
-WHERE state IN (1, 2) AND seen_at < clock_timestamp() - CASE WHEN push_url = '' THEN $1::interval ELSE $2::interval END
+-- Marks silent workers as lost. A worker that is pushed to is seen only when it registers. Run by
+-- store::workers::note_lost.
+UPDATE dispatcher.workers SET state = 4 /* LOST */
+WHERE state IN (1 /* ACTIVE */, 2 /* DRAINING */)
+    AND seen_at < clock_timestamp() - CASE WHEN push_url = '' THEN $1::interval ELSE $2::interval END

@@ -17,7 +17,7 @@ pub(crate) struct PauseRow {
     pub(crate) started_at: Timestamp,
 }
 
-/// A pause as it is to be from now on.
+/// The next state of a pause.
 #[derive(Debug, Clone)]
 pub(crate) struct NewPauseState<'a> {
     pub(crate) tenant: &'a str,
@@ -69,7 +69,7 @@ pub(crate) async fn active_pauses_of(
         .await
 }
 
-/// Those of all tenants.
+/// Returns the active pauses of all tenants.
 pub(crate) async fn active_pauses(loops: &LoopStore) -> Result<Vec<PauseRow>, StoreError> {
     loops.all(query(include_str!("all_pauses.sql"))).await
 }

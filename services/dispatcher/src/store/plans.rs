@@ -1,10 +1,10 @@
-//! Plans, which the planner stores.
+//! Plans, which the planner writes.
 
 use servo_store::{LoopStore, StoreError, query};
 
 use crate::core::PlanRef;
 
-/// The encoded plan, if it is stored.
+/// Returns the encoded plan if it is stored.
 pub(crate) async fn read_plan(
     loops: &LoopStore,
     plan: &PlanRef,

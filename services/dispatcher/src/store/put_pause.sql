@@ -1,4 +1,4 @@
--- Called by PauseDispatch and ResumeDispatch.
+-- Inserts or updates a pause. Run by store::pauses::put_pause.
 INSERT INTO dispatcher.pauses (tenant, pause_id, workspace, pool, active, version, event_id, principal, comment, started_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp())
 ON CONFLICT (tenant, pause_id) DO UPDATE

@@ -2,7 +2,7 @@
 
 use servo_store::{StoreError, TenantTx, query};
 
-/// Name, queue, state and pushes of those of these entries that there are.
+/// Returns name, queue, state and number of pushes of the entries that exist.
 pub(crate) async fn entries_of(
     tx: &mut TenantTx,
     queues: Vec<String>,

@@ -1,2 +1,2 @@
--- Called when a plan is needed that is not in memory.
+-- Reads a plan. Run by store::plans::read_plan.
 SELECT plan FROM planner.plans WHERE tenant = $1 AND workspace = $2 AND plan_id = $3

@@ -3,14 +3,14 @@
 use servo_model::Stream;
 use servo_store::{LoopStore, StoreError, TenantTx, query};
 
-/// Head and watermark of every admission shard.
+/// Returns shard, head and watermark of every admission shard.
 pub(crate) async fn heads(loops: &LoopStore) -> Result<Vec<(i16, i64, i64)>, StoreError> {
     loops
         .all(query(include_str!("heads.sql")).bind(Stream::Dispatch.code()))
         .await
 }
 
-/// Where the holder of an admission shard is reached.
+/// Returns the address of an admission shard's holder.
 pub(crate) async fn holder(tx: &mut TenantTx, shard: i16) -> Result<Option<String>, StoreError> {
     let holder: Option<(String,)> = tx
         .optional(

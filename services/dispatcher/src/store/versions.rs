@@ -1,4 +1,4 @@
-//! Versions of partitions, which the scheduler stores.
+//! Versions of partitions, which the scheduler writes.
 
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
@@ -14,11 +14,12 @@ pub(crate) struct InputPartition {
     pub(crate) pinned: Option<Uuid>,
 }
 
-/// A place among those wanted, counted from 1, with a version found there: its attempt, the encoded output, and which mapped
-/// child made it, -1 for none.
+/// The position of the partition in the request, counted from 1, and a version of it: attempt,
+/// encoded output, and the mapped child that produced it. The last is -1 for an unmapped task and
+/// -2 for the entry that stands for all children.
 pub(crate) type VersionRow = (i64, Option<Uuid>, Option<Vec<u8>>, i32);
 
-/// What is found of these; of a mapped asset several in one place.
+/// Returns the versions of these partitions. A mapped asset has several per partition.
 pub(crate) async fn latest_versions(
     loops: &LoopStore,
     partitions: &[InputPartition],

@@ -23,7 +23,7 @@ pub(crate) struct WorkerRow {
     pub(crate) seen_at: Timestamp,
 }
 
-/// Registers or renews, and answers what the worker was told last.
+/// Registers or renews a worker and returns the last command it was sent.
 pub(crate) async fn register_worker(
     tx: &mut TenantTx,
     tenant: &str,
@@ -57,7 +57,7 @@ pub(crate) async fn find_worker(
     .await
 }
 
-/// Workers of a tenant behind this name and id, in their order.
+/// Returns workers of a tenant after this name and id, in that order.
 pub(crate) async fn page_workers(
     tx: &mut TenantTx,
     tenant: &str,
@@ -73,7 +73,7 @@ pub(crate) async fn page_workers(
         .await
 }
 
-/// Answers how many were forgotten that left or were lost, and not heard of since.
+/// Deletes workers that left or were lost and have been silent for this long. Returns how many.
 pub(crate) async fn forget_workers(
     loops: &LoopStore,
     silence: Duration,
@@ -150,7 +150,8 @@ pub(crate) async fn note_seen(loops: &LoopStore, seen: &[SeenWorker]) -> Result<
     Ok(())
 }
 
-/// Answers how many were lost: connected ones after `silence`, others when they were not registered within `renewal`.
+/// Marks workers as lost and returns how many: connected ones after `silence`, pushed ones when
+/// they have not registered again within `renewal`.
 pub(crate) async fn note_lost(
     loops: &LoopStore,
     silence: Duration,
@@ -165,7 +166,7 @@ pub(crate) async fn note_lost(
         .await
 }
 
-/// A worker that listens for pushes.
+/// A worker that receives pushes.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct PushWorkerRow {
     pub(crate) tenant: String,
@@ -180,7 +181,7 @@ pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorkerRow>
     loops.all(query(include_str!("push_workers.sql"))).await
 }
 
-/// A tenant's worker that was told to drain (1) or to die (2).
+/// A worker that was told to drain (1) or was killed (2): tenant, id, command, cut-off time.
 pub(crate) type CommandedWorker = (String, Uuid, i16, Option<Timestamp>);
 
 pub(crate) async fn commanded_workers(

@@ -1,7 +1,7 @@
-//! What people and other services ask the dispatcher.
+//! The API for users and other services.
 
 use servo_client::api;
-use servo_client::worker::{Attempt, Done, Handler};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler};
 use servo_mesh::Reason;
 use servo_model::{RunId, Service};
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -9,13 +9,13 @@ use tonic::{Code, Status};
 
 use crate::world::*;
 
-/// Ends only when it is told to.
+/// Runs until it is cancelled.
 struct Endless;
 
 impl Handler for Endless {
-    async fn run(&self, attempt: Attempt) -> Done {
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
         attempt.cancelled().await;
-        Done::cancelled()
+        AttemptOutcome::cancelled()
     }
 }
 
@@ -33,7 +33,7 @@ async fn explain(
     run: RunId,
     ordinal: u32,
 ) -> api::Explanation {
-    let asked = api::ExplainAdmissionRequest {
+    let request = api::ExplainAdmissionRequest {
         tenant: tenant(),
         workspace: "prod".into(),
         run_id: run.to_string(),
@@ -44,13 +44,13 @@ async fn explain(
     };
     let answer = world
         .peer(Service::Scheduler, dispatcher)
-        .explain_admission(asked)
+        .explain_admission(request)
         .await;
     answer.unwrap().into_inner().explanations.remove(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_stops_admission_until_it_is_ended() {
+async fn pause_stops_admission_until_resumed() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -127,7 +127,7 @@ async fn a_pause_stops_admission_until_it_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_is_listed_drained_and_killed() {
+async fn worker_is_listed_drained_and_killed() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let info = api::WorkerInfo {
@@ -139,13 +139,13 @@ async fn a_worker_is_listed_drained_and_killed() {
     until("it works", async || world.owner.claims() == 2).await;
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let mut list = async |filter: &str| {
-        let asked = api::ListWorkersRequest {
+        let request = api::ListWorkersRequest {
             tenant: tenant(),
             filter: filter.into(),
             ..Default::default()
         };
         gateway
-            .list_workers(from_ada(asked))
+            .list_workers(from_ada(request))
             .await
             .map(|answer| answer.into_inner().workers)
     };
@@ -211,7 +211,7 @@ async fn a_worker_is_listed_drained_and_killed() {
         2
     );
     world.owner.cancel_all();
-    tokio::time::timeout(PATIENCE, worker)
+    tokio::time::timeout(TEST_TIMEOUT, worker)
         .await
         .expect("it leaves when it is drained")
         .unwrap()
@@ -220,7 +220,7 @@ async fn a_worker_is_listed_drained_and_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_worker_gives_back_what_it_has() {
+async fn killed_worker_returns_its_attempts() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let (_, worker) = world.worker(&dispatcher, TENANT, slots(2), Endless);
@@ -245,7 +245,7 @@ async fn a_killed_worker_gives_back_what_it_has() {
         ..Default::default()
     };
     gateway.kill_worker(from_ada(kill)).await.unwrap();
-    tokio::time::timeout(PATIENCE, worker)
+    tokio::time::timeout(TEST_TIMEOUT, worker)
         .await
         .expect("it leaves")
         .unwrap()
@@ -261,7 +261,7 @@ async fn list(
     dispatcher: &Running,
     page_token: &str,
 ) -> api::ListDispatchesResponse {
-    let asked = api::ListDispatchesRequest {
+    let request = api::ListDispatchesRequest {
         tenant: tenant(),
         workspace: "prod".into(),
         page_size: 1,
@@ -270,14 +270,14 @@ async fn list(
     };
     world
         .peer(Service::Gateway, dispatcher)
-        .list_dispatches(from_ada(asked))
+        .list_dispatches(from_ada(request))
         .await
         .unwrap()
         .into_inner()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_instance_tells_what_the_holder_knows() {
+async fn every_instance_answers_from_the_holders_memory() {
     let world = World::start().await;
     let both = [world.dispatcher().await, world.dispatcher().await];
     let of = async |running: &Running| {
@@ -305,13 +305,13 @@ async fn every_instance_tells_what_the_holder_knows() {
         .await;
     until("it works", async || world.owner.live() == 2).await;
     for (one, other) in [(&both[0], &both[1]), (&both[1], &both[0])] {
-        let asked = api::CountUseRequest {
+        let request = api::CountUseRequest {
             tenant: tenant(),
             pool: "db".into(),
         };
         let counted = world
             .peer(Service::Quota, one)
-            .count_use(asked)
+            .count_use(request)
             .await
             .unwrap()
             .into_inner();
@@ -345,7 +345,7 @@ async fn every_instance_tells_what_the_holder_knows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_passed_on_goes_no_further_and_users_pass_nothing_on() {
+async fn forwarded_call_is_not_forwarded_again_and_users_cannot_forward() {
     let world = World::start().await;
     let both = [world.dispatcher().await, world.dispatcher().await];
     until("all is held", async || world.holders().await.len() == 16).await;
@@ -395,7 +395,7 @@ async fn what_was_passed_on_goes_no_further_and_users_pass_nothing_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_requests_are_refused_with_their_reason() {
+async fn invalid_requests_are_rejected_with_a_reason() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -486,7 +486,7 @@ async fn wrong_requests_are_refused_with_their_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
+async fn same_worker_id_in_another_tenant_does_not_block_a_worker() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -510,16 +510,16 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
             worker_id: worker_id.to_owned(),
             message: Some(api::pull_tasks_request::Message::Open(open)),
         };
-        let (say, said) = tokio::sync::mpsc::unbounded_channel();
-        say.send(open).unwrap();
-        // It goes on while somebody may say more.
+        let (requests, sent) = tokio::sync::mpsc::unbounded_channel();
+        requests.send(open).unwrap();
+        // The sender is kept, because the stream ends when it is dropped.
         (
             worker
-                .pull_tasks(UnboundedReceiverStream::new(said))
+                .pull_tasks(UnboundedReceiverStream::new(sent))
                 .await
                 .unwrap()
                 .into_inner(),
-            say,
+            requests,
         )
     };
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
@@ -535,15 +535,16 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
             ..Default::default()
         };
         gateway.drain_worker(from_ada(drain)).await.unwrap();
-        let (_, (told, _)) = streams
+        let (_, (received, _)) = streams
             .iter_mut()
             .find(|(tenant, _)| *tenant == TENANT)
             .unwrap();
         while !matches!(
-            told.message()
+            received
+                .message()
                 .await
                 .unwrap()
-                .expect("its stream goes on")
+                .expect("the stream stays open")
                 .message,
             Some(api::pull_tasks_response::Message::Drain(_))
         ) {}
@@ -551,7 +552,7 @@ async fn the_id_of_another_tenants_worker_keeps_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_that_cannot_be_kept_are_refused_by_their_field() {
+async fn invalid_commands_are_rejected_by_field() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -623,7 +624,7 @@ async fn commands_that_cannot_be_kept_are_refused_by_their_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_first_pauses_at_once_all_tell_the_same() {
+async fn concurrent_first_pauses_return_the_same_pause() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -646,16 +647,19 @@ async fn of_first_pauses_at_once_all_tell_the_same() {
             })
         });
         let pauses: Vec<_> = pauses.collect();
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         for pause in pauses {
-            told.push(pause.await.unwrap());
+            received.push(pause.await.unwrap());
         }
-        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+        assert!(
+            received.iter().all(|one| *one == received[0]),
+            "{received:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_are_listed_in_pages_until_they_are_forgotten() {
+async fn workers_are_paged_until_they_are_deleted() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     until("it holds all", async || world.holders().await.len() == 16).await;
@@ -678,7 +682,7 @@ async fn workers_are_listed_in_pages_until_they_are_forgotten() {
         let (mut names, mut page_token) = (Vec::new(), String::new());
         loop {
             let (tenant, filter) = (tenant(), filter.into());
-            let asked = api::ListWorkersRequest {
+            let request = api::ListWorkersRequest {
                 tenant,
                 filter,
                 page_size: 1,
@@ -686,7 +690,7 @@ async fn workers_are_listed_in_pages_until_they_are_forgotten() {
             };
             let mut gateway = world.peer(Service::Gateway, &dispatcher);
             let page = gateway
-                .list_workers(from_ada(asked))
+                .list_workers(from_ada(request))
                 .await
                 .unwrap()
                 .into_inner();

@@ -1,9 +1,9 @@
-//! Work flows from the owner to workers and back, whatever breaks on the way.
+//! Tasks flow from the scheduler to workers and back, through all kinds of failures.
 
 use std::sync::Arc;
 
 use servo_client::api;
-use servo_client::worker::{Attempt, Done, Handler};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler};
 use tokio::sync::Semaphore;
 
 use crate::world::*;
@@ -11,42 +11,42 @@ use crate::world::*;
 struct Noop;
 
 impl Handler for Noop {
-    async fn run(&self, _: Attempt) -> Done {
-        Done::succeeded()
+    async fn run(&self, _: Attempt) -> AttemptOutcome {
+        AttemptOutcome::succeeded()
     }
 }
 
-/// Tells how many run, and lets them end one by one.
+/// Counts running attempts and lets them end one by one.
 #[derive(Clone)]
 struct Held {
     running: Arc<Semaphore>,
-    let_go: Arc<Semaphore>,
+    release: Arc<Semaphore>,
 }
 
 impl Held {
     fn new() -> Held {
         Held {
             running: Arc::new(Semaphore::new(0)),
-            let_go: Arc::new(Semaphore::new(0)),
+            release: Arc::new(Semaphore::new(0)),
         }
     }
 }
 
 impl Handler for Held {
-    async fn run(&self, attempt: Attempt) -> Done {
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
         self.running.add_permits(1);
         tokio::select! {
-            permit = self.let_go.acquire() => {
+            permit = self.release.acquire() => {
                 permit.unwrap().forget();
-                Done::succeeded()
+                AttemptOutcome::succeeded()
             }
-            () = attempt.cancelled() => Done::cancelled(),
+            () = attempt.cancelled() => AttemptOutcome::cancelled(),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_task_runs_once_and_within_the_workers_slots() {
+async fn every_task_runs_once_within_the_workers_slots() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     world.worker(&dispatcher, TENANT, slots(100), Noop);
@@ -74,7 +74,7 @@ async fn every_task_runs_once_and_within_the_workers_slots() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_claim_is_made_again_and_costs_no_slot() {
+async fn refused_claim_is_repeated_and_costs_no_slot() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let held = Held::new();
@@ -86,7 +86,7 @@ async fn a_refused_claim_is_made_again_and_costs_no_slot() {
     })
     .await;
     assert_eq!(world.owner.live_max(), 3);
-    held.let_go.add_permits(8);
+    held.release.add_permits(8);
     until("all tasks ran", async || world.reports.finished() == 8).await;
     assert_eq!(world.owner.claims(), 8);
 }
@@ -113,7 +113,7 @@ async fn broken_streams_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancel_reaches_the_handler() {
+async fn cancel_reaches_the_handler() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let held = Held::new();
@@ -126,16 +126,16 @@ async fn a_cancel_reaches_the_handler() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_leaves_finishes_what_it_has() {
+async fn leaving_worker_finishes_its_attempts() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let held = Held::new();
     let (handle, task) = world.worker(&dispatcher, TENANT, slots(2), held.clone());
     world.run(1, 9, api::PlannedAsset::default()).await;
     until("two run", async || held.running.available_permits() == 2).await;
-    handle.leave();
-    held.let_go.add_permits(9);
-    tokio::time::timeout(PATIENCE, task)
+    handle.drain();
+    held.release.add_permits(9);
+    tokio::time::timeout(TEST_TIMEOUT, task)
         .await
         .expect("it does not leave")
         .unwrap()
@@ -147,7 +147,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
         "it left nothing behind"
     );
     let mut api = world.peer(servo_model::Service::Gateway, &dispatcher);
-    let asked = || {
+    let request = || {
         from_ada(api::ListWorkersRequest {
             tenant: TENANT.into(),
             ..Default::default()
@@ -155,7 +155,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
     };
     until("the registry knows", async || {
         let workers = api
-            .list_workers(asked())
+            .list_workers(request())
             .await
             .unwrap()
             .into_inner()
@@ -166,7 +166,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn instances_share_the_shards_and_work_follows_them() {
+async fn instances_share_the_shards_and_workers_follow() {
     let world = World::start().await;
     let first = world.dispatcher().await;
     until("one holds all", async || world.holders().await.len() == 16).await;
@@ -191,15 +191,16 @@ async fn instances_share_the_shards_and_work_follows_them() {
     .await;
     first.stop().await;
     until("the other one holds all", async || of(&second).await == 16).await;
-    // The worker's way in was the first one; a supervisor would give it the other address.
+    // The worker knew only the first instance; a supervisor would restart it with the other
+    // address.
     world.worker(&second, TENANT, slots(10), Noop);
     world.run(2, 200, api::PlannedAsset::default()).await;
-    until("work goes on", async || world.reports.finished() == 400).await;
+    until("tasks run again", async || world.reports.finished() == 400).await;
     assert_eq!(world.owner.claims(), 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_worker_serves_every_tenant() {
+async fn shared_worker_serves_every_tenant() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     world.worker(&dispatcher, "-", slots(5), Noop);
@@ -208,19 +209,22 @@ async fn a_shared_worker_serves_every_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_attempt_is_reported_as_started() {
+async fn long_attempt_is_reported_as_started() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     let held = Held::new();
     world.worker(&dispatcher, TENANT, slots(1), held.clone());
     world.run(1, 1, api::PlannedAsset::default()).await;
-    until("its start is told", async || world.reports.started() == 1).await;
-    held.let_go.add_permits(1);
+    until("its start is reported", async || {
+        world.reports.started() == 1
+    })
+    .await;
+    held.release.add_permits(1);
     until("it ended", async || world.reports.finished() == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_whose_envelope_is_too_large_fails_with_the_reason() {
+async fn task_with_too_large_envelope_fails_with_the_reason() {
     let world = World::start().await;
     let dispatcher = world.dispatcher().await;
     world.worker(&dispatcher, TENANT, slots(3), Noop);
@@ -235,7 +239,7 @@ async fn a_task_whose_envelope_is_too_large_fails_with_the_reason() {
             },
         )
         .await;
-    until("its run's owner is told", async || {
+    until("the scheduler is told", async || {
         !world.owner.failed().is_empty()
     })
     .await;

@@ -1,5 +1,5 @@
-//! The dispatcher as it is served, over mutual TLS and on a real Postgres, between a model of the runs' owner, a
-//! model of the callback service, and workers of the public client.
+//! The dispatcher over mutual TLS and on a real Postgres, with models of the scheduler and the
+//! callback service and with workers of the public client.
 
 #![cfg(test)]
 

@@ -1,11 +1,12 @@
-//! The owner of all shards of runs, as the protocol describes it: snapshots, changes, answers to claims.
+//! A model of a scheduler that holds all execution shards: snapshots, updates and answers to
+//! claims.
 
 use std::collections::{BTreeMap, HashMap};
 
 use servo_model::{AttemptId, Digest, DispatchId, RunId, TaskKey};
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as Said;
-use servo_proto::v1::admit_response::Message as Tell;
+use servo_proto::v1::admit_request::Message as FromDispatcher;
+use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -23,7 +24,7 @@ pub(crate) struct Owner(Shared<State>);
 #[derive(Default)]
 struct State {
     streams: Vec<Out>,
-    /// The epoch that each admission shard was opened with last.
+    /// The epoch that each admission shard was last opened with.
     epochs: HashMap<u32, u64>,
     runs: BTreeMap<RunId, Run>,
     live: BTreeMap<AttemptId, (RunId, pb::LiveAttempt)>,
@@ -65,11 +66,11 @@ impl Owner {
                 ready: vec![state.ready_of(run)],
                 ..pb::AdmitUpdate::default()
             };
-            state.tell_all(Tell::Update(update));
+            state.send_all(ToDispatcher::Update(update));
         });
     }
 
-    /// The next claims are refused, and their tasks offered again.
+    /// Refuses the next claims and offers their tasks again.
     pub(crate) fn refuse_next(&self, claims: usize) {
         self.with(|state| state.refuse_next = claims);
     }
@@ -85,7 +86,7 @@ impl Owner {
                     attempt_id: attempt.to_string(),
                     slot_ms: 1,
                 };
-                state.tell_all(Tell::Update(pb::AdmitUpdate {
+                state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
                     shard: u32::try_from(run.shard()).unwrap(),
                     ended: vec![ended],
                     ..pb::AdmitUpdate::default()
@@ -94,11 +95,11 @@ impl Owner {
         });
     }
 
-    /// Asks for all live attempts to be stopped.
+    /// Cancels all live attempts.
     pub(crate) fn cancel_all(&self) {
         self.with(|state| {
             for (run, live) in state.live.values().cloned().collect::<Vec<_>>() {
-                state.tell_all(Tell::Update(pb::AdmitUpdate {
+                state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
                     shard: u32::try_from(run.shard()).unwrap(),
                     cancelled: vec![live],
                     ..pb::AdmitUpdate::default()
@@ -112,7 +113,7 @@ impl Owner {
         self.with(|state| state.streams.clear());
     }
 
-    /// Why attempts failed for which no envelope could be made.
+    /// Messages of the attempts that failed because no envelope could be built.
     pub(crate) fn failed(&self) -> Vec<String> {
         self.with(|state| state.failed.clone())
     }
@@ -135,7 +136,7 @@ impl Owner {
 }
 
 impl State {
-    fn tell_all(&mut self, message: Tell) {
+    fn send_all(&mut self, message: ToDispatcher) {
         self.streams
             .retain(|out| out.send(Ok(response(message.clone()))).is_ok());
     }
@@ -181,7 +182,7 @@ impl State {
                     .map(|(_, live)| live.clone())
                     .collect(),
             };
-            let _ = out.send(Ok(response(Tell::Snapshot(snapshot))));
+            let _ = out.send(Ok(response(ToDispatcher::Snapshot(snapshot))));
         }
     }
 
@@ -214,7 +215,7 @@ impl State {
                 ready: vec![self.ready_of(run)],
                 ..pb::AdmitUpdate::default()
             };
-            self.tell_all(Tell::Update(update));
+            self.send_all(ToDispatcher::Update(update));
             return Some(refusal(pb::ErrorReason::Overloaded));
         }
         known.ready.remove(&ordinal);
@@ -239,7 +240,7 @@ impl State {
     }
 }
 
-fn response(message: Tell) -> pb::AdmitResponse {
+fn response(message: ToDispatcher) -> pb::AdmitResponse {
     pb::AdmitResponse {
         message: Some(message),
     }
@@ -260,7 +261,7 @@ impl SchedulerService for Owner {
             while let Ok(Some(request)) = requests.message().await {
                 let Some(out) = weak.upgrade() else { return };
                 owner.with(|state| match request.message {
-                    Some(Said::Open(open)) => {
+                    Some(FromDispatcher::Open(open)) => {
                         state.epochs.extend(
                             open.leases
                                 .iter()
@@ -271,7 +272,7 @@ impl SchedulerService for Owner {
                             state.streams.push(out);
                         }
                     }
-                    Some(Said::Claims(batch)) => {
+                    Some(FromDispatcher::Claims(batch)) => {
                         let claims = (0..).zip(&batch.claims);
                         let refused = claims
                             .filter_map(|(index, claim)| state.claim(index, claim))
@@ -280,9 +281,9 @@ impl SchedulerService for Owner {
                             number: batch.number,
                             refused,
                         };
-                        let _ = out.send(Ok(response(Tell::Results(results))));
+                        let _ = out.send(Ok(response(ToDispatcher::Results(results))));
                     }
-                    Some(Said::Returned(batch)) => {
+                    Some(FromDispatcher::Returned(batch)) => {
                         let failed = batch.entries.into_iter().filter_map(|entry| entry.error);
                         state.failed.extend(failed.map(|error| error.message));
                     }

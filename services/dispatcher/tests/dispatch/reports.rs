@@ -1,4 +1,5 @@
-//! A callback service that checks signatures, counts, and tells the owner what ended.
+//! A model of the callback service that checks signatures, counts, and reports ends to the
+//! scheduler.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ impl Reports {
         self.seen.lock().unwrap().started
     }
 
-    /// How often each attempt was reported, and as what.
+    /// Returns how often each attempt was reported and its outcome.
     pub(crate) fn outcomes(&self) -> Vec<(usize, pb::Outcome)> {
         self.seen
             .lock()
@@ -57,7 +58,7 @@ impl Reports {
             .collect()
     }
 
-    fn take(&self, item: pb::CallbackItem, ended: &mut Vec<AttemptId>) -> pb::CallbackResult {
+    fn handle(&self, item: pb::CallbackItem, ended: &mut Vec<AttemptId>) -> pb::CallbackResult {
         let path = self
             .keys
             .verify_callback(&item.presigned, 0)
@@ -105,7 +106,7 @@ impl CallbackService for Reports {
             let results = request?
                 .items
                 .into_iter()
-                .map(|item| reports.take(item, &mut ended))
+                .map(|item| reports.handle(item, &mut ended))
                 .collect();
             reports.owner.ended(&ended);
             Ok(pb::StreamCallbacksResponse { results })

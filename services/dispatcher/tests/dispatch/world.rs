@@ -1,4 +1,4 @@
-//! A dispatcher and what it needs around it.
+//! A dispatcher with everything it depends on.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -23,12 +23,12 @@ use tokio::task::JoinHandle;
 use crate::owner::Owner;
 use crate::reports::Reports;
 
-/// Long enough for any machine, so that a test that hangs ends.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for any machine; a test that hangs fails after it.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const TENANT: &str = "acme";
 
-/// Has no limits to tell.
+/// A quota service without limits.
 struct Unlimited;
 
 impl QuotaService for Unlimited {}
@@ -94,10 +94,10 @@ impl World {
     async fn serve(
         &self,
         service: Service,
-        serving: impl FnOnce(&Mesh<NoSections>) -> servo_mesh::Serving,
+        build: impl FnOnce(&Mesh<NoSections>) -> servo_mesh::Serving,
     ) -> String {
         let settings = Settings::read(service, &self.sources(service, "127.0.0.1:0")).unwrap();
-        let bound = serving(&Mesh::new(settings, Shutdown::new()))
+        let bound = build(&Mesh::new(settings, Shutdown::new()))
             .bind()
             .await
             .unwrap();
@@ -127,7 +127,7 @@ impl World {
             .unwrap();
     }
 
-    /// One more instance of the dispatcher.
+    /// Starts one more instance of the dispatcher.
     pub(crate) async fn dispatcher(&self) -> Running {
         let port = self.ports.lock().unwrap().group(first_port(), &[]).unwrap();
         let file: PathBuf = self.dir.path().join(format!("dispatcher-{port}.toml"));
@@ -162,7 +162,7 @@ impl World {
         Tls::new(self.ca.certificate()).server_name("localhost")
     }
 
-    /// A worker's own way in.
+    /// Returns a client with a worker's certificate.
     pub(crate) fn worker_client(&self, tenant: &str, address: &str) -> Client {
         let pair = self
             .ca
@@ -193,7 +193,8 @@ impl World {
         (worker.handle(), tokio::spawn(worker.run()))
     }
 
-    /// The API as the gateway calls it for `ada` of this tenant, or as a service calls it.
+    /// Returns a client of the API as the gateway calls it for `ada` of this tenant, or as another
+    /// service calls it.
     pub(crate) fn peer(
         &self,
         service: Service,
@@ -241,7 +242,7 @@ impl World {
         run
     }
 
-    /// Changes what stands in the database behind everybody's back.
+    /// Changes the database directly.
     pub(crate) async fn change(&self, statement: &'static str) {
         let mut connection = PgConnection::connect(&self.database.admin_url())
             .await
@@ -252,7 +253,7 @@ impl World {
             .unwrap();
     }
 
-    /// Who holds which admission shard.
+    /// Returns the holder of each admission shard.
     pub(crate) async fn holders(&self) -> Vec<String> {
         let mut connection = PgConnection::connect(&self.database.admin_url())
             .await
@@ -265,14 +266,14 @@ impl World {
     }
 }
 
-/// Tests run at the same time, each in a process of its own: from one common port on, two of them would find the same
-/// one free. Ports that the kernel gives to others begin above all of these.
+/// Tests run in parallel, each in its own process. With one common first port, two of them could
+/// find the same port free. Ephemeral ports begin above this range.
 fn first_port() -> u16 {
-    let place = u16::try_from(std::process::id() % 1_000).unwrap_or_default();
-    21_000 + 10 * place
+    let offset = u16::try_from(std::process::id() % 1_000).unwrap_or_default();
+    21_000 + 10 * offset
 }
 
-/// A dispatcher being served.
+/// A running dispatcher.
 pub(crate) struct Running {
     pub(crate) address: String,
     pub(crate) shutdown: Shutdown,
@@ -282,7 +283,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) async fn stop(self) {
         self.shutdown.drain();
-        tokio::time::timeout(PATIENCE, self.task)
+        tokio::time::timeout(TEST_TIMEOUT, self.task)
             .await
             .expect("it does not end")
             .unwrap()
@@ -305,7 +306,7 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F)
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds)
+    tokio::time::timeout(TEST_TIMEOUT, holds)
         .await
         .unwrap_or_else(|_| panic!("it never came true: {what}"));
 }
@@ -320,7 +321,7 @@ pub(crate) fn from_ada<T>(message: T) -> tonic::Request<T> {
     ] {
         request.metadata_mut().insert(name, value.parse().unwrap());
     }
-    request.set_timeout(PATIENCE);
+    request.set_timeout(TEST_TIMEOUT);
     request
 }
 

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_nothing_is_used_up() {
+    fn limit_of_zero_is_fully_used() {
         assert_eq!((share(0, 0), share(1, 4), share(6, 4)), (1.0, 0.25, 1.5));
     }
 }

@@ -1,4 +1,4 @@
-//! For every way to wait there is its reason.
+//! Every obstacle is explained with its reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::core::*;
 
 const LAST: TaskRef = TaskRef::planned(3);
 
-/// Explains the last of four tasks after everything that can go went.
+/// Admits everything that can be admitted and explains the last of four tasks.
 fn check(prepare: impl FnOnce(&mut World), kind: Kind, expected: impl FnOnce(&World) -> Wait) {
     let mut world = World::new();
     prepare(&mut world);
@@ -23,7 +23,7 @@ fn check(prepare: impl FnOnce(&mut World), kind: Kind, expected: impl FnOnce(&Wo
 }
 
 #[test]
-fn a_full_pool_names_its_holders() {
+fn full_pool_names_the_attempts_in_it() {
     let two = |world: &mut World| {
         world.worker(1, Some("acme"), 10);
         let pools = [(Arc::from("db"), 2)].into();
@@ -44,7 +44,7 @@ fn a_full_pool_names_its_holders() {
 }
 
 #[test]
-fn the_other_reasons() {
+fn every_other_obstacle_has_its_reason() {
     let worker = |world: &mut World| {
         world.worker(1, Some("acme"), 2);
     };
@@ -105,7 +105,7 @@ fn the_other_reasons() {
 }
 
 #[test]
-fn a_task_that_was_claimed_does_not_wait() {
+fn claimed_task_is_explained_as_not_ready() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 9);
     let run = world.offer("acme", 4, plain());

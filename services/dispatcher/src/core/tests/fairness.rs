@@ -8,7 +8,7 @@ use crate::core::*;
 const SLOTS: u32 = 50;
 const TASK: Seconds = 0.1;
 
-/// Worker-seconds per tenant after `seconds`, each tenant with more work than it can get.
+/// Returns worker seconds per tenant after `seconds`. Every tenant has more work than it can get.
 fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Seconds> {
     let mut world = World::new();
     world.worker(1, None, SLOTS);
@@ -20,7 +20,7 @@ fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Secon
                 ..TenantLimits::default()
             },
         );
-        // Backlogs of very different size must not matter.
+        // The size of a backlog must not matter.
         let runs = if index == 0 { 30 } else { 3 };
         for _ in 0..runs {
             world.offer(name, 2_000, plain());
@@ -29,7 +29,7 @@ fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Secon
     run_for(&mut world, seconds)
 }
 
-/// Lets tasks of equal length end in the order they began. The ends are spread as in life.
+/// Ends tasks of equal length in the order they started, spread over time.
 fn run_for(world: &mut World, seconds: Seconds) -> BTreeMap<String, Seconds> {
     let mut served = BTreeMap::new();
     let mut ends: std::collections::VecDeque<(Seconds, Chosen)> = Default::default();
@@ -63,7 +63,7 @@ fn check_ratio(served: &BTreeMap<String, Seconds>, left: &str, right: &str, expe
 }
 
 #[test]
-fn equal_weights_get_equal_shares_whatever_their_backlog() {
+fn equal_weights_get_equal_shares_regardless_of_backlog() {
     let served = simulate(&[("acme", 1_000), ("beta", 1_000)], 10.0);
     check_ratio(&served, "acme", "beta", 1.0);
     let all: Seconds = served.values().sum();
@@ -74,20 +74,20 @@ fn equal_weights_get_equal_shares_whatever_their_backlog() {
 }
 
 #[test]
-fn weights_one_to_three_give_one_to_three() {
+fn weights_one_to_three_get_shares_one_to_three() {
     let served = simulate(&[("acme", 1_000), ("beta", 3_000)], 10.0);
     check_ratio(&served, "beta", "acme", 3.0);
 }
 
 #[test]
-fn who_comes_later_gets_the_next_slot_but_not_what_it_missed() {
+fn late_tenant_gets_the_next_slot_but_no_compensation() {
     let mut world = World::new();
     world.worker(1, None, SLOTS);
     for _ in 0..30 {
         world.offer("acme", 2_000, plain());
     }
     run_for(&mut world, 10.0);
-    // What was still running is over before the next stretch begins.
+    // Lets the running tasks end before the next phase begins.
     world.now += TASK;
     let left: Vec<_> = world.live.keys().copied().collect();
     left.into_iter()
@@ -103,8 +103,8 @@ fn who_comes_later_gets_the_next_slot_but_not_what_it_missed() {
 }
 
 #[test]
-fn who_comes_later_gets_the_very_next_slot_when_all_are_taken() {
-    // Ends are told several at once; whose they are must not matter.
+fn late_tenant_gets_the_first_slot_that_becomes_free() {
+    // Ends arrive several at once; it must not matter which tenant they belong to.
     for ending in ["acme", "zeta"] {
         let mut world = World::new();
         world.worker(1, None, SLOTS);
@@ -135,7 +135,7 @@ fn who_comes_later_gets_the_very_next_slot_when_all_are_taken() {
 }
 
 #[test]
-fn runs_of_a_tenant_share_too_and_priority_goes_before() {
+fn runs_of_a_tenant_share_slots_and_higher_priority_goes_first() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 10);
     let first = world.offer("acme", 100, plain());

@@ -1,4 +1,4 @@
-//! What is used is what admission counts, and nothing is told of it before all is known.
+//! Usage equals what admission counts, and is unknown until every shard has reported.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn check(world: &World, name: &str, live: u32, queued: u32, pools: &[(&str, u32)
 }
 
 #[test]
-fn live_attempts_count_from_their_claim_to_their_end() {
+fn live_attempts_count_from_claim_to_end() {
     let mut world = World::new();
     world.worker(1, None, 10);
     check(&world, "acme", 0, 0, &[]);
@@ -35,7 +35,7 @@ fn live_attempts_count_from_their_claim_to_their_end() {
     let refused = (0..)
         .zip(&chosen)
         .filter(|(_, claim)| claim.tenant == tenant("beta"));
-    let refused: Vec<u32> = refused.map(|(place, _)| place).collect();
+    let refused: Vec<u32> = refused.map(|(index, _)| index).collect();
     world.answer(&chosen, &refused);
     check(&world, "acme", 3, 0, &[("db", 2)]);
     check(&world, "beta", 0, 0, &[]);
@@ -45,7 +45,7 @@ fn live_attempts_count_from_their_claim_to_their_end() {
 }
 
 #[test]
-fn what_is_pushed_counts_as_queued_too() {
+fn pushed_attempts_also_count_as_queued() {
     let mut world = World::new();
     world.worker_with(1, Some("acme"), 2, |worker| worker.pushed = true);
     world.worker(2, Some("acme"), 1);
@@ -55,7 +55,7 @@ fn what_is_pushed_counts_as_queued_too() {
 }
 
 #[test]
-fn holders_are_those_of_the_pool_longest_first() {
+fn pool_holders_are_listed_oldest_first() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 10);
     world.offer("acme", 1, plain());
@@ -66,27 +66,31 @@ fn holders_are_those_of_the_pool_longest_first() {
         expected.push(world.admit_all()[0].attempt_id);
         world.now += 1.0;
     }
-    let told = |name: &str, pool: &str| {
+    let holders_of = |name: &str, pool: &str| {
         let holders = world
             .admission
             .pool_holders(&tenant(name), pool)
             .into_iter();
         holders.map(|live| live.attempt_id).collect::<Vec<_>>()
     };
-    assert_eq!(told("acme", "db"), expected);
-    assert_eq!((told("acme", "api"), told("beta", "db")), (vec![], vec![]));
+    assert_eq!(holders_of("acme", "db"), expected);
+    assert_eq!(
+        (holders_of("acme", "api"), holders_of("beta", "db")),
+        (vec![], vec![])
+    );
 }
 
 #[test]
-fn nothing_is_told_before_every_shard_has_told_what_is_live() {
-    let mut world = World::untold();
+fn usage_is_unknown_until_every_shard_reported() {
+    let mut world = World::unreported();
     for shard in 0..63 {
         world.snapshot(shard, vec![], vec![]);
     }
     assert_eq!(world.admission.limit_usage(&tenant("acme")), None);
     world.snapshot(63, vec![], vec![]);
     check(&world, "acme", 0, 0, &[]);
-    // What was told stays known while a scheduler is away: nobody else can add to it.
+    // The counts stay valid while a scheduler is away, because only this dispatcher can add to
+    // them.
     world.admission.stream_closed(SOURCE);
     check(&world, "acme", 0, 0, &[]);
 }

@@ -1,4 +1,4 @@
-//! No cap is passed in any interleaving, and what one limit blocks holds back nobody else.
+//! No interleaving exceeds a cap, and a limit of one tenant or pool does not block others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::world::*;
 use crate::core::*;
 
-/// What may happen next.
+/// A step of the simulation.
 #[derive(Debug, Clone)]
 enum Step {
     Offer {
@@ -16,11 +16,11 @@ enum Step {
         tasks: u32,
         pool: usize,
     },
-    /// Chooses, and answers with these places refused.
+    /// Chooses, and refuses the claims at these indexes.
     Claim {
         refused: Vec<u32>,
     },
-    /// Chooses, and loses the stream before the answer. The next snapshot tells that these places were taken.
+    /// Chooses, and loses the stream before the answer. The claims at these indexes were accepted.
     Break {
         accepted: Vec<u32>,
     },
@@ -58,7 +58,7 @@ fn limits(cap: u32) -> TenantLimits {
     }
 }
 
-/// A world with caps, and what each run's tasks take.
+/// A world with caps, and the pool of each run.
 struct Capped {
     world: World,
     caps: [u32; 3],
@@ -81,7 +81,7 @@ impl Capped {
         }
     }
 
-    fn take(&mut self, step: Step) {
+    fn apply(&mut self, step: Step) {
         match step {
             Step::Offer {
                 tenant,
@@ -121,7 +121,7 @@ impl Capped {
         }
     }
 
-    /// From here on the world has no stream: what is live stays counted, and nothing more is chosen.
+    /// Closes the stream for good: live attempts stay counted, and nothing more is chosen.
     fn break_stream(&mut self, accepted: &[u32]) {
         let chosen = self.world.choose();
         self.check_caps(&chosen);
@@ -138,7 +138,8 @@ impl Capped {
         );
     }
 
-    /// The attempts that are live or on their way never pass a cap; what was live before a cap fell may stay.
+    /// Live attempts and claims in flight never exceed a cap. Attempts from before a cap was
+    /// lowered may stay.
     fn check_caps(&self, chosen: &[Chosen]) {
         let mut all: BTreeMap<_, _> = self.world.live.clone();
         all.extend(chosen.iter().map(|claim| (claim.attempt_id, claim.clone())));
@@ -170,19 +171,19 @@ impl Capped {
 
 proptest! {
     #[test]
-    fn no_cap_and_no_pool_is_ever_passed(steps in steps()) {
+    fn caps_and_pools_are_never_exceeded(steps in steps()) {
         let mut world = Capped::new();
         for step in steps {
-            world.take(step);
+            world.apply(step);
         }
     }
 
     #[test]
-    fn the_same_inputs_give_the_same_choice(steps in steps()) {
+    fn choosing_is_deterministic(steps in steps()) {
         let run = |steps: &[Step]| {
             let mut world = Capped::new();
             for step in steps {
-                world.take(step.clone());
+                world.apply(step.clone());
             }
             world.world.admission.choose(world.world.now, CLAIMS_PER_BATCH_MAX)
         };
@@ -190,11 +191,11 @@ proptest! {
     }
 
     #[test]
-    fn what_can_run_runs(steps in steps()) {
-        // However things stood before, a tenant without caps gets a free worker at once.
+    fn tenant_without_caps_gets_a_free_worker_at_once(steps in steps()) {
+        // Whatever happened before, a tenant without caps gets a free worker at once.
         let mut world = Capped::new();
         for step in steps {
-            world.take(step);
+            world.apply(step);
         }
         if world.source == SOURCE.0 {
             world.world.worker(9, Some("delta"), 1);
@@ -206,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn a_tenant_at_its_cap_starves_nobody() {
+fn tenant_at_its_cap_does_not_block_others() {
     let mut world = World::new();
     world.limit(
         "acme",
@@ -227,7 +228,7 @@ fn a_tenant_at_its_cap_starves_nobody() {
 }
 
 #[test]
-fn a_full_pool_holds_back_neither_other_pools_nor_its_own_run() {
+fn full_pool_blocks_neither_other_tasks_nor_its_own_run() {
     let mut world = World::new();
     world.limit("acme", limits(10));
     world.worker(1, Some("acme"), 10);
@@ -250,8 +251,8 @@ fn a_full_pool_holds_back_neither_other_pools_nor_its_own_run() {
 }
 
 #[test]
-fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
-    let mut world = World::untold();
+fn capped_tenant_waits_until_every_shard_reported() {
+    let mut world = World::unreported();
     world.limit(
         "acme",
         TenantLimits {
@@ -282,7 +283,7 @@ fn a_cap_waits_until_every_shard_has_told_its_live_attempts() {
 }
 
 #[test]
-fn a_worker_gets_no_more_than_its_credits_and_a_refusal_gives_one_back() {
+fn worker_gets_no_more_than_its_credits_and_refusal_returns_one() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 2);
     world.offer("acme", 5, plain());
@@ -294,7 +295,7 @@ fn a_worker_gets_no_more_than_its_credits_and_a_refusal_gives_one_back() {
 }
 
 #[test]
-fn a_worker_takes_only_what_it_can_run() {
+fn worker_gets_only_tasks_it_can_run() {
     let mut world = World::new();
     let able = world.worker_with(1, Some("acme"), 3, |worker| {
         worker.capabilities = BTreeSet::from([Arc::from("gpu")]);
@@ -328,7 +329,7 @@ fn a_worker_takes_only_what_it_can_run() {
 }
 
 #[test]
-fn nothing_is_chosen_while_limits_are_unknown_or_a_pause_holds() {
+fn nothing_is_chosen_while_limits_are_unknown_or_paused() {
     let mut world = World::new();
     world.worker(1, None, 10);
     world.admission.set_limits(Limits::default());

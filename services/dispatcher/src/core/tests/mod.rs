@@ -1,4 +1,4 @@
-//! Admission as a whole, driven by a model of what schedulers and workers do.
+//! Admission as a whole, driven by a model of schedulers and workers.
 
 mod explain;
 mod fairness;

@@ -1,11 +1,12 @@
-//! Workers that are pushed to: a credit for every free slot, and nothing that the queue was not given is forgotten.
+//! Workers that are pushed to: a credit for every free slot, and no envelope that is not enqueued
+//! is forgotten.
 
 use servo_model::{AttemptId, TaskRef};
 
 use super::world::*;
 use crate::core::*;
 
-fn reach(world: &mut World, slots: u32) -> WorkerKey {
+fn push_worker(world: &mut World, slots: u32) -> WorkerKey {
     let key = world.worker_with(1, Some("acme"), slots, |worker| worker.pushed = true);
     let worker = world.admission.workers.get(&key).unwrap().clone();
     world.admission.refresh_push_worker(worker);
@@ -29,7 +30,7 @@ fn ended(world: &mut World, claim: &Chosen) {
     world.admission.apply_update(SOURCE, update, world.now);
 }
 
-fn waiting(claim: &Chosen) -> SnapshotAttempt {
+fn unsent(claim: &Chosen) -> SnapshotAttempt {
     SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
@@ -59,15 +60,15 @@ fn deliveries(world: &mut World) -> Vec<AttemptId> {
 }
 
 #[test]
-fn every_free_slot_is_a_credit() {
+fn every_free_slot_of_a_push_worker_is_a_credit() {
     let mut world = World::new();
-    let worker = reach(&mut world, 3);
+    let worker = push_worker(&mut world, 3);
     world.offer("acme", 5, plain());
     let chosen = world.admit_all();
     assert_eq!((chosen.len(), credits(&world, &worker)), (3, 0));
     assert!(chosen.iter().all(|claim| claim.pushed));
-    // It is found again at every look, and has no more room for that.
-    reach(&mut world, 3);
+    // The loop reports the worker again; that must not add credits.
+    push_worker(&mut world, 3);
     assert_eq!(credits(&world, &worker), 0);
     ended(&mut world, &chosen[0]);
     assert_eq!(
@@ -79,9 +80,9 @@ fn every_free_slot_is_a_credit() {
 }
 
 #[test]
-fn a_cancelled_attempt_gives_its_slot_back_once() {
+fn cancelled_attempt_returns_its_slot_once() {
     let mut world = World::new();
-    let worker = reach(&mut world, 2);
+    let worker = push_worker(&mut world, 2);
     world.offer("acme", 1, plain());
     let chosen = world.choose();
     let cancelled = vec![chosen[0].attempt_id];
@@ -102,17 +103,17 @@ fn a_cancelled_attempt_gives_its_slot_back_once() {
 }
 
 #[test]
-fn f11_what_the_queue_was_not_given_is_given_by_the_successor() {
+fn f11_unsent_envelope_is_enqueued_by_the_next_holder() {
     let mut before = World::new();
-    reach(&mut before, 2);
+    push_worker(&mut before, 2);
     before.offer("acme", 1, plain());
     let claim = before.admit_all().remove(0);
-    // The successor hears of the attempt before it knows the worker.
-    let mut world = World::untold();
-    world.snapshot(claim.run.shard(), vec![], vec![waiting(&claim)]);
+    // The next holder learns of the attempt before it knows the worker.
+    let mut world = World::unreported();
+    world.snapshot(claim.run.shard(), vec![], vec![unsent(&claim)]);
     world.read_plans(&plain());
     assert_eq!(deliveries(&mut world), []);
-    let worker = reach(&mut world, 2);
+    let worker = push_worker(&mut world, 2);
     assert_eq!(deliveries(&mut world), [claim.attempt_id]);
     assert_eq!(credits(&world, &worker), 1);
     let live = world.admission.live(claim.attempt_id).unwrap();
@@ -121,12 +122,12 @@ fn f11_what_the_queue_was_not_given_is_given_by_the_successor() {
 }
 
 #[test]
-fn what_an_owner_did_not_hear_of_is_told_again() {
+fn unreported_queue_entry_is_enqueued_and_reported_again() {
     let mut world = World::new();
-    reach(&mut world, 2);
+    push_worker(&mut world, 2);
     world.offer("acme", 1, plain());
     let claim = world.admit_all().remove(0);
-    world.snapshot(claim.run.shard(), vec![], vec![waiting(&claim)]);
+    world.snapshot(claim.run.shard(), vec![], vec![unsent(&claim)]);
     assert_eq!(
         deliveries(&mut world),
         [claim.attempt_id],
@@ -137,16 +138,16 @@ fn what_an_owner_did_not_hear_of_is_told_again() {
         vec![],
         vec![SnapshotAttempt {
             unsent: None,
-            ..waiting(&claim)
+            ..unsent(&claim)
         }],
     );
     assert_eq!(deliveries(&mut world), [], "the queue is known to have it");
 }
 
 #[test]
-fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
+fn pushed_attempts_stay_within_max_queued_tasks() {
     let mut world = World::new();
-    reach(&mut world, 10);
+    push_worker(&mut world, 10);
     world.limit(
         "acme",
         TenantLimits {
@@ -162,7 +163,7 @@ fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
         world.admission.explain(&acme, run, task),
         Wait::QueueLimit { limit: 2, used: 2 }
     );
-    // Who pulls is not in the queue.
+    // A worker that pulls does not use the queue.
     world.worker(2, Some("acme"), 1);
     assert_eq!(world.admit_all().len(), 1);
     ended(&mut world, &chosen[0]);
@@ -170,9 +171,9 @@ fn no_more_goes_through_the_queue_than_the_tenant_may_have_there() {
 }
 
 #[test]
-fn nothing_goes_through_a_limited_queue_before_all_that_is_there_is_known() {
-    let mut world = World::untold();
-    reach(&mut world, 10);
+fn limited_queue_is_not_used_until_every_shard_reported() {
+    let mut world = World::unreported();
+    push_worker(&mut world, 10);
     world.limit(
         "acme",
         TenantLimits {

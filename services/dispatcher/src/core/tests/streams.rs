@@ -1,4 +1,5 @@
-//! Streams break, shards move, plans come late, workers reconnect: nothing is lost and nothing handed out twice.
+//! Streams break, shards move, plans load late, workers reconnect: nothing is lost and nothing is
+//! delivered twice.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::core::*;
 
 const NEXT: SourceId = SourceId(2);
 
-fn told(claim: &Chosen) -> SnapshotAttempt {
+fn reported(claim: &Chosen) -> SnapshotAttempt {
     SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
@@ -50,7 +51,7 @@ fn delivered(world: &mut World) -> BTreeSet<AttemptId> {
 }
 
 #[test]
-fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
+fn next_snapshot_resolves_unanswered_claims() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 2);
     let run = world.offer("acme", 2, plain());
@@ -63,7 +64,7 @@ fn the_next_snapshot_tells_what_became_of_unanswered_claims() {
         0,
         "both may have been accepted"
     );
-    snapshot(&mut world, run.shard(), vec![told(&chosen[0])]);
+    snapshot(&mut world, run.shard(), vec![reported(&chosen[0])]);
     assert_eq!(delivered(&mut world), [chosen[0].attempt_id].into());
     assert_eq!(
         world.admission.workers.get(&worker).unwrap().credits,
@@ -93,7 +94,7 @@ fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
 }
 
 #[test]
-fn what_was_ready_on_a_lost_shard_is_not_claimed() {
+fn ready_tasks_of_a_lost_shard_are_not_claimed() {
     let mut world = World::new();
     let run = world.offer("acme", 3, plain());
     world.admission.shard_gone(SOURCE, run.shard());
@@ -108,8 +109,8 @@ fn what_was_ready_on_a_lost_shard_is_not_claimed() {
 }
 
 #[test]
-fn tasks_of_half_a_snapshot_are_not_claimed() {
-    let mut world = World::untold();
+fn tasks_of_an_incomplete_snapshot_are_not_claimed() {
+    let mut world = World::unreported();
     world.worker(1, Some("acme"), 9);
     let run = RunId::from_bytes([7; 16]);
     let part = |ordinal, first, last| Snapshot {
@@ -139,7 +140,7 @@ fn tasks_of_half_a_snapshot_are_not_claimed() {
 }
 
 #[test]
-fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
+fn cancelled_claim_is_not_delivered_and_delivered_one_is_stopped() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 2);
     let run = world.offer("acme", 2, plain());
@@ -186,7 +187,7 @@ fn a_cancelled_claim_is_not_handed_over_and_a_delivered_one_is_stopped() {
 }
 
 #[test]
-fn who_reconnects_gets_what_was_lost_on_the_way() {
+fn reconnecting_worker_gets_lost_envelopes_again() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 3);
     world.offer("acme", 2, plain());
@@ -206,11 +207,11 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
     );
     world.admission.reconcile_worker(&worker, &BTreeSet::new());
     assert_eq!(delivered(&mut world).len(), 2);
-    // It says that it has one of them and something we never heard of.
-    let strange = AttemptId::from_bytes([9; 16]);
+    // The worker reports one of them and an unknown attempt.
+    let unknown = AttemptId::from_bytes([9; 16]);
     world
         .admission
-        .reconcile_worker(&worker, &[chosen[0].attempt_id, strange].into());
+        .reconcile_worker(&worker, &[chosen[0].attempt_id, unknown].into());
     let effects = world.admission.take_effects();
     let again = Effect::Deliver {
         worker: worker.clone(),
@@ -222,14 +223,14 @@ fn who_reconnects_gets_what_was_lost_on_the_way() {
             again,
             Effect::Cancel {
                 worker,
-                attempt: strange
+                attempt: unknown
             }
         ]
     );
 }
 
 #[test]
-fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
+fn sent_envelope_is_not_sent_to_another_session_of_the_worker() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 3);
     world.offer("acme", 1, plain());
@@ -256,7 +257,7 @@ fn what_was_sent_to_a_process_goes_to_no_other_one_of_its_worker() {
 }
 
 #[test]
-fn what_is_offered_again_while_it_is_claimed_is_not_claimed_twice() {
+fn task_offered_again_during_its_claim_is_not_claimed_twice() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 3);
     let run = world.offer("acme", 1, plain());
@@ -276,7 +277,7 @@ fn what_is_offered_again_while_it_is_claimed_is_not_claimed_twice() {
 }
 
 #[test]
-fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
+fn handover_completes_when_all_claims_are_delivered() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 3);
     world.offer("acme", 1, plain());
@@ -300,8 +301,8 @@ fn a_shard_is_left_when_all_that_was_claimed_is_with_its_worker() {
 }
 
 #[test]
-fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
-    let mut world = World::untold();
+fn pool_counts_attempts_whose_plan_is_not_loaded() {
+    let mut world = World::unreported();
     let pools = [(std::sync::Arc::from("db"), 2)].into();
     world.limit(
         "acme",
@@ -328,7 +329,7 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
             shard,
             vec![],
             if shard == run.shard() {
-                vec![told(&old)]
+                vec![reported(&old)]
             } else {
                 vec![]
             },
@@ -347,7 +348,7 @@ fn a_pool_counts_attempts_whose_plan_is_not_read_yet() {
 }
 
 #[test]
-fn a_lost_admission_shard_takes_its_tenants_along() {
+fn losing_an_admission_shard_forgets_its_tenants() {
     let mut world = World::new();
     world.worker(1, None, 3);
     world.offer("acme", 9, plain());
@@ -365,15 +366,15 @@ fn a_lost_admission_shard_takes_its_tenants_along() {
 }
 
 #[test]
-fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
-    for (owner, evil_comes_first) in [
+fn same_worker_id_in_another_tenant_has_no_effect() {
+    for (owner, evil_connects_first) in [
         (Some("acme"), false),
         (Some("acme"), true),
         (None, false),
         (None, true),
     ] {
         let mut world = World::new();
-        let early = evil_comes_first.then(|| world.worker(1, Some("evil"), 2));
+        let early = evil_connects_first.then(|| world.worker(1, Some("evil"), 2));
         let worker = world.worker(1, owner, 2);
         let evil = early.unwrap_or_else(|| world.worker(1, Some("evil"), 2));
         assert_ne!(evil, worker);
@@ -392,7 +393,7 @@ fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
             "it is not evil's to drain"
         );
 
-        // While its worker is away, nobody gets what was chosen for it.
+        // While its worker is disconnected, no other worker gets the attempt.
         world.admission.disconnect_worker(&worker);
         world.answer(&chosen, &[]);
         world
@@ -422,13 +423,13 @@ fn the_id_of_another_tenants_worker_opens_nothing_and_keeps_nobody_out() {
 }
 
 #[test]
-fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
+fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
     let mut world = World::new();
     let worker = world.worker(1, Some("acme"), 2);
     world.offer("acme", 1, plain());
     let chosen = world.choose();
     world.answer(&chosen, &[]);
-    // Its envelope waits for what the task reads.
+    // The envelope waits for the inputs of the task.
     let attempt = chosen[0].attempt_id;
     let update = Update {
         shard: chosen[0].run.shard(),
@@ -461,8 +462,8 @@ fn what_was_cancelled_before_its_envelope_left_gives_its_credit_back_once() {
 }
 
 #[test]
-fn however_much_is_offered_again_while_it_is_claimed_is_passed_over() {
-    // Far less than a frame for each of them would need.
+fn thousands_of_repeated_offers_are_skipped_without_recursion() {
+    // Far less stack than a frame per task would need.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let offered_again = small.spawn(|| {
         let mut world = World::new();

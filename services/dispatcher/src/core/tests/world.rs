@@ -1,4 +1,4 @@
-//! A scheduler and workers in a few lines: what they would tell, told to a real [`Admission`].
+//! A small model of a scheduler and of workers that drives a real [`Admission`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,24 +14,24 @@ pub(super) struct World {
     pub(super) admission: Admission,
     pub(super) now: Seconds,
     pub(super) live: BTreeMap<AttemptId, Chosen>,
-    /// Whether accepted claims were handed over.
+    /// Accepted attempts that were delivered.
     pub(super) delivered: BTreeSet<AttemptId>,
     batch: u64,
     runs: u8,
 }
 
 impl World {
-    /// All admission shards are held, and every shard of runs has told that it is empty.
+    /// All admission shards are held, and every execution shard has reported that it is empty.
     pub(super) fn new() -> World {
-        let mut world = World::untold();
+        let mut world = World::unreported();
         for shard in 0..Stream::Execution.shards() {
             world.snapshot(shard, vec![], vec![]);
         }
         world
     }
 
-    /// The same before any shard of runs has told anything.
-    pub(super) fn untold() -> World {
+    /// All admission shards are held, and no execution shard has reported yet.
+    pub(super) fn unreported() -> World {
         let mut admission = Admission::default();
         admission.set_held((0..16).map(|shard| (shard, 1)).collect());
         admission.set_limits(Limits::none());
@@ -94,7 +94,7 @@ impl World {
         key
     }
 
-    /// A run of `count` tasks of the same kind; its plan is read at once.
+    /// Offers a run of `count` tasks of the same kind and loads its plan at once.
     pub(super) fn offer(&mut self, tenant: &str, count: u32, kind: Kind) -> RunId {
         self.runs += 1;
         let run = RunId::from_bytes([self.runs; 16]);
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// Chooses and sends, in batches; nothing is answered yet.
+    /// Chooses and sends one batch, without an answer.
     pub(super) fn choose(&mut self) -> Vec<Chosen> {
         let chosen = self.admission.choose(self.now, CLAIMS_PER_BATCH_MAX);
         if !chosen.is_empty() {
@@ -148,7 +148,7 @@ impl World {
         chosen
     }
 
-    /// Answers the last batch; `refused` are places in it.
+    /// Answers the last batch; `refused` are indexes in it.
     pub(super) fn answer(&mut self, chosen: &[Chosen], refused: &[u32]) {
         let refused: BTreeSet<u32> = refused.iter().copied().collect();
         self.admission
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// Chooses and accepts everything until nothing more can go.
+    /// Chooses and accepts until nothing more can be admitted.
     pub(super) fn admit_all(&mut self) -> Vec<Chosen> {
         let mut all = Vec::new();
         loop {
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// An attempt ends, and its worker grants the credit again.
+    /// Ends an attempt, and its worker grants the credit again.
     pub(super) fn end(&mut self, attempt: AttemptId, held: Seconds) {
         let claim = self.live.remove(&attempt).unwrap();
         let ended = vec![Ended {
@@ -239,7 +239,7 @@ pub(super) fn tenant(name: &str) -> TenantId {
     name.parse().unwrap()
 }
 
-/// What the tasks of a run are like.
+/// Properties of a run's tasks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kind {
     pub(super) pool: Option<&'static str>,
@@ -279,7 +279,7 @@ pub(super) fn plain() -> Kind {
     Kind::default()
 }
 
-/// How many of the chosen belong to each tenant, most first.
+/// Counts the chosen tasks per tenant, the highest count first.
 pub(super) fn per_tenant(chosen: &[Chosen]) -> Vec<(Reverse<usize>, String)> {
     let mut counts = BTreeMap::<String, usize>::new();
     for claim in chosen {

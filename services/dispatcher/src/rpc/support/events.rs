@@ -16,7 +16,8 @@ pub(in crate::rpc) fn new_event_id() -> EventId {
     EventId::new((clock::now() * 1e3) as u64, rand::random())
 }
 
-/// An event of the dispatch stream without its payload. What concerns all_tenants stands on the first shard.
+/// Returns an event of the dispatch stream without its payload. Events of all tenants go to shard
+/// 0.
 pub(in crate::rpc) fn new_event(
     tenant: &str,
     kind: EventType,

@@ -1,4 +1,4 @@
-//! One hop: what is asked about a tenant is answered by whoever admits its tasks, whichever instance was asked.
+//! Forwarding a call to the instance that admits the tenant's tasks, at most once.
 
 use servo_mesh::{Caller, Error, Peer, PeerIdentity, Reason};
 use servo_model::{Service, TenantId};
@@ -9,8 +9,8 @@ use super::errors::store_error;
 use crate::rpc::Dispatcher;
 use crate::store;
 
-/// The way to whoever admits the tenant's tasks; `None` when that is this instance. What another instance has passed
-/// on goes no further.
+/// Returns the client of the instance that admits the tenant's tasks, or `None` when that is this
+/// one. A call that another dispatcher forwarded is not forwarded again.
 pub(in crate::rpc) async fn holder_elsewhere(
     dispatcher: &Dispatcher,
     tenant: &TenantId,
@@ -32,7 +32,7 @@ pub(in crate::rpc) async fn holder_elsewhere(
     }
 }
 
-/// What the holder answered, or its refusal in its own words.
+/// Returns the holder's response, or its error with the same reason and message.
 pub(in crate::rpc) fn unwrap_response<T>(
     response: Result<Response<T>, Status>,
 ) -> Result<T, Error> {
@@ -43,7 +43,7 @@ pub(in crate::rpc) fn unwrap_response<T>(
     response.map(Response::into_inner).map_err(refused)
 }
 
-/// Whether a tenant's tasks are admitted here.
+/// Returns whether the tenant's tasks are admitted here.
 pub(in crate::rpc) fn holds(dispatcher: &Dispatcher, tenant: &TenantId) -> bool {
     dispatcher
         .engine
@@ -52,7 +52,7 @@ pub(in crate::rpc) fn holds(dispatcher: &Dispatcher, tenant: &TenantId) -> bool 
         .contains_key(&tenant.admission_shard())
 }
 
-/// Where they are admitted, as far as it is known.
+/// Returns the address of the instance that admits the tenant's tasks, if the shard has a holder.
 pub(in crate::rpc) async fn holder(
     dispatcher: &Dispatcher,
     tenant: &TenantId,
@@ -68,7 +68,7 @@ pub(in crate::rpc) async fn holder(
         .map_err(store_error)
 }
 
-/// The refusal of whoever is not responsible, with the address of who is.
+/// The error of an instance that is not the holder, with the address of the holder.
 pub(in crate::rpc) async fn not_holder(dispatcher: &Dispatcher, tenant: &TenantId) -> Error {
     let address = holder(dispatcher, tenant)
         .await
@@ -76,7 +76,7 @@ pub(in crate::rpc) async fn not_holder(dispatcher: &Dispatcher, tenant: &TenantI
         .flatten()
         .unwrap_or_default();
     let message = match address.as_str() {
-        "" => format!("nobody admits tasks of `{tenant}` just now; repeat in a moment"),
+        "" => format!("no dispatcher admits tasks of `{tenant}` at the moment; retry"),
         address => format!("tasks of `{tenant}` are admitted at {address}; connect there"),
     };
     Error::new(Reason::NotHolder, message).with("address", address)

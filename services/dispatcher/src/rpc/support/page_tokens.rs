@@ -1,4 +1,4 @@
-//! Pages of lists: a token is the place after the last entry, signed together with what was asked for.
+//! Page tokens: the position of the last entry, signed together with the list, tenant and filter.
 
 use data_encoding::BASE64URL_NOPAD;
 use servo_mesh::{Error, Reason};
@@ -8,7 +8,7 @@ use crate::envelope::hmac;
 
 const MAC_BYTES: usize = 16;
 
-/// A list and what was asked of it; a token of one is worth nothing for another.
+/// A list, tenant and filter. A token is valid only for the combination that it was issued for.
 pub(in crate::rpc) struct Pages<'a> {
     pub(in crate::rpc) secret: &'a [u8],
     pub(in crate::rpc) list: &'a str,
@@ -17,7 +17,7 @@ pub(in crate::rpc) struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// The place behind the last entry that was shown, if any, and how many to show.
+    /// Returns the position of the last entry that was listed, if any, and the page size.
     pub(in crate::rpc) fn begin(
         &self,
         page_size: i32,
@@ -26,7 +26,7 @@ impl Pages<'_> {
         Ok((self.read(token)?, size(page_size)?))
     }
 
-    /// Cuts the page that the token begins, of entries sorted by `key`.
+    /// Returns the page that starts after the token. `entries` must be sorted by `key`.
     pub(in crate::rpc) fn cut<T>(
         &self,
         entries: Vec<T>,
@@ -57,7 +57,7 @@ impl Pages<'_> {
             return Ok(None);
         }
         let message =
-            "page_token was changed, or belongs to another list or filter; begin without it";
+            "page_token is invalid, or belongs to another list or filter; start without it";
         let wrong = || Error::new(Reason::InvalidPageToken, message);
         let bytes = BASE64URL_NOPAD
             .decode(token.as_bytes())
@@ -108,7 +108,7 @@ mod tests {
     };
 
     #[test]
-    fn pages_follow_each_other_without_gap_or_repeat() {
+    fn pages_have_no_gaps_or_repeats() {
         let all: Vec<String> = (10..95).map(|number| number.to_string()).collect();
         let (mut seen, mut token) = (Vec::new(), String::new());
         loop {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_changed_or_belongs_elsewhere_is_refused() {
+    fn changed_or_foreign_page_token_is_rejected() {
         let all: Vec<String> = (10..95).map(|number| number.to_string()).collect();
         let (_, token) = PAGES.cut(all.clone(), String::clone, 30, "").unwrap();
         let mut changed = token.clone().into_bytes();

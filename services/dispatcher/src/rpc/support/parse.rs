@@ -1,4 +1,4 @@
-//! Texts that callers write: what the database cannot keep is refused at the door.
+//! Validating the fields of requests. Texts that Postgres cannot store are rejected here.
 
 use servo_mesh::{Error, Reason};
 use servo_model::limits::COMMENT_BYTES_MAX;
@@ -27,7 +27,8 @@ fn parse<T: std::str::FromStr<Err = servo_model::ids::IdError>>(
         .map_err(|error: servo_model::ids::IdError| Error::bad_field(field, error.to_string()))
 }
 
-/// The tenant that a worker serves; `None` serves all_tenants, where that is allowed.
+/// Returns the tenant that a worker serves; `None` for all tenants, if the configuration allows
+/// that.
 pub(in crate::rpc) fn worker_tenant(
     dispatcher: &Dispatcher,
     tenant: &str,
@@ -39,7 +40,7 @@ pub(in crate::rpc) fn worker_tenant(
         return Ok(None);
     }
     let message =
-        "workers that serve every tenant are off; set dispatcher.shared_workers to allow them";
+        "workers that serve all tenants are disabled; set dispatcher.shared_workers to allow them";
     Err(Error::new(Reason::PermissionDenied, message))
 }
 
@@ -48,12 +49,12 @@ pub(in crate::rpc) fn check_version(expected: u64, version: i64) -> Result<(), E
         return Ok(());
     }
     let message = format!(
-        "expected_version is {expected}, but the version is {version}; read it and try again"
+        "expected_version is {expected}, but the version is {version}; read it again and retry"
     );
     Err(Error::new(Reason::VersionConflict, message))
 }
 
-/// May be empty.
+/// A comment may be empty.
 pub(in crate::rpc) fn check_comment(text: &str) -> Result<(), Error> {
     check_text("comment", text, COMMENT_BYTES_MAX)
 }
@@ -62,8 +63,9 @@ pub(in crate::rpc) fn check_text(field: &str, text: &str, bytes_max: usize) -> R
     match text.len() {
         length if length <= bytes_max && !text.contains('\0') => Ok(()),
         length => {
-            let message =
-                format!("has {length} bytes or a NUL; write at most {bytes_max} plain ones");
+            let message = format!(
+                "has {length} bytes or contains NUL; send at most {bytes_max} bytes without NUL"
+            );
             Err(Error::bad_field(field, message))
         }
     }
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_have_bounds_and_no_nul() {
+    fn long_texts_and_nul_are_rejected() {
         assert!(check_comment("").is_ok() && check_comment(&"x".repeat(COMMENT_BYTES_MAX)).is_ok());
         for wrong in ["a\0b", &"x".repeat(COMMENT_BYTES_MAX + 1)] {
             assert!(

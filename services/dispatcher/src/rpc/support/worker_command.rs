@@ -1,5 +1,5 @@
-//! DrainWorker and KillWorker: writes the command's row and its event in one transaction. The holder of
-//! the tenant's admission shard then sends the command to the worker.
+//! DrainWorker and KillWorker: writes the command's row and its event in one transaction. The
+//! holder of the tenant's admission shard then sends the command to the worker.
 
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
@@ -26,7 +26,7 @@ pub(in crate::rpc) struct Command {
     pub(in crate::rpc) requested_by: pb::Actor,
 }
 
-/// A command that the worker got already, or one that goes less far, changes nothing.
+/// Records the command. A command that the worker has already, or a weaker one, changes nothing.
 pub(in crate::rpc) async fn command_worker(
     dispatcher: &Dispatcher,
     command: Command,
@@ -66,7 +66,7 @@ pub(in crate::rpc) async fn command_worker(
     Ok((listed_worker(&row), event.unwrap_or_default()))
 }
 
-/// The row after the command, and the event that tells of it.
+/// Applies the command to the row and returns the event that records it.
 fn apply(row: &mut WorkerRow, command: &Command) -> Result<NewEvent, Error> {
     let event_id = Uuid::from_bytes(*new_event_id().as_bytes());
     row.version += 1;
